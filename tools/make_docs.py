@@ -42,7 +42,7 @@ query. An unknown name or a value of the wrong type is an error that names the n
 file; elsewhere, at the current folder.
 
 Settings marked 🔒 decide which hosts are reached, what is run, or where something is written. In a project's file they
-are ignored, with a warning, until you trust that file (`ricordo config trust`). If the file changes, it is no longer
+are ignored, with a warning, until you trust the project (`ricordo trust`). If the file changes, it is no longer
 trusted.
 
 Tables `[profiles.NAME]` define ranking profiles of your own.

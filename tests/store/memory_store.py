@@ -85,6 +85,9 @@ class Tables:
 class MemoryStore:
     """Items and search, in dictionaries."""
 
+    store_id = "in memory"
+    foreign = False
+
     def __init__(self, saved: dict[str, Tables], *, language: str = "english", keep_versions: int = 20) -> None:
         self._saved = saved
         self.language = language

@@ -114,7 +114,7 @@ MODULES: dict[str, str] = {
     "jobs": "backlog", "reembed": "backlog", "hook": "hook_verbs", "install": "install_verbs",
     "uninstall": "install_verbs", "doctor": "doctor", "completion": "look_after", "version": "look_after",
     "config": "config_verbs", "eval": "measure", "mcp": "mcp_verb", "serve": "serve_verbs",
-    "service": "serve_verbs", "tokens": "serve_verbs",
+    "service": "serve_verbs", "tokens": "serve_verbs", "trust": "trust_verbs",
 }  # fmt: skip
 """The module of ``ricordo.cli`` that holds a hand-written command, under its name with underscores."""
 

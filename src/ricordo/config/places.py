@@ -8,6 +8,7 @@ with a project's, whether other tiers are set or not.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from ricordo.config.files import PROJECT_FOLDER, data_home, nearest_project
@@ -29,6 +30,8 @@ class TierPlace:
     weight: float
     address: str = ""
     """What opens the store, if that is more than its name: an address with a password."""
+    origin: str = "default"
+    """Who named it, as in ``StoreLocation``."""
 
 
 @frozen
@@ -53,7 +56,7 @@ def locate(flag: str | None, config: Config, start: Path, tier: str | None = Non
     name = _tier_of(found, config)
     given = configured(config).get(name)
     if given is not None and _yields(found, name, config):
-        found = locate_store(given, config, start)
+        found = _set_store(name, given, config, start)
     if tier is not None and tier != name:
         found = _store_of(tier, config, start)
         name = tier
@@ -74,13 +77,17 @@ def places(located: Located, config: Config) -> tuple[TierPlace, ...]:
     location = located.location
     own = _users_own(located, config)
     if not stores and own is not None:
-        return TierPlace(located.tier, location.name, 1.0), TierPlace("agent", str(own), 1.0)
+        return TierPlace(located.tier, location.name, 1.0, "", location.origin), TierPlace("agent", str(own), 1.0)
     if own is not None:
         stores.setdefault("agent", str(own))
     if not stores or not located.is_implicit or location.is_there:
         stores[located.tier] = location.address or location.name
+    origins = {name: config.source(f"tiers.{name}") for name in configured(config)}
+    if stores.get(located.tier) == (location.address or location.name):
+        origins[located.tier] = location.origin
     found = [
-        TierPlace(name, shown(store), getattr(config.tiers, f"{name}_weight"), store) for name, store in stores.items()
+        TierPlace(name, shown(store), getattr(config.tiers, f"{name}_weight"), store, origins.get(name, "default"))
+        for name, store in stores.items()
     ]
     return tuple(sorted(found, key=lambda place: (-place.weight, TIERS.index(place.name))))
 
@@ -94,6 +101,18 @@ def _users_own(located: Located, config: Config) -> Path | None:
         return None
     own = locate_store(None, config, Path(located.location.path.anchor)).path
     return own if own != located.location.path and own.exists() else None
+
+
+def comes_with_project(origin: str) -> bool:
+    """Whether a store may have come with a repository, by who named it (``StoreLocation.origin``): it was found in a
+    project's folder, or a project's settings name it. What the user names is the user's.
+    """
+    return origin.partition(":")[0] == "project"
+
+
+def is_projects(location: StoreLocation) -> bool:
+    """Whether a store belongs to a project, whoever named it."""
+    return not location.address and (location.path.parent.name == PROJECT_FOLDER or comes_with_project(location.origin))
 
 
 def knowledge_place(location: StoreLocation, config: Config) -> Path | None:
@@ -142,13 +161,19 @@ def _yields(found: StoreLocation, name: str, config: Config) -> bool:
     return found.origin == "default"
 
 
+def _set_store(tier: str, given: str, config: Config, start: Path) -> StoreLocation:
+    """The store that a setting names for a tier."""
+    found, source = locate_store(given, config, start), config.source(f"tiers.{tier}")
+    return replace(found, origin=source) if comes_with_project(source) else found
+
+
 def _store_of(tier: str, config: Config, start: Path) -> StoreLocation:
     """The store of one tier: as it is set, else the project around here, or the user's own for the agent."""
     if tier not in TIERS:
         raise UsageError(f"there is no tier '{tier}'", hint=f"One of: {', '.join(TIERS)}.")
     given = configured(config).get(tier)
     if given is not None:
-        return locate_store(given, config, start)
+        return _set_store(tier, given, config, start)
     project = nearest_project(start)
     if tier == "project" and project is not None:
         return StoreLocation(project / STORE_NAME, "project")

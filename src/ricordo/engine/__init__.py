@@ -31,13 +31,14 @@ if TYPE_CHECKING:
     from ricordo.engine.roots import RootVerbs
     from ricordo.engine.sessions import SessionVerbs
     from ricordo.engine.skills import SkillVerbs
+    from ricordo.engine.trusting import TrustVerbs
     from ricordo.engine.use import UseVerbs
     from ricordo.engine.vectors import VectorVerbs
 
     class _Verbs(
         FindVerbs, ReadVerbs, ItemVerbs, RemoveVerbs, MemoryVerbs, RootVerbs, AddVerbs, KnowledgeVerbs, LinkVerbs,
         UseVerbs, SessionVerbs, AgentVerbs, GatherVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs,
-        MigrateVerbs, ReviewVerbs,
+        MigrateVerbs, ReviewVerbs, TrustVerbs,
     ):  # fmt: skip
         """What editors and type checkers see: the verbs of all parts, with their signatures."""
 else:

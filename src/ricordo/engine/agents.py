@@ -42,6 +42,7 @@ HAPPENINGS = tuple(kind for kind in KINDS if kind not in ("skill", "document", "
 """The kinds of happenings shown: what was said and saved. Files that were added are not, because there are too many."""
 _TOOLS = Filters(kinds=("tool",))
 UNREVIEWED = "every agent gets it once you agree: ricordo review"
+UNTRUSTED = "it came with a project that you do not trust: ricordo trust"
 
 
 class AgentVerbs:
@@ -104,7 +105,7 @@ class AgentVerbs:
             raise UsageError(
                 f"a budget of {budget} tokens is too small for anything", hint="Give at least 1; 2000 is usual."
             )
-        warnings: list[str] = []
+        warnings = self._context.projects.notes()
         left_out: list[LeftOut] = []
         if skills and task.strip():
             self._skills.take_in_edits()
@@ -148,6 +149,9 @@ class AgentVerbs:
             listed = dict(store.items.listing(Filters(loadings=("always",)), 1 << 30, 0))
             for n, item in (listed | store.items.get_many(store.audit.waiting())).items():
                 if item.ref in found or not may_be_shown(item):
+                    continue
+                if item.foreign:
+                    left_out.append(LeftOut(str(item.ref), UNTRUSTED))
                     continue
                 users = self._users_version(store, n, item)
                 if users is None or users.fields.loading != "always":

@@ -15,9 +15,10 @@ from ricordo import registry
 from ricordo.config.files import data_home
 from ricordo.config.loading import Config, StoreLocation
 from ricordo.config.machine import this_machine
-from ricordo.config.places import Located, is_shared, knowledge_place, places
+from ricordo.config.places import Located, comes_with_project, is_projects, is_shared, knowledge_place, places
 from ricordo.engine.checks import check_type, is_bare, is_id, is_url, only_one, refuse_binned
 from ricordo.engine.models_in_use import ModelsInUse
+from ricordo.engine.project_stores import ProjectStores, is_trusted_whole, note_made_here
 from ricordo.engine.tiers import Tiers
 from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
 from ricordo.memory.tracking import Tracker
@@ -53,11 +54,14 @@ class EngineContext:
         self.models = ModelsInUse(provider, self.location)
         self.tracker = None if isinstance(opened, Error) else Tracker(opened)
         self._with_files: list[Knowledge] = []
+        self.projects = ProjectStores()
         self.took_in_edits = False
         self.background: BacklogThread | None = None
         """What makes vectors while nobody waits for them, once a program asked for that."""
         self.unreported: deque[SyncReport] | None = None
         """While files are watched: what verbs took in from knowledge files, which the watcher has yet to report."""
+        if not isinstance(opened, Error):
+            self.look_after(opened, located.location, located.location.origin)
         self.knowledge = None if isinstance(opened, Error) else self.knowledge_of(opened, located.location)
         self.tiers = Tiers(self)
 
@@ -92,6 +96,7 @@ class EngineContext:
 
     def take_in_file_edits(self) -> None:
         """Take in what people did to knowledge files. If a busy store prevents that now, the next call tries again."""
+        self.projects.look()
         for knowledge in self._with_files:
             with suppress(StoreError, Unavailable):
                 report = knowledge.catch_up()
@@ -111,6 +116,11 @@ class EngineContext:
         problems = (knowledge.problem for knowledge in self._with_files)
         return tuple(f"knowledge files: edits were not taken in ({problem})" for problem in problems if problem)
 
+    def look_after(self, store: Store, location: StoreLocation, origin: str) -> None:
+        """Mark what is read from a store as foreign while it belongs to a project that the user does not trust."""
+        if comes_with_project(origin) and not location.address:
+            self.projects.add(store, location.path)
+
     def knowledge_of(self, store: Store, location: StoreLocation) -> Knowledge | None:
         """The knowledge files of a store, if it has a folder for them; they are looked at from now on."""
         config = self.config
@@ -129,7 +139,9 @@ class EngineContext:
             self.models.backlog,
             place=_relative_place(location.path, place),
             most_bytes=int(config.ingest.max_file_mb * 1_000_000),
-            seals=Seals(data_home(os.environ)) if is_shared(location, config) else None,
+            seals=Seals(data_home(os.environ), store.store_id, place, partial(is_trusted_whole, store, location.path))
+            if is_shared(location, config)
+            else None,
         )
         self._with_files.append(knowledge)
         return knowledge
@@ -335,8 +347,13 @@ def open_or_error(located: Located, config: Config, *, create: bool) -> Store | 
         # A misspelt name must not create folders; a place in the settings was written on purpose.
         hint = f"Check the spelling, or make it: mkdir -p {named.parent}"
         raise StoreError(f"there is no folder {named.parent}", hint=hint)
+    is_new = create and not located.location.is_there
     try:
-        return registry.open_store(located.location, config, create=create)
+        store = registry.open_store(located.location, config, create=create)
+        if is_new and is_projects(located.location):
+            with suppress(Unavailable):  # the list cannot be written: the store counts as one that came from elsewhere
+                note_made_here(store, located.location)
+        return store
     except (StoreError, Unavailable) as error:
         if all(place.store == located.location.name for place in places(located, config)):
             raise

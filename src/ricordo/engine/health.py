@@ -15,6 +15,7 @@ from ricordo.config.settings import Config
 from ricordo.engine.context import EngineContext
 from ricordo.engine.file_systems import network_kind
 from ricordo.engine.mending import Restore, mend_damage
+from ricordo.engine.project_stores import NOT_TRUSTED
 from ricordo.errors import Error
 from ricordo.store.base import Store
 from ricordo.values.hits import Filters
@@ -57,7 +58,8 @@ class HealthVerbs:
         context = self._context
         status = store_status(context.store, context.location, context.config)
         knowledge = context.knowledge.status() if context.knowledge is not None else None
-        return status | {"vectors": self._vectors(), "knowledge": knowledge}
+        status |= {"vectors": self._vectors(), "knowledge": knowledge}
+        return status | ({"not_trusted": NOT_TRUSTED} if context.projects.untrusted() else {})
 
     def _vectors(self) -> dict[str, Any]:
         """The model that is set, and how many passages have a vector or wait for one."""
@@ -94,10 +96,16 @@ class HealthVerbs:
         mended = _run("mending", lambda _: mend_damage(context, self._restore), repair) if repair else None
         checks = [*([mended] if mended else []), *check_store(context.unsynced_store, context.location, repair=repair)]
         checks.append(_run("language", self._language, repair))
+        checks.append(_run("trust", self._trust, repair))
         if context.knowledge:
             knowledge = context.knowledge
             checks.append(_run("knowledge files", lambda repair: knowledge.check(repair=repair), repair))
         return DoctorReport(tuple(check for check in checks if check is not None))
+
+    def _trust(self, repair: bool) -> Check | None:
+        """Whether the user trusts the projects whose stores are open; nothing to repair, only the user can."""
+        untrusted = self._context.projects.untrusted()
+        return Check("trust", True, f"{NOT_TRUSTED} ({', '.join(map(str, untrusted))})") if untrusted else None
 
     def _language(self, repair: bool) -> Check:
         """Whether words are indexed in the language that the settings name; with ``repair`` they are from then on."""

@@ -31,6 +31,7 @@ from ricordo.engine.reviewing import ReviewVerbs
 from ricordo.engine.roots import RootVerbs
 from ricordo.engine.sessions import SessionVerbs
 from ricordo.engine.skills import SkillVerbs
+from ricordo.engine.trusting import TrustVerbs
 from ricordo.engine.use import UseVerbs
 from ricordo.engine.vectors import VectorVerbs
 from ricordo.store.base import Store
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 PARTS: tuple[type, ...] = (
     FindVerbs, ReadVerbs, ItemVerbs, RootVerbs, RemoveVerbs, SessionVerbs, MemoryVerbs, AddVerbs, KnowledgeVerbs,
     LinkVerbs, UseVerbs, AgentVerbs, GatherVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs,
-    MigrateVerbs, ReviewVerbs,
+    MigrateVerbs, ReviewVerbs, TrustVerbs,
 )  # fmt: skip
 """The classes whose methods are the verbs of an engine."""
 
@@ -79,6 +80,7 @@ class OpenEngine:
             MoveVerbs(context, items),
             MigrateVerbs(context),
             ReviewVerbs(context),
+            TrustVerbs(context),
         )  # fmt: skip
         self._parts: dict[type, object] = {type(part): part for part in parts}
         self._for_tools = (finding, reading, items, removing)

@@ -116,6 +116,7 @@ class Tiers:
                 self._others[place.store] = other = registry.open_store(where, brief, create=False)
                 if self._closed:
                     self.close_stores()  # its first use says that the store is closed
+                self._context.look_after(other, where, place.origin)
                 self._context.knowledge_of(other, where)
                 self._context.take_in_file_edits()
             return other

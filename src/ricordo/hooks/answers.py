@@ -168,6 +168,7 @@ def for_hooks(config: Config) -> Config:
 
 def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -> None:
     """Offer what fits the tasks, each with its share of the budget."""
+    from ricordo.engine.project_stores import NOT_TRUSTED
     from ricordo.trust.fence import joined, quoted
 
     texts: list[str] = []
@@ -186,6 +187,8 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
             heading = f"# If your task is: {quoted(task, LONGEST_TASK_NAME)}" if len(wanted.tasks) > 1 else ""
             texts.append(joined(heading, report.text, gap="\n"))
             refs += [part.ref for part in report.parts]
+        if not task and NOT_TRUSTED in report.warnings:  # said once, when a session starts
+            texts.append(f"Ricordo: {NOT_TRUSTED}")
     text = joined(*texts)
     outlet.offer(payload.answer(text) if text else {})
     outlet.shown = (payload.name, engine.location, refs, asker()) if refs and engine.config.usage.log else None

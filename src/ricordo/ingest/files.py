@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ricordo.config.settings import Config
+from ricordo.config.trusted_places import is_in_trusted_folder
 from ricordo.errors import Error, Unreadable, UsageError
 from ricordo.ingest.foreign.obsidian import in_vault, with_text_tags
 from ricordo.ingest.parse import Limits, parse_bytes, read_file
@@ -49,6 +50,7 @@ class FileReader:
         self._ignore = config.ingest.ignore
         self._keep_binaries = config.ingest.keep_binaries
         self._vaults: dict[Path, bool] = {}
+        self._trusted: dict[Path, bool] = {}
         self._boxes: dict[tuple[Path, int, int], dict[Path, FoundFile]] = {}
         self._git = GitTimes()
 
@@ -142,7 +144,14 @@ class FileReader:
         state = FileState(entry.mtime_ns, entry.size, hash_of(data), said_by(plain))
         times = times_of(parsed, self._git.changed(entry.path, data, datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC)))
         origin = str(entry.path)
-        return replace(plain, fields={"source": "file", **fields}, file=state, times=times, origin=origin)
+        is_users = entry.span is None and self._is_trusted(entry.path.parent)
+        source = {"source": "user" if is_users else "file"}
+        return replace(plain, fields={**source, **fields}, file=state, times=times, origin=origin, vouched=is_users)
+
+    def _is_trusted(self, folder: Path) -> bool:
+        if folder not in self._trusted:
+            self._trusted[folder] = is_in_trusted_folder(folder)
+        return self._trusted[folder]
 
 
 def _identity(path: str | Path) -> tuple[int, int] | None:

@@ -51,6 +51,8 @@ class Incoming:
     times: tuple[datetime, datetime] | None = None
     origin: str = ""
     """Where a loader read it; empty for a text that somebody gave."""
+    vouched: bool = False
+    """Whether its file is in a folder that the user trusts."""
 
 
 CHUNKER = "chunker"
@@ -102,7 +104,7 @@ class Pipeline:
             incoming.blob,
         )
         item = self.prepare_draft(draft, incoming.file)
-        return replace(item, times=incoming.times, origin=incoming.origin), cut.problem
+        return replace(item, times=incoming.times, origin=incoming.origin, vouched=incoming.vouched), cut.problem
 
     def prepare_text(self, draft: Draft, content: str) -> PreparedItem:
         """The draft with another text, cut into passages again as its type requires."""

@@ -252,7 +252,9 @@ def status(engine: Ricordo) -> dict[str, Any]:
     plain = engine.status()
     backlog = engine.jobs().to_dict()
     kept = {name: plain[name] for name in ("store", "items")}
-    more = {name: plain[name] for name in FACTS} | {f"vectors_{name}": backlog[name] for name in ("pending", "failed")}
+    more = {name: plain.get(name) for name in (*FACTS, "not_trusted")} | {
+        f"vectors_{name}": backlog[name] for name in ("pending", "failed")
+    }
     return kept | {name: value for name, value in shapes.without_empty(more).items() if value != 0}
 
 

@@ -125,7 +125,7 @@ class _Files:
             self.gone.append(row.name)
         data = render(item, name)
         if self.seals is not None and makes_claims(item):
-            data = self.seals.sealed(data)
+            data = self.seals.sealed(data, item.ref, name)
         looks = self.changes.put(name, data, None if row is None else _sound(row))
         self.seen.append(KnownFile(name, n, looks.mtime, looks.size, hash_of(data), mark_of(item)))
 

@@ -1,8 +1,10 @@
 """Decides which files of a project's knowledge folder are believed if they say that the user wrote them.
 
 A project's folder may come with a clone or a pull, so anybody may have written its files. A file that Ricordo wrote for
-this user carries a seal: a keyed hash of the whole file, whose key never leaves the user's own data folder. If the seal
-is missing or broken, the claims "written by the user" and "every agent gets it" are ignored; the text is used.
+this user carries a seal: a keyed hash of the whole file, its place, its item's ref and the store's id, whose key never
+leaves the user's own data folder. So a copy in another project, or under another name, has no seal that holds. If the
+seal is missing or broken, the claims "written by the user" and "every agent gets it" are ignored; the text is used.
+Where the user trusts the project, all is believed.
 """
 
 from __future__ import annotations
@@ -11,12 +13,13 @@ import hashlib
 import hmac
 import os
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from ricordo.errors import Unavailable
 from ricordo.memory.knowledge_files import KnowledgeFile
-from ricordo.values.items import Draft, Item
+from ricordo.values.items import Draft, Item, Ref
 
 KEY_NAME = "seal.key"
 _KEY_BYTES = 32
@@ -30,29 +33,39 @@ def makes_claims(one: Item | Draft) -> bool:
 
 
 class Seals:
-    """The seals of one user, whose key is in the folder ``home``."""
+    """The seals of one user, whose key is in the folder ``home``, for the knowledge files of one store.
 
-    def __init__(self, home: Path) -> None:
+    ``trusts`` says whether the user trusts the project, so that its files need no seal.
+    """
+
+    def __init__(self, home: Path, store_id: str, folder: Path, trusts: Callable[[], bool]) -> None:
         self._file = home / KEY_NAME
+        self._store_id = store_id
+        self._folder = folder
+        self._trusts = trusts
         self._known: bytes | None = None
 
-    def sealed(self, data: bytes) -> bytes:
-        """The file with its seal, as the last line of its front matter."""
+    def sealed(self, data: bytes, ref: Ref, name: str) -> bytes:
+        """The file of an item with its seal, as the last line of its front matter; ``name`` is below the folder."""
         end = data.index(_END, 3) + 1
-        return data[:end] + b'sealed: "' + self._seal(data).encode() + b'"\n' + data[end:]
+        return data[:end] + b'sealed: "' + self._seal(data, ref, name).encode() + b'"\n' + data[end:]
 
-    def is_whole(self, data: bytes) -> bool:
-        """Whether the file is exactly as Ricordo wrote it for this user."""
+    def is_users(self, says: KnowledgeFile, data: bytes, name: str) -> bool:
+        """Whether the user wrote a file: it is exactly as Ricordo wrote it here, or the user trusts the project."""
+        return self._is_whole(data, says.ref, name) or self._trusts()
+
+    def _is_whole(self, data: bytes, ref: Ref, name: str) -> bool:
         head = data.find(_END, 3)
         found = _LINE.search(data, 0, head + 1) if data.startswith(b"---\n") and head > 0 else None
         if found is None:
             return False
-        return hmac.compare_digest(self._seal(data[: found.start()] + data[found.end() :]), found[1].decode())
+        unsealed = data[: found.start()] + data[found.end() :]
+        return hmac.compare_digest(self._seal(unsealed, ref, name), found[1].decode())
 
-    def believed(self, says: KnowledgeFile, data: bytes) -> tuple[KnowledgeFile, str]:
+    def believed(self, says: KnowledgeFile, data: bytes, name: str) -> tuple[KnowledgeFile, str]:
         """What a file says without claims that anybody could make; and what was not believed, in words."""
         is_users, is_always = says.fields.get("source") == "user", says.fields.get("loading") == "always"
-        if not (is_users or is_always) or self.is_whole(data):
+        if not (is_users or is_always) or self.is_users(says, data, name):
             return says, ""
         fields = dict(says.fields) | ({"source": "file"} if is_users else {})
         fields |= {"loading": "contextual"} if is_always else {}
@@ -63,8 +76,10 @@ class Seals:
         )
         return replace(says, fields=fields), note
 
-    def _seal(self, data: bytes) -> str:
-        return hmac.new(self._key(), data, hashlib.sha256).hexdigest()
+    def _seal(self, data: bytes, ref: Ref, name: str) -> str:
+        place = os.path.realpath(self._folder / name)
+        bound = "\0".join((self._store_id, str(ref), place, "")).encode("utf-8", "surrogateescape")
+        return hmac.new(self._key(), bound + data, hashlib.sha256).hexdigest()
 
     def _key(self) -> bytes:
         if self._known is None:

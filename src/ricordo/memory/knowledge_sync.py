@@ -68,6 +68,8 @@ class Sync:
     seals: Seals | None = None
     done: list[Synced] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    """What files say about themselves and is not believed."""
 
     def run(self, seen: FolderLook, only: Collection[str] | None = None) -> SyncReport:
         """Take in what a look found. Files that could not be taken in yet, or that another process took in, are looked
@@ -85,7 +87,7 @@ class Sync:
         self._report_problems(only)
         listed = {one.file for one in self.done}
         unchanged = len(self.store.knowledge.files().keys() - listed) if only is None else 0
-        return SyncReport(str(self.folder.path), tuple(self.done), unchanged, tuple(self.notes))
+        return SyncReport(str(self.folder.path), tuple(self.done), unchanged, (*self.notes, *self.doubts))
 
     def take_in(self, name: str) -> None:
         """Take in one file."""
@@ -141,9 +143,9 @@ class Sync:
         """What a file says, as far as that is believed."""
         says = knowledge_files.read(read.data, name)
         if self.seals is not None:
-            says, doubt = self.seals.believed(says, read.data)
-            self.notes += [f"{name}: {doubt}"] if doubt else []
-        is_users = self.seals is None or self.seals.is_whole(read.data)
+            says, doubt = self.seals.believed(says, read.data, name)
+            self.doubts += [f"{name}: {doubt}"] if doubt else []
+        is_users = self.seals is None or self.seals.is_users(says, read.data, name)
         return FileFound(name, read, says, known, is_users)
 
     def read(self, name: str, known: KnownFile | None) -> ReadFile | None:

@@ -75,6 +75,17 @@ class Store(Protocol):
     def language(self) -> str: ...
     @property
     def analyzer(self) -> Analyzer: ...
+    @property
+    def store_id(self) -> str:
+        """What tells this store from all others, wherever its file is; a copy has the same."""
+        ...
+
+    def adopt_id(self, identity: str) -> None:
+        """Take the id of a store that was here before."""
+        ...
+
+    foreign: bool
+    """Whether it came with a project that the user does not trust; items that are read from it say so."""
 
     def close(self) -> None: ...
     def maintain(self) -> None:

@@ -116,6 +116,10 @@ class Changes(Protocol):
         """Write items that are archived from the start, so that only searches that ask for archived items find them."""
         ...
 
+    def withdraw_word(self, numbers: Sequence[int]) -> None:
+        """No version of these items counts as the user's any more."""
+        ...
+
     def set_times(self, n: int, created: datetime, updated: datetime) -> None:
         """Say when an item was made, and when its text last changed."""
         ...

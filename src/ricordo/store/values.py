@@ -111,3 +111,5 @@ class PreparedItem:
     """When a new item was made and last changed, and its id, if it had them before it came here."""
     origin: str = ""
     """The file, address or session that a loader read the text from; empty for a text that somebody gave."""
+    vouched: bool = False
+    """Whether it has the user's word although a loader read it: its file is in a folder that the user trusts."""

@@ -288,6 +288,8 @@ class Item(Plain):
     """Who wrote this version, and through which door."""
     vouched: int | None = None
     """The newest version that the user wrote or agreed to."""
+    foreign: bool = False
+    """Whether its store came with a project that the user does not trust (yet)."""
     corrected_by: str = ""
     superseded_by: str = ""
     """The ref of the item that replaced an archived one; if that was replaced, too, the newest."""
@@ -330,7 +332,7 @@ class Item(Plain):
             plain[name] = moment.isoformat() if moment else None
         if self.kind == "entity":
             plain["mention_count"] = self.mention_count
-        for name in ("tier", "machine", "corrected_by", "superseded_by"):
+        for name in ("tier", "machine", "corrected_by", "superseded_by", "foreign"):
             if getattr(self, name):
                 plain[name] = getattr(self, name)
         return plain

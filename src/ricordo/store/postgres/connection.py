@@ -57,6 +57,8 @@ class Connection:
     words: WordIndex = postings
     dialect: Dialect = dialect
     unreadable = UNREADABLE
+    foreign = False
+    """A store on a server never comes with a project."""
 
     def __init__(self, lender: Lender, raw: psycopg.Connection[Row], *, writing: bool) -> None:
         self._lender = lender

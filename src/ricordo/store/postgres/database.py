@@ -38,6 +38,7 @@ class Database:
     """One workspace of one PostgreSQL database. ``read()`` gives a snapshot, ``write()`` a transaction."""
 
     words: WordIndex = postings
+    foreign = False
 
     def __init__(
         self, address: Address, *, busy_seconds: float = 30.0, create: bool = True, partitions: int = 0,

@@ -105,6 +105,11 @@ class Changes:
             "INSERT INTO vocabulary(word, term) VALUES(?,?) ON CONFLICT DO NOTHING", sorted(words.items())
         )
 
+    def withdraw_word(self, numbers: Sequence[int]) -> None:
+        """No version of these items counts as the user's any more."""
+        with self._database.write(durable=True) as connection:
+            connection.run_many("UPDATE items SET vouched=NULL WHERE n=?", [(n,) for n in numbers])
+
     def rewrite(
         self,
         n: int,

@@ -47,8 +47,8 @@ def decay_now(score: float | None, since: int, protected: bool) -> float:
     return decayed(1.0 if score is None else score, (now_micros() - since) / DAY, protected=protected)
 
 
-def item_of(row: tuple[Any, ...], content: str = "", first_line: int = 1) -> Item:
-    """An item from a row of ``ITEM_COLUMNS``."""
+def item_of(row: tuple[Any, ...], content: str = "", first_line: int = 1, *, foreign: bool = False) -> Item:
+    """An item from a row of ``ITEM_COLUMNS``; ``foreign`` if the user does not trust the store that it is in."""
     fields = fields_of(row[8])
     return Item(
         id=row[1],
@@ -72,6 +72,7 @@ def item_of(row: tuple[Any, ...], content: str = "", first_line: int = 1) -> Ite
         mention_count=row[19],
         provenance=provenance.read(row[20]),
         vouched=row[21],
+        foreign=foreign,
     )
 
 
@@ -96,7 +97,8 @@ def by_number(connection: Connection, n: int) -> Item | None:
     if not rows:
         return None
     content, first_line = content_of(connection, n, rows[0][6])
-    return replace(item_of(rows[0], content, first_line), has_embedding=_has_embedding(connection, n))
+    item = item_of(rows[0], content, first_line, foreign=connection.foreign)
+    return replace(item, has_embedding=_has_embedding(connection, n))
 
 
 def at_version(connection: Connection, n: int, number: int | None) -> Item:
@@ -155,7 +157,7 @@ def by_numbers(connection: Connection, numbers: Sequence[int]) -> dict[int, Item
     found: dict[int, Item] = {}
     for marks, part in in_parts(numbers):
         for row in connection.rows(f"{ITEM} WHERE i.n IN ({marks})", part):
-            found[row[0]] = item_of(row)
+            found[row[0]] = item_of(row, foreign=connection.foreign)
     return found
 
 

@@ -46,6 +46,8 @@ class Connection(Protocol):
 
     touched: set[int]
     """In a transaction: the numbers of the items that it wrote, binned or erased."""
+    foreign: bool
+    """Whether the store came with a project that the user does not trust; items that are read say so."""
 
     @property
     def words(self) -> WordIndex: ...
@@ -149,6 +151,8 @@ class Database(Protocol):
     """An open database. ``read()`` gives a snapshot, ``write()`` a transaction that commits if the block ends well."""
 
     around_commit: AroundCommit | None
+    foreign: bool
+    """Whether the store came with a project that the user does not trust."""
 
     @property
     def read_only(self) -> bool: ...

@@ -103,7 +103,7 @@ class Items:
                 f"{items.ITEM} WHERE {condition} ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ? OFFSET ?",
                 (*values, limit, offset),
             )
-        return [(row[0], items.item_of(row)) for row in rows]
+            return [(row[0], items.item_of(row, foreign=connection.foreign)) for row in rows]
 
     def count(self, filters: Filters) -> int:
         with self._database.read() as connection:

@@ -109,7 +109,7 @@ def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> t
         "id": identity, "drive": draft.ref.drive, "path": draft.ref.path, "kind": draft.kind, "state": "live",
         "version": 1, "hash": item.hash, "text_hash": item.text_hash, **field_columns(draft.fields),
         "fields": _fields_json(draft.fields), "size": _size(item), "created_at": now, "updated_at": now,
-        "indexed_at": now, "provenance": stored(said), "vouched": _vouched(said, 1),
+        "indexed_at": now, "provenance": stored(said), "vouched": _vouched(item, said, 1),
         **dict(zip(_FILE_COLUMNS, _file_values(item.file), strict=True)),
     }  # fmt: skip
     n = connection.insert_item(tuple(row), tuple(row.values()))
@@ -187,9 +187,11 @@ def _write_version(
     return new_chunks
 
 
-def _vouched(said: Provenance, number: int) -> int | None:
-    """The version itself, if a person wrote it; what others write counts as the user's when the user agrees to it."""
-    return number if said.author == PERSON else None
+def _vouched(item: PreparedItem, said: Provenance, number: int) -> int | None:
+    """The version itself, if a person wrote it, or its file is in a folder that the user trusts; what others write
+    counts as the user's when the user agrees to it.
+    """
+    return number if item.vouched or said.author == PERSON else None
 
 
 def _size(item: PreparedItem) -> int:
@@ -215,7 +217,7 @@ def _write_head(
         (
             draft.ref.drive, draft.ref.path, draft.kind, number, item.hash, *described.values(), _fields_json(fields),
             _size(item), item.text_hash, now, item.text_hash, now, *_file_values(item.file), stored(said),
-            _vouched(said, number), head.n,
+            _vouched(item, said, number), head.n,
         ),
     )  # fmt: skip
     connection.run("DELETE FROM item_tags WHERE item=?", (head.n,))

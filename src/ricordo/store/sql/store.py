@@ -18,6 +18,7 @@ from ricordo.store.sql.machines import Machines
 from ricordo.store.sql.protocols import Connection, Opened
 from ricordo.store.sql.reading import Items
 from ricordo.store.sql.secrets import Secrets
+from ricordo.store.sql.store_id import STORE_ID, known_id
 from ricordo.store.sql.threads import Threads
 from ricordo.store.sql.usage import UsageLog
 from ricordo.text.words import Analyzer
@@ -52,6 +53,27 @@ class SharedStore:
     @property
     def analyzer(self) -> Analyzer:
         return self._opened.analyzer
+
+    @property
+    def store_id(self) -> str:
+        """What tells this store from all others, wherever its file is; a copy has the same. Empty if it has none yet
+        and cannot be written.
+        """
+        return known_id(self._opened.database)
+
+    def adopt_id(self, identity: str) -> None:
+        """Take the id of a store that was here before."""
+        with self._opened.database.write(durable=True) as connection:
+            connection.set_meta(STORE_ID, identity)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it came with a project that the user does not trust; items that are read from it say so."""
+        return self._opened.database.foreign
+
+    @foreign.setter
+    def foreign(self, is_foreign: bool) -> None:
+        self._opened.database.foreign = is_foreign
 
     def close(self) -> None:
         self._opened.database.close()

@@ -31,6 +31,8 @@ class Connection(apsw.Connection):
 
     touched: set[int]
     """On the writer: the numbers of the items that the open transaction wrote, binned or erased."""
+    foreign: bool = False
+    """Whether the store came with a project that the user does not trust; items that are read say so."""
     remembered: dict[tuple[str, str | None], list[Row]] | None = None
     """On a reader with an open snapshot: the answers of ``once``."""
     words: WordIndex = segments
@@ -129,6 +131,7 @@ class Database:
         """Whether the file is read without locks, because its folder does not allow any."""
         self.around_commit: AroundCommit | None = None
         self._mirrored = True
+        self._foreign = False
         _prepare_file(path, create)
         with self.translated():
             try:
@@ -181,8 +184,21 @@ class Database:
         connection.pragma("mmap_size", 1 << 26)
         connection.pragma("temp_store", "MEMORY")
         with self._connections_lock:
+            connection.foreign = self._foreign
             self._connections.append(connection)
         return connection
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the store came with a project that the user does not trust; whoever opens the store says it."""
+        return self._foreign
+
+    @foreign.setter
+    def foreign(self, is_foreign: bool) -> None:
+        with self._connections_lock:
+            self._foreign = is_foreign
+            for connection in self._connections:
+                connection.foreign = is_foreign
 
     def connection(self) -> Connection:
         """This thread's reader."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ricordo.store.base import Mirror
+from ricordo.store.sql.store_id import give_id
 from ricordo.store.sqlite.caches import BriefCache, FilterCache
 from ricordo.store.sqlite.connection import Database
 from ricordo.store.sqlite.lexical import LexicalIndex
@@ -39,4 +40,5 @@ class OpenFile:
             Analyzer(language)  # an unknown language is an error before it is stored
             with self.database.write() as connection:
                 connection.set_meta("language", language, replace=False)
+                give_id(connection)
         return language

@@ -1,0 +1,209 @@
+"""The verb with which the user trusts a project or a folder: trust."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ricordo import registry
+from ricordo.config.files import CONFIG_NAME, PROJECT_FOLDER, nearest_project
+from ricordo.config.loading import SETTINGS, STORE_NAME, StoreLocation, distrust, trust
+from ricordo.config.trusted_places import TRUSTED, is_in_trusted_folder, note_place, trusted_places, withdraw_place
+from ricordo.engine.context import EngineContext
+from ricordo.errors import Forbidden, NotFound, ReadOnlyStore, UsageError
+from ricordo.permissions import refuse_settings
+from ricordo.speaking import speaker
+from ricordo.values.hits import Filters
+from ricordo.values.items import Item
+from ricordo.values.provenance import PERSON
+from ricordo.values.trust import TrustReport
+from ricordo.verbs.declare import verb
+
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    from ricordo.store.base import Store
+    from ricordo.verbs.declare import Say
+    from ricordo.verbs.parameters import REF_TEXT, DryRun
+
+_ALL = 1 << 30
+
+
+class TrustVerbs:
+    """Says what a project or a folder brings, and lets the user trust it."""
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+
+    @verb(
+        "admin",
+        "look after",
+        "Trust what a project or a folder of yours brings.",
+        not_on={"mcp": "only the user gives trust", "http": "places are trusted on the machine that they are on"},
+        examples=("ricordo trust", "ricordo trust ~/notes", "ricordo trust --list", "ricordo trust --withdraw"),
+    )
+    def trust(
+        self,
+        folder: Annotated[
+            str | Path, Say("The project or folder; without one, the project here.", longest=REF_TEXT, shown="FOLDER")
+        ]
+        | None = None,
+        *,
+        list: Annotated[bool, Say("Only list what is trusted.")] = False,  # noqa: A002 - the word for it
+        withdraw: Annotated[bool, Say("Trust it no more.")] = False,
+        dry_run: DryRun = False,
+    ) -> TrustReport:
+        """What came with a repository is searched and told to agents as data. Once you trust it, its store, its
+        knowledge files and the files that were added from it count as your own words, and its settings may run
+        commands and reach hosts. Trust is kept in your data folder by the place and the store's id: it ends when
+        either changes, and a settings file must be trusted again when it changes. A folder without a store can be
+        trusted, too; then the files that are added from it count as yours.
+        """
+        if list:
+            return TrustReport("listed", places=trusted_places())
+        refuse_settings("what is trusted")
+        if speaker().author != PERSON:
+            raise Forbidden("only you may give trust, not an agent or a program", hint="Do it at a terminal.")
+        place = self._place(folder)
+        store = place / PROJECT_FOLDER / STORE_NAME
+        settings = place / PROJECT_FOLDER / CONFIG_NAME
+        if withdraw:
+            was = withdraw_place(place, store)
+            was = distrust(settings) or was
+            self._read_again(place, withdraw=True)
+            self._context.projects.look()
+            return TrustReport("withdrawn" if was else "not trusted before", str(place))
+        report = self._grants(place, store, settings)
+        if dry_run:
+            return report
+        if store.is_file():
+            with self._opened(store) as opened:
+                if not opened.store_id:
+                    raise ReadOnlyStore(
+                        f"the store {store} has no id yet and cannot be written", hint="Make it writable once."
+                    )
+                note_place(store, TRUSTED, opened.store_id)
+                _look_again(opened, report.knowledge)
+        note_place(place, TRUSTED)
+        if settings.is_file():
+            trust(settings)
+        self._context.projects.look()
+        self._context.begin_anew()
+        self._read_again(place)
+        return replace(report, status="trusted")
+
+    def _place(self, folder: str | Path | None) -> Path:
+        if folder is None:
+            project = nearest_project(self._context.start)
+            if project is None:
+                raise UsageError("this folder belongs to no project", hint="Name the folder to trust.")
+            return Path(os.path.realpath(project.parent))
+        place = Path(os.path.realpath(self._context.start / Path(folder).expanduser()))
+        if not place.is_dir():
+            raise NotFound(f"there is no folder {place}", hint="Name a folder; a file is trusted with its folder.")
+        return place.parent if place.name == PROJECT_FOLDER else place
+
+    @contextmanager
+    def _opened(self, path: Path) -> Iterator[Store]:
+        """A project's store: the engine's own, or another one."""
+        if self._context.is_open and os.path.realpath(self._context.location) == os.path.realpath(path):
+            yield self._context.unsynced_store
+            return
+        other = registry.open_store(StoreLocation(path, "flag"), self._context.config, create=False)
+        try:
+            yield other
+        finally:
+            other.close()
+
+    def _grants(self, place: Path, store: Path, settings: Path) -> TrustReport:
+        """What is in a place and would count as the user's."""
+        report = TrustReport(
+            "would be trusted",
+            str(place),
+            repository=_repository(place),
+            files=tuple(str(item.ref) for _, item in self._added_from(place) if item.fields.loading == "always"),
+            settings=_sensitive(settings),
+        )
+        if not store.is_file():
+            return report
+        with self._opened(store) as opened:
+            always = opened.items.listing(Filters(loadings=("always",)), _ALL, 0)
+            skills = opened.items.listing(Filters(kinds=("skill",)), _ALL, 0)
+            return replace(
+                report,
+                store=str(store),
+                always=tuple(str(item.ref) for _, item in always),
+                skills=tuple(str(item.ref) for _, item in skills),
+                knowledge=_claiming(store.parent / "knowledge"),
+            )
+
+    def _added_from(self, place: Path) -> Sequence[tuple[int, Item]]:
+        """The items of files in a folder, in the engine's own store."""
+        store = self._context.unsynced_store
+        below = [n for n, _, _ in store.items.refs_below("disk", str(registry.disk_ref(place).path))]
+        return tuple(store.items.get_many(below).items())
+
+    def _read_again(self, place: Path, *, withdraw: bool = False) -> None:
+        """Read the files that were added from a folder again, as it is trusted now."""
+        from ricordo.engine.items import adding_to
+
+        found = self._added_from(place)
+        if withdraw:
+            loaded = [n for n, item in found if item.fields.source == "user" and not is_in_trusted_folder(_file(item))]
+            self._context.unsynced_store.changes.withdraw_word(loaded)
+        wanted = "file" if not withdraw else "user"
+        files = [file for _, item in found if item.fields.source == wanted and (file := _file(item)).is_file()]
+        if files:
+            adding_to(self._context, "overwrite", None).sources(files, globs=(), as_ref=None)
+
+
+def _file(item: Item) -> Path:
+    return registry.disk_path(item.ref)
+
+
+def _repository(place: Path) -> str:
+    """The folder of the Git repository around a place."""
+    return next((str(folder) for folder in (place, *place.parents) if (folder / ".git").exists()), "")
+
+
+def _sensitive(file: Path) -> tuple[str, ...]:
+    """What a project's settings file sets that needs trust, as it stands there."""
+    from ricordo.config.files import parse_toml, read_bytes
+
+    tables = parse_toml(read_bytes(file) or b"", file)
+    rows = [
+        (known, value)
+        for section, table in tables.items()
+        if isinstance(table, dict)
+        for key, value in table.items()
+        if (known := SETTINGS.get(f"{section}.{key}")) is not None and known.sensitive
+    ]
+    return tuple(f"{known.name} = {known.shown(value)}" for known, value in rows)
+
+
+def _claiming(place: Path) -> tuple[str, ...]:
+    """The knowledge files that say that the user wrote them, or that every agent gets them."""
+    from ricordo.errors import Unreadable
+    from ricordo.memory import knowledge_files
+    from ricordo.memory.knowledge_folder import KnowledgeFolder
+
+    folder = KnowledgeFolder(place)
+    names = []
+    for name in sorted(folder.scan()) if folder.exists() else ():
+        try:
+            fields = knowledge_files.read(folder.read(name).data, name).fields
+        except (OSError, Unreadable):
+            continue
+        if fields.get("source") == "user" or fields.get("loading") == "always":
+            names.append(name)
+    return tuple(names)
+
+
+def _look_again(store: Store, names: Sequence[str]) -> None:
+    """Have files taken in again, whose claims were not believed before."""
+    rows = store.knowledge.files(names).values()
+    store.knowledge.note([replace(row, mtime=-1, hash="") for row in rows])
