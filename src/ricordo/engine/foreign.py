@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from ricordo.engine.context import EngineContext
+from ricordo.engine.import_claims import Claims
 from ricordo.engine.items import ItemVerbs
 from ricordo.errors import NotFound, PathConflict, UsageError
 from ricordo.values.items import Entry, Ref
@@ -67,17 +68,27 @@ class ForeignImport:
         return reader(path.read_bytes(), str(path))
 
     def save(
-        self, foreign: Foreign, on_conflict: OnConflict, wait: bool, progress: OnProgress, *, allow_secrets: bool
+        self,
+        foreign: Foreign,
+        on_conflict: OnConflict,
+        wait: bool,
+        progress: OnProgress,
+        *,
+        allow_secrets: bool,
+        claims: Claims,
     ) -> ImportReport:
         """Save texts of another program, with their times, and link them."""
         from ricordo.values.reports import ImportReport
 
         if on_conflict == "error":
             self._refuse_known(foreign.entries)
-        entries, notes = _without_secrets(foreign.entries, allow_secrets=allow_secrets)
-        report = self._items.save_many(
-            entries, on_conflict=on_conflict, wait=False, durable=True, allow_secrets=True, progress=progress
-        )
+        texts = claims.without_claims(foreign.entries)
+        entries, notes = _without_secrets(texts, allow_secrets=allow_secrets)
+        with claims.speaking():
+            report = self._items.save_many(
+                entries, on_conflict=on_conflict, wait=False, durable=True, allow_secrets=True, progress=progress
+            )
+        notes = (*notes, *claims.notes())
         linked = self._relate(foreign.relations)
         saved = AddReport((*report.items, *foreign.failed), (*report.notes, *foreign.notes, *notes))
         return ImportReport(self._context.embed_after(saved, wait, progress), {"link": linked} if linked else {})

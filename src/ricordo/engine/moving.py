@@ -127,16 +127,17 @@ class MoveVerbs:
         allow_secrets: AllowSecrets = False,
         trust: Annotated[
             bool,
-            Say("Of an export: also take folders, the files of items, and the mark that every agent gets an item."),
+            Say("Also take what anybody may claim: folders, files, addresses, skills, tools, what every agent gets."),
         ] = False,
         wait: Wait = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> ImportReport:
         """Take in what ``export`` wrote, or what another program keeps: an Obsidian vault, basic-memory, mem0.
 
-        Secrets in what other programs remember are redacted unless they are allowed. Of an export, folders to refresh,
-        the files that items came from, ``loading`` and "written by the user" are left out unless you ``trust`` it:
-        whoever wrote the file could otherwise have any file read, or tell agents what to do.
+        Secrets in what other programs remember are redacted unless they are allowed. Folders to refresh, the
+        files and addresses that items came from, skills, tools, ``loading`` and "written by the user" are left out, and
+        counted in the report, unless you ``trust`` the file: whoever wrote it could otherwise have any file read, or
+        tell agents what to do.
         """
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
         check_choice("format", format, IMPORT_FORMATS)
@@ -144,7 +145,8 @@ class MoveVerbs:
             return self._foreign.vault(source, on_conflict, wait, progress)
         if format != "ricordo":
             foreign = self._foreign.read(source, format)
-            return self._foreign.save(foreign, on_conflict, wait, progress, allow_secrets=allow_secrets)
+            claims = Claims(str(source) if isinstance(source, (str, Path)) else "standard input", trust=trust)
+            return self._foreign.save(foreign, on_conflict, wait, progress, allow_secrets=allow_secrets, claims=claims)
         with _opened(source) as (file, name):
             report = self._take_records(file, name, on_conflict, progress, trust=trust)
         return replace(report, saved=self._context.embed_after(report.saved, wait, progress))

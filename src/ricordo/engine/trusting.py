@@ -14,12 +14,10 @@ from ricordo.config.files import CONFIG_NAME, PROJECT_FOLDER, nearest_project
 from ricordo.config.loading import SETTINGS, STORE_NAME, StoreLocation, distrust, trust
 from ricordo.config.trusted_places import TRUSTED, is_in_trusted_folder, note_place, trusted_places, withdraw_place
 from ricordo.engine.context import EngineContext
-from ricordo.errors import Forbidden, NotFound, ReadOnlyStore, UsageError
-from ricordo.permissions import refuse_settings
-from ricordo.speaking import speaker
+from ricordo.errors import NotFound, ReadOnlyStore, UsageError
+from ricordo.permissions import refuse_agents, refuse_settings
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item
-from ricordo.values.provenance import PERSON
 from ricordo.values.trust import TrustReport
 from ricordo.verbs.declare import verb
 
@@ -66,8 +64,7 @@ class TrustVerbs:
         if list:
             return TrustReport("listed", places=trusted_places())
         refuse_settings("what is trusted")
-        if speaker().author != PERSON:
-            raise Forbidden("only you may give trust, not an agent or a program", hint="Do it at a terminal.")
+        refuse_agents("give trust")
         place = self._place(folder)
         store = place / PROJECT_FOLDER / STORE_NAME
         settings = place / PROJECT_FOLDER / CONFIG_NAME
@@ -144,7 +141,9 @@ class TrustVerbs:
     def _added_from(self, place: Path) -> Sequence[tuple[int, Item]]:
         """The items of files in a folder, in the engine's own store."""
         store = self._context.unsynced_store
-        below = [n for n, _, _ in store.items.refs_below("disk", str(registry.disk_ref(place).path))]
+        below = [
+            n for n, _, _ in store.items.refs_below("disk", registry.disk_ref(place, self._context.file_refs).path)
+        ]
         return tuple(store.items.get_many(below).items())
 
     def _read_again(self, place: Path, *, withdraw: bool = False) -> None:
@@ -153,16 +152,17 @@ class TrustVerbs:
 
         found = self._added_from(place)
         if withdraw:
-            loaded = [n for n, item in found if item.fields.source == "user" and not is_in_trusted_folder(_file(item))]
+            loaded = [
+                n for n, item in found if item.fields.source == "user" and not is_in_trusted_folder(self._file(item))
+            ]
             self._context.unsynced_store.changes.withdraw_word(loaded)
         wanted = "file" if not withdraw else "user"
-        files = [file for _, item in found if item.fields.source == wanted and (file := _file(item)).is_file()]
+        files = [file for _, item in found if item.fields.source == wanted and (file := self._file(item)).is_file()]
         if files:
             adding_to(self._context, "overwrite", None).sources(files, globs=(), as_ref=None)
 
-
-def _file(item: Item) -> Path:
-    return registry.disk_path(item.ref)
+    def _file(self, item: Item) -> Path:
+        return registry.disk_path(item.ref, self._context.file_refs)
 
 
 def _repository(place: Path) -> str:

@@ -13,8 +13,9 @@ from ricordo.values.provenance import LOADER, PERSON
 
 
 def is_vouched(item: Item) -> bool:
-    """Whether the user wrote this version, or agreed to it; only then every agent may get it. What stands in a project's
-    store that the user does not trust says nothing about that.
+    """Whether the user wrote this version, or agreed to it; only then every agent may get it.
+
+    What stands in a project's store that the user does not trust says nothing about that.
     """
     return not item.foreign and (item.vouched == item.version or item.provenance.author == PERSON)
 
