@@ -136,6 +136,13 @@ def test_two_machines_with_equal_paths_never_change_each_others_documents(team: 
             for text, _ in known[mine.id].values():
                 assert f"the {mine.name}" in text
     assert done == {"add", "edit", "refresh", "prune", "delete", "rm", "rm folder", "move", "watch"}
+    for machine in team:
+        with machine.at_work() as engine:
+            (machine.place / "last.md").write_text(f"the {machine.name}'s last")
+            engine.add(machine.place)
+            engine.refresh(all=True, prune=True)
+            texts = {place: text for place, (text, _) in contents(engine, machine.id).items()}
+            assert texts == {str(path): path.read_text() for path in machine.place.rglob("*.md")}
 
 
 def refresh_as_the_watcher_does(engine: Ricordo, paths: list[str]) -> None:
