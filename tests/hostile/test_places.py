@@ -186,6 +186,30 @@ def test_files_without_a_seal_count_once_the_project_is_trusted(tmp_path: Path) 
         assert engine.get("memory:/rule").fields.source == "user"
 
 
+def test_a_file_with_loading_always_is_an_instruction_once_its_folder_is_trusted(
+    engine: Ricordo, tmp_path: Path
+) -> None:
+    soul = tmp_path / "own" / "soul.md"
+    soul.parent.mkdir()
+    soul.write_text("---\nloading: always\n---\n\nAnswer in British English.\n", encoding="utf-8")
+    notes = engine.add(soul.parent).notes
+    assert any("1 file in" in note and f"ricordo trust {soul.parent}" in note for note in notes)
+    assert "## Always" not in engine.context("").text
+    assert all(part.fenced for part in engine.context("answer in British English").parts)
+    (ref,) = [str(item.ref) for item in engine.list()]
+    assert engine.trust(soul.parent).files == (ref,)
+    assert "## Always" in engine.context("").text
+    assert not any(part.fenced for part in engine.context("").parts)
+    soul.write_text("---\nloading: always\n---\n\nAnswer in American English.\n", encoding="utf-8")
+    engine.refresh(all=True)
+    item = engine.get(ref)
+    assert (item.vouched, item.provenance.author) == (item.version, "loader")
+    assert "American" in engine.context("").text
+    engine.trust(soul.parent, withdraw=True)
+    assert "## Always" not in engine.context("").text
+    assert engine.get(ref).vouched is None
+
+
 def test_an_agent_cannot_give_trust(clone: Path) -> None:
     with opened(clone) as engine, speaking(Provenance(AGENT, "claude-code", via="mcp")):
         with pytest.raises(Forbidden, match="only you may give trust"):

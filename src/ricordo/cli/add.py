@@ -55,7 +55,27 @@ def add(call: Call, sources: tuple[str, ...] = (), **given: Any) -> int:
     given |= {"sources": sources} if text is None else {"text": text}
     if call.verbose:
         given["transcript"] = call.screen().note
-    return run(call, "add", given, show_saved_report)
+    code = run(call, "add", given, show_saved_report)
+    if not (call.json or given.get("dry_run")) and sys.stdin.isatty() and sys.stderr.isatty():
+        _ask_about_folders(call, [source for source in sources if Path(source).expanduser().is_dir()])
+    return code
+
+
+def _ask_about_folders(call: Call, folders: list[str]) -> None:
+    """Ask whether the user trusts folders whose files say that every agent gets them."""
+    from ricordo.cli.trust_verbs import show_trust
+    from ricordo.config.trusted_places import is_in_trusted_folder
+
+    wanted = [folder for folder in folders if not is_in_trusted_folder(Path(folder).expanduser())]
+    if not wanted:
+        return
+    with call.engine() as engine:
+        for folder in wanted:
+            report = engine.trust(folder, dry_run=True)
+            if report.files:
+                show_trust(call.screen(), report)
+                if click.confirm(f"Trust {report.place}?", err=True, default=False):
+                    engine.trust(folder)
 
 
 def _standard_input(sources: tuple[str, ...], as_ref: str | None) -> bytes | None:

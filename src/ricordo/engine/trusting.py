@@ -63,8 +63,9 @@ class TrustVerbs:
         """
         if list:
             return TrustReport("listed", places=trusted_places())
-        refuse_settings("what is trusted")
-        refuse_agents("give trust")
+        if not dry_run:
+            refuse_settings("what is trusted")
+            refuse_agents("give trust")
         place = self._place(folder)
         store = place / PROJECT_FOLDER / STORE_NAME
         settings = place / PROJECT_FOLDER / CONFIG_NAME

@@ -7,6 +7,7 @@ them.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
@@ -50,6 +51,8 @@ class Adding:
     dry_run: bool = False
     done: list[Saved] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    _untrusted: Counter[Path] = field(default_factory=Counter)
+    """By folder: how many files say that every agent gets them, while the user does not trust the folder."""
     started: float = field(default_factory=time.monotonic)
     refs: FileRefs = PLAIN
 
@@ -245,6 +248,8 @@ class Adding:
             self.fail(str(ref), error)
             return None
         self._warn(ref, incoming.parsed)
+        if incoming.parsed.fields.get("loading") == "always" and not incoming.vouched:
+            self._untrusted[entry.path.parent] += 1
         return incoming
 
     def _kept(self, one: Incoming) -> Incoming:
@@ -300,4 +305,9 @@ class Adding:
         self.progress(Progress(done + before, whole, label, "adding", rate, eta, size))
 
     def _report(self) -> AddReport:
-        return AddReport(tuple(self.done), tuple(self.notes))
+        untrusted = [
+            f"{count:,} {'file' if count == 1 else 'files'} in {folder} marked for every agent: told as data until you"
+            f" trust the folder (ricordo trust {folder})"
+            for folder, count in self._untrusted.items()
+        ]
+        return AddReport(tuple(self.done), (*self.notes, *untrusted))
