@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 def init(call: Call, folder: Path | None) -> int:
     """It makes a folder .ricordo with a store. Every command that runs in this folder or below it then uses that
-    store. Without one, items go to your own store. Running it again changes nothing.
+    store. Without one, items go to your own store. Running it again changes nothing. In a git repository, it asks on a
+    terminal whether the commits shall be found, too (add . --history).
     """
     from ricordo.config.loading import init_project
 
@@ -33,12 +34,23 @@ def init(call: Call, folder: Path | None) -> int:
     call.store = call.store or str(place)
     with call.engine(create=True) as engine:
         location = engine.location
+        if _wants_history(call, place.parent):
+            engine.add(place.parent, history=True, wait=False)
 
     def draw(screen: Screen) -> None:
         screen.line(f"the store of this project is {location}")
         screen.note("next: ricordo add PATH")
 
     return call.answer({"store": location, "folder": str(place)}, draw)
+
+
+def _wants_history(call: Call, folder: Path) -> bool:
+    """Ask whether a new project's files and commits shall be added; only where a person answers."""
+    from ricordo.config.repository import repository_at
+
+    if call.json or not (sys.stdin.isatty() and sys.stderr.isatty()) or repository_at(folder) is None:
+        return False
+    return click.confirm("Add the files of this repository and its commits, so that both are found?", err=True)
 
 
 @command("add")

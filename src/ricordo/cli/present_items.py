@@ -97,10 +97,10 @@ def show_versions(screen: Screen, versions: Sequence[Version]) -> None:
     """The versions of an item; the current one is marked."""
     rows = [
         (
-            f"{version.number}{' *' if version.is_head else ''}",
+            "commit" if version.commit else f"{version.number}{' *' if version.is_head else ''}",
             local_time(version.created_at),
             size_text(version.size),
-            version.content_hash[:12],
+            (version.commit or version.content_hash)[:12],
             version.state if version.state != "live" else "",
             version.provenance.short or "unknown",
             version.fields.title,

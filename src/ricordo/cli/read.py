@@ -24,7 +24,7 @@ from ricordo.cli.running import run, with_globals
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
 from ricordo.errors import Error, NotFound, UsageError
-from ricordo.values.items import Item
+from ricordo.values.items import Item, Version
 from ricordo.verbs.index import verb_named
 from ricordo.verbs.rows import prepared
 
@@ -164,7 +164,7 @@ def history(call: Call, ref: str) -> int:
     """The current version is marked with a star."""
     with call.engine() as engine:
         versions = engine.history(ref)
-        item = engine.get(ref, track=False) if versions[0].state == "archived" else None
+        item = engine.get(ref, track=False) if _newest(versions).state == "archived" else None
     plain = {"ref": ref, "versions": [version.to_dict() for version in versions]}
     if item is not None:
         plain |= {name: by for name in ("corrected_by", "superseded_by") if (by := getattr(item, name))}
@@ -175,6 +175,11 @@ def history(call: Call, ref: str) -> int:
             screen.note(f"archived: {replaced_text(item) or 'restore brings it back'}")
 
     return call.answer(plain, draw)
+
+
+def _newest(versions: Sequence[Version]) -> Version:
+    """The newest version, which commits may precede."""
+    return next(version for version in versions if not version.commit)
 
 
 @command("diff")

@@ -64,6 +64,7 @@ class AddVerbs:
         examples=(
             "ricordo add notes/ report.pdf",
             "ricordo add src/ --glob '*.py' --tag code",
+            "ricordo add . --history",
             "ricordo add https://example.org/guide --depth 2",
             "git log | ricordo add - --as note:/log",
         ),
@@ -102,6 +103,7 @@ class AddVerbs:
         ] = 0,
         sitemap: Annotated[bool, Say("Add the pages that the sitemap of the site lists.")] = False,
         max_pages: Annotated[int, Say("Add at most N pages of a site.", 1, most=10_000, shown="N")] | None = None,
+        history: Annotated[bool, Say("Also add the commits of the git repository.")] = False,
         prompt_addition: Annotated[
             str, Say("A note to the language model that loads pages.", longest=10_000, shown="TEXT")
         ] = "",
@@ -115,6 +117,7 @@ class AddVerbs:
 
         Links in a folder that lead out of it are left out and named, unless ``follow_links`` or the setting
         ``ingest.follow_symlinks`` says otherwise. From a URL, ``depth`` follows the links of its site step by step,
+        ``history`` adds each commit of the repository as an item, too, and ``refresh`` the new ones later.
         ``sitemap`` takes what the site's sitemap names, both up to ``max_pages``. ``prompt_addition`` goes to a model
         that loads pages, and ``transcript`` is called with what that model does. Under the ref of a memory or note,
         secrets are redacted unless allowed. With ``dry_run`` nothing is read or written; the report says what would be
@@ -162,6 +165,8 @@ class AddVerbs:
 
         ref = self._context.resolve_new(as_ref) if as_ref else None
         report = adding.sources(sources, globs=globs, as_ref=ref, pages=pages)
+        if history and not dry_run:
+            report = adding.history(sources)
         return report if dry_run else self._context.embed_after(report, wait, progress)
 
     def _pages(self, prompt_addition: str = "", transcript: Callable[[str], None] | None = None) -> PageReader:

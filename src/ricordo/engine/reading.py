@@ -241,8 +241,15 @@ class ReadVerbs:
     )
     @follows("ref")
     def history(self, ref: ItemName) -> Sequence[Version]:
-        """The newest comes first."""
-        return self._context.store.items.history(self._context.number(ref))
+        """The newest comes first. Of a file whose repository was added with its history, the commits that changed it
+        stand among its versions.
+        """
+        n = self._context.number(ref)
+        store = self._context.store
+        found = store.items.history(n)
+        commits = store.items.get_many([link.source for link in store.links.of([n]) if link.target == n])
+        found += [commit_version(one) for one in commits.values() if one.ref.drive == "git" and one.state == "live"]
+        return sorted(found, key=lambda one: one.created_at, reverse=True) if commits else found
 
     @verb(
         "read",
@@ -275,6 +282,14 @@ class ReadVerbs:
                 after.provenance.short,
             )
         )
+
+
+def commit_version(item: Item) -> Version:
+    """A commit as it stands in the history of a file."""
+    return Version(
+        0, item.content_hash, item.updated_at, item.ref, item.kind, item.fields, item.size,
+        provenance=item.provenance, commit=str(item.fields.metadata.get("commit") or ""),
+    )  # fmt: skip
 
 
 def _some_lines(item: Item, lines: tuple[int, int]) -> Item:

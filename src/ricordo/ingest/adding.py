@@ -83,7 +83,28 @@ class Adding:
                 parsed = Parsed(entry.content, structure=entry.structure)
                 yield Incoming(ref, parsed, entry.kind, entry.fields, times=entry.times)
 
-        for saved in self._save(incoming(), durable=durable):
+        return self._take_all(incoming(), durable=durable)
+
+    def history(self, sources: Sequence[str | Path]) -> AddReport:
+        """Add the commits of the repositories that some files or folders belong to, after the files themselves."""
+        from ricordo.config.repository import repository_around
+        from ricordo.ingest.history import History
+        from ricordo.sources.git_history import MOST_COMMITS
+
+        paths = [path for source in sources if not looks_like_url(str(source)) for path in self._expanded(str(source))]
+        repositories = {path: repository_around(path) for path in paths}
+        for path, found in repositories.items():
+            if found is None:
+                raise UsageError(f"{path} is in no git repository", hint="Leave out ‹history› for it.")
+        for top in dict.fromkeys(found.top for found in repositories.values() if found is not None):
+            history = History(self.store, top, self.refs)
+            if history.is_cut:
+                self.notes.append(f"of the history of {top}, the newest {MOST_COMMITS:,} commits are read")
+            self._take_all(history.items())
+        return self._report()
+
+    def _take_all(self, incoming: Iterable[Incoming], *, durable: bool = False) -> AddReport:
+        for saved in self._save(incoming, durable=durable):
             self.done.append(saved)
             self.tell(len(self.done), None, saved.ref)
         return self._report()

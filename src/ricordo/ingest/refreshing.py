@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ricordo.errors import Error, MissingExtra, NotFound, StoreError, Unavailable
 from ricordo.ingest.files import FileReader, hash_of, keeping
+from ricordo.ingest.history import DRIVE, History, repository_of
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.base import VALIDATORS
 from ricordo.sources.disk import FoundFile, disk_ref, printable, ref_path, under_glob
@@ -93,6 +94,8 @@ class Refresher:
             if not below and (others := self.store.machines.elsewhere(map(str, [*found.values(), ref]))):
                 raise elsewhere(ref, next(iter(others.values())))
             work.items |= below
+            if ref.drive == "disk":
+                work.items |= self._below(Ref(DRIVE, ref.path))
             folder = ref_path(ref, self.refs) if ref.drive == "disk" else None
             is_there = folder is not None and self._add_new_files(work, [folder]) and folder.exists()
             if not below and not is_there:
@@ -165,7 +168,8 @@ class Refresher:
         files = {n: ref for n, ref in work.items.items() if ref.drive == "disk" or n in self.skill_files}
         self._save((self._look(n, ref, states.get(n), missing, touched) for n, ref in files.items()), "overwrite")
         self.store.files.note(touched)
-        self._refetch({n: ref for n, ref in work.items.items() if n not in files}, states)
+        self._refetch({n: ref for n, ref in work.items.items() if n not in files and ref.drive != DRIVE}, states)
+        self._follow_histories({ref for ref in work.items.values() if ref.drive == DRIVE})
         gone = Gone({n: (ref, states[n].hash) for n, ref in missing.items() if n in states and ref.drive == "disk"})
         self._save((self._take(ref, entry, gone) for ref, entry in fresh.items()), "skip")
         left = {n: ref for n, ref in missing.items() if n not in gone.followed}
@@ -178,6 +182,13 @@ class Refresher:
             error = {"code": "unreadable", "message": reason, "hint": ""}
             self._note(Refreshed(str(disk_ref(printable(str(path)), self.refs)), "failed", error))
         return RefreshReport(tuple(self.done), notes=tuple(self.notes))
+
+    def _follow_histories(self, commits: Collection[Ref]) -> None:
+        """Take in the new commits of the repositories that some commits belong to."""
+        places = {Ref(DRIVE, f"{ref.path.rpartition('/')[0]}/") for ref in commits}
+        for place in sorted(places, key=str):
+            if (top := repository_of(place, self.refs)) is not None:
+                self._save(History(self.store, top, self.refs).items(), "skip")
 
     def _fresh(self, work: Work) -> dict[Ref, FoundFile]:
         """The files that have no item yet."""

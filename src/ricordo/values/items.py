@@ -349,7 +349,7 @@ def validity_at(start: str | None, end: str | None, now: datetime) -> str:
 
 @frozen
 class Version(Plain):
-    """One immutable state of an item; ``previous`` is the number before it."""
+    """One immutable state of an item, or a commit in the history of a file; ``previous`` is the number before it."""
 
     number: int = field(metadata=named("version"))
     content_hash: str
@@ -362,6 +362,8 @@ class Version(Plain):
     is_head: bool = False
     state: str = field(default="live", metadata=NOT_SHOWN)
     provenance: Provenance = NOBODY
+    commit: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """The hash, if it is a commit; its number is 0 then."""
 
 
 @frozen

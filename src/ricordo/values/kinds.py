@@ -54,6 +54,7 @@ _DRIVES: tuple[DriveTraits, ...] = (
     DriveTraits("url", has_origin=True, is_outside=True),
     DriveTraits("github", has_origin=True, is_outside=True),
     DriveTraits("google-docs", has_origin=True, is_outside=True),
+    DriveTraits("git", is_outside=True),
     DriveTraits("agent", has_files=True),
     DriveTraits("article", has_files=True),
     DriveTraits("memory", has_files=True),

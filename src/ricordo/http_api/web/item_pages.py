@@ -69,13 +69,16 @@ def _passages(engine: Ricordo, item: Item, *, q: str, **_: Any) -> dict[str, Any
 
 
 def _versions(engine: Ricordo, item: Item, *, old: int | None, new: int | None, **_: Any) -> dict[str, Any]:
-    history = list(engine.history(item.ref))
+    everything = engine.history(item.ref)
+    history = [one for one in everything if not one.commit]
+    commits = [one for one in everything if one.commit]
     numbers = [one.number for one in history]
     newer = new if new in numbers else numbers[0]
     earlier = [number for number in numbers if number < newer]
     older = old if old in numbers else (earlier[0] if earlier else newer)
     diff = engine.diff(item.ref, older, newer) if older != newer else ""
-    return {"history": history, "old": older, "new": newer, "diff": [diff_line(line) for line in diff.splitlines()]}
+    lines = [diff_line(line) for line in diff.splitlines()]
+    return {"history": history, "commits": commits, "old": older, "new": newer, "diff": lines}
 
 
 def diff_line(line: str) -> tuple[str, str]:

@@ -1,0 +1,76 @@
+"""Makes items of the commits of a repository, so that a search finds why something is as it is.
+
+The ref of a commit is ``git:``, the place of the repository and the first digits of its hash. Its text has links to the
+files that it changed, which become links between items. Secrets that stand in changes are redacted, because a history
+keeps what was taken out of the files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ricordo.ingest.pipeline import Incoming
+from ricordo.ingest.redact import redact
+from ricordo.sources import git_history
+from ricordo.sources.disk import disk_ref, ref_path
+from ricordo.sources.git_history import Commit
+from ricordo.store.base import Store
+from ricordo.values.file_refs import FileRefs
+from ricordo.values.items import Parsed, Ref
+
+DRIVE = "git"
+CATEGORY = "commit"
+
+
+class History:
+    """The commits of one repository that a store does not have yet."""
+
+    def __init__(self, store: Store, top: Path, refs: FileRefs) -> None:
+        self._top = top
+        self._refs = refs
+        self._place = disk_ref(top, refs).path.rstrip("/")
+        known = {ref.path.rpartition("/")[2] for _, ref, _ in store.items.refs_below(DRIVE, f"{self._place}/")}
+        found = git_history.hashes(top)
+        self.wanted = git_history.not_known(found, known)
+        self.is_cut = len(found) > git_history.MOST_COMMITS
+
+    def items(self) -> Iterator[Incoming]:
+        """The new commits, the newest first."""
+        for commit in git_history.read(self._top, self.wanted):
+            yield self._item(commit)
+
+    def _item(self, commit: Commit) -> Incoming:
+        title, _ = redact(commit.title)
+        text, _ = redact(self._text(commit))
+        return Incoming(
+            Ref(DRIVE, f"{self._place}/{commit.name}"),
+            Parsed(text, mime_type="text/markdown", structure="markdown"),
+            fields={
+                "title": title or commit.name,
+                "category": CATEGORY,
+                "metadata": {"commit": commit.hash, "author": commit.author, "files": list(commit.files)},
+            },
+            times=(commit.time, commit.time),
+            origin=str(self._top),
+        )
+
+    def _text(self, commit: Commit) -> str:
+        """The message, who and when, links to the files, and the changes as code, in which no link counts."""
+        files = [f"- [{one}](<{disk_ref(self._top / one, self._refs)}>)" for one in commit.files]
+        if commit.others:
+            files.append(f"- and {commit.others:,} more")
+        about = f"Commit {commit.name} by {commit.author}, {commit.time:%Y-%m-%d %H:%M}"
+        parts = [commit.message, about, "\n".join(files)]
+        if commit.changes:
+            fence = "`" * max(3, 1 + max(map(len, re.findall("`+", commit.changes)), default=0))
+            parts.append(f"{fence}diff\n{commit.changes}\n{fence}")
+        return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def repository_of(ref: Ref, refs: FileRefs) -> Path | None:
+    """The place of the repository that a commit belongs to, if it is on this machine."""
+    folder = Ref("disk", ref.path.rpartition("/")[0] or "/")
+    place = ref_path(folder, refs) if refs.is_here(folder) else None
+    return place if place is not None and place.is_dir() else None

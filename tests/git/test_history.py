@@ -1,0 +1,118 @@
+"""The commits of a repository as items: found by what they say, linked to their files, and followed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from ricordo import Filters, Ricordo, UsageError
+from ricordo.sources import git_history
+
+from .conftest import Checkout
+
+COMMITS = Filters(drives=("git",))
+WHY = "Retry payments three times\n\nThe bank's gateway drops one call in fifty on Mondays."
+PAY = "def pay():\n    for attempt in range(3):\n        call_bank()\n"
+
+
+@pytest.fixture
+def shop(main: Checkout) -> Checkout:
+    main.commit("Add payments", pay__py="def pay():\n    call_bank()\n", when="2024-03-01T10:00:00Z")
+    main.commit(WHY, pay__py=PAY, when="2024-03-04T10:00:00Z")
+    return main
+
+
+def commit_refs(engine: Ricordo) -> list[str]:
+    return [str(item.ref) for item in engine.list(filters=COMMITS)]
+
+
+def test_a_search_finds_why_a_line_is_as_it_is(engine: Ricordo, shop: Checkout) -> None:
+    engine.add(shop.top, history=True)
+    head = shop.git("rev-parse", "HEAD")
+    hit = engine.search("why is attempt in range(3) when the bank drops calls", filters=COMMITS)[0]
+    assert hit.ref == f"git:{shop.top}/{head[:12]}"
+    item = engine.get(hit.ref)
+    assert item.title == "Retry payments three times"
+    assert "drops one call in fifty" in item.content
+    assert "+    for attempt in range(3):" in item.content
+    assert item.updated_at == datetime(2024, 3, 4, 10, tzinfo=UTC)
+    assert item.fields.metadata["author"] == "Ada"
+    assert (item.provenance.author, item.provenance.origin) == ("loader", str(shop.top))
+
+
+def test_the_history_of_a_file_has_its_commits_among_its_versions(engine: Ricordo, shop: Checkout) -> None:
+    engine.add(shop.top, history=True)
+    file = str(shop.top / "pay.py")
+    titles = [one.fields.title for one in engine.history(file) if one.commit]
+    assert titles == ["Retry payments three times", "Add payments"]
+    assert [one.number for one in engine.history(file) if not one.commit] == [1]
+    assert [one.commit for one in engine.history(str(shop.top / "README.md")) if one.commit] != []
+    linked = {link.ref for link in engine.links(f"git:{shop.top}/{shop.git('rev-parse', 'HEAD')[:12]}", depth=1).links}
+    assert f"disk:{file}" in linked
+
+
+def test_the_timeline_has_commits_at_their_times(engine: Ricordo, shop: Checkout) -> None:
+    engine.add(shop.top, history=True)
+    events = [event for event in engine.timeline(since="2024-03-02").events if event.ref.startswith("git:")]
+    assert events[0].title == "Retry payments three times"
+    assert events[0].at == datetime(2024, 3, 4, 10, tzinfo=UTC)
+
+
+def test_refresh_takes_in_new_commits_and_no_other(engine: Ricordo, shop: Checkout) -> None:
+    engine.add(shop.top, history=True)
+    before = set(commit_refs(engine))
+    assert len(before) == 3
+    assert not engine.refresh(all=True).count("created")
+    new = shop.commit("Log payments", log__py="x = 1\n")
+    made = [one.ref for one in engine.refresh(shop.top).items if one.status == "created"]
+    assert f"git:{shop.top}/{new[:12]}" in made
+    assert set(commit_refs(engine)) == before | {f"git:{shop.top}/{new[:12]}"}
+
+
+def test_without_the_option_no_commit_is_added_and_outside_a_repository_it_is_refused(
+    engine: Ricordo, shop: Checkout, tmp_path: Path
+) -> None:
+    engine.add(shop.top)
+    assert commit_refs(engine) == []
+    engine.refresh(all=True)
+    assert commit_refs(engine) == []
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    with pytest.raises(UsageError, match="no git repository"):
+        engine.add(plain, history=True)
+
+
+def test_binary_and_vendored_files_large_changes_and_secrets_are_left_out(engine: Ricordo, main: Checkout) -> None:
+    main.write("logo.png", b"\x89PNG\x00\x00" + bytes(range(256)))
+    main.write("node_modules/lib/index.js", "otherwise()\n")
+    main.write("big.txt", "\n".join(f"row {n}" for n in range(5_000)))
+    main.write("key.py", 'aws_secret_access_key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"\n')
+    main.commit("Import everything")
+    main.commit("Only words, and `[[no link]]`")
+    engine.add(main.top, history=True)
+    item = engine.get(f"git:{main.top}/{main.git('rev-parse', 'HEAD~1')[:12]}")
+    assert "otherwise" not in item.content
+    assert "node_modules" not in item.content
+    assert "logo.png" not in item.content
+    assert "and 2 more" in item.content
+    assert "wJalrXUtnFEMI" not in item.content
+    assert len(item.content) < git_history.LONGEST_CHANGES + 2_000
+
+
+def test_the_newest_commits_are_read_and_a_note_says_that_there_are_more(
+    engine: Ricordo, shop: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_history, "MOST_COMMITS", 2)
+    report = engine.add(shop.top, history=True)
+    assert len(commit_refs(engine)) == 2
+    assert any("the newest 2 commits are read" in note for note in report.notes)
+
+
+def test_commits_are_read_the_same_in_small_parts(shop: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = git_history.hashes(shop.top)
+    whole = list(git_history.read(shop.top, wanted))
+    monkeypatch.setattr(git_history, "AT_ONCE", 1)
+    assert list(git_history.read(shop.top, wanted)) == whole
+    assert [one.hash for one in whole] == wanted
