@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,7 +70,8 @@ def add(call: Call, sources: tuple[str, ...] = (), **given: Any) -> int:
         given["transcript"] = call.screen().note
     code = run(call, "add", given, show_saved_report)
     if not (call.json or given.get("dry_run")) and sys.stdin.isatty() and sys.stderr.isatty():
-        _ask_about_folders(call, [source for source in sources if Path(source).expanduser().is_dir()])
+        folders = [one for one in sources if os.path.isdir(os.path.expanduser(one))]  # noqa: PTH111, PTH112 - any text
+        _ask_about_folders(call, folders)
     return code
 
 

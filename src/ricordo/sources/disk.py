@@ -121,7 +121,8 @@ def near_paths(name: str) -> list[str]:
     from difflib import get_close_matches
 
     path = Path(os.path.expanduser(name))  # noqa: PTH111 - as in ``expand``
-    missing = next((place for place in range(len(path.parts)) if not Path(*path.parts[: place + 1]).exists()), None)
+    tops = ((place, os.path.join(*path.parts[: place + 1])) for place in range(len(path.parts)))  # noqa: PTH118
+    missing = next((place for place, top in tops if not os.path.exists(top)), None)  # noqa: PTH110 - bears any text
     if missing is None:
         return []
     folder = Path(*path.parts[:missing])
