@@ -119,6 +119,9 @@ def show_hit(screen: Screen, hit: Hit, *, rank: str, highlight: Highlight, form:
     screen.line(margin + screen.style(location(hit), fg="cyan"))
     if replaced := replaced_text(hit):
         screen.line(margin + screen.style(f"out of date: {replaced}", fg="yellow"))
+    if hit.contradicted_by:
+        told = f"contradicted by {short_ref(hit.contradicted_by)}, which is newer"
+        screen.line(margin + screen.style(told, fg="yellow"))
     for doubt in filter(None, (hit.validity, hit.unmerged)):
         screen.line(margin + screen.style(one_line(doubt), fg="yellow"))
     for other in hit.elsewhere:

@@ -12,7 +12,7 @@ The same material always gives the same text. The engine finds the material.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -75,6 +75,8 @@ class Material:
     events: Sequence[Event] = ()
     left_out: Sequence[LeftOut] = ()
     warnings: Sequence[str] = ()
+    doubts: Mapping[str, str] = field(default_factory=dict)
+    """By ref: why what every agent gets should not be taken for true as it stands."""
     own: Collection[str] = ()
     """The refs of those skills, events and items left out that are the user's own words."""
 
@@ -156,7 +158,8 @@ class Builder:
 
     def _item_block(self, item: Item, text: str) -> Told:
         fields = item.fields
-        return told_item(str(item.ref), fields.title, fields.description, text, outside=is_outside(item))
+        doubt = self.material.doubts.get(str(item.ref), "")
+        return told_item(str(item.ref), fields.title, fields.description, text, outside=is_outside(item), place=doubt)
 
     def _lines(self, name: str, lines: Sequence[tuple[Told, ContextPart]], most: int) -> None:
         """One line for each skill, while they fit into their share."""

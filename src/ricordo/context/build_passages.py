@@ -102,10 +102,18 @@ def _passages(item: Item, hit: Hit, found: Mapping[int, PassageText]) -> Iterabl
         if passage is not None and text.strip():
             at = passage.position
             value = hit.score * (part.score / best if best > 0 else 1.0) * ANOTHER**place
-            where = ", ".join(
-                filter(None, (part.place, "saved on a branch that is not merged" if hit.unmerged else ""))
-            )
+            where = ", ".join(filter(None, (part.place, *_doubts(hit))))
             yield ContextPassage(item, hit.ref, text, passage.lines, value, at, at, where, clean(part.text))
+
+
+def contradicted_by(ref: str) -> str:
+    """What is said of an item that a newer one contradicts."""
+    return f"contradicted by {ref}, which is newer" if ref else ""
+
+
+def _doubts(hit: Hit) -> tuple[str, ...]:
+    """Why a hit should not be taken for true as it stands; empty texts are no reasons."""
+    return ("saved on a branch that is not merged" if hit.unmerged else "", contradicted_by(hit.contradicted_by))
 
 
 def strong(passages: Sequence[ContextPassage], weak: float = WEAK) -> list[ContextPassage]:

@@ -112,15 +112,13 @@ class AgentVerbs:
         stores = self._skills.reachable_stores(warnings)
         asks = bool(task.strip())
         echoes = EchoFilter(task, session)
-        shown_always = self._always(stores, left_out)
+        shown_always, doubts = self._always(stores, left_out)
         known = {str(item.ref) for item in shown_always}
         offered = self._offered(task) if asks and skills else ()
         events = self._events(echoes) if recent else []
         material = Material(
             always=shown_always if always else (),
-            contextual=[one for one in self._contextual(task, stores, left_out) if one.ref not in known]
-            if asks
-            else (),
+            contextual=[one for one in self._contextual(task, stores, left_out) if one.ref not in known],
             passages=self._for_task(task, stores, known, echoes, warnings, left_out) if asks and not gather else (),
             gathered=self._gathering.evidence(task, stores, warnings, session=session) if asks and gather else (),
             skills=offered,
@@ -128,6 +126,7 @@ class AgentVerbs:
             events=events,
             left_out=left_out,
             warnings=warnings,
+            doubts=doubts,
             own=_own(
                 {*(one.ref for one in offered), *(one.ref for one in events), *(one.ref for one in left_out)}, stores
             ),
@@ -138,15 +137,20 @@ class AgentVerbs:
     def _counter(self) -> TokenCounter:
         return registry.token_counter()
 
-    def _always(self, stores: Mapping[str, Store], left_out: list[LeftOut]) -> list[Item]:
-        """The items that every agent gets, whatever the task; of a ref in several tiers, the highest tier's."""
-        from ricordo.context.build_passages import may_be_shown, out_of_time
+    def _always(self, stores: Mapping[str, Store], left_out: list[LeftOut]) -> tuple[list[Item], dict[str, str]]:
+        """The items that every agent gets, whatever the task; of a ref in several tiers, the highest tier's. With why
+        some of them should be doubted, by ref.
+        """
+        from ricordo.context.build_passages import contradicted_by, may_be_shown, out_of_time
+        from ricordo.store.asking import Shown
         from ricordo.values.context import LeftOut
 
         found: dict[Ref, Item] = {}
+        doubts: dict[str, str] = {}
         now = datetime.now(UTC)
         for store in stores.values():
             listed = dict(store.items.listing(Filters(loadings=("always",)), 1 << 30, 0))
+            newer = store.index.passages([Shown(n) for n in listed]).contradicted if listed else {}
             for n, item in (listed | store.items.get_many(store.audit.waiting())).items():
                 if item.ref in found or not may_be_shown(item):
                     continue
@@ -161,7 +165,9 @@ class AgentVerbs:
                     left_out.append(LeftOut(str(item.ref), reason))
                 else:
                     found[item.ref] = users
-        return sorted(found.values(), key=lambda item: item.ref)
+                    if n in newer:
+                        doubts[str(item.ref)] = contradicted_by(newer[n][1])
+        return sorted(found.values(), key=lambda item: item.ref), doubts
 
     @staticmethod
     def _users_version(store: Store, n: int, item: Item) -> Item | None:
@@ -177,7 +183,7 @@ class AgentVerbs:
         from ricordo.context.build_passages import passages_of
 
         filters = Filters(loadings=("contextual",), kinds=SHOWN_AS_PASSAGES)
-        if not any_item(stores, filters):
+        if not task.strip() or not any_item(stores, filters):
             return []
         answer = self._asked(task, filters, CONTEXTUAL_HITS, profile="bm25", backend="lexical")
         left_out += _expired(answer.hits)

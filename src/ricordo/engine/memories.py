@@ -101,9 +101,9 @@ class MemoryVerbs:
         wait: Wait = True,
         **fields: Unpack[MemoryFields],
     ) -> Saved:
-        """A text that is stored already is skipped. What is nearly the same needs a decision, and nothing is written
-        until ``on_duplicate`` says save, skip, merge or supersede. Secrets are redacted. Without a kind, it is what the
-        drive of its ref says (``note:/plan`` is a note), else a memory.
+        """A text that is stored already is skipped. What is nearly the same, or contradicts a memory, needs a
+        decision: nothing is written until ``on_duplicate`` says save, skip, merge or supersede. Secrets are redacted.
+        Without a kind, it is what the drive of its ref says (``note:/plan`` is a note), else a memory.
         """
         from ricordo.memory.links import checked_type
         from ricordo.memory.remember import VECTOR_SECONDS, memory_of

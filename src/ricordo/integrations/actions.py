@@ -92,6 +92,8 @@ def actions(memory: Ricordo) -> tuple[Callable[..., str], ...]:
         with as_agent():
             saved = memory.remember(text, source="agent", tags=tuple(tags or ()), wait=False)
         embed_soon(memory)
+        if saved.status == "needs_decision" and saved.candidates[0].contradiction:
+            return f"{saved.reason}, so nothing was saved; correct that one if this is true now"
         if saved.status == "needs_decision":
             return f"nearly the same is known already, so nothing was saved: {quoted(saved.candidates[0].ref)}"
         return f"{saved.status}: {saved.ref}"

@@ -65,6 +65,7 @@ def hit_row(hit: Hit, *, tiered: bool = False) -> dict[str, Any]:
         "unmerged": hit.unmerged,
         "corrected_by": hit.corrected_by,
         "superseded_by": hit.superseded_by,
+        "contradicted_by": hit.contradicted_by,
         "token_estimate": hit.token_estimate,
     }
     return without_empty(row)

@@ -1,5 +1,5 @@
-"""Finds out whether the same or nearly the same text is stored: it picks candidates by rare words and by meaning, and
-compares whole texts.
+"""Finds out whether the same text is stored, nearly the same, or the contrary: it picks candidates by rare words and by
+meaning, and compares whole texts.
 
 Only live items of the same kind count. Nothing is written here; the caller decides what to do about a duplicate.
 """
@@ -7,15 +7,16 @@ Only live items of the same kind count. Nothing is written here; the caller deci
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ricordo.memory.merging import holds_all
-from ricordo.store.asking import Ask, AskedWord, QueryVector, Shown
+from ricordo.store.asking import Ask, AskedWord, Passages, QueryVector, Shown
 from ricordo.store.base import Store
 from ricordo.store.values import PreparedItem
 from ricordo.values.hits import Filters
-from ricordo.values.items import Duplicate, Item
+from ricordo.values.items import Duplicate, Fields, Item
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,6 +28,12 @@ NEAR = 0.9
 
 COMPARED = 12
 """How many candidates by words, and how many by meaning, are compared."""
+
+RELATED = 0.4
+"""Of texts whose meanings are at least as near as this, it is looked whether they say the contrary."""
+
+CLAIMING = ("memory",)
+"""Kinds of items that claim something; what differs in two entries of a log is no contradiction."""
 
 MOST_SHOWN = 5
 _RARE_TERMS = 16
@@ -46,13 +53,20 @@ class DuplicateFinder:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self._items: dict[int, Item] = {}
+        """The items that were read since candidates were last looked for."""
+
+    def _item(self, n: int) -> Item:
+        if n not in self._items:
+            self._items[n] = self.store.items.get(n)
+        return self._items[n]
 
     def identical(self, item: PreparedItem, alike: Sequence[int]) -> Item | None:
         """A live item of the same kind that has the same text, or into which that text was merged."""
         draft = item.draft
         wanted = plain_text(draft.content)
         for n in (*self.store.items.same_text(item.text_hash, draft.kind), *alike):
-            found = self.store.items.get(n)
+            found = self._item(n)
             if plain_text(found.content) == wanted:
                 return found
             if found.fields.metadata.get("merged_from") and holds_all(found.content, draft.content):
@@ -62,24 +76,53 @@ class DuplicateFinder:
     def near(
         self, item: PreparedItem, alike: Sequence[int], vector: tuple[str, Array] | None = None
     ) -> tuple[Duplicate, ...]:
-        """Live items of the same kind that say nearly the same; ``vector`` is the text's, with its fingerprint."""
+        """Live items of the same kind that the text contradicts, then those that say nearly the same; ``vector`` is the
+        text's, with its fingerprint.
+        """
         cosines = self._by_meaning(item, vector) if vector is not None else {}
-        numbers = dict.fromkeys((*alike, *cosines))
+        shown = self._passages(dict.fromkeys((*alike, *cosines)))
+        # A passage is not the text: the cosine of an item of several passages says nothing about the whole.
+        cosines = {n: cosine for n, cosine in cosines.items() if [part.of for part in shown.texts[n]] == [1]}
+        against = self._contradicted(item, shown)
         text = plain_text(item.draft.content)[:_MOST_CHARACTERS]
         found = []
-        for n in numbers:
-            other = self.store.items.get(n)
+        for n in shown.items:
+            cosine = cosines.get(n)
+            if n not in alike and n not in against and (cosine or 0.0) < NEAR:
+                continue
+            other = self._item(n)
             if other.ref == item.draft.ref or other.state != "live":
                 continue
             ratio = _ratio(text, plain_text(other.content)[:_MOST_CHARACTERS])
-            cosine = cosines.get(n)
-            if max(ratio, cosine or 0.0) >= NEAR:
-                found.append(Duplicate(str(other.ref), other.title, ratio, cosine, _snippet(other.content)))
-        found.sort(key=lambda one: (-max(one.ratio, one.cosine or 0.0), one.ref))
+            if n in against or max(ratio, cosine or 0.0) >= NEAR:
+                found.append(
+                    Duplicate(str(other.ref), other.title, ratio, cosine, _snippet(other.content), against.get(n, ""))
+                )
+        found.sort(key=lambda one: (not one.contradiction, -max(one.ratio, one.cosine or 0.0), one.ref))
         return tuple(found[:MOST_SHOWN])
+
+    def _contradicted(self, item: PreparedItem, shown: Passages) -> dict[int, str]:
+        """Which of some items the text contradicts, and why; what holds at another time is no contradiction."""
+        if item.draft.kind not in CLAIMING or not shown.items:
+            return {}
+        from ricordo.memory.contradictions import first_conflict
+        from ricordo.memory.statements import statements
+
+        newer = statements(item.draft.content)
+        found = {}
+        for n, other in shown.items.items():
+            text = shown.texts[n][0].text if shown.texts[n] else ""
+            if _hold_together(item.draft.fields, other.fields) and (why := first_conflict(statements(text), newer)):
+                found[n] = why
+        return found
+
+    def _passages(self, numbers: Mapping[int, None]) -> Passages:
+        """The first passages of some items: of a memory, nearly always all of it."""
+        return self.store.index.passages([Shown(n) for n in numbers]) if numbers else Passages()
 
     def alike(self, item: PreparedItem) -> list[int]:
         """The live items of the same kind that share the rarest words of a text."""
+        self._items.clear()
         terms = list(self.store.analyzer.content_counts(item.draft.content))[:_MOST_TERMS]
         ask = Ask(
             words=tuple(map(AskedWord, terms)),
@@ -91,15 +134,24 @@ class DuplicateFinder:
         return [one.n for one in sorted(found, key=lambda one: (-one.lexical, one.n))[:COMPARED]]
 
     def _by_meaning(self, item: PreparedItem, vector: tuple[str, Array]) -> dict[int, float]:
-        """The nearest items with their cosines. Only items of one passage count, because a passage is not the text.
-
-        The new text has a vector only if it is of one passage, too.
-        """
+        """The nearest items with their cosines. The new text has a vector only if it is of one passage."""
         filters = Filters(kinds=(item.draft.kind,))
         ask = Ask(vector=QueryVector(*vector), by_word=False, filters=filters, per_side=COMPARED)
-        near = {one.n: one.cosine for one in self.store.index.candidates(ask).found if one.cosine >= NEAR}
-        texts = self.store.index.passages([Shown(n) for n in near]).texts if near else {}
-        return {n: min(1.0, cosine) for n, cosine in near.items() if [part.of for part in texts[n]] == [1]}
+        lowest = RELATED if item.draft.kind in CLAIMING else NEAR
+        found = self.store.index.candidates(ask).found
+        return {one.n: min(1.0, one.cosine) for one in found if one.cosine >= lowest}
+
+
+def _hold_together(one: Fields, other: Fields) -> bool:
+    """Whether there is a time at which both hold; a text without times holds from now on."""
+    from ricordo.values.days import parse_time
+
+    def moment(text: str | None, default: datetime) -> datetime:
+        return parse_time(text) if text else default
+
+    now, never = datetime.now(UTC), datetime.max.replace(tzinfo=UTC)
+    begin = max(moment(one.valid_from, now), moment(other.valid_from, now))
+    return begin < min(moment(one.valid_until, never), moment(other.valid_until, never))
 
 
 def _ratio(one: str, other: str) -> float:

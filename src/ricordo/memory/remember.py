@@ -2,13 +2,14 @@
 
 1. Check the fields and remove secrets (``memory_of``).
 2. Give it a ref that is free, or take the one that was asked for.
-3. Look for the same text, then for nearly the same; do what the caller asked for in that case.
-4. Write it durably. If another process took the ref or saved nearly the same meanwhile, begin again at 2.
+3. Look for the same text, then for nearly the same and for the contrary; do what the caller asked for in that case.
+4. Write it durably, with links to what it contradicts. If another process took the ref or saved nearly the same
+   meanwhile, begin again at 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from ricordo.errors import ContractError, PathConflict, StaleVersion, Unavailabl
 from ricordo.frozen import frozen
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.ingest.redact import redact_item
-from ricordo.memory.duplicates import DuplicateFinder, plain_text
+from ricordo.memory.duplicates import NEAR, DuplicateFinder, plain_text
 from ricordo.memory.merging import merged_fields, merged_text
 from ricordo.memory.slugs import free_name, slug
 from ricordo.models.base import Embedder
@@ -161,22 +162,40 @@ class Keeper:
             return Saved(str(known.ref), "skipped", known.id, known.version, None, known.content_hash, reason=reason)
         if memory.ref is not None:
             self._refuse_taken(memory.ref)
-        vector = self._vector(item) if on_duplicate != "save" else None
-        near = self.finder.near(item, alike, vector) if on_duplicate != "save" else ()
-        if not near:
-            return self._create(item, lambda: self._refuse_latecomer(item, vector, seen, is_any=on_duplicate == "save"))
+        is_any = on_duplicate == "save"
+        vector = self._vector(item, is_any=is_any)
+        near = self.finder.near(item, alike, vector)
+        alike_ones = [one for one in near if one.ratio >= NEAR or (one.cosine or 0.0) >= NEAR]
+        if not near or is_any or (on_duplicate == "merge" and not alike_ones):
+            saved = self._create(item, lambda: self._refuse_latecomer(item, vector, seen, is_any=is_any))
+            return self._linked(saved, near)
         best = near[0]
+        reason = self._contradicts(best) if best.contradiction else f"nearly the same is saved as {best.ref}"
         if on_duplicate == "merge":
-            return self._merge(memory, item, best)
+            return self._merge(memory, item, alike_ones[0])
         if on_duplicate == "supersede":
             old = self.store.items.require(Ref.parse(best.ref))
             saved = self.store.changes.succeed(old, item, "supersedes", backlog=self.backlog)
-            return replace(saved, reason=f"supersedes {best.ref}")
+            return self._linked(replace(saved, reason=f"supersedes {best.ref}"), near[1:])
         if on_duplicate == "skip":
-            return Saved(best.ref, "skipped", reason=f"nearly the same is saved as {best.ref}", candidates=near)
-        return Saved(
-            str(item.draft.ref), "needs_decision", reason=f"nearly the same is saved as {best.ref}", candidates=near
-        )
+            return Saved(best.ref, "skipped", reason=reason, candidates=near)
+        return Saved(str(item.draft.ref), "needs_decision", reason=reason, candidates=near)
+
+    def _contradicts(self, one: Duplicate) -> str:
+        """What a text contradicts, of when that is, and how."""
+        old = self.store.items.get(self.store.items.require(Ref.parse(one.ref)))
+        return f"this contradicts {one.ref} (of {old.updated_at:%B %Y}: {one.contradiction})"
+
+    def _linked(self, saved: Saved, near: Sequence[Duplicate]) -> Saved:
+        """Link what was saved to what it contradicts, so that searches need not find that out again."""
+        against = [one for one in near if one.contradiction]
+        if not against:
+            return saved
+        n = self.store.items.require(Ref.parse(saved.ref))
+        for one in against:
+            self.store.links.add(n, self.store.items.require(Ref.parse(one.ref)), "contradicts")
+        told = f"contradicts {', '.join(one.ref for one in against)}"
+        return replace(saved, reason=f"{saved.reason}; {told}" if saved.reason else told)
 
     def _update_fields(self, known: Item, changes: Mapping[str, Any]) -> Saved:
         """Update the fields of a text that is stored already; the history keeps the old ones."""
@@ -211,8 +230,11 @@ class Keeper:
             raise from_dict(saved.error)
         return saved
 
-    def _vector(self, item: PreparedItem) -> tuple[str, Array] | None:
-        """The text's vector, if the store has vectors to compare it with; None means that only words are compared."""
+    def _vector(self, item: PreparedItem, *, is_any: bool) -> tuple[str, Array] | None:
+        """The text's vector, if the store has vectors to compare it with; None means that only words are compared.
+
+        A text that is saved in any case (``is_any``) is not embedded here, but a vector that is known is used.
+        """
         try:
             embedder = self.embedder()
             if embedder is None or len(item.chunks) != 1:
@@ -224,6 +246,8 @@ class Keeper:
             known = self.store.jobs.known_vectors(fingerprint, [chunk.embed_hash])
             if chunk.embed_hash in known:
                 return fingerprint, known[chunk.embed_hash]
+            if is_any:
+                return None
             text = embedded_text(chunk.prefix, chunk.text)
             vector = call_within(VECTOR_SECONDS, lambda: embedder.embed_documents([text])[0], "ricordo-vector")
             # The vector is stored at once, so that the text is not embedded again when it is saved, now or later.

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from ricordo.config.settings import Config
 from ricordo.errors import Unavailable
 from ricordo.search import memories
+from ricordo.search.contradicted import newer_first
 from ricordo.search.diversity import diverse_order, similarity_of
 from ricordo.search.fit import REPEATS, best_fit, fit_from, fit_parts, note_of
 from ricordo.search.meaning import NONE_YET, SWITCHED_OFF, QueryMeaning, QueryVectors
@@ -105,10 +106,10 @@ class Searcher:
         asks = request.explain or request.as_of is not None
         reader = HitReader(self.store.index, ask=ask if asks else None, vectors=vectors)
         page = self._page(ranking, reader, profile, request, query.text, ask.filters)
+        reader.read(page, contents=request.mode == "full")
         if ranking.weights:
-            page = [_fitted(entry) for entry in page]
+            page = [_fitted(entry) for entry in newer_first(page, reader)]
         if request.explain:
-            reader.read(page, contents=request.mode == "full")
             page = [_explained(entry, ranking, reader) for entry in page]
         respelled = pool.answer.respelled
         words = chain.from_iterable(respelled.get(word.written, (word.term,)) for word in ask.words)
@@ -121,7 +122,7 @@ class Searcher:
             round((time.perf_counter() - started) * 1000, 3),
             request.profile,
             dict(ranking.weights),
-            _tiers(request.tier),
+            (request.tier,) if request.tier else (),
             degraded=tuple(pool.degraded),
             notes=(
                 *query.notes,
@@ -167,7 +168,8 @@ class Searcher:
             hits = present(reader, page, Marker(frozenset(), self.analyzer), full=False, tier=tier)
             hits = with_machines(hits, self.store.machines)
         elapsed = round((time.perf_counter() - started) * 1000, 3)
-        meta = SearchMeta(pool.total, len(hits), elapsed, "vector", ranking.weights, _tiers(tier), tuple(pool.degraded))
+        tiers = (tier,) if tier else ()
+        meta = SearchMeta(pool.total, len(hits), elapsed, "vector", ranking.weights, tiers, tuple(pool.degraded))
         return Answer(hits, meta)
 
     def _pool_of(self, answer: Candidates, vector: QueryVector | None = None) -> Pool:
@@ -316,10 +318,6 @@ class Searcher:
         if judged.problem:
             pool.degraded.append(judged.problem)
         return judged.page
-
-
-def _tiers(name: str) -> tuple[str, ...]:
-    return (name,) if name else ()
 
 
 def _is_guarded(pool: Pool, profile: Profile, limit: int) -> bool:

@@ -113,6 +113,10 @@ class HitReader:
         """In an answer about the past: how it was replaced since (``corrected_by``), and the ref of the newest one."""
         return self._read[entry.n].replaced.get(entry.n, ("", ""))
 
+    def contradicted(self, entry: Ranked) -> tuple[int, str]:
+        """The number and the ref of the newest item that contradicts it; 0 and nothing if there is none."""
+        return self._read[entry.n].contradicted.get(entry.n, (0, ""))
+
     def title(self, entry: Ranked) -> str:
         """Its title. A turn has none, so it gets its session's present title, with the speaker and the number of the
         turn.
@@ -181,6 +185,7 @@ def _hit(
         explain=entry.explain,
         corrected_by=replaced_by if how == "corrected_by" else "",
         superseded_by=replaced_by if how == "superseded_by" else "",
+        contradicted_by=reader.contradicted(entry)[1],
         fit=entry.fit,
     )
 

@@ -274,3 +274,5 @@ class Passages:
     """By thread: the title of the session that shown turns belong to."""
     replaced: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     """Of questions about the past: how an item was replaced since (``corrected_by``), and the ref of the newest one."""
+    contradicted: Mapping[int, tuple[int, str]] = field(default_factory=dict)
+    """The number and the ref of the newest live item that contradicts an item."""

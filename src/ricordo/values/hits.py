@@ -170,6 +170,8 @@ class Hit(Plain):
     token_estimate: int = 0
     corrected_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     superseded_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    contradicted_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """The ref of a newer item that says the contrary."""
     version: int = field(default=0, metadata=NOT_SHOWN)
     evidence: tuple[Evidence, ...] = ()
     item: Item | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)

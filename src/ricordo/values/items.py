@@ -206,13 +206,14 @@ class Entry(Plain):
 
 @frozen
 class Duplicate(Plain):
-    """An item that says nearly the same: how alike the texts are, and, if both have a vector, their meanings."""
+    """An item that says nearly the same, or the contrary, and why: how alike texts and, with vectors, meanings are."""
 
     ref: str
     title: str
     ratio: float = field(metadata=rounded(4))
     cosine: float | None = field(metadata=rounded(4))
     snippet: str
+    contradiction: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
 
 
 @frozen
@@ -230,14 +231,13 @@ class Saved(Plain):
     chunks: int = field(default=0, metadata=NOT_SHOWN)
     """How many chunks were written; chunks that are the same as in the version before are not counted."""
     candidates: tuple[Duplicate, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
-    """With needs_decision: what is nearly the same."""
+    """With needs_decision: what is nearly the same, and what the text contradicts."""
     redacted: tuple[str, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
     """The kinds of secrets that were removed from the text and its fields."""
 
 
 LONGEST_TITLE = 70
 """A title that is made of a text's first words has at most this many characters."""
-
 _MARKS = re.compile(r"^[\s#>*+\-`]+")
 
 

@@ -183,7 +183,7 @@ Wait = Annotated[
 ]
 WhoSays = Annotated[Writer, Say("Who says it.", not_on={"mcp": "what an agent writes is the agent's"})]
 IfTaken = Annotated[OnConflict, Say("What to do if the ref exists.")]
-IfDuplicate = Annotated[OnDuplicate, Say("What to do if nearly the same is stored.")]
+IfDuplicate = Annotated[OnDuplicate, Say("What to do if nearly the same, or the contrary, is stored.")]
 Prune = Annotated[bool, Say("Also remove items whose file is gone.")]
 
 # Tools of other servers.

@@ -17,7 +17,7 @@ from ricordo.store.postgres.open_workspace import OpenWorkspace
 from ricordo.store.sql import items
 from ricordo.store.sql.new_chunks import FIELDS
 from ricordo.store.sql.protocols import Values
-from ricordo.store.sql.replacing import replacements, replacing
+from ricordo.store.sql.replacing import contradicting, contradictions, replacements, replacing
 from ricordo.values.items import Item
 from ricordo.values.kinds import SESSION
 
@@ -53,8 +53,7 @@ def passages(
     vectors: str,
 ) -> Passages:
     """Everything that is shown of some items; see ``SearchIndex.passages``."""
-    numbers = [entry.n for entry in shown]
-    versions = [entry.version for entry in shown]
+    numbers, versions = [entry.n for entry in shown], [entry.version for entry in shown]
     without = [entry for entry in shown if not entry.chunks]
     matched = [entry.matched for entry in shown if entry.matched is not None]
     best = [entry.chunks[0] for entry in shown if entry.chunks]
@@ -63,6 +62,7 @@ def passages(
         "layouts": (_LAYOUT, (numbers, versions)),
         "texts": (_TEXTS, ([chunk for entry in shown for chunk in entry.chunks],)),
         "sessions": (_SESSIONS, (SESSION, numbers)),
+        "contradicted": (contradicting("= ANY(?)"), (numbers,)),
     }
     if without:
         asked["first"] = (_FIRST_TEXTS, ([one.n for one in without], [one.version for one in without]))
@@ -101,6 +101,7 @@ def passages(
         {chunk: decoded(data) for chunk, data in found.get("vectors", ())},
         _sessions(found["sessions"], list(known.values())),
         replacements(found.get("replaced", ())),
+        contradictions(found["contradicted"]),
     )
 
 

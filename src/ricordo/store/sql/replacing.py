@@ -1,4 +1,4 @@
-"""Which items took the place of archived ones, by the links that corrections and newer items leave."""
+"""Which items took the place of archived ones, and which contradict others, by the links between them."""
 
 from __future__ import annotations
 
@@ -32,3 +32,20 @@ def replacements(rows: Iterable[Row]) -> dict[int, tuple[str, str]]:
         name = found[start][0] if start in found else NAMES[kind]
         found[start] = (name, str(Ref(drive, path)))
     return found
+
+
+def contradicting(condition: str) -> str:
+    """The statement for live items that contradict those whose ``l.target`` meets a condition, the newest last.
+
+    If one of the two was changed since they were compared, the link says nothing any more.
+    """
+    return (
+        "SELECT l.target, s.n, s.drive, s.path FROM links l JOIN items s ON s.n = l.source AND s.state = 'live'"
+        f" JOIN items t ON t.n = l.target WHERE l.target {condition} AND l.type = 'contradicts'"
+        " AND s.updated_at <= l.created_at AND t.updated_at <= l.created_at ORDER BY l.created_at, l.id"
+    )
+
+
+def contradictions(rows: Iterable[Row]) -> dict[int, tuple[int, str]]:
+    """By item: the number and the ref of the newest item that contradicts it."""
+    return {target: (n, str(Ref(drive, path))) for target, n, drive, path in rows}

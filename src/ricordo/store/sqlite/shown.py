@@ -8,7 +8,7 @@ from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
 from ricordo.store.sql import items
 from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.chunk_rows import chunk_texts
-from ricordo.store.sql.replacing import replacements, replacing
+from ricordo.store.sql.replacing import contradicting, contradictions, replacements, replacing
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.gathering import masks
 from ricordo.store.sqlite.matching import KeywordSide
@@ -48,12 +48,18 @@ def passages(
         vectors_of(connection, vectors, best) if vectors else {},
         _sessions(connection, list(known.values())),
         _replaced(connection, list(known)) if ask is not None and ask.as_of is not None else {},
+        _contradicted(connection, list(known)),
     )
 
 
 def _replaced(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[str, str]]:
     marks = ",".join("?" * len(numbers))
     return replacements(connection.rows(replacing(f"IN ({marks})"), numbers))
+
+
+def _contradicted(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[int, str]]:
+    marks = ",".join("?" * len(numbers))
+    return contradictions(connection.rows(contradicting(f"IN ({marks})"), numbers))
 
 
 def _placed(chunks: Sequence[int], texts: Mapping[int, tuple[int, str, str]], layout: Array) -> tuple[PassageText, ...]:
