@@ -114,3 +114,20 @@ def test_git_is_asked_once_for_each_pair_of_commits_and_never_without_marked_ite
         found(engine, main)
     assert asked == 3 * ["feature"]
     assert branches._is_ancestor.cache_info().misses == 1
+
+
+def test_what_a_deleted_branch_leaves_behind_waits_for_review(main: Checkout, tmp_path: Path, opened: Opened) -> None:
+    engine, beside = opened(main), main.worktree("feature", tmp_path / "feature")
+    kept, dropped = remember(engine, beside, ON_BRANCH), remember(engine, beside, "The old gateway stays until May.")
+    beside.commit("Use the new pipeline", deploy__sh="new\n")
+    with standing_in(main.top):
+        assert engine.review().waiting == ()
+        main.git("worktree", "remove", "--force", str(beside.top))
+        main.git("branch", "-D", "feature")
+        waiting = engine.review().waiting
+        assert [(one.ref, one.branch) for one in waiting] == [(kept, "feature"), (dropped, "feature")]
+        assert found(engine, main)[kept].unmerged == "on the branch feature, which was deleted"
+        engine.review(kept, "accept")
+        assert found(engine, main)[kept].unmerged == ""
+        assert engine.review(dropped, "refuse").waiting == ()
+        assert engine.get(dropped).state == "archived"

@@ -34,7 +34,14 @@ def show_review(screen: Screen, report: ReviewReport) -> None:
     if not report.waiting:
         screen.note("nothing waits for you")
     for one in report.waiting:
-        told = f"agents are told your version {one.yours}" if one.yours else "no agent gets it before you agree"
+        gone = f"its branch {one_line(one.branch)} was deleted before it was merged"
+        told = (
+            gone
+            if one.branch
+            else f"agents are told your version {one.yours}"
+            if one.yours
+            else "no agent gets it before you agree"
+        )
         always = ", for every agent" if one.is_always else ""
         screen.line(f"{screen.bold(one_line(one.ref))}  version {one.version} by {one.provenance.in_words()}{always}")
         screen.note(told)

@@ -39,12 +39,12 @@ def unmerged(marked: Mapping[int, Provenance]) -> dict[int, str]:
     }
 
 
-def is_deleted(said: Provenance) -> bool:
-    """Whether a version was saved on a branch that was deleted before it was merged."""
+def left_behind(marked: Mapping[int, Provenance]) -> list[int]:
+    """Which items were saved on a branch that was deleted before it was merged."""
     seen = _Look()
-    state = seen.state(said)
+    found = [n for n, said in marked.items() if seen.state(said) == DELETED]
     seen.keep()
-    return state == DELETED
+    return found
 
 
 class _Look:

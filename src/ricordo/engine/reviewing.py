@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ricordo import told_log
+from ricordo.engine.branches import left_behind
 from ricordo.engine.checks import check_choice
 from ricordo.engine.context import EngineContext
 from ricordo.errors import UsageError
@@ -16,6 +17,7 @@ from ricordo.permissions import refuse_agents
 from ricordo.trust.level import told_versions
 from ricordo.values import provenance
 from ricordo.values.audit import AuditEntry, AuditReport, ReviewReport, Waiting
+from ricordo.values.items import Item
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
@@ -98,7 +100,8 @@ class ReviewVerbs:
     ) -> ReviewReport:
         """Without a decision, lists what waits: versions of your items that somebody else wrote, and items by others
         that every agent would get. Until you accept one, agents are told your own version. Refusing restores it; the
-        other version stays in the history.
+        other version stays in the history. Items that were saved on a branch which was deleted before it was merged
+        wait, too: accepting makes them everybody's, refusing archives them.
         """
         decided = ""
         if decision is not None:
@@ -110,7 +113,26 @@ class ReviewVerbs:
         n = self._number(ref)
         waiting = [one for one in self._context.store.audit.waiting() if n is None or one == n]
         found = (self._waiting(one) for one in waiting)
-        return ReviewReport(tuple(one for one in found if one is not None), decided)
+        left = (self._left_behind(one) for one in self._from_deleted_branches() if n is None or one == n)
+        return ReviewReport((*(one for one in found if one is not None), *left), decided)
+
+    def _from_deleted_branches(self) -> list[int]:
+        return left_behind(self._context.store.audit.on_branches())
+
+    def _left_behind(self, n: int) -> Waiting:
+        """An item of a branch that is gone."""
+        item = self._context.store.items.get(n)
+        said = item.provenance
+        return Waiting(str(item.ref), item.title, item.version, said, item.vouched, branch=said.branch)
+
+    def _decide_on_branch(self, n: int, item: Item, decision: str) -> str:
+        store = self._context.store
+        if decision == "accept":
+            store.audit.accept_from_branch(n)
+            return f"{item.ref} belongs to no branch any more"
+        store.audit.decide(n, "refused")
+        store.changes.archive([n])
+        return f"{item.ref} is archived"
 
     def _waiting(self, n: int) -> Waiting | None:
         """What waits in an item; None if it is a file or page that was read again, which is never the user's words."""
@@ -137,6 +159,8 @@ class ReviewVerbs:
         n = self._context.number(ref)
         item = store.items.get(n)
         if n not in store.audit.waiting():
+            if n in self._from_deleted_branches():
+                return self._decide_on_branch(n, item, decision)
             raise UsageError(f"{item.ref} waits for no decision", hint="‹:review› lists what waits.")
         if decision == "accept":
             store.audit.decide(n, "accepted")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ricordo.exchange.records import ItemRecord, Record
     from ricordo.values.audit import AuditEntry
+    from ricordo.values.provenance import Provenance
     from ricordo.values.reports import Damage, VacuumReport
     from ricordo.values.sessions import Happening, ThreadSpan
     from ricordo.values.use import Judged, Learned, Move, Retrieval, StatsReport, Use, WeightChange
@@ -340,6 +341,14 @@ class Audit(Protocol):
 
     def decide(self, n: int, what: str) -> None:
         """Write down that the user accepted or refused the current version."""
+        ...
+
+    def on_branches(self) -> dict[int, Provenance]:
+        """Live items whose current version was saved on a branch, with who wrote it."""
+        ...
+
+    def accept_from_branch(self, n: int) -> None:
+        """Write down that the user wants an item although its branch is gone: it belongs to none any more."""
         ...
 
 

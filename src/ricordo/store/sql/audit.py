@@ -5,13 +5,15 @@ Changes of texts and fields need no row of their own, because each version says 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from ricordo import speaking
 from ricordo.store.sql.protocols import Connection, Database
 from ricordo.store.sql.times import micros, moment, now_micros
+from ricordo.store.sql.windows import HAS_BRANCH
 from ricordo.values.audit import AuditEntry
-from ricordo.values.provenance import read, stored
+from ricordo.values.provenance import Provenance, read, stored
 
 AUDIT_COLUMNS = ("at", "what", "item", "ref", "version", "provenance")
 _WAITING = (
@@ -91,3 +93,18 @@ class Audit:
             note(connection, what, n)
             if what == "accepted":
                 connection.run("UPDATE items SET vouched=version WHERE n=?", (n,))
+
+    def on_branches(self) -> dict[int, Provenance]:
+        """Live items whose current version was saved on a branch, with who wrote it."""
+        with self._database.read() as connection:
+            rows = connection.rows(f"SELECT i.n, i.provenance FROM items i WHERE i.state='live' AND {HAS_BRANCH}")
+        return {n: read(said) for n, said in rows}
+
+    def accept_from_branch(self, n: int) -> None:
+        """Write down that the user wants an item although its branch is gone: it belongs to none any more."""
+        with self._database.write(durable=True) as connection:
+            note(connection, "accepted", n)
+            said = read(connection.rows("SELECT provenance FROM items WHERE n=?", (n,))[0][0])
+            without = stored(replace(said, branch="", repository="", commit=""))
+            connection.run("UPDATE items SET provenance=? WHERE n=?", (without, n))
+            connection.add_to_meta("index_epoch", 1)  # what was read of the item before is out of date

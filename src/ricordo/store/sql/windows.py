@@ -14,7 +14,8 @@ DATED_FIELDS = (
 """The fields of an item, if dates may stand in them that say when it holds: most items have none."""
 
 
-MARKED_BRANCH = """CASE WHEN instr(i.provenance, '"branch": "') > 0 THEN i.provenance END"""
+HAS_BRANCH = """instr(i.provenance, '"branch": "') > 0"""
+MARKED_BRANCH = f"CASE WHEN {HAS_BRANCH} THEN i.provenance END"
 """Who wrote an item, if it was saved on a branch: most were not."""
 
 
