@@ -7,17 +7,28 @@ request share. Threads that belong to no request speak as the process does.
 from __future__ import annotations
 
 import getpass
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ricordo.errors import NotFound
-from ricordo.values.provenance import AGENT, IMPORT, LOADER, PERSON, Provenance, stored
+from ricordo.values.provenance import AGENT, IMPORT, LOADER, NOBODY, PERSON, Provenance, stored
+
+if TYPE_CHECKING:
+    from ricordo.config.machine import Machine
 
 _OF_REQUEST: ContextVar[Provenance | None] = ContextVar("ricordo_speaker", default=None)
 _of_process = Provenance(PERSON, via="python")
+_last_named: tuple[Provenance | None, Machine | None, Provenance] = (None, None, NOBODY)
+"""Who spoke last, on which machine, and the whole record of it: one speaker writes many versions."""
+_last_branch: tuple[Provenance | None, Path | None, float, Provenance] = (None, None, 0.0, NOBODY)
+BRANCH_SECONDS = 0.05
+"""How long a branch is taken for the one that is checked out, while the same speaker writes."""
 
 
 @cache
@@ -31,11 +42,16 @@ def user_name() -> str:
 
 def speaker() -> Provenance:
     """Who speaks now. A process that says nothing is a program of the person who runs it."""
+    global _last_named
     from ricordo.config.machine import this_machine
 
-    found = _OF_REQUEST.get() or _of_process
-    name = found.name or (user_name() if found.author == PERSON else "")
-    return replace(found, name=name, machine=found.machine or str(this_machine()))
+    found, machine = _OF_REQUEST.get() or _of_process, this_machine()
+    before, on, named = _last_named
+    if found is not before or machine is not on:
+        name = found.name or (user_name() if found.author == PERSON else "")
+        named = replace(found, name=name, machine=found.machine or str(machine))
+        _last_named = (found, machine, named)
+    return named
 
 
 def author_now(origin: str = "") -> Provenance:
@@ -61,15 +77,26 @@ def on_branch(said: Provenance) -> Provenance:
     Nothing is known of where the callers of a server are, nor on which branch a text was written that is imported or
     was found in a file.
     """
+    global _last_branch
     from ricordo.config.files import current_folder
-    from ricordo.config.repository import repository_around
 
     if said.author in (IMPORT, LOADER) or said.via in ("page", "http", "file") or said.token:
         return said
     try:
-        found = repository_around(current_folder())
+        folder = current_folder()
     except NotFound:  # the folder was removed
         return said
+    before, where, at, placed = _last_branch
+    if said is not before or folder != where or time.monotonic() - at > BRANCH_SECONDS:
+        placed = _on_branch_of(folder, said)
+        _last_branch = (said, folder, time.monotonic(), placed)
+    return placed
+
+
+def _on_branch_of(folder: Path, said: Provenance) -> Provenance:
+    from ricordo.config.repository import repository_around
+
+    found = repository_around(folder)
     branch = found.branch() if found is not None else ""
     if found is None or branch in ("", found.default_branch()):
         return said

@@ -83,9 +83,17 @@ NOBODY = Provenance()
 """What is said of versions that were written before this was recorded."""
 
 
+_last_stored: tuple[Provenance, str] = (NOBODY, "")
+
+
 def stored(one: Provenance) -> str:
-    """The text that a store keeps; empty for what is unknown."""
-    return json.dumps(one.to_dict(), ensure_ascii=False, default=str) if one != NOBODY else ""
+    """The text that a store keeps; empty for what is unknown. One author writes many versions, so the last is kept."""
+    global _last_stored
+    before, text = _last_stored
+    if one is not before:
+        text = json.dumps(one.to_dict(), ensure_ascii=False, default=str) if one != NOBODY else ""
+        _last_stored = (one, text)
+    return text
 
 
 @lru_cache(maxsize=1024)
