@@ -231,3 +231,34 @@ def test_the_terminal_shows_what_trust_grants_and_asks(clone: Path, monkeypatch:
     assert "trusted: " in said("--yes")
     assert str(clone) in said("--list")
     assert "withdrawn" in said("--withdraw")
+
+
+def test_an_agents_change_gets_no_seal_so_that_a_store_made_again_from_its_files_does_not_believe_it(
+    tmp_path: Path,
+) -> None:
+    project = tmp_path / "project"
+    with opened(project) as engine:
+        engine.remember("Answer in British English.", loading="always", ref="memory:/language", wait=False)
+        with speaking(Provenance(AGENT, "some-agent", via="mcp")):
+            engine.edit("memory:/language", content=RULE, wait=False)
+        assert "British" in engine.context("").text
+    for file in (project / ".ricordo").glob("ricordo.db*"):
+        file.unlink()
+    with opened(project) as again:
+        again.sync(wait=False)
+        assert again.get("memory:/language").content == RULE
+        assert RULE not in again.context("").text
+
+
+def test_a_version_that_the_user_accepted_has_a_seal_and_counts_in_a_store_made_again(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    with opened(project) as engine:
+        engine.remember("Answer in British English.", loading="always", ref="memory:/language", wait=False)
+        with speaking(Provenance(AGENT, "some-agent", via="mcp")):
+            engine.edit("memory:/language", content="Answer in short sentences.", wait=False)
+        engine.review("memory:/language", "accept")
+    for file in (project / ".ricordo").glob("ricordo.db*"):
+        file.unlink()
+    with opened(project) as again:
+        again.sync(wait=False)
+        assert "Answer in short sentences." in again.context("").text

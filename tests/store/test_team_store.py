@@ -253,6 +253,30 @@ def test_the_tables_are_partitioned_by_workspace_when_asked(team: str) -> None:
     assert plain == 2  # the workspaces, and the number of the schema
 
 
+def test_a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_its_trust() -> None:
+    place = postgres_server.workspace(schema="ricordo_first")
+    with Ricordo.open(place, config=ConfigProvider({"embedding.provider": "none"})) as engine:
+        engine.remember("Answer in British English.", loading="always", ref="memory:/language")
+        engine.save("note:/plan", "Ship on Friday.", fields={"source": "agent"})
+    with psycopg.connect(postgres_server.address(), autocommit=True) as raw:
+        raw.execute("SET search_path = ricordo_first")
+        raw.execute("DROP TABLE audit")
+        raw.execute("ALTER TABLE versions DROP COLUMN provenance")
+        raw.execute("ALTER TABLE items DROP COLUMN provenance, DROP COLUMN vouched")
+        raw.execute("ALTER TABLE query_log DROP COLUMN asker")
+        raw.execute("ALTER TABLE retrieval_log DROP COLUMN asker")
+        raw.execute(
+            "ALTER TABLE roots DROP CONSTRAINT roots_pkey, DROP COLUMN machine, ADD PRIMARY KEY (workspace, path)"
+        )
+        raw.execute("UPDATE schema_version SET number = 1")
+    with Ricordo.open(place, config=ConfigProvider({"embedding.provider": "none"})) as engine:
+        assert engine.get("memory:/language").provenance.author == "unknown"
+        assert "British" in engine.context("").text
+        assert engine.get("note:/plan").vouched is None
+        engine.edit("memory:/language", content="Answer in English.")
+        assert [entry.provenance.author for entry in engine.audit("memory:/language").entries] == ["person", "unknown"]
+
+
 def test_a_role_with_the_documented_grants_works_in_its_own_workspace_alone(team: str) -> None:
     """Everything below happens in SQL, with the role that the application connects as."""
     grants = re.search(r"```sql\n(GRANT USAGE.*?)```", Path("docs/scaling.md").read_text(encoding="utf-8"), re.DOTALL)

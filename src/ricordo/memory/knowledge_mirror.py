@@ -17,9 +17,10 @@ from itertools import count
 from ricordo.errors import Conflict, Unavailable
 from ricordo.memory.knowledge_files import belongs, file_name, first_line, mark_of, numbered, render
 from ricordo.memory.knowledge_folder import FileChanged, FileChanges, KnowledgeFolder, hash_of
-from ricordo.memory.knowledge_seals import Seals, makes_claims
+from ricordo.memory.knowledge_seals import Seals, makes_claims, unsealed
 from ricordo.store.base import Store
 from ricordo.store.values import PreparedItem
+from ricordo.trust.level import is_vouched
 from ricordo.values.items import Item, KnownFile, Saved
 from ricordo.values.kinds import DRIVES_WITH_FILES, KNOWLEDGE_FOLDERS
 
@@ -125,7 +126,7 @@ class _Files:
             self.gone.append(row.name)
         data = render(item, name)
         if self.seals is not None and makes_claims(item):
-            data = self.seals.sealed(data, item.ref, name)
+            data = self.seals.sealed(data, item.ref, name) if is_vouched(item) else unsealed(data)
         looks = self.changes.put(name, data, None if row is None else _sound(row))
         self.seen.append(KnownFile(name, n, looks.mtime, looks.size, hash_of(data), mark_of(item)))
 

@@ -32,6 +32,18 @@ def makes_claims(one: Item | Draft) -> bool:
     return one.fields.source == "user" or one.fields.loading == "always"
 
 
+def unsealed(data: bytes) -> bytes:
+    """The file of an item whose current version is not the user's: in place of a seal it has one that holds nowhere,
+    so that its lines stay where they are when the user agrees.
+    """
+    return _with_line(data, "0" * 64)
+
+
+def _with_line(data: bytes, seal: str) -> bytes:
+    end = data.index(_END, 3) + 1
+    return data[:end] + b'sealed: "' + seal.encode() + b'"\n' + data[end:]
+
+
 class Seals:
     """The seals of one user, whose key is in the folder ``home``, for the knowledge files of one store.
 
@@ -47,8 +59,7 @@ class Seals:
 
     def sealed(self, data: bytes, ref: Ref, name: str) -> bytes:
         """The file of an item with its seal, as the last line of its front matter; ``name`` is below the folder."""
-        end = data.index(_END, 3) + 1
-        return data[:end] + b'sealed: "' + self._seal(data, ref, name).encode() + b'"\n' + data[end:]
+        return _with_line(data, self._seal(data, ref, name))
 
     def is_users(self, says: KnowledgeFile, data: bytes, name: str) -> bool:
         """Whether the user wrote a file: it is exactly as Ricordo wrote it here, or the user trusts the project."""

@@ -93,6 +93,9 @@ class Audit:
             note(connection, what, n)
             if what == "accepted":
                 connection.run("UPDATE items SET vouched=version WHERE n=?", (n,))
+                connection.run("UPDATE knowledge_files SET mark='' WHERE item=?", (n,))
+        with self._database.write(durable=True) as connection:
+            connection.touched.add(n)  # its knowledge file is written again, now with a seal
 
     def on_branches(self) -> dict[int, Provenance]:
         """Live items whose current version was saved on a branch, with who wrote it."""
