@@ -29,8 +29,8 @@ def test_only_files_and_pages_can_be_read_again() -> None:
     assert set(kinds.DRIVES) - kinds.DRIVES_WITHOUT_ORIGIN == {"disk", "url", "github", "google-docs"}
 
 
-def test_pages_commits_sessions_and_tools_come_from_outside() -> None:
-    assert {"url", "github", "google-docs", "git", "session", "tool"} == kinds.OUTSIDE_DRIVES
+def test_pages_commits_sessions_tools_and_notes_of_programs_come_from_outside() -> None:
+    assert {"url", "github", "google-docs", "git", "session", "tool", "program"} == kinds.OUTSIDE_DRIVES
 
 
 def test_a_drive_named_after_a_kind_gives_that_kind() -> None:

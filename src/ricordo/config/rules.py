@@ -61,7 +61,8 @@ def setting(
 BASIC = frozenset(
     {
         "store.location", "lexical.language", "search.limit", "search.backend", "search.profile", "embedding.provider",
-        "embedding.model", "embedding.api_keys", "knowledge.enabled", "knowledge.folder", "tiers.agent",
+        "embedding.model", "embedding.api_keys", "knowledge.enabled", "knowledge.folder",
+        "knowledge.of_programs", "tiers.agent",
         "tiers.project", "tiers.team", "usage.log", "rerank.kind", "llm.provider", "llm.model", "llm.api_keys",
         "hooks.enabled", "tools.allow", "serve.host", "serve.port",
     }

@@ -151,6 +151,7 @@ class KnowledgeSettings:
     folder: str | None = setting(
         None, "Where those files are. Unset: knowledge/ beside the store.", sensitive=True, is_path=True
     )
+    of_programs: bool = setting(True, "Also read the notes of agents' programs, such as CLAUDE.md.", sensitive=True)
     hybrid_vector_weight: float | None = _weight(None, "Weight of meaning; unset keeps the profile's own.")
     hybrid_text_weight: float | None = _weight(None, "Weight of words; unset keeps the profile's own.")
 

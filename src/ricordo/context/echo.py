@@ -21,11 +21,14 @@ _WORD = re.compile(r"\w+")
 
 
 class EchoFilter:
-    """Drops passages that repeat one task, asked in one session (``session`` is its id, or empty)."""
+    """Drops passages that repeat one task, asked in one session (``session`` is its id, or empty), and the notes of the
+    program that asks, because it reads them itself.
+    """
 
-    def __init__(self, task: str, session: str = "") -> None:
+    def __init__(self, task: str, session: str = "", program: str = "") -> None:
         self._asked = _words(task)
         self._session = session
+        self._program = program
 
     def without_echoes(self, passages: Iterable[ContextPassage]) -> list[ContextPassage]:
         """The passages that do not repeat the task or the session."""
@@ -36,6 +39,8 @@ class EchoFilter:
         return bool(self._session) and ref.drive == SESSION and ref.path.split("/")[1] == self._session
 
     def _is_echo(self, item: Item, text: str) -> bool:
+        if self._program and item.ref.drive == "program" and item.ref.path.split("/")[1] == self._program:
+            return True
         if item.kind != SESSION:
             return False
         if self.is_own(item.ref) or is_own_tool(str(item.fields.metadata.get("tool") or "")):

@@ -205,6 +205,7 @@ class AddVerbs:
         Tools of MCP servers that the user took in are asked for again, which starts those servers.
         """
         moved = self._roots.follow_project()
+        self._context.program_notes.take_in(now=True)
         refresher = self._refresher(progress)
         work = refresher.everything() if all else refresher.named([self._context.resolve(ref) for ref in refs])
         report = self._reembedded(refresher.run(work, prune=prune), progress)

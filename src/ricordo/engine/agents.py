@@ -11,6 +11,7 @@ from ricordo import registry
 from ricordo.engine.context import EngineContext
 from ricordo.engine.finding import FindVerbs
 from ricordo.engine.gathering import GatherVerbs
+from ricordo.engine.program_notes import asking_program
 from ricordo.engine.sessions import SessionVerbs
 from ricordo.engine.skills import SKILLS, SkillVerbs, any_item
 from ricordo.errors import UsageError
@@ -111,7 +112,7 @@ class AgentVerbs:
             self._skills.take_in_edits()
         stores = self._skills.reachable_stores(warnings)
         asks = bool(task.strip())
-        echoes = EchoFilter(task, session)
+        echoes = EchoFilter(task, session, asking_program())
         shown_always, doubts = self._always(stores, left_out)
         known = {str(item.ref) for item in shown_always}
         offered = self._offered(task) if asks and skills else ()

@@ -30,6 +30,7 @@ from ricordo.values.reports import AddReport, Progress
 
 if TYPE_CHECKING:
     from ricordo.backlog_thread import BacklogThread
+    from ricordo.engine.program_notes import ProgramNotes
     from ricordo.ingest.files import FileReader
     from ricordo.ingest.pipeline import Pipeline
     from ricordo.memory.knowledge import Knowledge
@@ -170,6 +171,13 @@ class EngineContext:
         if self.tracker is not None:
             self.tracker.flush()
         self.tiers.flush_trackers()
+
+    @cached_property
+    def program_notes(self) -> ProgramNotes:
+        """What reads the memories that agents' programs keep themselves."""
+        from ricordo.engine.program_notes import ProgramNotes
+
+        return ProgramNotes(self)
 
     @cached_property
     def pipeline(self) -> Pipeline:

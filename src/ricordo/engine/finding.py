@@ -114,6 +114,7 @@ class FindVerbs:
         ):  # fmt: skip
             check_type(name, value, wanted, optional=True)
         check_type("offset", offset, int)
+        self._context.program_notes.take_in()
         settings = self._context.config.search
         request = self._request(
             query, by, profile, as_of, boost_tags, boost_domain,

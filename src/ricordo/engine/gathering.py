@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ricordo import registry
 from ricordo.engine.context import EngineContext
 from ricordo.engine.finding import FindVerbs
+from ricordo.engine.program_notes import asking_program
 from ricordo.engine.skills import SkillVerbs
 from ricordo.errors import UsageError
 from ricordo.values.hits import Filters
@@ -111,6 +112,6 @@ class GatherVerbs:
         warnings += answer.meta.degraded
         least = self._context.config.search.min_fit
         hits = fitting(answer.hits, least / FAR) if fitting(answer.hits, least / NEAR) else ()
-        passages = EchoFilter(topic, session).without_echoes(passages_of(hits, stores))
+        passages = EchoFilter(topic, session, asking_program()).without_echoes(passages_of(hits, stores))
         # The item of a session lists what was asked in it, which its turns say themselves.
         return strong([one for one in passages if one.item.kind != SESSION or one.item.fields.seq is not None])

@@ -1,4 +1,4 @@
-"""Where each program of agents keeps its servers, hooks, sessions and skills: one row for each program.
+"""Where each program of agents keeps its servers, hooks, sessions, skills and memories: one row for each program.
 
 A place begins with the name of a folder in braces, which ``folders`` finds for a user; one without is inside a project.
 Nothing is read here; only whether opencode has a database is looked up.
@@ -7,6 +7,7 @@ Nothing is read here; only whether opencode has a database is looked up.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,6 +34,11 @@ class AgentProgram:
     """Folders, or patterns of files, that hold transcripts."""
     skills: str = ""
     project_skills: str = ""
+    memories: tuple[str, ...] = ()
+    """The user's files, or patterns of files, in which it keeps what it was told or learned; ``{project}`` stands for
+    the folder of a project, as programs make a name of it.
+    """
+    project_memories: tuple[str, ...] = ()
     variable: str = ""
     """The variable that the commands it runs find in their environment."""
 
@@ -52,11 +58,18 @@ PROGRAMS: Mapping[str, AgentProgram] = {
         sessions=("{claude}/projects",),
         skills="{claude}/skills",
         project_skills=".claude/skills",
+        memories=("{claude}/CLAUDE.md", "{claude}/projects/{project}/memory/*.md"),
+        project_memories=("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/rules/*.md"),
         variable="CLAUDECODE",
     ),
     "claude-desktop": AgentProgram("Claude Desktop", "{applications}/Claude/claude_desktop_config.json"),
     "cursor": AgentProgram(
-        "Cursor", "{home}/.cursor/mcp.json", ".cursor/mcp.json", skills="{home}/.cursor/skills", variable="CURSOR_AGENT"
+        "Cursor",
+        "{home}/.cursor/mcp.json",
+        ".cursor/mcp.json",
+        skills="{home}/.cursor/skills",
+        project_memories=(".cursor/rules/*.mdc", ".cursor/rules/*.md", ".cursorrules"),
+        variable="CURSOR_AGENT",
     ),
     "vscode": AgentProgram("VS Code", "{applications}/Code/User/mcp.json", ".vscode/mcp.json", "servers"),
     "codex": AgentProgram(
@@ -69,6 +82,8 @@ PROGRAMS: Mapping[str, AgentProgram] = {
         sessions=("{codex}/sessions", "{codex}/archived_sessions"),
         skills="{codex}/skills",
         project_skills=".codex/skills",
+        memories=("{codex}/AGENTS.md", "{codex}/memories/*.md"),
+        project_memories=("AGENTS.md", "AGENTS.override.md"),
         variable="CODEX_SANDBOX_NETWORK_DISABLED",
     ),
     "gemini": AgentProgram(
@@ -78,6 +93,8 @@ PROGRAMS: Mapping[str, AgentProgram] = {
         hooks="{home}/.gemini/settings.json",
         project_hooks=".gemini/settings.json",
         sessions=("{home}/.gemini/tmp",),
+        memories=("{home}/.gemini/GEMINI.md",),
+        project_memories=("GEMINI.md",),
         skills="{home}/.gemini/skills",
         variable="GEMINI_CLI",
     ),
@@ -88,6 +105,8 @@ PROGRAMS: Mapping[str, AgentProgram] = {
         hooks="{home}/.qwen/settings.json",
         project_hooks=".qwen/settings.json",
         sessions=("{home}/.qwen/projects",),
+        memories=("{home}/.qwen/QWEN.md", "{home}/.qwen/projects/{project}/memory/*.md"),
+        project_memories=("QWEN.md",),
         variable="QWEN_CODE",
     ),
     "windsurf": AgentProgram("Windsurf", "{home}/.codeium/windsurf/mcp_config.json"),
@@ -155,3 +174,30 @@ def session_places() -> list[Path]:
         files = sorted(file for place in places if "*" in place.name for file in place.parent.glob(place.name))
         found += files or [place for place in places if "*" not in place.name]
     return found
+
+
+@frozen
+class MemoryFile:
+    """A file in which a program keeps what it was told or learned: its place, and its path below the program's ref."""
+
+    program: str
+    name: str
+    path: Path
+
+
+def memory_files(project: Path, most: int) -> list[MemoryFile]:
+    """The files of all programs for a project, at most so many, the project's own before the user's."""
+    folders_ = folders() | {"project": Path(re.sub(r"[^A-Za-z0-9]", "-", str(project)))}
+    own = [(name, project / place, place) for name, row in PROGRAMS.items() for place in row.project_memories]
+    users = [(name, Path(place.format_map(folders_)), "") for name, row in PROGRAMS.items() for place in row.memories]
+    found: list[MemoryFile] = []
+    for program, place, inside in (*own, *users):
+        for path in sorted(place.parent.glob(place.name)) if "*" in place.name else [place]:
+            if len(found) < most and path.is_file():
+                name = path.relative_to(project).as_posix() if inside else f"user/{_below(path)}"
+                found.append(MemoryFile(program, name, path))
+    return found
+
+
+def _below(path: Path) -> str:
+    return f"memory/{path.name}" if path.parent.name in ("memory", "memories") else path.name

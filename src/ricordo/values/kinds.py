@@ -65,6 +65,7 @@ _DRIVES: tuple[DriveTraits, ...] = (
     DriveTraits("skill"),
     DriveTraits("session", is_outside=True),
     DriveTraits("tool", is_outside=True),
+    DriveTraits("program", is_outside=True),
 )
 
 KINDS: tuple[str, ...] = tuple(kind.name for kind in _KINDS)

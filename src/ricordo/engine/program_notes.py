@@ -1,0 +1,149 @@
+"""Reads the memories that agents' programs keep themselves, so that what one agent learned the next one knows.
+
+In a project, the files that ``programs`` names (CLAUDE.md, AGENTS.md, rules, memory folders) are items on the drive
+``program``: ``program:/claude-code/CLAUDE.md``. They are read when they changed, followed when they go, labelled as the
+notes of their program, and never written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ricordo import registry
+from ricordo.errors import Error
+from ricordo.programs.table import PROGRAMS, MemoryFile, memory_files
+from ricordo.speaking import speaker
+from ricordo.values.hits import Filters
+from ricordo.values.items import Item, Ref
+from ricordo.values.provenance import AGENT
+
+if TYPE_CHECKING:
+    from ricordo.engine.context import EngineContext
+    from ricordo.ingest.pipeline import Incoming
+    from ricordo.store.base import Store
+    from ricordo.store.values import FileState
+
+DRIVE = "program"
+IGNORE_FILE = ".ricordoignore"
+LOOK_SECONDS = 2.0
+MOST_FILES = 100
+LARGEST_FILE = 256_000
+"""A file of notes that is larger is not read: programs themselves read only small ones."""
+_EVERYTHING = 1 << 30
+
+
+class ProgramNotes:
+    """Keeps the items of one store like the files that programs keep for its project."""
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+        self._next_look = 0.0
+
+    def take_in(self, *, now: bool = False) -> None:
+        """Read what is new or changed, and remove what is gone; looked at every two seconds at most, or ``now``."""
+        location = self._context.located.location
+        clock = time.monotonic()
+        if (clock < self._next_look and not now) or location.origin != "project" or location.address:
+            return
+        self._next_look = clock + LOOK_SECONDS
+        if not self._context.is_open or not self._context.unsynced_store.usage.can_record():
+            return
+        with suppress(Error, OSError):  # an answer does not wait for this; the next look tries again
+            self._compare(self._context.unsynced_store, location.path.absolute().parent.parent)
+
+    def _compare(self, store: Store, project: Path) -> None:
+        files = memory_files(project, MOST_FILES) if self._context.config.knowledge.of_programs else []
+        wanted = {
+            Ref(DRIVE, f"/{one.program}/{one.name}"): one
+            for one in self._not_added(store, files)
+            if not _is_ignored(one.path, project)
+        }
+        machines = store.machines.refs()
+        listed = store.items.listing(Filters(drives=(DRIVE,), states=("live", "archived", "deleted")), _EVERYTHING, 0)
+        known = {item.ref: (n, item) for n, item in sorted(listed, key=lambda one: one[1].state != "deleted")}
+        gone = [
+            n
+            for ref, (n, item) in known.items()
+            if item.state == "live" and ref not in wanted and machines.is_said_here(item.fields.metadata)
+        ]
+        if gone:
+            store.changes.remove_many(gone)
+        if wanted:
+            about = {} if machines.here == machines.home else {"machine": machines.here}
+            changed = self._changed(store, wanted, known, project, about)
+            saved = self._context.pipeline.save_all(
+                changed, on_conflict="overwrite", durable=False, backlog=self._context.models.backlog()
+            )
+            for _ in saved:
+                self._context.took_in_edits = True
+
+    def _not_added(self, store: Store, files: Sequence[MemoryFile]) -> list[MemoryFile]:
+        """The files that the user did not add, because those are documents already."""
+        refs = {registry.disk_ref(one.path): one for one in files}
+        items = store.items.get_many(list(store.items.numbers(list(refs)).values()))
+        added = {item.ref for item in items.values() if item.state == "live"}
+        return [one for ref, one in refs.items() if ref not in added]
+
+    def _changed(
+        self,
+        store: Store,
+        wanted: Mapping[Ref, MemoryFile],
+        known: Mapping[Ref, tuple[int, Item]],
+        project: Path,
+        about: Mapping[str, str],
+    ) -> Iterator[Incoming]:
+        """The files that are not known as they are now."""
+        from ricordo.sources.disk import FoundFile
+
+        states = store.files.states([n for n, _ in known.values()])
+        reader = self._context.files()
+        for ref, one in wanted.items():
+            status = one.path.stat()
+            entry = reader.below(FoundFile(one.path, status.st_size, status.st_mtime_ns), [project])
+            n, item = known.get(ref, (-1, None))
+            if entry.size > LARGEST_FILE or _is_settled(item, states.get(n), entry.mtime_ns, entry.size):
+                continue
+            with suppress(Error, OSError):
+                title = PROGRAMS[one.program].title
+                fields = {
+                    "description": f"Notes of {title}",
+                    "tags": (one.program,),
+                    "source_adapter": one.program,
+                    "source_url": one.path.as_uri(),
+                    "metadata": {"location": str(one.path), **about},
+                }
+                yield reader.incoming(ref, entry, reader.bytes_of(entry), "document", fields)
+
+
+def asking_program() -> str:
+    """The program whose agent asks now; empty if a person asks, or a program that is not in the table."""
+    said = speaker()
+    return next((name for name in PROGRAMS if said.author == AGENT and said.name.startswith(name)), "")
+
+
+def _is_settled(item: Item | None, state: FileState | None, mtime_ns: int, size: int) -> bool:
+    """Whether a file is known as it is, or was forgotten; what was removed comes back when its file changes."""
+    if item is None:
+        return False
+    return item.state == "archived" or (state is not None and state.looks_like(mtime_ns, size))
+
+
+def _is_ignored(path: Path, project: Path) -> bool:
+    """Whether a ``.ricordoignore`` in the project leaves a file out.
+
+    What only Git ignores is read: notes for one person are usually kept out of the repository.
+    """
+    if project not in path.parents:
+        return False
+    inside = [path, *(folder for folder in path.parents if project in folder.parents)]
+    folders = [folder for folder in (project, *reversed(inside[1:])) if (folder / IGNORE_FILE).is_file()]
+    if not folders:
+        return False
+    from ricordo.sources.ignores import opinion, rules_in
+
+    rules = [rule for folder in folders for rule in rules_in(str(folder), [IGNORE_FILE])]
+    return any(opinion(str(one), rules, is_folder=one != path) for one in inside)
