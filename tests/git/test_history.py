@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from ricordo import Filters, Ricordo, UsageError
+from ricordo.cli.program import program
 from ricordo.sources import git_history
 
 from .conftest import Checkout
@@ -116,3 +118,14 @@ def test_commits_are_read_the_same_in_small_parts(shop: Checkout, monkeypatch: p
     monkeypatch.setattr(git_history, "AT_ONCE", 1)
     assert list(git_history.read(shop.top, wanted)) == whole
     assert [one.hash for one in whole] == wanted
+
+
+def test_the_terminal_shows_who_committed_what_among_the_versions(
+    shop: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
+    monkeypatch.chdir(shop.top)
+    assert CliRunner().invoke(program, ["add", ".", "--history"]).exit_code == 0
+    lines = CliRunner().invoke(program, ["history", "pay.py"]).stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:]].count("commit") == 2
+    assert any(line.startswith("commit") and "Ada" in line and "Retry payments" in line for line in lines)

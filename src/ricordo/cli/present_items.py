@@ -102,7 +102,7 @@ def show_versions(screen: Screen, versions: Sequence[Version]) -> None:
             size_text(version.size),
             (version.commit or version.content_hash)[:12],
             version.state if version.state != "live" else "",
-            version.provenance.short or "unknown",
+            str(version.fields.metadata.get("author", "")) if version.commit else version.provenance.short or "unknown",
             version.fields.title,
         )
         for version in versions
