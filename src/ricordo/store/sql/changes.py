@@ -196,6 +196,7 @@ class Changes:
         if head.state == "archived":
             return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="already archived")
         heads.refuse_immutable(head, ref)
+        heads.refuse_silencing(connection, n, ref)
         saving.archive(connection, head)
         links.reconsider(connection, n)
         return Saved(ref, "archived", head.id, head.version, None, head.hash)
@@ -266,6 +267,7 @@ class Changes:
         head = heads.head_of(connection, n)
         ref = connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0]
         heads.refuse_immutable(head, ref)
+        heads.refuse_silencing(connection, n, ref)
         links.forget_names(connection, n)
         return head
 

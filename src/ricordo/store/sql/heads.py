@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from ricordo.errors import Conflict
+from ricordo.errors import Conflict, Forbidden
 from ricordo.frozen import frozen
+from ricordo.speaking import speaker
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.protocols import Connection, Row
 from ricordo.values.items import Ref
+from ricordo.values.kinds import KNOWLEDGE_FOLDERS
+from ricordo.values.provenance import PERSON
 
 
 @frozen
@@ -65,6 +68,21 @@ def find_by_id(connection: Connection, identity: str) -> Head | None:
 def head_of(connection: Connection, n: int) -> Head:
     """The item with a number, in the bin or not."""
     return _head(connection.rows(f"{_HEAD} WHERE n=?", (n,))[0])
+
+
+def refuse_silencing(connection: Connection, n: int, ref: str) -> None:
+    """Nobody but the user takes away what the user tells every agent; others may propose a change."""
+    if speaker().author == PERSON:
+        return
+    rows = connection.rows(
+        "SELECT i.kind, v.fields FROM items i JOIN versions v ON v.item = i.n AND v.number = i.vouched WHERE i.n=?",
+        (n,),
+    )
+    if rows and rows[0][0] in KNOWLEDGE_FOLDERS and json.loads(rows[0][1]).get("loading") == "always":
+        raise Forbidden(
+            f"{ref} is what the user tells every agent, and only the user may put it away",
+            hint="Edit it instead: the user then decides which version is told.",
+        )
 
 
 def refuse_immutable(head: Head, ref: str) -> None:
