@@ -122,6 +122,8 @@ def show_hit(screen: Screen, hit: Hit, *, rank: str, highlight: Highlight, form:
     if hit.contradicted_by:
         told = f"contradicted by {short_ref(hit.contradicted_by)}, which is newer"
         screen.line(margin + screen.style(told, fg="yellow"))
+    if hit.citations:
+        screen.line(margin + screen.dim(one_line(f"cites {', '.join(hit.citations)}")))
     for doubt in filter(None, (hit.validity, hit.unmerged)):
         screen.line(margin + screen.style(one_line(doubt), fg="yellow"))
     for other in hit.elsewhere:

@@ -111,9 +111,19 @@ def contradicted_by(ref: str) -> str:
     return f"contradicted by {ref}, which is newer" if ref else ""
 
 
+def no_longer_sure(citations: Sequence[str]) -> str:
+    """What is said of an item that cites files which are not as they were."""
+    stale = [one.replace(": gone", ", which is gone") for one in citations if not one.endswith(": fresh")]
+    return f"no longer sure: cites {', '.join(stale)}" if stale else ""
+
+
 def _doubts(hit: Hit) -> tuple[str, ...]:
     """Why a hit should not be taken for true as it stands; empty texts are no reasons."""
-    return ("saved on a branch that is not merged" if hit.unmerged else "", contradicted_by(hit.contradicted_by))
+    return (
+        "saved on a branch that is not merged" if hit.unmerged else "",
+        contradicted_by(hit.contradicted_by),
+        no_longer_sure(hit.citations),
+    )
 
 
 def strong(passages: Sequence[ContextPassage], weak: float = WEAK) -> list[ContextPassage]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -142,7 +143,7 @@ class AgentVerbs:
         """The items that every agent gets, whatever the task; of a ref in several tiers, the highest tier's. With why
         some of them should be doubted, by ref.
         """
-        from ricordo.context.build_passages import contradicted_by, may_be_shown, out_of_time
+        from ricordo.context.build_passages import may_be_shown, out_of_time
         from ricordo.store.asking import Shown
         from ricordo.values.context import LeftOut
 
@@ -166,8 +167,8 @@ class AgentVerbs:
                     left_out.append(LeftOut(str(item.ref), reason))
                 else:
                     found[item.ref] = users
-                    if n in newer:
-                        doubts[str(item.ref)] = contradicted_by(newer[n][1])
+                    if doubt := told_doubts(users.fields.metadata.get("citations"), newer.get(n)):
+                        doubts[str(item.ref)] = doubt
         return sorted(found.values(), key=lambda item: item.ref), doubts
 
     @staticmethod
@@ -284,6 +285,18 @@ def _own(refs: Collection[str], stores: Mapping[str, Store]) -> set[str]:
         for item in store.items.get_many(list(numbers.values())).values():
             (foreign if is_outside(item) else own).add(str(item.ref))
     return own - foreign
+
+
+def told_doubts(cited: object, newer: tuple[int, str] | None) -> str:
+    """Why what every agent gets should be doubted: something newer contradicts it, or files that it cites are lost."""
+    from ricordo.context.build_passages import contradicted_by, no_longer_sure
+
+    states: tuple[str, ...] = ()
+    if isinstance(cited, list):
+        from ricordo.memory.citations import SECONDS, states_of
+
+        states = states_of(cited, time.monotonic() + SECONDS)
+    return ", ".join(filter(None, (contradicted_by(newer[1] if newer else ""), no_longer_sure(states))))
 
 
 def _expired(hits: Sequence[Hit]) -> list[LeftOut]:

@@ -105,6 +105,8 @@ class MemoryVerbs:
         decision: nothing is written until ``on_duplicate`` says save, skip, merge or supersede. Secrets are redacted.
         Without a kind, it is what the drive of its ref says (``note:/plan`` is a note), else a memory.
         """
+        from ricordo.memory.citations import NAME as CITATIONS
+        from ricordo.memory.citations import citations_in
         from ricordo.memory.links import checked_type
         from ricordo.memory.remember import VECTOR_SECONDS, memory_of
 
@@ -116,6 +118,8 @@ class MemoryVerbs:
             check_choice("on_duplicate", on_duplicate, ON_DUPLICATE)
         targets = [(checked_type(type_), self._context.present_number(target)) for type_, target in links]
         given = {**fields, "source": _writer(source)}
+        if kind == "memory" and (cited := citations_in(text)):
+            given["metadata"] = {**(fields.get("metadata") or {}), CITATIONS: cited}
         memory = memory_of(text, kind, self._memory_ref(ref, kind), given, allow_secrets=allow_secrets)
         keeper = self._keeper()
         with _said_by(source):

@@ -66,6 +66,7 @@ def hit_row(hit: Hit, *, tiered: bool = False) -> dict[str, Any]:
         "corrected_by": hit.corrected_by,
         "superseded_by": hit.superseded_by,
         "contradicted_by": hit.contradicted_by,
+        "citations": list(hit.citations),
         "token_estimate": hit.token_estimate,
     }
     return without_empty(row)

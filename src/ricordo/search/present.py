@@ -186,6 +186,7 @@ def _hit(
         corrected_by=replaced_by if how == "corrected_by" else "",
         superseded_by=replaced_by if how == "superseded_by" else "",
         contradicted_by=reader.contradicted(entry)[1],
+        cited=tuple(cited) if isinstance(cited := fields.metadata.get("citations"), list) else (),
         fit=entry.fit,
     )
 

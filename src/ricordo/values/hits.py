@@ -172,6 +172,10 @@ class Hit(Plain):
     superseded_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     contradicted_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """The ref of a newer item that says the contrary."""
+    cited: tuple[Any, ...] = field(default=(), metadata=NOT_SHOWN)
+    """The files that it cites, as its metadata has them."""
+    citations: tuple[str, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
+    """What became of the files that it cites: ``src/a.py: fresh``, ``changed``, ``moved to …`` or ``gone``."""
     version: int = field(default=0, metadata=NOT_SHOWN)
     evidence: tuple[Evidence, ...] = ()
     item: Item | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
