@@ -20,6 +20,7 @@ Verb = Callable[[Ricordo, Path], Any]
 NOTE = "note:/keys"
 
 READING: dict[str, Verb] = {
+    "audit": lambda engine, folder: engine.audit(),
     "backup": lambda engine, folder: engine.backup(folder / "copy.db"),
     "context": lambda engine, folder: engine.context("keys"),
     "count": lambda engine, folder: engine.count(),
@@ -37,6 +38,7 @@ READING: dict[str, Verb] = {
     "original": lambda engine, folder: engine.original(NOTE),
     "passages": lambda engine, folder: engine.passages(NOTE),
     "place_of": lambda engine, folder: engine.place_of(NOTE),
+    "review": lambda engine, folder: engine.review(),
     "retrievals": lambda engine, folder: engine.retrievals(ref=NOTE),
     "roots": lambda engine, folder: engine.roots(),
     "machine": lambda engine, folder: engine.machine(),
@@ -65,7 +67,7 @@ WRITING = {
     "add", "clear_log", "correct", "edit", "embed", "feedback", "forget", "forget_root", "import_", "link", "mv",
     "reembed", "refresh", "relink", "relocate", "remember", "restore", "retry_jobs", "rm", "save", "save_many",
     "entity", "entry", "migrate", "note", "promote", "resource",
-    "sessions_add", "skills_add", "supersede", "sync", "unlink", "use_model", "vacuum", "watch",
+    "sessions_add", "skills_add", "supersede", "sync", "trust", "unlink", "use_model", "vacuum", "watch",
 }  # fmt: skip
 
 
