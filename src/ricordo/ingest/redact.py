@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ricordo.ingest.secret_assignments import STEMS, assigned
+from ricordo.ingest.secret_assignments import STEMS, WHOLE_STEMS, assigned
 from ricordo.ingest.secret_commands import COMMAND_SIGNS, WALLET_SIGNS, in_commands, in_cookies, wallet_words
-from ricordo.ingest.secret_forms import FORMS, SHORTEST, FoundSecret, by_form, listed_names, private_keys
+from ricordo.ingest.secret_forms import FORMS, SHORTEST, FoundSecret, by_form, private_keys
 from ricordo.ingest.secret_signs import SignFinder
 from ricordo.values.kinds import REDACTED_KINDS
 
@@ -25,7 +25,7 @@ _SIGNS = SignFinder(
     forms=[sign for form in FORMS for sign in form.signs],
     commands=COMMAND_SIGNS,
     stems=(*STEMS, *WALLET_SIGNS),
-    whole=listed_names("weak"),
+    whole=WHOLE_STEMS,
     least=SHORTEST,
 )
 

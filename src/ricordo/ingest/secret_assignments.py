@@ -26,8 +26,14 @@ from ricordo.ingest.secret_values import (
     says_secret,
 )
 
-_KINDS = {stem: kind for kind in ("password", "weak", "secret", "key") for stem in listed_names(kind)}
+_CODES = listed_names("code")
+_KINDS = {
+    **dict.fromkeys(_CODES, "weak"),
+    **{stem: kind for kind in ("password", "weak", "secret", "key") for stem in listed_names(kind)},
+}
 STEMS = tuple(_KINDS)
+WHOLE_STEMS = tuple(stem for stem, kind in _KINDS.items() if kind == "weak")
+"""Stems that name a secret only where they are a word of their own."""
 _OPENING_KEYS = re.compile(
     r"(?i)(?:api|access|auth|encryption|decryption|signing|account|secret|private|master|service|license|x|eth|wallet"
     r"|server|shared|spend|spending|viewing|deploy|admin|storage|webhook|hmac|validator)[ _.-]?$"
@@ -39,21 +45,32 @@ _CLOSED_KEYS = re.compile(
 _ABOUT = re.compile(
     r"(?i)^(?:[a-z]$|.*[_-]?(?:name|id|ids|ref|refs|path|file|dir|url|uri|type|kind|count|counts|len|length|size|limit|ttl"
     r"|expir\w*|policy|version|arn|alias|hint|field|column|label|prefix|suffix|index|hash|algorithm|format|usage|budget"
-    r"|required|enabled|placeholder|encryption|strength|message|text|title|error|help|header|manager|store|provider|sort|order|map|list|set|ring|board|word|words|command)s?$)"
+    r"|required|enabled|placeholder|encryption|strength|message|text|title|error|help|header|manager|store|provider|sort|order|map|list|set|date|time|day|ring|board|word|words|command)s?$)"
 )
 """Names that only describe a secret, such as ``token_count``, or that are other words, such as ``keyboard``."""
 _REST = re.compile(r"([A-Za-z0-9_-]{0,30})")
 _OTHER_REST = re.compile("([A-Za-z\u00c0-\u06ff]{0,3})")
 _IS_NO_WORD = re.compile(r"[sS]?(?:[_\d-].*|[A-Z].*|)$")
-_LINKS = "is|are|was|lautet|ist|est|es|é|è|to|är|er|jest|je|la|là|adalah|είναι|هي|is still|is now"
+_ENDING = re.compile(r"(?:e?n|ene?|et|es)$")
+"""What other languages add to a noun: "adgangskoden", "passordet"."""
+_LINKS = (
+    "is|are|was|lautet|ist|est|es|é|è|to|är|er|jest|je|la|là|adalah|είναι|هي|is still|is now"
+    "|reads|becomes|remains|heißt|wird|wordt|blir|este|será|sera|sarà|yra|је|هو|है|היא|הוא|теперь|будет"
+)
+_WORD = "[\\w'\u0900-\u0dff\u0e00-\u0e7f-]{1,20}"
+"""A word between a name and its value. The vowel signs of Indian and Thai words are no letters."""
+_WITH_ATTRIBUTES = r"(?:\s{1,4}[\w:.-]{1,40}=[\"'][^\"'<>\n]{0,80}[\"']){0,3}"
 _LINK = re.compile(rf"(?i)\s(?:{_LINKS}):?\s|[は是为為]")
 _JOINED = re.compile(
     r"(?xi) (?P<close> \\?[\"'`*]{0,3} \]? ) (?:\ ?\([^()\n]{1,20}\))? (?:"
     r"(?P<typed> (?: :\s?[&\w.<>\[\]|?\ ]{1,30}? | \sas\s[\w.]{1,30} | \[\d{0,4}\] ) \s?=(?![=>])\s{0,3} )"
     r"|(?P<sign> \s{0,3}(?: :=|=>|->|==?|[:：＝] ) \*{0,2} \s{0,3} \*{0,2} | \s{1,2}[—–]\s{1,2} )"
-    rf"|(?P<said> (?:[^\S\n][\w'-]{{1,20}}){{0,4}}? (?: \s{{1,4}}(?:{_LINKS}):?\s{{1,4}} | \ ?[:：]\s{{1,3}}"
-    r"  | (?:は|是|为|為|는|은)[:：]?\s{0,3} | ['’]s\s ) )"
-    r"|(?P<element> >\s{0,4} )"
+    rf"|(?P<said> (?:[^\S\n]{_WORD}){{0,4}}? (?: \s{{1,4}}(?:{_LINKS}):?\s{{1,4}} | \ ?[:：]\s{{1,3}}"
+    r"  | \s(?:->|=>|→|—|–)\s | (?:は|是|为|為|는|은)[:：]?\s{0,3} | ['’]s\s ) )"
+    rf"|(?P<record> {_WITH_ATTRIBUTES}>\s{{0,20}}<value>"
+    r"  | (?<=[\"']),\s{0,20}[\"']?value[\"']?\s?[:=]\s?(?=[\"']) | \n\ {0,20}value:\ {1,3}"
+    r"  | (?<=[\"'])\s?\{\s{1,20}(?:[^\n{}]{1,80}\n\s{0,20}){0,4}?(?:default|value)\s{0,20}=\s{0,3}(?=\") )"
+    rf"|(?P<element> {_WITH_ATTRIBUTES}>\s{{0,4}} )"
     r"|(?P<attribute> \s{1,4}value\s?=\s?(?=[\"']) )"
     r"|(?P<argument> ,\s{0,4}(?=b?[\"']) )"
     r"|(?P<cell> \s{0,20}\|\s{1,20} )"
@@ -61,12 +78,22 @@ _JOINED = re.compile(
     r"|(?P<bare> [^\S\n]{1,4} )"
     r")"
 )
-"""What joins a name and its value. Only a few words may stand between them, as in "the password for the server is"."""
+"""What joins a name and its value. Only a few words may stand between them, as in "the password for the server is".
+
+In a record, the name is one field and the value the next: ``"name": "DB_PASS", "value": "kaboom77"``.
+"""
+_AT_END = re.compile(rf"(?:[^\S\n]{_WORD}){{1,4}}[^\S\n]([^\s\"'`<>\[\]{{}}(),;|\\/@:=]{{8,40}}?)[.!]?(?:\n|$)")
+"""What ends a line a few words behind a name: "the password for the printer Br4ndungX"."""
+_CODE = re.compile(r"[\d#*][\d#*-]{3,19}(?:[ ,;\n]{1,3}[\d-]{4,20}){0,19}(?![\w-])")
+"""Digits that open a door or an account, perhaps a list of them."""
 _QUOTED = re.compile(
+    r"(?:(?i:md5|sha\d{1,3}|password|n?crypt|\w{0,10}hash\w{0,10}|secret\w{0,10}(?:::new)?|string::from|buffer\.from)\(\s?)?"
     r"\\?(?:[bru]?\"([^\"\n]{1,500})\"|[bru]?'([^'\n]{1,500})'|`([^`\n]{1,500})`|„([^“”\n]{1,100})[“”]|“([^”\n]{1,100})”"
     r"|«([^»\n]{1,100})»|「([^」\n]{1,100})」)"
 )
 _BARE = re.compile(r"\\?[\"'`]?([^\s\"'`<>\[\]{}(),;|\\]{4,500})")
+_GOES_ON = re.compile(r"[;,|][^\s\"'`<>\[\]{}(),;|\\:=]{2,40}(?=\n|$)")
+"""What follows a sign inside a value that is alone on its line: "password : heron;4418"."""
 _BEFORE_EAST_ASIAN = re.compile("[!-~]{4,}(?=[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])")
 """A value in a language that puts no space before the next word."""
 _SAID_BEFORE = re.compile(
@@ -78,7 +105,6 @@ _BESIDE = re.compile(
     r"[^\n\w]{1,3}(?:\w{1,12}[^\n\w]{1,3}){0,3}?(?<![\w/+.@-])([A-Za-z0-9+/_-]{32,200}={0,2})(?![\w/+.@-])"
 )
 """A long run of letters and digits a few words behind a name; if it is random, it is what the name is about."""
-_CODES = ("pin", "暗証番号", "passcode", "recovery code", "backup code")
 _ELEMENT = re.compile(r"([^<>\n]{4,500})</")
 _SETTER = re.compile(
     r"(?i)(?:define|set\w{0,20}|put\w{0,8}|add\w{0,12}|env|header\w?|append|property)\(\s{0,3}[\"'][\w.-]*$"
@@ -108,6 +134,11 @@ class _Name:
         return self.said.isupper() and self.said.isascii()
 
     @property
+    def is_code(self) -> bool:
+        """Whether digits alone may be its value, as those of a PIN."""
+        return self.said.lower() in _CODES
+
+    @property
     def word(self) -> str:
         """The whole name in code of which it is the end, such as ``spring.datasource.password``."""
         return re.split(r"[^\w.$-]", self.before)[-1] + self.said + self.rest
@@ -132,11 +163,22 @@ def assigned(text: str, stems: Collection[str]) -> Iterator[FoundSecret]:
         if joined is None:
             continue
         start, end, is_quoted = _value_at(text, joined)
+        if name.is_code and (code := _CODE.match(text, start)):
+            end = code.end()
         if end - start > 100:  # names inside a value this long belong to the value, so the search goes on behind it
             done = end
         if end > start and _holds(name, joined, text[start:end], is_quoted, text[end : end + 60]):
             done = end
             yield FoundSecret("password" if name.is_password else "secret", start, end)
+        elif joined["bare"] and (told := _AT_END.match(text, name.end)) and _is_told(name, told[1]):
+            done = told.end(1)
+            yield FoundSecret("password", *told.span(1))
+
+
+def _is_told(name: _Name, value: str) -> bool:
+    """Whether the last word of a line is the password that the line is about; the name of a machine varies less."""
+    is_mixed = value.lower() != value != value.upper()
+    return name.kind == "password" and is_mixed and _is_said(value) and not _FLAG.search(name.before + name.said)
 
 
 def _is_said(value: str) -> bool:
@@ -147,7 +189,7 @@ def _is_said(value: str) -> bool:
 def _value_at(text: str, joined: re.Match[str]) -> tuple[int, int, bool]:
     """Where the value begins and ends, and whether it stands in quotes; an empty range if there is none."""
     at = joined.end()
-    if joined["element"]:
+    if joined["element"] or joined[0].endswith(">"):
         match = _ELEMENT.match(text, at)
         return (*match.span(1), True) if match else (at, at, False)
     quoted = _QUOTED.match(text, at)
@@ -161,6 +203,8 @@ def _value_at(text: str, joined: re.Match[str]) -> tuple[int, int, bool]:
     if joined[0].endswith("*") and match[1].endswith("*"):
         end = start + len(match[1].rstrip("*"))
         return start, end, False
+    if joined[0].endswith(": ") and (more := _GOES_ON.match(text, end)):
+        return start, more.end(), False
     if ends := _BEFORE_EAST_ASIAN.match(match[1]):
         return start, start + ends.end(), False
     if text[start - 1] not in "\"'`":
@@ -188,6 +232,8 @@ def _holds(name: _Name, joined: re.Match[str], value: str, is_quoted: bool, afte
     how = joined.lastgroup
     if how == "argument" and not _SETTER.search(name.before):
         return False
+    if how == "record" or (how == "element" and "=" in joined[0]):
+        return (is_chosen(value) and is_chosen_text(value)) or is_made_up(value, shortest=8) or is_grouped(value)
     if how == "element" and joined["close"] and not re.search(r"(?:name|key)=[\"'][\w.-]*$", name.before):
         return False
     if how == "call" and not (name.is_password and name.is_variable):
@@ -224,8 +270,8 @@ def _holds_after_space(name: _Name, value: str, after: str) -> bool:
 
 def _is_password(name: _Name, joined: re.Match[str], value: str, is_quoted: bool, after: str) -> bool:
     how, sign = joined.lastgroup, joined[0]
-    if name.said.lower() in _CODES and value.isdigit():
-        return 4 <= len(value) <= 12
+    if name.is_code and _CODE.fullmatch(value):
+        return not value.isdigit() or len(value) <= 12
     if name.said.lower() == "pin":
         return False
     if is_quoted:
@@ -305,7 +351,8 @@ def _name_at(text: str, stem: str, at: int, end: int) -> _Name | None:
     match = (_REST if stem.isascii() else _OTHER_REST).match(text, end)
     rest = match[1] if match else ""
     end = match.end() if match else end
-    if stem.isascii() and (not _IS_NO_WORD.match(rest) or _ABOUT.match(rest.strip("_-"))):
+    has_ending = kind == "password" and len(stem) > 5 and _ENDING.match(rest)
+    if stem.isascii() and not has_ending and (not _IS_NO_WORD.match(rest) or _ABOUT.match(rest.strip("_-"))):
         return None
     before = text[max(0, at - 60) : at]
     if kind == "key" and stem == "key" and not _opens(before, rest):

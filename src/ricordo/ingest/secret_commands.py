@@ -21,8 +21,12 @@ _PIPED = re.compile(
 )
 _ASKED = re.compile(rf"pass[\w-]{{0,20}}[= ]{{1,2}}[\"'<(]{{0,3}}echo +({_VALUE}{{4,200}})")
 _NET_USE = re.compile(rf"net use [^\n]{{0,150}}?/user:\S{{1,80}} +({_VALUE}{{4,100}})")
+_NET_USE_FIRST = re.compile(rf"net use (?:[A-Za-z*]: +)?\\\\\S{{1,100}} +(?!/)({_VALUE}{{4,100}}) +/user:")
+_WEP = re.compile(rf"iwconfig \w{{1,20}} key (?:restricted |open )?s:({_VALUE}{{4,64}})")
 _WITH_USER = re.compile(rf"-U ?[\"']?[\w.\\-]{{1,60}}%({_VALUE}{{3,100}})")
-_ORACLE = re.compile(r"(?:sqlplus|expdp|impdp|sqlldr) [^\n/]{0,60}/([^\s@/\"'$<>]{3,100})@")
+_ORACLE = re.compile(
+    r"(?:(?:sqlplus|expdp|impdp|sqlldr) [^\n/]{0,60}|oracle:(?:thin|oci):\w{1,60})/([^\s@/\"'$<>]{3,100})@"
+)
 _OPENSSL = re.compile(rf"-pass(?:in|out|word)? +pass:({_VALUE}{{4,100}})")
 _HTPASSWD = re.compile(rf"htpasswd +-\w{{0,6}}b\w{{0,6}} +(?:[^\s]{{1,100}} +){{1,2}}({_VALUE}{{4,100}}) *(?=\n|$)")
 _PASSWD = re.compile(rf"(?:passwd|net user) +[\w.-]{{1,40}} +({_VALUE}{{4,100}})")
@@ -32,23 +36,29 @@ _AUTH_PAIR = re.compile(r"auth=\(\s{0,4}[\"'][^\"'\n]{1,80}[\"']\s{0,4},\s{0,4}[
 _COMMUNITY = re.compile(r"(?:snmp-server |r[ow])community +([^\s\"'<>\[]{4,100})")
 _SECURE_STRING = re.compile(r"SecureString +(?:-String +)?[\"']([^\"'$\n]{4,100})[\"']")
 _CALL = re.compile(
-    r"(?:login|auth|authenticate|sign_?in)\(\s{0,4}[\"'][^\"'\n]{1,80}[\"']\s{0,4},\s{0,4}[\"']([^\"'\n]{4,100})[\"']",
+    r"(?:login|auth|authenticate|sign_?in|wifi\.begin)\(\s{0,4}[\"'][^\"'\n]{1,80}[\"']\s{0,4},\s{0,4}[\"']([^\"'\n]{4,100})[\"']",
     re.IGNORECASE,
 )
 _KEYED = re.compile(r"(?:Fernet|SecretKeySpec|AES\.new|hmac\.new|SigningKey)\(\s{0,4}b?[\"']([^\"'\n]{8,200})[\"']")
+_SIGNED = re.compile(
+    r"(?i)jwt\.(?:sign|verify|encode|decode)\(\s{0,4}(?:\{[^{}\n]{0,150}\}|[^\s\"'{}(),]{1,60}),\s{0,4}[\"']([^\"'\n]{6,200})[\"']"
+)
 _PAIRED = re.compile(
     r"(?:reds|redentials|ogins?|ugangsdaten|dentifiants|redenciales)\b[^\n:/-]{0,20}?[:\s]\s?[\w.@+-]{2,40}\s?[:/]\s?"
     r"([^\s\"'`<>|,;()\[\]]{6,80})"
 )
 _LOOSE = (
     ("password in url", ("://", "sip:", "sips:"), _IN_URL),
-    ("password", ("login(", "Login(", "auth(", "Auth(", "authenticate(", "sign_in(", "signIn("), _CALL),
+    ("password", ("login(", "Login(", "auth(", "Auth(", "authenticate(", "sign_in(", "signIn(", "WiFi.begin("), _CALL),
     ("password", ("reds", "redentials", "ogin", "ugangsdaten", "dentifiants", "redenciales"), _PAIRED),
     ("password", ("echo ", "printf "), _PIPED),
     ("password", ("password", "passphrase"), _ASKED),
     ("password", ("net use ",), _NET_USE),
+    ("password", ("net use ",), _NET_USE_FIRST),
+    ("password", ("iwconfig ",), _WEP),
+    ("secret", ("jwt.", "JWT."), _SIGNED),
     ("password", ("-U",), _WITH_USER),
-    ("password", ("sqlplus ", "expdp ", "impdp ", "sqlldr "), _ORACLE),
+    ("password", ("sqlplus ", "expdp ", "impdp ", "sqlldr ", "oracle:thin:", "oracle:oci:"), _ORACLE),
     ("password", ("-pass",), _OPENSSL),
     ("password", ("htpasswd",), _HTPASSWD),
     ("password", ("passwd ", "net user "), _PASSWD),
@@ -61,7 +71,7 @@ _LOOSE = (
     ("secret", ("Fernet(", "SecretKeySpec(", "AES.new(", "hmac.new(", "SigningKey("), _KEYED),
 )
 """What an expression starts with, so that it is tried only there. Searching for a literal is far faster."""
-_MUST_LOOK_CHOSEN = (_CALL, _PAIRED, _COMMUNITY, _KEYED, _PASSWD, _AUTH_PAIR)
+_MUST_LOOK_CHOSEN = (_CALL, _PAIRED, _COMMUNITY, _KEYED, _SIGNED, _PASSWD, _AUTH_PAIR)
 _NO_PASSWORDS = frozenset({"pass", "pw", "passwd", "password", "pwd"})
 _AUTHORIZATION = re.compile(r"(?:earer|EARER|asic|ASIC|oken|SSWS|[Aa]pi[Kk]ey) {1,4}([A-Za-z0-9._~+/-]{16,500}={0,2})")
 _AUTHORIZATION_SIGNS = ("earer ", "EARER ", "asic ", "ASIC ", "oken ", "SSWS ", "apikey ", "apiKey ", "ApiKey ")
@@ -73,7 +83,7 @@ COMMAND_SIGNS = (*(sign for _, signs, _ in _LOOSE for sign in signs), *_AUTHORIZ
 
 def in_commands(text: str, held: Collection[str]) -> Iterator[FoundSecret]:
     """Passwords in addresses, on command lines and in the files that programs read them from."""
-    for kind, signs, pattern in _LOOSE:
+    for kind, signs, pattern in _LOOSE if held else ():
         for match in matches_at([sign for sign in signs if sign in held], pattern, text):
             value = match[1]
             if value.lower() in _NO_PASSWORDS or is_placeholder(value):
@@ -105,7 +115,7 @@ def _line_before(text: str, at: int) -> str:
 
 
 _OPTION = re.compile(
-    r" (-(?:pw|hp|[pPawskKcAX])|/p:)( ?)"
+    r" (-(?:pw|hp|[pPawskKcAXN])|/p:)( ?)"
     r"(?:\"([^\"$\n]{4,100})\"|'([^'\n]{4,100})'|([^\s\"'$<>|;()\[\]=-][^\s\"'$<>|;()\[\]]{3,100}))"
 )
 _NAMES_A_USER = re.compile(r" (?:-[uUD]|--user(?:name)?)[ =]?\S")

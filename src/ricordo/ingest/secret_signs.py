@@ -24,6 +24,9 @@ class HeldSigns:
     stems: frozenset[str]
 
 
+_NO_SIGNS = HeldSigns({}, frozenset(), frozenset())
+
+
 class SignFinder:
     """Finds signs in texts. ``least`` says how long a piece must be at least for a sign that plain texts are full of.
 
@@ -52,6 +55,8 @@ class SignFinder:
     def held_by(self, text: str) -> HeldSigns:
         """The signs at which something may match."""
         fresh = set(text.split()) - self._signless
+        if not fresh:
+            return _NO_SIGNS
         pieces = list(fresh)
         together = " ".join(pieces)
         signed: set[str] = set()

@@ -8,7 +8,9 @@ from collections import Counter
 
 from ricordo.ingest.secret_forms import listed_names, listed_words
 
-_TEMPLATE = re.compile(r"^(?:[<\[{$%*].*|.*[>\]}*]|![A-Z].*|[xX]+|\.+|-+|_+|…+|[&:@][A-Za-z_]+|\[?redacted.*)$")
+_TEMPLATE = re.compile(
+    r"^(?:[<\[{$%*].*|.*[>\]}*]|!(?:[A-Z].*|vault|secret|env\w*|ref\w*|include|encrypted\S*)|[xX]+|\.+|-+|_+|…+|[&:@][A-Za-z_]+|\[?redacted.*)$"
+)
 _PLACEHOLDERS = listed_words("placeholders")
 _ASKED_FOR = re.compile(
     r"(?i)^(?:your|my|the|some|new|old|change|replace|insert|enter|example|sample|dummy|fake|put|set|todo|add|use|see|any)"
