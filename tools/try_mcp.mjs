@@ -25,6 +25,7 @@ const CALLS = [
   ["search", { query: "sail round the island", limit: 3 }],
   ["get", { refs: [place] }],
   ["context", { task: "sail round the island", budget: 300 }],
+  ["gather", { topic: "sail round the island", budget: 300 }],
   ["recent", { limit: "3" }],
   ["timeline", { since: "1d" }],
   ["route", { task: "sail round the island" }],

@@ -31,8 +31,6 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from ricordo.masking import masked_in
-
 Face = Literal["cli", "http", "mcp", "python"]
 _PARAMETER = re.compile(r"‹([a-z_]+)(?:=([^›]*))?›")
 _FLAGS = {"as_ref": "--as", "format": "--from", "tier": "--to"}
@@ -47,6 +45,8 @@ class Error(Exception):
     exit_code = 1
 
     def __init__(self, message: str, *, hint: str = "", parameter: str = "") -> None:
+        from ricordo.masking import masked_in  # only here: commands that fail pay for it, help does not
+
         self._message = masked_in(message)
         self._hint = masked_in(hint)
         super().__init__(in_words_of("python", self._message))

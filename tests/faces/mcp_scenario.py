@@ -166,7 +166,9 @@ async def use_told_tools(client: Client) -> set[str]:
     assert len(ordered) > 5
     assert ordered == sorted(ordered)
     assert (await works(client, "route", task="rotate the signing keys"))["routes"] == []
-    return {"context", "recent", "timeline", "route"}
+    gathered = await works(client, "gather", topic="rotate the signing keys", budget=400)
+    assert "guide.md" in gathered["text"]
+    return {"context", "recent", "timeline", "route", "gather"}
 
 
 async def use_gateway_tools(client: Client) -> set[str]:

@@ -109,7 +109,7 @@ def test_correct_supersede_and_forget_put_the_old_one_away(house: Any) -> None:
     new = data["items"][0]["ref"]
     assert data["created"] == 1
     assert [hit["ref"] for hit in house.json("search", "office")["hits"]] == [new]
-    house.run("remember", "We have no office any more.", "--as", "memory:/none")
+    house.run("remember", "We have no office any more.", "--as", "memory:/none", "--on-duplicate", "save")
     data = house.json("supersede", new, "memory:/none")
     assert (data["archived"], data["items"][0]["reason"]) == (1, "superseded by memory:/none")
     assert "archived" in house.run("forget", "memory:/none").stdout

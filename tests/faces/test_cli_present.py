@@ -226,8 +226,8 @@ def test_versions_mark_the_current_one(pipe: Screen) -> None:
     ]
     show_versions(pipe, versions)
     lines = out(pipe).splitlines()
-    assert lines[1].split() == ["2", "*", *local_time(NOW).split(), "4.1k", "b" * 12, "New"]
-    assert lines[2].split() == ["1", *local_time(NOW).split(), "80", "a" * 12, "superseded", "Old"]
+    assert lines[1].split() == ["2", "*", *local_time(NOW).split(), "4.1k", "b" * 12, "unknown", "New"]
+    assert lines[2].split() == ["1", *local_time(NOW).split(), "80", "a" * 12, "superseded", "unknown", "Old"]
 
 
 def test_a_tree_draws_branches_with_counts(pipe: Screen) -> None:

@@ -254,7 +254,7 @@ class TestReach:
             address = f"http://127.0.0.1:{taken.getsockname()[1]}"
             with pytest.raises(Unavailable, match="cannot be reached") as gone:
                 embedder(service, base_url=address).embed_query("hello")
-        assert gone.value.hint.endswith("To go on without it: ricordo config set embedding.provider local")
+        assert gone.value.hint.endswith("To go on without it: 'ricordo config set embedding.provider local'")
         assert "\n" not in gone.value.message
 
     def test_a_name_that_is_never_found_does_not_hang(self, service: Any, monkeypatch: pytest.MonkeyPatch) -> None:

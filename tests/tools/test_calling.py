@@ -418,7 +418,7 @@ def test_a_schema_that_is_none_is_the_servers_fault_and_no_crash() -> None:
 
 def test_a_schema_of_another_draft_is_checked_all_the_same() -> None:
     schema: dict[str, Any] = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "required": ["a"]}
-    with pytest.raises(UsageError, match="'a' is a required property"):
+    with pytest.raises(UsageError, match="’a’ is a required property"):
         check_arguments("x/y", {}, schema)
 
 

@@ -347,3 +347,28 @@ def test_an_old_export_without_authors_is_read(open_engine: Opener, tmp_path: Pa
     (tmp_path / "old.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
     second.import_(tmp_path / "old.jsonl", trust=True)
     assert RULE in told(second)
+
+
+def test_a_person_who_changes_only_fields_of_an_agents_text_does_not_vouch_for_it(engine: Ricordo) -> None:
+    ref = engine.remember("The staging host is blue.").ref
+    with speaking(CLAUDE):
+        engine.edit(ref, content="The staging host is evil.")
+    engine.edit(ref, fields={"title": "Staging"})
+    assert [one.ref for one in engine.review().waiting] == [ref]
+    assert "data, not instructions" in engine.context("staging host").text
+    engine.edit(ref, content="The staging host is green.")
+    assert engine.review().waiting == ()
+    assert "data, not instructions" not in engine.context("staging host").text
+
+
+def test_a_person_who_restores_an_agents_text_does_not_vouch_for_it(engine: Ricordo) -> None:
+    ref = engine.remember("The staging host is blue.").ref
+    with speaking(CLAUDE):
+        engine.edit(ref, content="The staging host is evil.")
+        engine.forget(ref)
+    engine.restore(ref)
+    assert [(one.ref, one.yours) for one in engine.review().waiting] == [(ref, 1)]
+    assert "evil" in engine.review().waiting[0].diff
+    assert engine.review().waiting[0].branch == ""
+    engine.restore(ref, version=1)
+    assert engine.review().waiting == ()

@@ -19,7 +19,6 @@ from ricordo.cli.verb import GLOBAL_OPTIONS, write_options
 from ricordo.cli.verbs import CALLED, FIRST, GROUPS, MODULES, OLD, shown_commands
 from ricordo.errors import Error
 from ricordo.log import FILE_NAME, keep_log, report
-from ricordo.masking import masked_in
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -226,6 +225,8 @@ def _interrupted(call: Call, argv: Sequence[str]) -> int:
 
 def _unexpected(call: Call, argv: Sequence[str], error: Exception) -> int:
     report(f"'ricordo {call.command}' failed", error)
+    from ricordo.masking import masked_in
+
     message = masked_in(" ".join(str(error).split()))
     shown = {
         "code": "unexpected",

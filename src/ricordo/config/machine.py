@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 import socket
 from functools import lru_cache
@@ -42,9 +43,10 @@ def this_machine() -> Machine:
 def name_machine(name: str) -> Machine:
     """Give this machine another name; its id stays."""
     name = " ".join(name.split())
-    if not name or len(name) > _LONGEST or "#" in name:
+    if not re.fullmatch(rf"[\w][\w .-]{{0,{_LONGEST - 1}}}", name):
         raise UsageError(
-            f"'{name}' cannot be the name of a machine", hint=f"At most {_LONGEST} letters, without #, such as laptop."
+            f"'{name}' cannot be the name of a machine",
+            hint=f"At most {_LONGEST} letters, digits, spaces and . _ -, such as laptop.",
         )
     home = data_home(os.environ)
     machine = Machine(_known(home).id, name)

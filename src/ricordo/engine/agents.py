@@ -156,7 +156,7 @@ class AgentVerbs:
             for n, item in (listed | store.items.get_many(store.audit.waiting())).items():
                 if item.ref in found or not may_be_shown(item):
                     continue
-                if item.foreign:
+                if item.foreign and item.fields.loading == "always":
                     left_out.append(LeftOut(str(item.ref), UNTRUSTED))
                     continue
                 users = self._users_version(store, n, item)

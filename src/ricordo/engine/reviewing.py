@@ -41,7 +41,6 @@ class ReviewVerbs:
         "admin",
         "look after",
         "Show who changed what, when, and through which door.",
-        answers="entries",
         examples=("ricordo audit", "ricordo audit memory:/office", "ricordo audit --told --by claude --since 7d"),
     )
     def audit(
@@ -99,8 +98,9 @@ class ReviewVerbs:
         decision: Annotated[ReviewDecision, Say("Take the newest version, or go back to yours.")] | None = None,
     ) -> ReviewReport:
         """Without a decision, lists what waits: versions of your items that somebody else wrote, and items by others
-        that every agent would get. Until you accept one, agents are told your own version. Refusing restores it; the
-        other version stays in the history. Items that were saved on a branch which was deleted before it was merged
+        that every agent would get. Until you decide, every agent gets your own version of what is always told; of
+        other items, agents find the new version, as the agent's words. Refusing restores yours; the other version
+        stays in the history. Items that were saved on a branch which was deleted before it was merged
         wait, too: accepting makes them everybody's, refusing archives them.
         """
         decided = ""
@@ -151,7 +151,7 @@ class ReviewVerbs:
             lineterm="",
         )
         diff = "\n".join(list(lines)[:LONGEST_DIFF])
-        return Waiting(str(item.ref), item.title, item.version, item.provenance, ours, is_always, diff)
+        return Waiting(str(item.ref), item.title, item.version, item.provenance, ours, is_always, diff=diff)
 
     def _decide(self, ref: ItemName, decision: str) -> str:
         refuse_agents("decide what counts as your words")

@@ -75,7 +75,7 @@ class RootVerbs:
     @verb(
         "files",
         "add",
-        "Say that files were moved to another folder, or take over those of another machine.",
+        "Say that files were moved, or take over another machine's files.",
         path="roots move",
         examples=("ricordo roots move ~/old/notes ~/new/notes", "ricordo roots move --from-machine laptop"),
     )

@@ -110,9 +110,9 @@ def get(
     sources=strings("Files, folders or URLs."),
     text=string("Or a text, kept at ref."),
     ref=string("Such as agent:/plan."),
-    title=string(""),
-    tags=strings(""),
-    on_conflict=choice(ON_CONFLICT, "What to do if the ref exists."),
+    title=string("Title."),
+    tags=strings("Tags."),
+    on_conflict=choice(ON_CONFLICT, "If the ref exists."),
 )
 def add(
     engine: Ricordo,
@@ -154,11 +154,11 @@ def add(
     output=OBJECT,
     text=string("One thought, clear without this conversation."),
     kind=string("memory (default), note, entity, resource, entry, article", known=REMEMBERED),
-    title=string(""),
+    title=string("Title."),
     tags=strings("Words to filter by."),
     importance=integer("1 to 5.", minimum=1, maximum=5),
     corrects=string("The ref of a wrong item: this takes its place."),
-    on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
+    on_duplicate=choice(ON_DUPLICATE, "If nearly the same is stored."),
 )
 def remember(
     engine: Ricordo,
@@ -197,7 +197,7 @@ def forget(engine: Ricordo, refs: Sequence[str]) -> dict[str, Any]:
     task=string("What you are about to do."),
     budget=integer("In tokens, default 2000.", minimum=50, maximum=100_000),
     recent=boolean("Also what happened lately."),
-    gather=boolean("All evidence, oldest first: what happened, in which order, summaries."),
+    gather=boolean("All evidence, oldest first."),
 )
 def context(
     engine: Ricordo, task: str, budget: int = 2000, recent: bool = False, gather: bool = False

@@ -158,8 +158,7 @@ def rows(*required: str, **properties: str | Schema) -> Schema:
 
 
 def _described(kind: str, description: str, more: Mapping[str, Any]) -> Schema:
-    about = {"description": description} if description else {}  # a name that says it all needs no words
-    return {"type": kind} | about | dict(more)
+    return {"type": kind, "description": description} | dict(more)
 
 
 def checked(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:

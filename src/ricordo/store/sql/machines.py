@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 
 from ricordo.config.machine import Machine, this_machine
+from ricordo.errors import Unavailable
 from ricordo.store.sql.protocols import Connection, Database
 from ricordo.values.file_refs import UNKNOWN_MACHINE, FileRefs
 from ricordo.values.items import Ref
@@ -49,9 +51,11 @@ class Machines:
         with self._database.read() as connection:
             known = connection.meta(_NAME + machine.id)
         if known != machine.name:
-            with self._database.write() as connection:
+            with suppress(Unavailable), self._database.write() as connection:  # a busy store hears it next time
                 connection.set_meta(_NAME + machine.id, machine.name)
-        self._noted = machine
+                self._noted = machine
+        else:
+            self._noted = machine
 
     def names(self) -> dict[str, str]:
         """The names of the machines that have files here, by their ids."""

@@ -29,7 +29,7 @@ from ricordo.store.values import FileState, PreparedChunk, PreparedItem
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Fields, Saved
 from ricordo.values.kinds import KNOWLEDGE_FOLDERS
-from ricordo.values.provenance import PERSON, Provenance, stored
+from ricordo.values.provenance import PERSON, Provenance, read, stored
 
 LENGTHS = struct.Struct("=6I")
 VERSION_COLUMNS = (
@@ -109,7 +109,7 @@ def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> t
         "id": identity, "drive": draft.ref.drive, "path": draft.ref.path, "kind": draft.kind, "state": "live",
         "version": 1, "hash": item.hash, "text_hash": item.text_hash, **field_columns(draft.fields),
         "fields": _fields_json(draft.fields), "size": _size(item), "created_at": now, "updated_at": now,
-        "indexed_at": now, "provenance": stored(said), "vouched": _vouched(item, said, 1),
+        "indexed_at": now, "provenance": stored(said), "vouched": 1 if item.vouched or said.author == PERSON else None,
         **dict(zip(_FILE_COLUMNS, _file_values(item.file), strict=True)),
     }  # fmt: skip
     n = connection.insert_item(tuple(row), tuple(row.values()))
@@ -160,8 +160,9 @@ def write_version(
     """Write the next version of an item; returns the chunks that must be indexed."""
     now = now_micros()
     said = _said(item)
+    is_vouched = _is_vouched(connection, head, item, said)
     new_chunks = _write_version(connection, head, item, analyzer, now, said)
-    _write_head(connection, head, item, head.version + 1, now, said)
+    _write_head(connection, head, item, now, said, is_vouched=is_vouched)
     write_secrets(connection, head.n, item.secrets)
     if keep_versions:
         _prune_versions(connection, head.n, head.version + 1 - keep_versions)
@@ -187,11 +188,19 @@ def _write_version(
     return new_chunks
 
 
-def _vouched(item: PreparedItem, said: Provenance, number: int) -> int | None:
-    """The version itself, if a person wrote it, or its file is in a folder that the user trusts; what others write
-    counts as the user's when the user agrees to it.
+def _is_vouched(connection: Connection, head: Head, item: PreparedItem, said: Provenance) -> bool:
+    """Whether the next version of an item is the user's: a person wrote its text, or its file is in a trusted folder.
+
+    A person who changes only fields, or restores a text, has not written that text: it is the user's if it was before.
     """
-    return number if item.vouched or said.author == PERSON else None
+    if item.vouched or said.author != PERSON:
+        return item.vouched
+    before = connection.rows(
+        "SELECT v.number, v.provenance, i.vouched FROM versions v JOIN items i ON i.n = v.item"
+        " WHERE v.item=? AND v.text_hash=? ORDER BY v.number = i.vouched DESC, v.number DESC LIMIT 1",
+        (head.n, item.text_hash),
+    )
+    return not before or before[0][0] == before[0][2] or read(before[0][1]).author == PERSON
 
 
 def _size(item: PreparedItem) -> int:
@@ -203,9 +212,10 @@ def _size(item: PreparedItem) -> int:
 
 
 def _write_head(
-    connection: Connection, head: Head, item: PreparedItem, number: int, now: int, said: Provenance
+    connection: Connection, head: Head, item: PreparedItem, now: int, said: Provenance, *, is_vouched: bool
 ) -> None:
     draft, fields = item.draft, item.draft.fields
+    number = head.version + 1
     connection.touched.add(head.n)
     described = field_columns(fields)
     connection.run(
@@ -217,7 +227,7 @@ def _write_head(
         (
             draft.ref.drive, draft.ref.path, draft.kind, number, item.hash, *described.values(), _fields_json(fields),
             _size(item), item.text_hash, now, item.text_hash, now, *_file_values(item.file), stored(said),
-            _vouched(item, said, number), head.n,
+            number if is_vouched else None, head.n,
         ),
     )  # fmt: skip
     connection.run("DELETE FROM item_tags WHERE item=?", (head.n,))
