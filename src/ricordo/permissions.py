@@ -53,7 +53,7 @@ def refuse_agents(what: str) -> None:
     from ricordo.values.provenance import PERSON
 
     if speaker().author != PERSON:
-        raise Forbidden(f"only you may {what}, not an agent or a program", hint="Do it at a terminal, or on the page.")
+        raise Forbidden(f"only you may {what}, not an agent or a program", hint="Do it yourself, at a terminal.")
 
 
 def refuse_settings(name: str) -> None:

@@ -156,11 +156,11 @@ class AgentVerbs:
             for n, item in (listed | store.items.get_many(store.audit.waiting())).items():
                 if item.ref in found or not may_be_shown(item):
                     continue
-                if item.foreign and item.fields.loading == "always":
-                    left_out.append(LeftOut(str(item.ref), UNTRUSTED))
-                    continue
                 users = self._users_version(store, n, item)
-                if users is None or users.fields.loading != "always":
+                if item.foreign:
+                    if "always" in (item.fields.loading, users and users.fields.loading):
+                        left_out.append(LeftOut(str(item.ref), UNTRUSTED))
+                elif users is None or users.fields.loading != "always":
                     if item.fields.loading == "always":
                         left_out.append(LeftOut(str(item.ref), UNREVIEWED))
                 elif reason := out_of_time(users, now):

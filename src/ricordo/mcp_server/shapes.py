@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, NotFound, UsageError, from_dict
+from ricordo.trust.level import is_vouched
 from ricordo.values.context import HOW_TO_READ
 from ricordo.values.hits import Filters, Hit
 from ricordo.values.items import Item, Ref, Saved, TreeNode
@@ -267,4 +268,7 @@ def facts_of(item: Item) -> dict[str, Any]:
         del kept["state"]
     kept["immutable"] = kept["immutable"] or None
     kept["updated_at"] = _to_the_second(kept["updated_at"])
+    if kept["source"] == "user" and not is_vouched(item):
+        kept["source"] = item.provenance.author  # the item is the user's, this version of it is not
+    kept["foreign"] = item.foreign or None
     return {"ref": str(item.ref)} | without_empty(kept)

@@ -358,7 +358,9 @@ class Sync:
         structure = structure_of(says.fields["mime_type"])
         parsed = Parsed(says.text, mime_type="", structure=structure, first_line=says.first_line)
         origin = "" if one.is_users else str(self.folder.place(one.name))
-        return self.pipeline.prepare(Incoming(says.ref, parsed, says.kind, says.fields, origin=origin))
+        item = self.pipeline.prepare(Incoming(says.ref, parsed, says.kind, says.fields, origin=origin))
+        # In a project's folder only what has a seal, or what the user trusts, is the user's: then all of it is.
+        return replace(item, vouched=self.seals is not None and one.is_users)
 
     def _times(self, one: FileFound, item: Item | None, *, is_text_same: bool) -> tuple[datetime, datetime]:
         """When an item was made and when its text changed: as the front matter says, else as the file's time says."""

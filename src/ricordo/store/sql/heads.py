@@ -10,9 +10,10 @@ from ricordo.frozen import frozen
 from ricordo.speaking import speaker
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.protocols import Connection, Row
+from ricordo.store.values import PreparedItem
 from ricordo.values.items import Ref
 from ricordo.values.kinds import KNOWLEDGE_FOLDERS
-from ricordo.values.provenance import PERSON
+from ricordo.values.provenance import PERSON, Provenance, read
 
 
 @frozen
@@ -83,6 +84,21 @@ def refuse_silencing(connection: Connection, n: int, ref: str) -> None:
             f"{ref} is what the user tells every agent, and only the user may put it away",
             hint="Edit it instead: the user then decides which version is told.",
         )
+
+
+def is_users(connection: Connection, head: Head, item: PreparedItem, said: Provenance) -> bool:
+    """Whether the next version of an item is the user's: a person wrote its text, or its file is in a trusted folder.
+
+    A person who changes only fields, or restores a text, has not written that text: it is the user's if it was before.
+    """
+    if item.vouched or said.author != PERSON:
+        return item.vouched
+    before = connection.rows(
+        "SELECT v.number, v.provenance, i.vouched FROM versions v JOIN items i ON i.n = v.item"
+        " WHERE v.item=? AND v.text_hash=? ORDER BY v.number = i.vouched DESC, v.number DESC LIMIT 1",
+        (head.n, item.text_hash),
+    )
+    return not before or before[0][0] == before[0][2] or read(before[0][1]).author == PERSON
 
 
 def refuse_immutable(head: Head, ref: str) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from ricordo import speaking
 from ricordo.errors import PathConflict
 from ricordo.store.sql import audit, jobs
-from ricordo.store.sql.heads import Head, find_by_id, find_head, refuse_immutable
+from ricordo.store.sql.heads import Head, find_by_id, find_head, is_users, refuse_immutable
 from ricordo.store.sql.new_chunks import DELETED, LIVE, SUPERSEDED, NewChunk
 from ricordo.store.sql.protocols import Connection
 from ricordo.store.sql.times import micros, now_micros
@@ -29,7 +29,7 @@ from ricordo.store.values import FileState, PreparedChunk, PreparedItem
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Fields, Saved
 from ricordo.values.kinds import KNOWLEDGE_FOLDERS
-from ricordo.values.provenance import PERSON, Provenance, read, stored
+from ricordo.values.provenance import PERSON, Provenance, stored
 
 LENGTHS = struct.Struct("=6I")
 VERSION_COLUMNS = (
@@ -160,7 +160,7 @@ def write_version(
     """Write the next version of an item; returns the chunks that must be indexed."""
     now = now_micros()
     said = _said(item)
-    is_vouched = _is_vouched(connection, head, item, said)
+    is_vouched = is_users(connection, head, item, said)
     new_chunks = _write_version(connection, head, item, analyzer, now, said)
     _write_head(connection, head, item, now, said, is_vouched=is_vouched)
     write_secrets(connection, head.n, item.secrets)
@@ -186,21 +186,6 @@ def _write_version(
     )  # fmt: skip
     connection.insert("versions", VERSION_COLUMNS, [row])
     return new_chunks
-
-
-def _is_vouched(connection: Connection, head: Head, item: PreparedItem, said: Provenance) -> bool:
-    """Whether the next version of an item is the user's: a person wrote its text, or its file is in a trusted folder.
-
-    A person who changes only fields, or restores a text, has not written that text: it is the user's if it was before.
-    """
-    if item.vouched or said.author != PERSON:
-        return item.vouched
-    before = connection.rows(
-        "SELECT v.number, v.provenance, i.vouched FROM versions v JOIN items i ON i.n = v.item"
-        " WHERE v.item=? AND v.text_hash=? ORDER BY v.number = i.vouched DESC, v.number DESC LIMIT 1",
-        (head.n, item.text_hash),
-    )
-    return not before or before[0][0] == before[0][2] or read(before[0][1]).author == PERSON
 
 
 def _size(item: PreparedItem) -> int:
