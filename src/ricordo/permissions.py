@@ -60,5 +60,6 @@ def refuse_settings(name: str) -> None:
     """Refuse to change settings."""
     if _SCOPE.get() != "admin":
         raise Forbidden(
-            f"to change {name} needs the scope 'admin'", hint="‹:tokens add NAME --scope admin› makes such a token."
+            f"to change {name} needs the scope 'admin'",
+            hint="‹:serve tokens add NAME --scope admin› makes such a token.",
         )

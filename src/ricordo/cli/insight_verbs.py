@@ -61,8 +61,8 @@ _OLD = (
 @command("stats", extra=_OLD)
 def _stats(call: Call, item: str | None = None, query: str | None = None, clear: bool = False, **given: Any) -> int:
     """It lists the queries that were most frequent, slowest, or without a result, and the items found most often or
-    never. The log is kept in the store for usage.retention_days; the setting usage.log switches it off. --clear does
-    not erase how often each item was used.
+    never. The log is kept in the store for usage.retention_days; the setting usage.log switches it off. stats clear
+    does not erase how often each item was used.
     """
     if clear:
         return _clear(call)

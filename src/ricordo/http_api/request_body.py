@@ -81,7 +81,7 @@ def refuse_scope(caller: Caller | None, route: Any) -> None:
                 403,
                 "forbidden",
                 f"this needs the scope '{wanted}', and the token has '{caller.scope}'",
-                f"ricordo tokens add NAME --scope {wanted}",
+                f"ricordo serve tokens add NAME --scope {wanted}",
             )
 
 
