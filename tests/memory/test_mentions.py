@@ -110,7 +110,7 @@ def test_relinking_finds_the_same_mentions_again(mind: Ricordo) -> None:
 def test_being_named_often_stands_in_for_importance(mind: Ricordo) -> None:
     mind.remember("Runs the other team.", kind="entity", title="Bob Smith")
     for number in range(3):
-        mind.remember(f"Meeting {number * 7919} with Bob Smith.", on_duplicate="save")
+        mind.remember(f"Meeting {number * 7919} with Bob Smith.")
     mind.remember("Meeting 1 with Ada Lovelace.")
     answer = mind.search("team", profile="brain", weights={"importance": 1, "fts": 0, "recency": 0}, explain=True)
     assert [hit.ref for hit in answer.hits if hit.kind == "entity"] == ["entity:/bob-smith", "entity:/ada-lovelace"]
