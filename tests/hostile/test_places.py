@@ -262,3 +262,17 @@ def test_a_version_that_the_user_accepted_has_a_seal_and_counts_in_a_store_made_
     with opened(project) as again:
         again.sync(wait=False)
         assert "Answer in short sentences." in again.context("").text
+
+
+def test_what_waits_in_the_users_own_store_is_reviewed_from_within_a_project(tmp_path: Path) -> None:
+    with Ricordo.open(config=ConfigProvider({}, start=tmp_path), start=tmp_path) as own:
+        own.remember("Answer in British English.", loading="always", ref="memory:/own", wait=False)
+    with opened(tmp_path / "project") as engine:
+        engine.remember("The build uses make.", wait=False)
+        with speaking(Provenance(AGENT, "some-agent", via="mcp")):
+            engine.edit("memory:/own", content=RULE, wait=False)
+        assert RULE not in engine.context("").text
+        assert [one.ref for one in engine.review().waiting] == ["memory:/own"]
+        assert [entry.provenance.author for entry in engine.audit("memory:/own").entries] == [AGENT, "person"]
+        assert engine.review("memory:/own", "refuse").waiting == ()
+        assert engine.get("memory:/own").content == "Answer in British English."

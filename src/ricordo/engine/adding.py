@@ -117,9 +117,9 @@ class AddVerbs:
 
         Links in a folder that lead out of it are left out and named, unless ``follow_links`` or the setting
         ``ingest.follow_symlinks`` says otherwise. From a URL, ``depth`` follows the links of its site step by step,
-        ``history`` adds each commit of the repository as an item, too, and ``refresh`` the new ones later.
-        ``sitemap`` takes what the site's sitemap names, both up to ``max_pages``. ``prompt_addition`` goes to a model
-        that loads pages, and ``transcript`` is called with what that model does. Under the ref of a memory or note,
+        and ``sitemap`` takes what the site's sitemap names, both up to ``max_pages``. ``prompt_addition`` goes to a
+        model that loads pages, and ``transcript`` is called with what that model does. ``history`` also adds each
+        commit of the repository as an item, and ``refresh`` adds the new ones later. Under the ref of a memory or note,
         secrets are redacted unless allowed. With ``dry_run`` nothing is read or written; the report says what would be
         added.
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -12,7 +13,8 @@ from ricordo import told_log
 from ricordo.engine.branches import left_behind
 from ricordo.engine.checks import check_choice
 from ricordo.engine.context import EngineContext
-from ricordo.errors import UsageError
+from ricordo.engine.following import follows
+from ricordo.errors import Error, UsageError
 from ricordo.permissions import refuse_agents
 from ricordo.trust.level import told_versions
 from ricordo.values import provenance
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, ItemName, ManyLimit, Since, Until
 
+OWN = "agent"
+"""The tier of the user's own store."""
 DECISIONS = ("accept", "refuse")
 LONGEST_DIFF = 60
 
@@ -43,6 +47,7 @@ class ReviewVerbs:
         "Show who changed what, when, and through which door.",
         examples=("ricordo audit", "ricordo audit memory:/office", "ricordo audit --told --by claude --since 7d"),
     )
+    @follows("ref")
     def audit(
         self,
         ref: ItemName | None = None,
@@ -92,6 +97,7 @@ class ReviewVerbs:
         "Decide on what agents wrote over your own words.",
         examples=("ricordo review", "ricordo review memory:/office accept", "ricordo review memory:/office refuse"),
     )
+    @follows("ref")
     def review(
         self,
         ref: ItemName | None = None,
@@ -114,7 +120,17 @@ class ReviewVerbs:
         waiting = [one for one in self._context.store.audit.waiting() if n is None or one == n]
         found = (self._waiting(one) for one in waiting)
         left = (self._left_behind(one) for one in self._from_deleted_branches() if n is None or one == n)
-        return ReviewReport((*(one for one in found if one is not None), *left), decided)
+        elsewhere = self._in_own_store() if n is None else ()
+        return ReviewReport((*(one for one in found if one is not None), *left, *elsewhere), decided)
+
+    def _in_own_store(self) -> tuple[Waiting, ...]:
+        """What waits in the user's own store, if it is searched together with the one in use."""
+        tiers = self._context.tiers
+        if not tiers.is_alone and any(tier.name == OWN and not tier.is_own for tier in tiers.federation.tiers):
+            with suppress(Error):  # a store that cannot be opened now is named by ``tiers``
+                report: ReviewReport = tiers.engine_of(OWN).review()
+                return report.waiting
+        return ()
 
     def _from_deleted_branches(self) -> list[int]:
         return left_behind(self._context.store.audit.on_branches())
