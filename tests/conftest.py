@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,14 @@ from ricordo.programs.table import PROGRAMS
 from ricordo.values.items import Saved
 from ricordo.values.reports import Refreshed
 
-# A busy machine is no reason to fail: how long an example takes says nothing about what it shows.
-settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A busy machine is no reason to fail: how long an example takes says nothing about what it shows. The examples of a property
+# are the same in every run, so that a change is judged by what it changes; RICORDO_TEST_EXPLORE=1 looks for new ones.
+settings.register_profile(
+    "busy machine",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="RICORDO_TEST_EXPLORE" not in os.environ,
+)
 settings.load_profile("busy machine")
 
 
