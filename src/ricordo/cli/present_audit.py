@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ricordo.cli.present_items import local_time, show_diff
 from ricordo.cli.terminal import Screen, one_line
 from ricordo.values.audit import AuditReport, ReviewReport, Waiting
+from ricordo.values.proposals import Proposal
 
 
 def show_audit(screen: Screen, report: AuditReport) -> None:
@@ -38,12 +41,26 @@ def _what_agents_get(one: Waiting) -> str:
     return f"agents find the new version, as the agent's words; yours is version {one.yours}"
 
 
+def _show_proposals(screen: Screen, proposals: Sequence[Proposal]) -> None:
+    """What sessions seem to teach, each with the words that it comes from."""
+    for one in proposals:
+        about = f"about {one_line(one.file)}" if one.file else f"for this {one.scope}"
+        screen.line(f"{screen.bold(one.ref)}  {one_line(one.text)}")
+        screen.note(
+            f"{one.kind} by {one.way}, {about}, from session:/{one_line(one.session)}/{one.turn}"
+            f" ({local_time(one.at)}): “{one_line(one.quote)}”"
+        )
+    if proposals:
+        screen.line("  ricordo review PROPOSAL accept|refuse|always|never, or accept --text 'in other words'")
+
+
 def show_review(screen: Screen, report: ReviewReport) -> None:
     """What was decided, and each version that waits with what it changes."""
     if report.decided:
         screen.line(one_line(report.decided))
-    if not report.waiting:
+    if not report.waiting and not report.proposals:
         screen.note("nothing waits for you")
+    _show_proposals(screen, report.proposals)
     for one in report.waiting:
         always = ", for every agent" if one.is_always else ""
         screen.line(f"{screen.bold(one_line(one.ref))}  version {one.version} by {one.provenance.in_words()}{always}")

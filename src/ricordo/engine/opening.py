@@ -25,6 +25,7 @@ from ricordo.engine.memories import MemoryVerbs
 from ricordo.engine.migrating import MigrateVerbs
 from ricordo.engine.models import ModelVerbs
 from ricordo.engine.moving import MoveVerbs
+from ricordo.engine.proposals import ProposalDesk
 from ricordo.engine.reading import ReadVerbs
 from ricordo.engine.removing import RemoveVerbs
 from ricordo.engine.reviewing import ReviewVerbs
@@ -66,9 +67,10 @@ class OpenEngine:
         removing, sessions = RemoveVerbs(context, items), SessionVerbs(context, finding)
         skills = SkillVerbs(context, finding, reading)
         gathering = GatherVerbs(context, finding, skills)
+        memories = MemoryVerbs(context, items)
+        desk = ProposalDesk(context, memories)
         parts = (
-            finding, reading, items, roots, removing, sessions, skills, gathering,
-            MemoryVerbs(context, items),
+            finding, reading, items, roots, removing, sessions, skills, gathering, memories,
             AddVerbs(context, roots, self._ask_tools_again),
             KnowledgeVerbs(context),
             LinkVerbs(context),
@@ -79,7 +81,7 @@ class OpenEngine:
             ModelVerbs(context),
             MoveVerbs(context, items),
             MigrateVerbs(context),
-            ReviewVerbs(context),
+            ReviewVerbs(context, desk),
             TrustVerbs(context),
         )  # fmt: skip
         self._parts: dict[type, object] = {type(part): part for part in parts}

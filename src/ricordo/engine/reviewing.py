@@ -1,10 +1,9 @@
-"""Verbs about who said what: audit, and the review of what others wrote in the user's name."""
+"""Verbs about who said what: audit, and the review of what others wrote in the user's name, or sessions propose."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -14,12 +13,14 @@ from ricordo.engine.branches import left_behind
 from ricordo.engine.checks import check_choice
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
-from ricordo.errors import Error, UsageError
+from ricordo.engine.proposals import ProposalDesk, own_engine
+from ricordo.errors import UsageError
 from ricordo.permissions import refuse_agents
 from ricordo.trust.level import told_versions
 from ricordo.values import provenance
 from ricordo.values.audit import AuditEntry, AuditReport, ReviewReport, Waiting
 from ricordo.values.items import Item
+from ricordo.values.proposals import DRIVE
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
@@ -29,17 +30,16 @@ if TYPE_CHECKING:
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, ItemName, ManyLimit, Since, Until
 
-OWN = "agent"
-"""The tier of the user's own store."""
-DECISIONS = ("accept", "refuse")
+DECISIONS = ("accept", "refuse", "always", "never")
 LONGEST_DIFF = 60
 
 
 class ReviewVerbs:
     """Says who did what, and lets the user decide on what agents wrote over the user's words."""
 
-    def __init__(self, context: EngineContext) -> None:
+    def __init__(self, context: EngineContext, desk: ProposalDesk) -> None:
         self._context = context
+        self._desk = desk
 
     @verb(
         "admin",
@@ -94,43 +94,84 @@ class ReviewVerbs:
     @verb(
         "admin",
         "look after",
-        "Decide on what agents wrote over your own words.",
-        examples=("ricordo review", "ricordo review memory:/office accept", "ricordo review memory:/office refuse"),
+        "Decide on what sessions taught, and on what agents wrote over your own words.",
+        examples=(
+            "ricordo review",
+            "ricordo review proposal:/3f2a91c0 accept",
+            "ricordo review proposal:/3f2a91c0 accept --text 'Deploy on Tuesdays.'",
+            "ricordo review proposal:/3f2a91c0 never",
+            "ricordo review memory:/office refuse",
+        ),
     )
-    @follows("ref")
     def review(
         self,
         ref: ItemName | None = None,
-        decision: Annotated[ReviewDecision, Say("Take the newest version, or go back to yours.")] | None = None,
+        decision: Annotated[
+            ReviewDecision,
+            Say("Take it, or not (of a changed item: go back to yours); always or never from this kind of proposal."),
+        ]
+        | None = None,
+        *,
+        text: Annotated[str, Say("Keep this sentence instead of the proposed one.", longest=NAME_TEXT)] | None = None,
     ) -> ReviewReport:
-        """Without a decision, lists what waits: versions of your items that somebody else wrote, and items by others
-        that every agent would get. Until you decide, every agent gets your own version of what is always told; of
-        other items, agents find the new version, as the agent's words. Refusing restores yours; the other version
-        stays in the history. Items that were saved on a branch which was deleted before it was merged
-        wait, too: accepting makes them everybody's, refusing archives them.
+        """Without a decision, lists what waits: sentences that sessions seem to teach (proposals), versions of your
+        items that somebody else wrote, and items by others that every agent would get. A proposal becomes a memory when
+        it is accepted; one that is refused does not come back. Until you decide on a version, every agent gets your own
+        version of what is always told; of other items, agents find the new version, as the agent's words. Refusing
+        restores yours; the other version stays in the history. Items that were saved on a branch which was deleted
+        before it was merged wait, too: accepting makes them everybody's, refusing archives them.
         """
-        decided = ""
         if decision is not None:
             check_choice("decision", decision, DECISIONS)
             if ref is None:
-                raise UsageError("which item is meant?", hint="‹:review› lists what waits.")
-            decided = self._decide(ref, decision)
-            ref = None
-        n = self._number(ref)
+                raise UsageError("which item or proposal is meant?", hint="‹:review› lists what waits.")
+        is_proposal = ref is not None and str(ref).startswith(DRIVE)
+        if text is not None and not (is_proposal and decision in ("accept", "always")):
+            raise UsageError("a text takes the place of a proposal that is accepted", hint="‹:review› lists them.")
+        if is_proposal:
+            return self._on_proposal(str(ref), decision, text)
+        if decision in ("always", "never"):
+            raise UsageError(
+                f"'{decision}' is for proposals, and {ref} is an item", hint="For items there are accept and refuse."
+            )
+        return self._on_item(ref, decision)
+
+    def _on_proposal(self, ref: str, decision: str | None, text: str | None) -> ReviewReport:
+        other = own_engine(self._context) if not self._desk.has(ref) else None
+        if other is not None:
+            decided: ReviewReport = other.review(ref, decision, text=text)
+            return replace(self._listed(None), decided=decided.decided) if decision else decided
+        if decision is not None:
+            said = self._desk.decide(ref, decision, text)
+            return replace(self._listed(None), decided=said)
+        return ReviewReport((), proposals=tuple(one for one in self._desk.waiting() if one.ref == ref))
+
+    def _on_item(self, ref: ItemName | None, decision: str | None) -> ReviewReport:
+        tiers = self._context.tiers
+        other = tiers.holding([ref], "present") if ref is not None and not tiers.is_alone else None
+        if other is not None:
+            found: ReviewReport = tiers.engine_of(other).review(ref, decision)
+            return found
+        if decision is not None and ref is not None:
+            said = self._decide(ref, decision)
+            return replace(self._listed(None), decided=said)
+        return self._listed(self._number(ref))
+
+    def _listed(self, n: int | None) -> ReviewReport:
+        """What waits, or only what waits in one item."""
         waiting = [one for one in self._context.store.audit.waiting() if n is None or one == n]
         found = (self._waiting(one) for one in waiting)
         left = (self._left_behind(one) for one in self._from_deleted_branches() if n is None or one == n)
-        elsewhere = self._in_own_store() if n is None else ()
-        return ReviewReport((*(one for one in found if one is not None), *left, *elsewhere), decided)
+        elsewhere = self._in_own_store() if n is None else ReviewReport(())
+        return ReviewReport(
+            (*(one for one in found if one is not None), *left, *elsewhere.waiting),
+            proposals=(*(self._desk.waiting() if n is None else ()), *elsewhere.proposals),
+        )
 
-    def _in_own_store(self) -> tuple[Waiting, ...]:
-        """What waits in the user's own store, if it is searched together with the one in use."""
-        tiers = self._context.tiers
-        if not tiers.is_alone and any(tier.name == OWN and not tier.is_own for tier in tiers.federation.tiers):
-            with suppress(Error):  # a store that cannot be opened now is named by ``tiers``
-                report: ReviewReport = tiers.engine_of(OWN).review()
-                return report.waiting
-        return ()
+    def _in_own_store(self) -> ReviewReport:
+        other = own_engine(self._context)
+        report: ReviewReport = other.review() if other is not None else ReviewReport(())
+        return report
 
     def _from_deleted_branches(self) -> list[int]:
         return left_behind(self._context.store.audit.on_branches())

@@ -14,7 +14,7 @@ from ricordo.text.words import Analyzer
 from ricordo.values.items import Saved
 
 if TYPE_CHECKING:
-    from ricordo.store import file_parts, parts
+    from ricordo.store import capture_parts, file_parts, parts
     from ricordo.store.values import PreparedItem
     from ricordo.values.reports import Check, Damage
 
@@ -69,6 +69,10 @@ class Store(Protocol):
     def knowledge(self) -> file_parts.KnowledgeRows: ...
     @property
     def audit(self) -> parts.Audit: ...
+    @property
+    def proposals(self) -> capture_parts.Proposals: ...
+    @property
+    def spending(self) -> capture_parts.Spending: ...
     @property
     def transfer(self) -> parts.Transfer: ...
     @property

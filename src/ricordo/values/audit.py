@@ -7,6 +7,7 @@ from datetime import datetime
 
 from ricordo.frozen import frozen
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, Plain
+from ricordo.values.proposals import Proposal
 from ricordo.values.provenance import Provenance
 
 
@@ -57,3 +58,5 @@ class ReviewReport(Plain):
 
     waiting: tuple[Waiting, ...]
     decided: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    proposals: tuple[Proposal, ...] = ()
+    """What sessions seem to teach."""

@@ -11,7 +11,7 @@ Backend = Literal["hybrid", "lexical", "fts5", "grep"]
 OnConflict = Literal["skip", "overwrite", "error"]
 OnDuplicate = Literal["save", "skip", "merge", "supersede"]
 Verdict = Literal["accepted", "modified", "dismissed", "failed"]
-ReviewDecision = Literal["accept", "refuse"]
+ReviewDecision = Literal["accept", "refuse", "always", "never"]
 Writer = Literal["user", "agent"]
 StatsBy = Literal["query", "tool", "day"]
 

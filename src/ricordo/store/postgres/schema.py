@@ -11,6 +11,7 @@ import functools
 from typing import Any
 
 from ricordo.errors import NewerSchema, StoreError
+from ricordo.store.postgres import proposal_tables
 
 APPLICATION_ROLE = "ricordo_app"
 """The role that a connection switches to if its own role ignores row-level security (a superuser)."""
@@ -105,6 +106,7 @@ _TABLES = {
         " ref T NOT NULL, version bigint NOT NULL, provenance T NOT NULL",
         "id",
     ),
+    **proposal_tables.TABLES,
 }
 """By name: the columns (``T`` is text, ``V`` a vector) and what follows the workspace in the key."""
 
@@ -164,6 +166,7 @@ _INDEXES = (
     "CREATE INDEX items_unreviewed ON items(workspace, n) WHERE vouched <> version",
     "CREATE INDEX ON audit(workspace, at)",
     "CREATE INDEX ON audit(workspace, item)",
+    *proposal_tables.INDEXES,
 )
 
 _FUNCTIONS = (
@@ -273,8 +276,20 @@ def _second(connection: Any, schema: str, partitions: int) -> None:
     connection.execute("ALTER TABLE items FORCE ROW LEVEL SECURITY")
 
 
+def _third(connection: Any, schema: str, partitions: int) -> None:
+    """Proposals, and what finding them cost; new stores have it from the start."""
+    if connection.execute("SELECT to_regclass(%s)", (f"{schema}.proposals",)).fetchone()[0] is not None:
+        return
+    found = connection.execute("SELECT count(*) FROM pg_inherits WHERE inhparent = 'items'::regclass").fetchone()
+    for name, (columns, key) in proposal_tables.TABLES.items():
+        _make_table(connection, name, columns, key, int(found[0]))
+        _separate_workspaces(connection, name)
+    for statement in proposal_tables.INDEXES:
+        connection.execute(statement)
+
+
 _POSTINGS_KEY = ", PRIMARY KEY(workspace, term, chunk) INCLUDE (item, state, body, length, others)"
-MIGRATIONS = (_first, _second)
+MIGRATIONS = (_first, _second, _third)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 

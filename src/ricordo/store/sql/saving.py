@@ -391,5 +391,8 @@ def erase_item(connection: Connection, n: int) -> None:
     held = connection.rows("SELECT blob FROM versions WHERE item=?", (n,))
     connection.touched.add(n)
     audit.note_erased(connection, n)
+    connection.run(  # they quote it
+        "DELETE FROM proposals WHERE session=(SELECT thread FROM items WHERE n=? AND kind='session')", (n,)
+    )
     connection.run("DELETE FROM items WHERE n=?", (n,))
     _drop_blobs(connection, [row[0] for row in held])

@@ -15,9 +15,11 @@ from ricordo.store.sql.known_files import Files
 from ricordo.store.sql.lessons import Lessons
 from ricordo.store.sql.linking import Links
 from ricordo.store.sql.machines import Machines
+from ricordo.store.sql.proposals import Proposals
 from ricordo.store.sql.protocols import Connection, Opened
 from ricordo.store.sql.reading import Items
 from ricordo.store.sql.secrets import Secrets
+from ricordo.store.sql.spending import Spending
 from ricordo.store.sql.store_id import STORE_ID, known_id
 from ricordo.store.sql.threads import Threads
 from ricordo.store.sql.usage import UsageLog
@@ -45,6 +47,8 @@ class SharedStore:
         self.secrets = Secrets(opened.database)
         self.knowledge = KnowledgeRows(opened.database)
         self.audit = Audit(opened.database)
+        self.proposals = Proposals(opened.database)
+        self.spending = Spending(opened.database)
 
     @property
     def language(self) -> str:

@@ -14,6 +14,7 @@ from ricordo.config.machine import this_machine
 from ricordo.errors import NewerSchema, ReadOnlyStore
 from ricordo.store.sql.machines import HOME_MACHINE
 from ricordo.store.sqlite.connection import APPLICATION_ID, Connection, Database
+from ricordo.store.sqlite.proposal_tables import make_proposal_tables
 
 _FIRST = """
 CREATE TABLE meta(name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
@@ -341,7 +342,9 @@ def _seventh(connection: Connection) -> None:
     connection.run("UPDATE roots SET machine=?", (this_machine().id,))
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second, _third, _fourth, _fifth, _sixth, _seventh)
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
+    _first, _second, _third, _fourth, _fifth, _sixth, _seventh, make_proposal_tables,
+)  # fmt: skip
 SCHEMA_VERSION = len(MIGRATIONS)
 
 

@@ -1,0 +1,64 @@
+"""The protocols of the parts of a store that keep proposals, and what finding them cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from ricordo.values.proposals import Proposal, Spent
+
+
+class Proposals(Protocol):
+    """What sessions seem to teach, until somebody decides, and what was decided."""
+
+    def add(self, found: Sequence[Proposal]) -> int:
+        """Keep new proposals; returns how many were not known yet."""
+        ...
+
+    def listing(self, state: str | None = None, session: str | None = None) -> list[Proposal]:
+        """Those in a state, or of a session, in the order of their turns."""
+        ...
+
+    def get(self, identity: str) -> Proposal | None: ...
+
+    def decide(self, identity: str, state: str, became: str = "") -> bool:
+        """Note what became of a waiting proposal, and of the memory it became; False if it does not wait any more."""
+        ...
+
+    def rules(self) -> Mapping[str, str]:
+        """By way and kind (``pattern rule``): whether such proposals are always accepted, or never made."""
+        ...
+
+    def set_rule(self, name: str, rule: str) -> None: ...
+
+    def read_by_model(self) -> Mapping[str, int]:
+        """By session, up to which turn a language model has read it."""
+        ...
+
+    def note_read(self, session: str, turn: int) -> None: ...
+
+
+class Spending(Protocol):
+    """What was spent on language models to find proposals, call by call."""
+
+    def reserve(
+        self, purpose: str, expected: Spent, *, since: datetime, tokens: int, dollars: float | None
+    ) -> int | None:
+        """Note a call before it is made, with the most it can cost; None if it could pass the limits since a time."""
+        ...
+
+    def settle(self, number: int, real: Spent) -> None:
+        """Replace what was reserved by what the call did cost."""
+        ...
+
+    def add(self, spent: Spent, session: str = "") -> None: ...
+
+    def since(self, start: datetime) -> list[Spent]:
+        """What was spent since a time, by purpose."""
+        ...
+
+    def has(self, purpose: str, session: str) -> bool:
+        """Whether something was spent for a purpose in a session."""
+        ...

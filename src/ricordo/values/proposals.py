@@ -1,0 +1,70 @@
+"""Values about what sessions seem to teach: proposals that wait for a decision, and what finding them cost."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import field
+from datetime import datetime
+from typing import Any
+
+from ricordo.frozen import frozen
+from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, rounded
+
+DRIVE = "proposal:/"
+"""How the name of a proposal begins; it is no item, and lives on no drive."""
+KINDS = ("rule", "correction", "decision", "fix", "answer")
+"""What a proposal can be: a rule or fact that the user wants kept, a correction of the agent, a decision and its
+reason, a command that worked after another one failed, a question that a file answered."""
+SCOPES = ("file", "project", "user")
+PATTERN, MODEL = "pattern", "model"
+WAITING, ACCEPTED, REFUSED = "waiting", "accepted", "refused"
+
+
+@frozen
+class Proposal(Plain):
+    """One sentence that a session seems to teach, with the words of the turn that it comes from."""
+
+    text: str
+    kind: str
+    """rule, correction, decision, fix or answer."""
+    scope: str
+    """What it is about: a file, the project or the user."""
+    quote: str
+    session: str
+    turn: int
+    at: datetime
+    """When the turn was said."""
+    way: str = PATTERN
+    """How it was found: by a pattern, or by a language model."""
+    file: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """The file that it is about, if its scope is one."""
+    branch: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """The branch that the session worked on."""
+    state: str = field(default=WAITING, metadata=NOT_SHOWN)
+
+    @property
+    def id(self) -> str:
+        """The same sentence of the same turn has the same name, however often and by whomever the turn is read."""
+        return hashlib.sha256(f"{self.session}\n{self.turn}\n{self.text}".encode()).hexdigest()[:8]
+
+    @property
+    def ref(self) -> str:
+        return f"{DRIVE}{self.id}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"ref": self.ref, **Plain.to_dict(self)}
+
+
+@frozen
+class Spent(Plain):
+    """What one purpose cost: how many calls, tokens and dollars (none where the price is not known)."""
+
+    purpose: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    dollars: float | None = field(default=None, metadata=rounded(6))
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens

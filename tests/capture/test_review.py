@@ -1,0 +1,101 @@
+"""What waits in ``review`` after a session proposed something, and what becomes of each decision."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from ricordo import ConfigProvider, Ricordo
+from ricordo.errors import Forbidden, NotFound, UsageError
+from ricordo.speaking import as_agent
+from ricordo.values.proposals import Proposal
+
+NO_VECTORS = ConfigProvider({"embedding.provider": "none"})
+AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+LINT = Proposal("Always run make lint before a commit.", "rule", "project", "always run make lint …", "s1", 3, AT)
+PNPM = Proposal("We use pnpm, not npm.", "rule", "project", "we use pnpm, not npm", "s1", 7, AT)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Ricordo:
+    opened = Ricordo.open(tmp_path / "store.db", config=NO_VECTORS)
+    opened.store.proposals.add([LINT, PNPM])
+    return opened
+
+
+def test_an_accepted_proposal_becomes_a_memory_in_the_users_words(engine: Ricordo) -> None:
+    assert [one.text for one in engine.review().proposals] == [LINT.text, PNPM.text]
+    report = engine.review(LINT.ref, "accept")
+    assert [one.text for one in report.proposals] == [PNPM.text]
+    (hit,) = engine.search("make lint").hits
+    assert hit.ref in report.decided
+    item = engine.get(hit.ref)
+    assert item.content == LINT.text
+    assert (item.provenance.author, item.vouched) == ("person", 1)
+    origin = item.fields.metadata["proposal"]
+    assert (origin["session"], origin["turn"], origin["accepted"]) == ("s1", 3, "by review")
+
+
+def test_a_proposal_is_kept_in_other_words(engine: Ricordo) -> None:
+    engine.review(LINT.ref, "accept", text="Run make lint and make test before each commit.")
+    assert [engine.get(hit.ref).content for hit in engine.search("lint").hits] == [
+        "Run make lint and make test before each commit."
+    ]
+
+
+def test_a_refused_proposal_does_not_come_back(engine: Ricordo) -> None:
+    engine.review(LINT.ref, "refuse")
+    assert engine.store.proposals.add([LINT]) == 0
+    assert [one.text for one in engine.review().proposals] == [PNPM.text]
+    assert engine.search("lint").hits == ()
+    with pytest.raises(UsageError, match="refused before"):
+        engine.review(LINT.ref, "accept")
+
+
+def test_always_and_never_hold_for_the_kind_and_are_the_users_alone(engine: Ricordo) -> None:
+    with as_agent("claude-code"), pytest.raises(Forbidden):
+        engine.review(LINT.ref, "always")
+    engine.review(LINT.ref, "never")
+    assert engine.store.proposals.rules() == {"pattern rule": "never"}
+    engine.review(PNPM.ref, "always")
+    assert engine.store.proposals.rules() == {"pattern rule": "always"}
+
+
+def test_what_an_agent_accepts_stays_the_agents_word(engine: Ricordo) -> None:
+    with as_agent("claude-code"):
+        report = engine.review(LINT.ref, "accept")
+    item = engine.get(engine.search("make lint").hits[0].ref)
+    assert item.ref.path in report.decided
+    assert (item.provenance.author, item.vouched) == ("agent", None)
+
+
+def test_what_concerns_the_user_goes_to_the_users_own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, project = tmp_path / "own.db", tmp_path / "project.db"
+    Ricordo.open(own, config=NO_VECTORS).close()
+    settings = ConfigProvider({"embedding.provider": "none", "tiers.agent": str(own), "tiers.project": str(project)})
+    mine = Proposal("Always answer in British English.", "rule", "user", "answer in British English", "s2", 1, AT)
+    with Ricordo.open(project, config=settings) as engine:
+        engine.store.proposals.add([mine, LINT])
+        engine.review(mine.ref, "accept")
+        engine.review(LINT.ref, "accept")
+    with Ricordo.open(own, config=NO_VECTORS) as engine:
+        assert [hit.ref for hit in engine.search("English").hits] == ["memory:/always-answer-in-british-english"]
+        assert engine.search("lint").hits == ()
+        engine.store.proposals.add([PNPM])
+    with Ricordo.open(project, config=settings) as engine:  # what waits in the own store is decided from the project
+        assert [one.text for one in engine.review().proposals] == [PNPM.text]
+        assert engine.review(PNPM.ref, "refuse").proposals == ()
+
+
+def test_names_and_decisions_that_do_not_fit_are_refused_with_a_hint(engine: Ricordo) -> None:
+    engine.remember("The office is in Porto.", ref="memory:/office")
+    with pytest.raises(NotFound, match="proposal:/none"):
+        engine.review("proposal:/none", "accept")
+    with pytest.raises(UsageError, match="for proposals"):
+        engine.review("memory:/office", "never")
+    with pytest.raises(UsageError, match="a text"):
+        engine.review(LINT.ref, "refuse", text="Other words.")
+    with pytest.raises(UsageError, match="which item"):
+        engine.review(decision="accept")
