@@ -16,8 +16,9 @@ from ricordo.programs.table import PROGRAMS
 from ricordo.values.items import Saved
 from ricordo.values.reports import Refreshed
 
-# A busy machine is no reason to fail: how long an example takes says nothing about what it shows. The examples of a property
-# are the same in every run, so that a change is judged by what it changes; RICORDO_TEST_EXPLORE=1 looks for new ones.
+# A busy machine is no reason to fail: how long an example takes says nothing about what it shows. The examples of a
+# property are the same in every run, so that a change is judged by what it changes. RICORDO_TEST_EXPLORE=1 looks for
+# new ones.
 settings.register_profile(
     "busy machine",
     deadline=None,

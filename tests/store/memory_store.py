@@ -167,6 +167,9 @@ class _Items(_Part):
     def ref_by_id(self, identity: str) -> Ref | None:
         return next((row.ref for row in self.store.tables.rows.values() if row.id == identity), None)
 
+    def known_ids(self, identities: Sequence[str]) -> set[str]:
+        return {one for one in identities if self.ref_by_id(one) is not None}
+
     def get(self, n: int, *, version: int | None = None) -> Item:
         row = self.store.tables.rows[n]
         return _item(row, version or row.head)

@@ -10,6 +10,7 @@ from tests.store import postgres_server
 
 from ricordo import Ricordo
 from ricordo.errors import PathConflict, UsageError
+from ricordo.store.postgres.database import Database
 
 
 def _fill(engine: Ricordo) -> None:
@@ -89,3 +90,32 @@ def test_an_item_is_promoted_with_its_history(tmp_path: Path, monkeypatch: pytes
     with Ricordo.open(team) as engine:
         assert [one.number for one in engine.history("memory:/deploys")] == [3, 2, 1]
         assert engine.get("memory:/deploys").content == "Deploy on Thursdays."
+
+
+def test_copying_to_a_server_and_back_does_not_make_trips_for_every_item(
+    engine: Ricordo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over a network, trips take most of the time: items, links, verdicts and logs go in batches, both ways."""
+    trips: list[str] = []
+    count = Database.count_trip
+
+    def counting(database: Database) -> None:
+        trips.append(database.path)
+        count(database)
+
+    monkeypatch.setattr(Database, "count_trip", counting)
+    team = postgres_server.workspace()
+    for at in range(250):
+        engine.save(f"note:/{at}", f"Note {at} speaks of [[{at - 1}]].")
+    for at in range(0, 250, 5):
+        engine.link(f"note:/{at}", f"note:/{at + 1}", "extends")
+        engine.search(f"note {at}", profile="bm25")
+        engine.feedback(f"note {at}", f"note:/{at}", "accepted")
+    there = engine.migrate(team)
+    out, again = len(trips), engine.migrate(team)
+    twice = len(trips) - out
+    assert (there.items, again.written) == (250, 0)
+    trips.clear()
+    with Ricordo.open(team) as shared:
+        assert shared.migrate(tmp_path / "second.db").records == there.records
+    assert max(out, twice, len(trips)) < 250

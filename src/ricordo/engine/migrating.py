@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,7 +88,7 @@ class MigrateVerbs:
             written, model = _copy(source, other, progress)
             vectors = _copy_vectors(source, other, model)
             other.maintain()
-            counts = _compare(source, other)
+            counts = _compare(source, other, progress)
         finally:
             other.close()
         seconds = time.monotonic() - started
@@ -165,12 +166,15 @@ def _version_hashes(record: ItemRecord) -> list[tuple[int, str]]:
 
 def _refuse_strangers(source: Store, target: Store) -> None:
     """Refuse a target that holds items that are not in the source, because they must not be overwritten."""
-    for record in _items(target.transfer.records(log=False)):
-        if source.items.ref_by_id(record.id) is None:
-            raise PathConflict(
-                f"the target holds items of its own, such as {record.ref}",
-                hint="Migrate into an empty store; ‹:export› and ‹:import› join two that both hold items.",
-            )
+    held = _items(target.transfer.records(log=False))
+    while batch := list(islice(held, _BATCH)):
+        known = source.items.known_ids([record.id for record in batch])
+        for record in batch:
+            if record.id not in known:
+                raise PathConflict(
+                    f"the target holds items of its own, such as {record.ref}",
+                    hint="Migrate into an empty store; ‹:export› and ‹:import› join two that both hold items.",
+                )
 
 
 def _copy(source: Store, target: Store, progress: OnProgress) -> tuple[int, Backlog | None]:
@@ -186,9 +190,9 @@ def _copy(source: Store, target: Store, progress: OnProgress) -> tuple[int, Back
         if isinstance(record, Header):
             total = record.counts.get("item", 0)
         elif isinstance(record, ItemRecord):
-            model = model or _model_of(source, record)
             items.append(record)
             if len(items) == _BATCH:
+                model = model or _model_of(source, items)
                 importer = importer or target.transfer.importer("overwrite", model)
                 written += _written(importer.items(items))
                 done, items = done + len(items), []
@@ -196,6 +200,7 @@ def _copy(source: Store, target: Store, progress: OnProgress) -> tuple[int, Back
                     progress(Progress(done, total, str(record.ref), "copying"))
         else:
             others.append(record)
+    model = model or _model_of(source, items)
     importer = importer or target.transfer.importer("overwrite", model)
     if items:
         written += _written(importer.items(items))
@@ -204,12 +209,12 @@ def _copy(source: Store, target: Store, progress: OnProgress) -> tuple[int, Back
     return written, model
 
 
-def _model_of(source: Store, record: ItemRecord) -> Backlog | None:
-    """The model in use, with its dimensions as a stored vector has them."""
+def _model_of(source: Store, records: Sequence[ItemRecord]) -> Backlog | None:
+    """The model in use, with its dimensions as a vector of these items has them."""
     name = source.vectors.active_fingerprint()
-    if name is None or not record.chunks:
+    hashes = [embed_hash(chunk.prefix, chunk.text) for record in records for chunk in record.chunks]
+    if name is None or not hashes:
         return None
-    hashes = [embed_hash(chunk.prefix, chunk.text) for chunk in record.chunks]
     vectors = source.jobs.known_vectors(name, hashes)
     return Backlog(name, len(next(iter(vectors.values())))) if vectors else None
 
@@ -237,17 +242,24 @@ def _copy_vectors(source: Store, target: Store, model: Backlog | None) -> int:
     return copied
 
 
-def _compare(source: Store, target: Store) -> Counter[str]:
+def _compare(source: Store, target: Store, progress: OnProgress) -> Counter[str]:
     """Count every kind of record in both stores, and compare each item, version by version."""
-    from ricordo.exchange.records import TYPE_NAMES
+    from ricordo.exchange.records import TYPE_NAMES, Header
 
     sides = []
+    done = total = 0
     for store in (source, target):
         counts: Counter[str] = Counter()
         digest = hashlib.sha256()
         for record in store.transfer.records():
             counts[TYPE_NAMES.get(type(record), "header")] += 1
             digest.update(_identity(record))
+            if isinstance(record, Header):
+                total = total or 2 * sum(record.counts.values())
+                continue
+            done += 1
+            if progress is not None and done % _BATCH == 0:
+                progress(Progress(min(done, total), total, "", "comparing"))
         sides.append((counts, digest.hexdigest()))
     (mine, own), (theirs, copied) = sides
     if mine != theirs or own != copied:

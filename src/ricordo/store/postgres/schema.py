@@ -124,7 +124,7 @@ each holds the term, then how many terms each has.
 @functools.cache
 def column_types(table: str) -> dict[str, str]:
     """The types of a table's columns, by name."""
-    kinds = {"T": "text", "V": "vector"}
+    kinds = {"T": "text", "V": "vector", "double": "double precision"}
     columns = _POSTINGS if table == "postings" else _TABLES[table][0]
     parts = (column.split() for column in columns.split(","))
     return {name: kinds.get(kind, kind) for name, kind, *_ in parts}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,8 @@ from ricordo.exchange.records import (
 )
 from ricordo.store.sql import machines
 from ricordo.store.sql.arrays import Array
-from ricordo.store.sql.protocols import Connection
+from ricordo.store.sql.batches import in_parts
+from ricordo.store.sql.protocols import Connection, Row
 from ricordo.store.sql.times import moment, optional_moment
 from ricordo.values.file_refs import DISK, FileRefs
 from ricordo.values.items import Ref
@@ -48,11 +49,18 @@ _ITEM = (
     f" (SELECT value FROM meta WHERE name = '{machines.HOME_MACHINE}')"
     " FROM items i LEFT JOIN usage u ON u.item = i.n"
 )
-_VERSION = (
-    "SELECT number, previous, hash, text_hash, drive, path, kind, state, fields, layout, marks, first_line, blob,"
-    " created_at, provenance FROM versions WHERE item=? ORDER BY number"
+_BATCH = 128
+"""So many items are read together: over a network, trips take most of the time."""
+_DETAILS = (
+    "SELECT item, number, previous, hash, text_hash, drive, path, kind, state, fields, layout, marks, first_line, blob,"
+    " created_at, provenance FROM versions WHERE item IN ({marks}) ORDER BY item, number",
+    "SELECT item, id, text, heading, prefix, state, live_from, live_until FROM chunks WHERE item IN ({marks})"
+    " ORDER BY item, id",
+    "SELECT source, text, name, type, created_at FROM links WHERE source IN ({marks}) AND origin='text'"
+    " ORDER BY 1, 2, 3, 4",
+    "SELECT item, kind, count FROM secrets WHERE item IN ({marks}) ORDER BY item, kind",
 )
-_CHUNK = "SELECT id, text, heading, prefix, state, live_from, live_until FROM chunks WHERE item=? ORDER BY id"
+"""What is read of items beside their own rows: versions, chunks, links in texts, secrets; the item's number first."""
 _OPENING = "FROM retrieval_log r WHERE r.query IS NULL OR NOT EXISTS (SELECT 1 FROM query_log q WHERE q.id = r.query)"
 _COUNTS = {
     "item": "items",
@@ -80,15 +88,17 @@ def records(connection: Connection, language: str, *, log: bool) -> Iterator[Rec
         "SELECT max(at) FROM (SELECT max(created_at) at FROM versions UNION ALL SELECT max(deleted_at) FROM items)"
     )[0][0]
     yield Header(FORMAT, FORMAT_VERSION, language, optional_moment(newest), counts)
-    for row in connection.stream(f"{_ITEM} ORDER BY i.id"):
-        yield _item(connection, row)
+    rows = connection.stream(f"{_ITEM} ORDER BY i.id")
+    while batch := list(islice(rows, _BATCH)):
+        yield from _items(connection, batch)
     for source in other_records(log=log).values():
         yield from source(connection)
 
 
 def item_record(connection: Connection, n: int, numbers: Collection[int] | None) -> ItemRecord:
     """One item with some of its versions; None is all."""
-    return _item(connection, connection.rows(f"{_ITEM} WHERE i.n=?", (n,))[0], numbers)
+    [record] = _items(connection, connection.rows(f"{_ITEM} WHERE i.n=?", (n,)), numbers)
+    return record
 
 
 def other_records(*, log: bool) -> dict[str, Callable[[Connection], Iterator[Record]]]:
@@ -123,13 +133,37 @@ def _frozen(connection: Connection) -> Iterator[FreezeRecord]:
         yield FreezeRecord(bool(frozen))
 
 
-def _item(connection: Connection, row: Sequence[Any], numbers: Collection[int] | None = None) -> ItemRecord:
-    n, identity, drive, path, kind, state, version, created, updated, indexed, deleted = row[:11]
+def _items(connection: Connection, rows: Sequence[Row], numbers: Collection[int] | None = None) -> Iterator[ItemRecord]:
+    """The records of some items, whose parts are read together; ``numbers`` are the versions wanted, None is all."""
+    [(marks, part)] = in_parts([row[0] for row in rows])
+    parts = [_by_item(connection.rows(statement.format(marks=marks), part)) for statement in _DETAILS]
+    for row in rows:
+        yield _item(connection, row, numbers, *(found.get(row[0], []) for found in parts))
+
+
+def _by_item(rows: Sequence[Row]) -> dict[int, list[Row]]:
+    """Rows by the number they begin with, each without it."""
+    found: dict[int, list[Row]] = {}
+    for n, *rest in rows:
+        found.setdefault(n, []).append(tuple(rest))
+    return found
+
+
+def _item(
+    connection: Connection,
+    row: Row,
+    numbers: Collection[int] | None,
+    all_versions: Sequence[Row],
+    chunks: Sequence[Row],
+    links: Sequence[Row],
+    secrets: Sequence[Row],
+) -> ItemRecord:
+    _, identity, drive, path, kind, state, version, created, updated, indexed, deleted = row[:11]
     ref = Ref(drive, path)
     machine = FileRefs(row[22] or "").owner(ref) if drive == DISK else ""
-    rows = [one for one in connection.rows(_VERSION, (n,)) if numbers is None or one[0] in numbers]
+    rows = [one for one in all_versions if numbers is None or one[0] in numbers]
     used = {chunk for one in rows for chunk in _layout(one)[:, 0].tolist()}
-    held = [chunk for chunk in connection.rows(_CHUNK, (n,)) if chunk[0] in used]
+    held = [chunk for chunk in chunks if chunk[0] in used]
     if len(held) < len(used):
         raise CorruptStore(
             f"{ref} lacks some of its passages",
@@ -155,13 +189,8 @@ def _item(connection: Connection, row: Sequence[Any], numbers: Collection[int] |
             for _, text, heading, prefix, chunk_state, since, until in held
         ),
         _blobs(connection, versions),
-        tuple(
-            TextLinkRecord(text, name, type_, moment(at))
-            for text, name, type_, at in connection.rows(
-                "SELECT text, name, type, created_at FROM links WHERE source=? AND origin='text' ORDER BY 1, 2, 3", (n,)
-            )
-        ),
-        dict(connection.rows("SELECT kind, count FROM secrets WHERE item=? ORDER BY kind", (n,))),
+        tuple(TextLinkRecord(text, name, type_, moment(at)) for text, name, type_, at in links),
+        dict(secrets),
         row[21],
         machine,
     )
@@ -206,6 +235,7 @@ def _layout(row: Sequence[Any]) -> Array:
 
 
 def _blobs(connection: Connection, versions: Sequence[VersionRecord]) -> tuple[BlobRecord, ...]:
+    """The bytes of an item's versions; read item by item, because they may be large."""
     wanted = sorted({version.blob for version in versions if version.blob is not None})
     return tuple(
         BlobRecord(digest, data)

@@ -66,6 +66,15 @@ def find_by_id(connection: Connection, identity: str) -> Head | None:
     return _head(rows[0]) if rows else None
 
 
+def find_by_ids(connection: Connection, identities: Iterable[str]) -> dict[str, Head]:
+    """The items with some ids, in the bin or not, as far as there are such."""
+    found: dict[str, Head] = {}
+    for marks, part in in_parts(identities):
+        heads = [_head(row) for row in connection.rows(f"{_HEAD} WHERE id IN ({marks})", part)]
+        found |= {head.id: head for head in heads}
+    return found
+
+
 def head_of(connection: Connection, n: int) -> Head:
     """The item with a number, in the bin or not."""
     return _head(connection.rows(f"{_HEAD} WHERE n=?", (n,))[0])

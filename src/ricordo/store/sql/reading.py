@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from ricordo.errors import NotFound
-from ricordo.store.sql import items
+from ricordo.store.sql import heads, items
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.chunk_rows import live_chunks
 from ricordo.store.sql.damage import check_content
@@ -82,6 +82,11 @@ class Items:
         with self._database.read() as connection:
             rows = connection.rows("SELECT drive, path FROM items WHERE id=?", (identity.lower(),))
         return Ref(*rows[0]) if rows else None
+
+    def known_ids(self, identities: Sequence[str]) -> set[str]:
+        """Those of the ids that an item has, in the bin or not."""
+        with self._database.read() as connection:
+            return set(heads.find_by_ids(connection, identities))
 
     def get(self, n: int, *, version: int | None = None) -> Item:
         """An item with its content, now or in one of its versions."""
