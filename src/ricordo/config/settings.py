@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field, fields, is_dataclass
 from typing import Any
 
+from ricordo.config.agent_settings import HooksSettings, MemorySettings
 from ricordo.config.rules import Setting, nearest, setting
 from ricordo.config.server_settings import McpSettings, ServeSettings, ToolsSettings
 from ricordo.errors import UsageError
@@ -257,28 +258,6 @@ class FetchSettings:
 
 
 @frozen
-class HooksSettings:
-    """What ``ricordo hook`` gives to an agent's program while it runs."""
-
-    enabled: bool = setting(True, "Let hooks answer; if off, they answer nothing.")
-    seconds: float = setting(
-        2.0,
-        "After this time a hook prints the answer it has; if it has none, it uses all the time its program allows.",
-        minimum=0.1,
-        maximum=60,
-    )
-    session_start_budget: int = setting(
-        1000, "Tokens given when a session starts; 0 gives nothing.", minimum=0, maximum=100_000
-    )
-    prompt_budget: int = setting(600, "Tokens given with a prompt; 0 gives nothing.", minimum=0, maximum=100_000)
-    agent_budget: int = setting(
-        600, "Tokens given to an agent that starts with a task; 0 gives nothing.", minimum=0, maximum=100_000
-    )
-    min_fit: float = setting(0.8, "What fits less is not given with a prompt.", minimum=0, maximum=1)
-    transcripts: bool = setting(True, "Take in the transcript before it is compacted and when its session ends.")
-
-
-@frozen
 class SkillsSettings:
     """Where skills are found: folders with SKILL.md files (the first of a name wins), and a command that lists more."""
 
@@ -324,6 +303,7 @@ class Config:
     llm: LlmSettings = LlmSettings()
     loading: LoadingSettings = LoadingSettings()
     fetch: FetchSettings = FetchSettings()
+    memory: MemorySettings = MemorySettings()
     hooks: HooksSettings = HooksSettings()
     skills: SkillsSettings = SkillsSettings()
     mcp: McpSettings = McpSettings()

@@ -14,6 +14,7 @@ from ricordo.config.loading import Config, ConfigProvider
 from ricordo.config.places import locate
 from ricordo.engine.adding import AddVerbs
 from ricordo.engine.agents import AgentVerbs
+from ricordo.engine.capturing import Capturer
 from ricordo.engine.context import EngineContext, open_or_error
 from ricordo.engine.finding import FindVerbs
 from ricordo.engine.gathering import GatherVerbs
@@ -64,11 +65,11 @@ class OpenEngine:
         self._lock = threading.Lock()
         context.tiers.engine_of = self.tier
         finding, reading, items, roots = FindVerbs(context), ReadVerbs(context), ItemVerbs(context), RootVerbs(context)
-        removing, sessions = RemoveVerbs(context, items), SessionVerbs(context, finding)
-        skills = SkillVerbs(context, finding, reading)
-        gathering = GatherVerbs(context, finding, skills)
         memories = MemoryVerbs(context, items)
         desk = ProposalDesk(context, memories)
+        removing, sessions = RemoveVerbs(context, items), SessionVerbs(context, finding, Capturer(context, desk))
+        skills = SkillVerbs(context, finding, reading)
+        gathering = GatherVerbs(context, finding, skills)
         parts = (
             finding, reading, items, roots, removing, sessions, skills, gathering, memories,
             AddVerbs(context, roots, self._ask_tools_again),

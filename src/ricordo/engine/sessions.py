@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo import registry
+from ricordo.engine.capturing import Capturer
 from ricordo.engine.context import EngineContext
 from ricordo.engine.finding import FindVerbs
 from ricordo.engine.successors import replacement
@@ -43,14 +44,16 @@ if TYPE_CHECKING:
     )
 
 MOST_SESSIONS = 1_000
+_NEW = ("created", "updated")
 
 
 class SessionVerbs:
     """Takes in transcripts of agents, and says what happened and where to go on from."""
 
-    def __init__(self, context: EngineContext, finding: FindVerbs) -> None:
+    def __init__(self, context: EngineContext, finding: FindVerbs, capturer: Capturer) -> None:
         self._context = context
         self._finding = finding
+        self._capturer = capturer
 
     @verb(
         "files",
@@ -69,11 +72,13 @@ class SessionVerbs:
         *paths: PathName,
         wait: Wait = True,
         allow_secrets: AllowSecrets = False,
+        capture: Annotated[bool, Say("Also propose what they teach (default), or not; see memory.capture.")] = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> AddReport:
         """Take in what is new in transcripts: files, folders, or where agents' programs keep them.
 
         Each event is taken in once, however often this is called. Without ``wait`` vectors are left to the backlog.
+        What the sessions seem to teach waits in ``review``.
         """
         from ricordo.context.sessions import SessionTaker
         from ricordo.programs.table import session_places
@@ -103,6 +108,8 @@ class SessionVerbs:
                 f"{'1 message is' if many == 1 else f'{many:,} messages are'} in a language in which corrections and"
                 " praise are not recognised; with a language model they are (llm.provider)"
             )
+        if capture:
+            taker.notes.extend(self._capturer.propose([one.ref for one in answers if one.status in _NEW]))
         return self._context.embed_after(AddReport(tuple(answers), tuple(taker.notes)), wait, progress)
 
     def _take_transcript(self, taker: SessionTaker, file: Path, *, is_named: bool, with_helpers: bool) -> list[Saved]:

@@ -93,7 +93,7 @@ def _run(event: str, content: bytes, outlet: Outlet, place: _Place) -> None:
         return
     if event in ("pre-compact", "session-end"):
         if hooks.transcripts:
-            _start_reading(payload, provider(), place.store, place.tier)
+            _start_reading(payload, provider(), place)
         return
     if event == "session-start":
         wanted = _Wanted(("",), hooks.session_start_budget)
@@ -194,17 +194,22 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
     outlet.shown = (payload.name, engine.location, refs, asker()) if refs and engine.config.usage.log else None
 
 
-def _start_reading(payload: Payload, config: Config, store: str | None, tier: str | None) -> None:
+def _start_reading(payload: Payload, config: Config, asked: _Place) -> None:
     """Start a process that reads the transcript and outlives this one; where there is no store, none is made."""
     import subprocess
 
+    from ricordo.config.ignored import is_left_alone
     from ricordo.config.places import locate
 
-    place = locate(store, config, payload.folder, tier).location
+    place = locate(asked.store, config, payload.folder, asked.tier).location
     if payload.transcript is None or not place.is_there:
         log("transcript", "there is no transcript" if payload.transcript is None else f"there is no store {place.name}")
         return
+    if is_left_alone(payload.folder):
+        log("transcript", "the folder is left alone, because a .ricordoignore says so")
+        return
     command = [sys.executable, "-P", "-m", "ricordo", "sessions", "add", str(payload.transcript), "--no-wait"]
+    command += [] if config.hooks.capture else ["--no-capture"]
     detached = 0
     if sys.platform == "win32":
         detached = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
