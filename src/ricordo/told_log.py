@@ -1,6 +1,6 @@
 """What hooks told agents: one line for each answer, so that one can see which items were shown, and opened later.
 
-Only refs are kept, no text and no prompt. ``usage.log`` switches it off.
+Only refs and the number of tokens are kept, no text and no prompt. ``usage.log`` switches it off.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LONGEST_FILE = 500_000
 """A longer file is renamed to ``hooks.shown.1``, in place of an older one."""
 
 
-def note(event: str, store: str, refs: Sequence[str], asker: str = "") -> None:
+def note(event: str, store: str, refs: Sequence[str], asker: str = "", tokens: int = 0) -> None:
     """Append an answer; a file that cannot be written must not fail the hook."""
     with suppress(OSError):
         path = state_home(os.environ) / NAME
@@ -31,6 +31,7 @@ def note(event: str, store: str, refs: Sequence[str], asker: str = "") -> None:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         line = {"at": int(time.time()), "event": event, "store": store, "refs": list(refs)}
         line |= {"asker": asker} if asker else {}
+        line |= {"tokens": tokens} if tokens else {}
         with os.fdopen(handle, "ab") as file:
             file.write(json.dumps(line).encode() + b"\n")
 

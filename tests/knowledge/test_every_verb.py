@@ -27,6 +27,10 @@ READING: dict[str, Verb] = {
     "diff": lambda engine, folder: engine.diff(NOTE),
     "explain": lambda engine, folder: engine.explain("keys", NOTE),
     "export": lambda engine, folder: engine.export(folder / "all.jsonl"),
+    "asked": lambda engine, folder: engine.asked(),
+    "bundle": lambda engine, folder: engine.bundle(NOTE),
+    "graph": lambda engine, folder: engine.graph(),
+    "tags": lambda engine, folder: engine.tags(),
     "gather": lambda engine, folder: engine.gather("keys"),
     "get": lambda engine, folder: engine.get(NOTE),
     "grep": lambda engine, folder: engine.grep("keys"),
@@ -67,7 +71,7 @@ WRITING = {
     "add", "clear_log", "correct", "edit", "embed", "feedback", "forget", "forget_root", "import_", "link", "mv",
     "reembed", "refresh", "relink", "relocate", "remember", "restore", "retry_jobs", "rm", "save", "save_many",
     "entity", "entry", "migrate", "note", "promote", "resource",
-    "sessions_add", "skills_add", "supersede", "sync", "trust", "unlink", "use_model", "vacuum", "watch",
+    "sessions_add", "skills_add", "supersede", "sync", "tag", "trust", "unlink", "use_model", "vacuum", "watch",
 }  # fmt: skip
 
 

@@ -145,6 +145,11 @@ SHOWN: dict[str, str] = {
     "tools result": "present_tools.show_result",
     "audit": "present_audit.show_audit",
     "review": "present_audit.show_review",
+    "tag": "present_reports.show_saved_report",
+    "asked": "present_overview.show_asked",
+    "tags": "present_overview.show_tags",
+    "graph": "present_overview.show_graph",
+    "bundle": "present_overview.show_bundle",
 }
 """How a result is written for a person, where names and values on lines are not enough."""
 

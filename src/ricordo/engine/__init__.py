@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from ricordo.engine.migrating import MigrateVerbs
     from ricordo.engine.models import ModelVerbs
     from ricordo.engine.moving import MoveVerbs
+    from ricordo.engine.overview import OverviewVerbs
     from ricordo.engine.reading import ReadVerbs
     from ricordo.engine.removing import RemoveVerbs
     from ricordo.engine.reviewing import ReviewVerbs
     from ricordo.engine.roots import RootVerbs
+    from ricordo.engine.selecting import SelectVerbs
     from ricordo.engine.sessions import SessionVerbs
     from ricordo.engine.skills import SkillVerbs
     from ricordo.engine.trusting import TrustVerbs
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     class _Verbs(
         FindVerbs, ReadVerbs, ItemVerbs, RemoveVerbs, MemoryVerbs, RootVerbs, AddVerbs, KnowledgeVerbs, LinkVerbs,
         UseVerbs, SessionVerbs, AgentVerbs, GatherVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs,
-        MigrateVerbs, ReviewVerbs, TrustVerbs,
+        MigrateVerbs, ReviewVerbs, TrustVerbs, OverviewVerbs, SelectVerbs,
     ):  # fmt: skip
         """What editors and type checkers see: the verbs of all parts, with their signatures."""
 else:

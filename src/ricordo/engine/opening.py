@@ -26,11 +26,13 @@ from ricordo.engine.memories import MemoryVerbs
 from ricordo.engine.migrating import MigrateVerbs
 from ricordo.engine.models import ModelVerbs
 from ricordo.engine.moving import MoveVerbs
+from ricordo.engine.overview import OverviewVerbs
 from ricordo.engine.proposals import ProposalDesk
 from ricordo.engine.reading import ReadVerbs
 from ricordo.engine.removing import RemoveVerbs
 from ricordo.engine.reviewing import ReviewVerbs
 from ricordo.engine.roots import RootVerbs
+from ricordo.engine.selecting import SelectVerbs
 from ricordo.engine.sessions import SessionVerbs
 from ricordo.engine.skills import SkillVerbs
 from ricordo.engine.trusting import TrustVerbs
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
 PARTS: tuple[type, ...] = (
     FindVerbs, ReadVerbs, ItemVerbs, RootVerbs, RemoveVerbs, SessionVerbs, MemoryVerbs, AddVerbs, KnowledgeVerbs,
     LinkVerbs, UseVerbs, AgentVerbs, GatherVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs,
-    MigrateVerbs, ReviewVerbs, TrustVerbs,
+    MigrateVerbs, ReviewVerbs, TrustVerbs, OverviewVerbs, SelectVerbs,
 )  # fmt: skip
 """The classes whose methods are the verbs of an engine."""
 
@@ -84,6 +86,8 @@ class OpenEngine:
             MigrateVerbs(context),
             ReviewVerbs(context, desk),
             TrustVerbs(context),
+            OverviewVerbs(context),
+            SelectVerbs(context, items, reading),
         )  # fmt: skip
         self._parts: dict[type, object] = {type(part): part for part in parts}
         self._for_tools = (finding, reading, items, removing)

@@ -173,6 +173,7 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
 
     texts: list[str] = []
     refs: list[str] = []
+    tokens = 0
     share = wanted.budget // len(wanted.tasks)
     for number, task in enumerate(wanted.tasks):
         with caller_waits(outlet.seconds_left):
@@ -187,11 +188,13 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
             heading = f"# If your task is: {quoted(task, LONGEST_TASK_NAME)}" if len(wanted.tasks) > 1 else ""
             texts.append(joined(heading, report.text, gap="\n"))
             refs += [part.ref for part in report.parts]
+            tokens += report.tokens
         if not task and NOT_TRUSTED in report.warnings:  # said once, when a session starts
             texts.append(f"Ricordo: {NOT_TRUSTED}")
     text = joined(*texts)
     outlet.offer(payload.answer(text) if text else {})
-    outlet.shown = (payload.name, engine.location, refs, asker()) if refs and engine.config.usage.log else None
+    is_noted = refs and engine.config.usage.log
+    outlet.shown = (payload.name, engine.location, refs, asker(), tokens) if is_noted else None
 
 
 def _start_reading(payload: Payload, config: Config, asked: _Place) -> None:

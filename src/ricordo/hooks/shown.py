@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ricordo import told_log
 from ricordo.errors import Error
 from ricordo.frozen import frozen
+from ricordo.values import provenance
+from ricordo.values.provenance import Provenance
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -32,6 +34,31 @@ class ShownItem:
     def to_dict(self) -> dict[str, Any]:
         plain = {"ref": self.ref, "count": self.count, "title": self.title, "opened": self.opened}
         return plain | {"first_at": self.first_at.isoformat(), "last_at": self.last_at.isoformat()}
+
+
+@frozen
+class ToldAnswer:
+    """One answer of a hook: when, at which event, to whom, what it told, and how many tokens that took."""
+
+    at: datetime
+    event: str
+    asker: Provenance
+    refs: tuple[str, ...]
+    tokens: int
+
+
+def answers_of_hooks(store: str, days: float = 30) -> tuple[list[ToldAnswer], int]:
+    """What hooks told from a store lately, the latest first; and how many answers other stores gave."""
+    found: list[ToldAnswer] = []
+    elsewhere = 0
+    for line in told_log.lines(time.time() - days * DAY):
+        if line["store"] != store:
+            elsewhere += 1
+            continue
+        asker = provenance.read(line.get("asker") or "")
+        refs = tuple(dict.fromkeys(map(str, line["refs"])))
+        found.append(ToldAnswer(_moment(line["at"]), str(line["event"]), asker, refs, int(line.get("tokens") or 0)))
+    return found[::-1], elsewhere
 
 
 def shown_by_hooks(store: str, days: float = 30) -> tuple[int, list[ShownItem]]:

@@ -65,6 +65,24 @@ class RecordsContract(ItemsContract):
         assert store.usage.clear() > 0
         assert store.usage.stats(days=30, by="query", limit=10).queries == 0
 
+    def test_questions_tags_and_the_graph_give_an_overview(self, store: Store) -> None:
+        a = self.put(store, "note:/a", "See [[b]].", tags=["Red", "blue"])
+        b = self.put(store, "note:/b", "Text.", tags=["red"])
+        item = store.items.get(a)
+        found = Use((UsedItem(item.id, 1, 0.9),), "search", "a question", "default", 12.0, ("note:/a",))
+        opened = Use((UsedItem(item.id, 1),), "get", opened=True)
+        store.usage.record([found, Use((), "search", "unknown thing", "default", 1.0), opened], keep_days=90)
+        store.lessons.add_feedback("a question", a, "accepted", counted=True)
+        options: dict[str, Any] = {"since": None, "until": None, "opened_within": 60.0, "limit": 10}
+        (question,) = [one for one in store.overview.questions(by="", unanswered=False, **options) if one.results]
+        assert [(one.ref, one.opened, one.verdict) for one in question.shown] == [("note:/a", True, "accepted")]
+        assert [one.text for one in store.overview.questions(by="", unanswered=True, **options)] == ["unknown thing"]
+        assert store.overview.questions(by="nobody", unanswered=False, **options) == []
+        assert {one.tag.lower(): one.count for one in store.overview.tags()} == {"red": 2, "blue": 1}
+        graph = store.overview.graph(10)
+        assert ({one.ref for one in graph.nodes}, len(graph.edges)) == ({"note:/a", "note:/b"}, 1)
+        assert store.overview.graph(10, [b]).edges == ()
+
     def test_queries_without_a_result_are_listed(self, store: Store) -> None:
         store.usage.record([Use((), "search", "unknown thing", "default", 1.0)], keep_days=90)
         stats = store.usage.stats(days=30, by="tool", limit=10)

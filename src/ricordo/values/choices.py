@@ -14,6 +14,7 @@ Verdict = Literal["accepted", "modified", "dismissed", "failed"]
 ReviewDecision = Literal["accept", "refuse", "always", "never"]
 Writer = Literal["user", "agent"]
 StatsBy = Literal["query", "tool", "day"]
+BundleFormat = Literal["markdown", "json"]
 
 ON_CONFLICT: tuple[str, ...] = ("skip", "overwrite", "error")
 """What to do when a ref is taken already."""

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from ricordo.values.choices import (
     IMPORT_FORMATS,
     Backend,
+    BundleFormat,
     By,
     Mode,
     OnConflict,
@@ -36,6 +37,7 @@ __all__ = [
     "SEVERITIES",
     "Any",
     "Backend",
+    "BundleFormat",
     "By",
     "Mapping",
     "Mode",

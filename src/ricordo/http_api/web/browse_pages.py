@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlencode
 
 from fastapi import Query, Request, Response
 
 from ricordo.http_api.serving import Here
-from ricordo.http_api.web.drawing import laid_out
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.values.kinds import KINDS
 
@@ -19,9 +20,8 @@ browsing = page_router()
 
 MOST_CHILDREN = 300
 MOST_EVENTS = 100
-MOST_NODES = 80
-MOST_STARTS = 60
-"""How many of the newest items are drawn with their links if the graph has no centre."""
+MOST_NODES = 5000
+MOST_LISTED = 200
 SPANS = {"1d": "a day", "7d": "7 days", "30d": "30 days", "365d": "a year"}
 
 
@@ -105,24 +105,13 @@ async def session_page(
 
 @shows(browsing, "/graph")
 async def graph(request: Request, here: Here, ref: Annotated[str, Query(max_length=4096)] = "") -> Response:
-    """Items and their links: around one, or among the newest."""
+    """Items and their links: around one, or all that are linked. A script draws what the API answers."""
 
     def work(engine: Ricordo) -> Any:
-        titles: dict[str, str] = {}
-        links: dict[tuple[str, str, str], None] = {}
-        centre = str(engine.resolve(ref)) if ref else ""
-        starts = [engine.get(ref, track=False)] if ref else engine.list(limit=MOST_STARTS)
-        for item in starts:
-            report = engine.links(item.ref, depth=2 if ref else 1)
-            if report.links or ref:
-                titles.setdefault(str(item.ref), item.title)
-            for link in sorted(report.links, key=lambda one: one.distance):
-                titles.setdefault(link.ref, link.title or link.ref)
-                if len(titles) <= MOST_NODES or {link.source, link.target} <= set(list(titles)[:MOST_NODES]):
-                    links[link.source, link.target, link.type] = None
-        kept = dict(list(titles.items())[:MOST_NODES])
-        shown = [one for one in links if one[0] in kept and one[1] in kept]
-        return laid_out(kept, shown, centre), len(titles) - len(kept), centre
+        return engine.graph(ref=ref or None, limit=MOST_NODES), str(engine.resolve(ref)) if ref else ""
 
-    drawn, left_out, centre = await here.ask(work)
-    return page(request, "graph.html", graph=drawn, left_out=left_out, centre=centre)
+    found, centre = await here.ask(work)
+    degrees = Counter(end for edge in found.edges for end in (edge.source, edge.target))
+    listed = [(one, degrees[at]) for at, one in enumerate(found.nodes[:MOST_LISTED])]
+    source = f"/api/v1/graph?{urlencode({'limit': MOST_NODES} | ({'item': centre} if centre else {}))}"
+    return page(request, "graph.html", graph=found, listed=listed, centre=centre, source=source)

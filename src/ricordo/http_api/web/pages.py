@@ -10,12 +10,16 @@ from fastapi.responses import FileResponse, RedirectResponse
 from ricordo.errors import NotFound
 from ricordo.hosting.credentials import SESSION_DAYS, Caller
 from ricordo.http_api.web.add_pages import adding
+from ricordo.http_api.web.asked_pages import asking
 from ricordo.http_api.web.browse_pages import browsing
 from ricordo.http_api.web.change_pages import changing
 from ricordo.http_api.web.frame import FOLDER, page
+from ricordo.http_api.web.hands_pages import handling, looking
 from ricordo.http_api.web.health_pages import health, operating
 from ricordo.http_api.web.insight_pages import insight
 from ricordo.http_api.web.item_pages import items
+from ricordo.http_api.web.mend_pages import deciding, explaining, mending
+from ricordo.http_api.web.palette import palette
 from ricordo.http_api.web.ranking_pages import ranking
 from ricordo.http_api.web.search_pages import searching
 from ricordo.http_api.web.setting_pages import settings
@@ -24,17 +28,38 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 STATIC = {
-    "app.css": "text/css; charset=utf-8",
-    "app.js": "text/javascript; charset=utf-8",
-    "theme.js": "text/javascript; charset=utf-8",
-    "htmx.min.js": "text/javascript; charset=utf-8",
+    **dict.fromkeys(("app.css", "hands.css"), "text/css; charset=utf-8"),
+    **dict.fromkeys(
+        (
+            "app.js",
+            "theme.js",
+            "htmx.min.js",
+            "hands.js",
+            "palette.js",
+            "selection.js",
+            "graph.js",
+            "graph_layout.js",
+            "away.js",
+        ),
+        "text/javascript; charset=utf-8",
+    ),
+    "ricordo.webmanifest": "application/manifest+json",
+    "away.html": "text/html; charset=utf-8",
+    "icon.png": "image/png",
     "icon.svg": "image/svg+xml",
 }
 
 
+SERVICE_WORKER = "away.js"
+"""It shows a page of its own while the server is away, for every page; so it may answer for all of them."""
+
+
 def install_page(app: FastAPI) -> None:
     """Add the pages to the application."""
-    groups = (searching, items, changing, browsing, adding, insight, ranking, health, operating, settings)
+    groups = (
+        searching, items, changing, browsing, adding, insight, ranking, health, operating, settings,
+        asking, palette, looking, handling, explaining, mending, deciding,
+    )  # fmt: skip
     for group in groups:
         app.include_router(group)
     _install_frame(app)
@@ -47,6 +72,8 @@ def _install_frame(app: FastAPI) -> None:
         if name not in STATIC:
             raise NotFound(f"there is no file {name[:100]}")
         headers = {"Cache-Control": "public, max-age=3600"}
+        if name == SERVICE_WORKER:
+            headers = {"Cache-Control": "no-cache", "Service-Worker-Allowed": "/"}
         return FileResponse(FOLDER / "static" / name, media_type=STATIC[name], headers=headers)
 
     @app.get("/favicon.ico", include_in_schema=False)

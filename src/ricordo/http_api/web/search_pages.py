@@ -10,8 +10,10 @@ from urllib.parse import urlencode
 from fastapi import Query, Request, Response
 
 from ricordo.frozen import frozen
-from ricordo.http_api.serving import Here
+from ricordo.http_api.serving import Here, Who
 from ricordo.http_api.web.frame import page, page_router, shows
+from ricordo.http_api.web.home import home_of
+from ricordo.http_api.web.lately import Lately
 from ricordo.http_api.web.marking import terms_of
 from ricordo.values.hits import Answer, Filters
 
@@ -24,6 +26,7 @@ PAGE = 20
 POOL = 50
 """How many hits are counted for the facets."""
 MOST_TAGS = 10
+LATELY = Lately()
 Many = Annotated[list[str] | None, Query(max_length=20)]
 
 
@@ -148,6 +151,7 @@ def asked_from(
 async def search_page(
     request: Request,
     here: Here,
+    who: Who,
     q: Annotated[str, Query(max_length=10_000)] = "",
     kind: Many = None,
     drive: Many = None,
@@ -155,12 +159,15 @@ async def search_page(
     tier: Many = None,
     profile: Annotated[str, Query(max_length=100)] = "",
 ) -> Response:
-    """The page, with the results of the query in its address."""
+    """The page, with the results of the query in its address; without one, the home."""
     asked = asked_from(q, kind, drive, tag, tier, profile)
 
+    is_new = bool(asked.q.strip()) and LATELY.is_new(who.id, asked.q)
+
     def work(engine: Ricordo) -> dict[str, Any]:
-        found = searched(engine, asked, offset=0, track=bool(asked.q.strip()))
-        return found | {"profiles": list(engine.profiles()), "current": engine.config.search.profile}
+        shown: dict[str, Any] = {"home": None, "asked": asked}
+        shown |= searched(engine, asked, offset=0, track=is_new) if asked.parameters() else home_of(engine, who)
+        return shown | {"profiles": list(engine.profiles()), "current": engine.config.search.profile}
 
     return page(request, "search.html", **await here.ask(work))
 
@@ -187,8 +194,8 @@ async def hits(
 
 
 @shows(searching, "/settled")
-async def settled(request: Request, here: Here, q: Annotated[str, Query(max_length=10_000)] = "") -> Response:
+async def settled(request: Request, here: Here, who: Who, q: Annotated[str, Query(max_length=10_000)] = "") -> Response:
     """Record a query that the user stopped at; what was typed before it is not a query."""
-    if q.strip():
+    if q.strip() and LATELY.is_new(who.id, q):
         await here.ask(lambda engine: engine.search(q, limit=PAGE, track=True, tool="page"))
     return Response(status_code=204)

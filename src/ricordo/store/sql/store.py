@@ -26,6 +26,7 @@ from ricordo.store.sql.usage import UsageLog
 from ricordo.text.words import Analyzer
 
 if TYPE_CHECKING:
+    from ricordo.store.sql.overview import Overview
     from ricordo.values.reports import Damage
 
 
@@ -49,6 +50,12 @@ class SharedStore:
         self.audit = Audit(opened.database)
         self.proposals = Proposals(opened.database)
         self.spending = Spending(opened.database)
+
+    @property
+    def overview(self) -> Overview:
+        from ricordo.store.sql.overview import Overview
+
+        return Overview(self._opened.database)
 
     @property
     def language(self) -> str:

@@ -162,8 +162,9 @@
     if (event.target.closest && event.target.closest(".theme-button")) switchTheme();
   });
   document.addEventListener("input", function (event) {
-    if (event.target.type === "range") {
-      var shown = event.target.closest("label").querySelector("output");
+    var label = event.target.type === "range" && event.target.closest("label");
+    if (label) {
+      var shown = label.querySelector("output");
       if (shown) shown.textContent = Number(event.target.value).toFixed(2);
     }
   });

@@ -1,0 +1,100 @@
+"""What was asked, by whom, what was shown and opened, and what hooks told agents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import date, datetime, timedelta
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import Query, Request, Response
+
+from ricordo.errors import Error, UsageError
+from ricordo.hooks.shown import answers_of_hooks
+from ricordo.http_api.serving import Here
+from ricordo.http_api.web.frame import page, page_router, shows
+
+if TYPE_CHECKING:
+    from ricordo.engine import Ricordo
+    from ricordo.values.provenance import Provenance
+
+asking = page_router()
+
+MOST = 100
+DAYS = 30
+VIEWS = {"all": "All questions", "unanswered": "Without an answer", "told": "Told by hooks"}
+
+
+@shows(asking, "/asked")
+async def asked_page(
+    request: Request,
+    here: Here,
+    view: Annotated[str, Query(max_length=20)] = "all",
+    by: Annotated[str, Query(max_length=200)] = "",
+    day: Annotated[str, Query(max_length=10)] = "",
+) -> Response:
+    """Questions of people and agents, or what hooks told; of one asker, of one day."""
+    chosen = view if view in VIEWS else "all"
+    since, until = _span(day)
+
+    def work(engine: Ricordo) -> dict[str, Any]:
+        everybody = engine.asked(since=f"{DAYS}d", limit=1000).questions
+        values: dict[str, Any] = {
+            "askers": _askers(one.asker for one in everybody),
+            "daily": Counter(one.at.astimezone().date() for one in everybody),
+            "store": engine.location,
+            "logged": engine.config.usage.log,
+            "min_fit": engine.config.search.min_fit,
+        }
+        if chosen == "told":
+            return values | _told(engine, by, since, until)
+        found = engine.asked(since=since, until=until, by=by, unanswered=chosen == "unanswered", limit=MOST)
+        days = groupby(found.questions, key=lambda one: one.at.astimezone().date())
+        return values | {"days": [(one, list(rows)) for one, rows in days], "more": found.more}
+
+    found = await here.ask(work)
+    return page(request, "asked.html", view=chosen, views=VIEWS, by=by, day=day, **found)
+
+
+def _span(day: str) -> tuple[datetime | str, datetime | None]:
+    """From when to when: one local day, or the last weeks."""
+    if not day:
+        return f"{DAYS}d", None
+    try:
+        start = datetime.combine(date.fromisoformat(day), datetime.min.time()).astimezone()
+    except ValueError:
+        raise UsageError(f"'{day}' is not a day", hint="Write it as 2026-01-31.") from None
+    return start, start + timedelta(days=1)
+
+
+def asker_name(asker: Provenance) -> str:
+    """What tells an asker from others: an agent's program, a person, a door."""
+    return asker.name or asker.token or asker.via or asker.author
+
+
+def _askers(found: Any) -> list[tuple[str, int]]:
+    return Counter(asker_name(one) for one in found).most_common(12)
+
+
+def _told(engine: Ricordo, by: str, since: Any, until: Any) -> dict[str, Any]:
+    """What hooks told, by day, with the titles of what is still kept."""
+    answers, elsewhere = answers_of_hooks(engine.location, DAYS)
+    if by:
+        answers = [one for one in answers if by.lower() in str(one.asker.to_dict()).lower()]
+    if until is not None:
+        answers = [one for one in answers if since <= one.at < until]
+    titles: dict[str, str] = {}
+    for ref in dict.fromkeys(ref for one in answers[:MOST] for ref in one.refs):
+        try:
+            titles[ref] = engine.get(ref, track=False).title
+        except Error:  # it was removed since
+            continue
+    days = groupby(answers[:MOST], key=lambda one: one.at.astimezone().date())
+    return {
+        "days": [(one, list(rows)) for one, rows in days],
+        "titles": titles,
+        "elsewhere": elsewhere,
+        "tokens": sum(one.tokens for one in answers),
+        "answers": len(answers),
+        "more": len(answers) > MOST,
+    }

@@ -1,0 +1,177 @@
+"""What can be done with several items at once: tag, archive, remove, restore, move to a tier, export; the bin, and tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+from fastapi import Form, Query, Request, Response
+
+from ricordo.errors import Error, NotFound, UsageError
+from ricordo.http_api.serving import Here
+from ricordo.http_api.web.frame import page, page_router, shows
+from ricordo.http_api.web.search_pages import Many, asked_from
+from ricordo.values.hits import Filters
+
+if TYPE_CHECKING:
+    from ricordo.engine import Ricordo
+
+looking = page_router()
+handling = page_router("write")
+
+MOST_CHOSEN = 1000
+MOST_EXPORTED = 1000
+PAGE = 200
+STATES = {"deleted": "Bin", "archived": "Archive"}
+FILES = {"markdown": ("text/markdown; charset=utf-8", "ricordo.md"), "json": ("application/json", "ricordo.json")}
+Refs = Annotated[list[str], Form(min_length=1, max_length=MOST_CHOSEN)]
+Word = Annotated[str, Form(max_length=1000)]
+
+
+@shows(looking, "/bin")
+async def bin_page(
+    request: Request,
+    here: Here,
+    state: Annotated[str, Query(max_length=20)] = "deleted",
+    offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+) -> Response:
+    """What was removed or archived, the latest first, to bring it back."""
+    shown = state if state in STATES else "deleted"
+
+    def work(engine: Ricordo) -> dict[str, Any]:
+        filters = Filters(states=(shown,))
+        status = engine.status()
+        return {
+            "items": engine.list(filters=filters, limit=PAGE, offset=offset),
+            "total": {"deleted": status["in_bin"], "archived": status["archived"]},
+            "days": engine.config.store.bin_days,
+        }
+
+    return page(request, "bin.html", state=shown, states=STATES, offset=offset, page_size=PAGE, **await here.ask(work))
+
+
+@shows(looking, "/tags")
+async def tags_page(request: Request, here: Here) -> Response:
+    """Every tag, and how many items have it."""
+    return page(request, "tags.html", tags=await here.ask(lambda engine: engine.tags()))
+
+
+@shows(looking, "/export")
+async def export(
+    request: Request,
+    here: Here,
+    format: Annotated[str, Query(max_length=20)] = "markdown",  # noqa: A002 - the name in the address
+    ref: Annotated[list[str] | None, Query(max_length=MOST_EXPORTED)] = None,
+    q: Annotated[str, Query(max_length=10_000)] = "",
+    kind: Many = None,
+    drive: Many = None,
+    tag: Many = None,
+    tier: Many = None,
+    profile: Annotated[str, Query(max_length=100)] = "",
+) -> Response:
+    """Items as a file: those that are named, or all that a search finds."""
+    if format not in FILES:
+        raise UsageError(f"there is no format '{format}'", hint="Markdown or JSON.")
+    asked = asked_from(q, kind, drive, tag, tier, profile)
+
+    def work(engine: Ricordo) -> str:
+        refs = ref or _found(engine, asked)
+        if not refs:
+            raise NotFound("there is nothing to export", hint="Choose items, or search for something that is kept.")
+        return engine.bundle(*refs, format=cast("Any", format)).text
+
+    media, name = FILES[format]
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(await here.ask(work), media_type=media, headers=headers)
+
+
+@shows(looking, "/export", "POST")
+async def export_chosen(
+    request: Request,
+    here: Here,
+    ref: Refs,
+    format: Word = "markdown",  # noqa: A002 - the field's name
+) -> Response:
+    """Items that were chosen, as a file; there may be more than an address can name."""
+    return await export(request=request, here=here, format=format, ref=ref)
+
+
+def _found(engine: Ricordo, asked: Any) -> list[str]:
+    """The refs of all that a search finds, each once."""
+    if not asked.parameters():
+        return []
+    options: dict[str, Any] = {"filters": asked.filters(), "profile": asked.profile or None, "track": False}
+    hits = engine.search(asked.q, limit=MOST_EXPORTED, snippets=False, tool="page", **options).hits
+    return list(dict.fromkeys(hit.ref for hit in hits))
+
+
+@shows(handling, "/selection/tag", "POST")
+async def tag_chosen(request: Request, here: Here, ref: Refs, tags: Word, how: Word = "add") -> Response:
+    """Give tags to items, or take them away."""
+    named = [tag.strip() for tag in tags.split(",") if tag.strip()]
+
+    def work(engine: Ricordo) -> Any:
+        return engine.tag(*ref, add=named) if how == "add" else engine.tag(*ref, remove=named)
+
+    return await _done(request, here, work, "tagged" if how == "add" else "untagged")
+
+
+@shows(handling, "/selection/archive", "POST")
+async def archive_chosen(request: Request, here: Here, ref: Refs) -> Response:
+    """Take items out of normal search."""
+    return await _done(request, here, lambda engine: engine.forget(*ref), "archived")
+
+
+@shows(handling, "/selection/remove", "POST")
+async def remove_chosen(request: Request, here: Here, ref: Refs) -> Response:
+    """Put items into the bin."""
+    return await _done(request, here, lambda engine: engine.rm(*ref), "in the bin")
+
+
+@shows(handling, "/selection/restore", "POST")
+async def restore_chosen(request: Request, here: Here, ref: Refs) -> Response:
+    """Bring items back from the bin or the archive."""
+    return await _done(request, here, _each(ref, lambda engine, one: engine.restore(one)), "back")
+
+
+@shows(handling, "/selection/move", "POST")
+async def move_chosen(request: Request, here: Here, ref: Refs, tier: Word, keep: Word = "") -> Response:
+    """Copy items with their histories to another tier, and put those of this one into the bin unless both are kept."""
+
+    def move(engine: Ricordo, one: str) -> Any:
+        before = engine.get(one, track=False).tier
+        saved = engine.promote(one, tier)
+        if not keep and before != tier:
+            engine.tier(before).rm(one)
+        return saved
+
+    return await _done(request, here, _each(ref, move), f"copied to {tier}" if keep else f"moved to {tier}")
+
+
+def _each(refs: Sequence[str], do: Callable[[Ricordo, str], Any]) -> Callable[[Ricordo], Any]:
+    """Does something to each item. One that fails does not stop the rest; the first problem is told."""
+
+    def work(engine: Ricordo) -> list[Any]:
+        done, problem = [], None
+        for one in refs:
+            try:
+                done.append(do(engine, one))
+            except Error as error:
+                problem = problem or error
+        if problem is not None and not done:
+            raise problem
+        return done
+
+    return work
+
+
+async def _done(request: Request, here: Here, work: Callable[[Ricordo], Any], words: str) -> Response:
+    """Says how many items were changed, and what went wrong with the others."""
+    report = await here.ask(work)
+    here.service.wake()
+    items = list(getattr(report, "items", report))
+    failed = [one for one in items if getattr(one, "error", None)]
+    count = len(items) - len(failed)
+    said = f"{count:,} item{'' if count == 1 else 's'} {words}"
+    problems = [f"{one.ref}: {one.error['message']}" for one in failed[:3]]
+    return page(request, "done_part.html", said=said, problems=problems)
