@@ -430,3 +430,28 @@ def test_suggestions_go_by_meaning_where_there_are_vectors(meaning: Ricordo) -> 
     assert [hit.ref for hit in meaning.suggest_links("note:/a", limit=1).hits] == ["note:/b"]
     meaning.link("note:/a", "note:/b", "extends")
     assert [hit.ref for hit in meaning.suggest_links("note:/a", limit=1).hits] == ["note:/c"]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("/docs/concepts/pods/", "/site/content/docs/concepts/pods/_index.md"),
+        ("/docs/concepts/volumes", "/site/content/docs/concepts/volumes.md"),
+        ("/docs/concepts/volumes.html#claims", "/site/content/docs/concepts/volumes.md"),
+        ("/guide/setup", "/site/content/01-guide/02-setup.md"),
+        ("/guide/", "/site/content/01-guide/README.md"),
+        ("/docs/tasks/pods/", None),
+    ],
+)
+def test_a_path_from_the_root_of_a_site_means_the_page_whatever_comes_first(
+    memory: Ricordo, written: str, meant: str | None
+) -> None:
+    pages = ("docs/concepts/pods/_index.md", "docs/concepts/volumes.md", "01-guide/02-setup.md", "01-guide/README.md")
+    early, late = pages[:2], pages[2:]
+    for name in early:
+        memory.save(f"disk:/site/content/{name}", f"The page {name}.")
+    source = "disk:/site/content/docs/home.md"
+    memory.save(source, f"See [it]({written}).")
+    for name in late:
+        memory.save(f"disk:/site/content/{name}", f"The page {name}.")
+    assert [link.target for link in memory.links(source, depth=1).links] == ([f"disk:{meant}"] if meant else [])

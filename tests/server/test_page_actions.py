@@ -128,8 +128,14 @@ def test_the_graph_names_items_by_title_and_leads_to_them(site: Site) -> None:
     site.engine.save("note:/a", "See [[b]].", fields={"title": "The first"})
     site.engine.save("note:/b", "The other one.", fields={"title": "The second"})
     page = shown(site, "/graph", ref="note:/a")
-    assert re.findall(r"<title>([^<]+: \d links)</title>", page) == ["The first: 1 links", "The second: 1 links"]
+    assert re.findall(r'view=links">([^<]+)</a> .*?<span class="soft">(1 link)<', page) == [
+        ("The first", "1 link"),
+        ("The second", "1 link"),
+    ]
     assert 'href="/graph?ref=note%3A/b"' in page or 'href="/graph?ref=note:/b"' in page
+    drawn = re.search(r'data-source="([^"]+)"', page)
+    assert drawn is not None
+    assert [one["title"] for one in site.get(html.unescape(drawn[1]))["nodes"]] == ["The first", "The second"]
 
 
 def test_a_fault_of_the_server_is_told_without_its_details(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

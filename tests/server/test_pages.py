@@ -51,16 +51,6 @@ def test_the_timeline_calls_a_note_without_a_title_by_its_first_line(site: Site)
     assert ">The plan</a>" in page
 
 
-def test_few_items_are_drawn_in_a_field_that_fits_a_telephone(site: Site) -> None:
-    site.engine.save("note:/a", "See [[b]].")
-    site.engine.save("note:/b", "The other one.")
-    page = site.client.get("/graph").text
-    assert 'viewBox="0 0 480 400"' in page
-    for number in range(20):
-        site.engine.save(f"note:/more-{number}", "See [[a]].")
-    assert 'viewBox="0 0 960 640"' in site.client.get("/graph").text
-
-
 def test_a_link_with_percent_codes_leads_to_the_item_that_it_names(site: Site) -> None:
     site.engine.save("note:/trips/index", "See [the plan](my%20plan%20%C3%BC.md#cost).")
     site.engine.save("note:/trips/my plan ü.md", "Take the ferry.")

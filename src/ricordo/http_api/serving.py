@@ -15,6 +15,7 @@ from ricordo.hosting.open_stores import OpenStores
 from ricordo.hosting.packing import ALONE, CommandRequest
 from ricordo.hosting.service import Service
 from ricordo.hosting.threads import CallThreads
+from ricordo.http_api.lately import Lately
 from ricordo.http_api.metrics import Metrics
 from ricordo.http_api.request_body import RequestLimits
 from ricordo.http_api.tasks import Task, Tasks, Tells
@@ -48,6 +49,7 @@ class Serving:
         self.credentials = credentials or Credentials()
         self.codes = SignInCodes()
         self.metrics = Metrics()
+        self.lately = Lately()
         self.tasks = Tasks(self._after_task)
         self.open_stores = OpenStores()
         self.local_token = local_token

@@ -14,7 +14,7 @@ from ricordo.text.words import Analyzer
 from ricordo.values.items import Saved
 
 if TYPE_CHECKING:
-    from ricordo.store import capture_parts, file_parts, parts
+    from ricordo.store import capture_parts, file_parts, overview_parts, parts
     from ricordo.store.values import PreparedItem
     from ricordo.values.reports import Check, Damage
 
@@ -74,7 +74,7 @@ class Store(Protocol):
     @property
     def spending(self) -> capture_parts.Spending: ...
     @property
-    def overview(self) -> parts.Overview: ...
+    def overview(self) -> overview_parts.Overview: ...
     @property
     def transfer(self) -> parts.Transfer: ...
     @property

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from ricordo.exchange.records import ItemRecord, Record
     from ricordo.values.audit import AuditEntry
-    from ricordo.values.overview import AskedQuestion, LinkGraph, TagCount
     from ricordo.values.provenance import Provenance
     from ricordo.values.reports import Damage, VacuumReport
     from ricordo.values.sessions import Happening, ThreadSpan
@@ -327,29 +326,6 @@ class Importer(Protocol):
 
     def items(self, batch: Sequence[ItemRecord]) -> list[Saved]: ...
     def others(self, batch: Sequence[Record]) -> Mapping[str, int]: ...
-
-
-class Overview(Protocol):
-    """What was asked, which tags there are, and what is linked with what."""
-
-    def questions(
-        self,
-        *,
-        since: datetime | None,
-        until: datetime | None,
-        by: str,
-        unanswered: bool,
-        opened_within: float,
-        limit: int,
-    ) -> list[AskedQuestion]:
-        """Questions of the log, the latest first, with what they showed and what was opened so soon after."""
-        ...
-
-    def tags(self) -> list[TagCount]: ...
-
-    def graph(self, limit: int, among: Collection[int] | None = None) -> LinkGraph:
-        """The live items that are linked, or some of them, with all links between them; those with most links first."""
-        ...
 
 
 class Audit(Protocol):

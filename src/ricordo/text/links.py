@@ -7,6 +7,9 @@ comes first. Names have three forms that never collide:
 - a whole ref without its Markdown ending, ``disk:/notes/plan``: what a path means where it is written;
 - a plain name, ``plan``: the last part of a wiki target, folded; items go by their file name, title and aliases.
 
+A path from the root of a site, ``/docs/plan/``, has a plain name, too, because nobody knows where on the disk that
+root is: it means the nearest item whose path ends so, without the numbers that order files, and without ``index``.
+
 Nothing is looked up here; the store does that and lets ``best_candidate`` choose.
 """
 
@@ -42,6 +45,10 @@ _DEFINITION = re.compile(r"^ {0,3}\[[^\[\]\n^][^\[\]\n]*\]:[ \t]+(<[^<>\n]*>|\S+
 _FENCE = re.compile(r"^[ \t>*+-]*(?P<sign>`{3,}|~{3,})(?P<rest>.*)$")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _TICKS = re.compile(r"`+")
+_SITE_ENDING = re.compile(r"\.html?$", re.IGNORECASE)
+_NUMBER = re.compile(r"^\d+[-_. ]+(?=\S)")
+_INDEX = frozenset({"index", "readme"})
+"""Files that are the page of their folder, without what folding leaves out."""
 
 
 @frozen
@@ -123,9 +130,23 @@ def _target_of_path(written: str, ref: Ref) -> Iterator[LinkTarget]:
         name = address(_absolute(ref.path[1:], target))
     elif not _SCHEME.match(target) and not target.startswith("//"):
         path = unquote(target.partition("#")[0].partition("?")[0])
-        name = _name_at(ref.drive, posixpath.join(posixpath.dirname(ref.path), path)) if path else None
+        if _is_site_path(path):
+            name = plain_name(_unnumbered(_SITE_ENDING.sub("", path.rstrip("/").rpartition("/")[2])))
+        else:
+            name = _name_at(ref.drive, posixpath.join(posixpath.dirname(ref.path), path)) if path else None
     if name:
         yield LinkTarget(target, name)
+
+
+def _is_site_path(path: str) -> bool:
+    """Whether a path may begin at the root of a site: it has no ending, or ``.html``."""
+    last = path.rstrip("/").rpartition("/")[2]
+    return path.startswith("/") and bool(last) and (_SITE_ENDING.search(last) is not None or not _SUFFIX.search(last))
+
+
+def _unnumbered(name: str) -> str:
+    """A name without the number that orders it among others: ``02-setup`` is ``setup``."""
+    return _NUMBER.sub("", name)
 
 
 def _name_at(drive: str, path: str) -> str | None:
@@ -184,6 +205,8 @@ def names_of(ref: Ref, title: str, source_url: str | None, metadata: Mapping[str
     last = ref.path.rstrip("/").rpartition("/")[2]
     names = {ref_name(ref), plain_name(last), plain_name(_SUFFIX.sub("", last)), plain_name(title)}
     names.update(plain_name(alias) for alias in _aliases(metadata))
+    page = _site_words(ref.path)[-1:]
+    names.update(page)
     if ref.drive == "url":
         names.add(address(ref.path[1:]))
     if source_url and _ADDRESS.match(source_url):
@@ -230,6 +253,8 @@ def _match(target: LinkTarget, source: Ref, candidate: LinkCandidate) -> int | N
     """How surely a candidate matches a target (lower is surer); None if it does not match."""
     if "/" in target.name:
         return 0
+    if _is_site_path(target.text.partition("#")[0].partition("?")[0]):
+        return _site_match(target.text, candidate.ref.path)
     wanted = _path_words(target.text)
     own = _path_words(candidate.ref.path)
     if candidate.ref.drive == source.drive:
@@ -243,6 +268,22 @@ def _match(target: LinkTarget, source: Ref, candidate: LinkCandidate) -> int | N
     if len(wanted) > 1:
         return None
     return 4 if own[-1:] == wanted else 5
+
+
+def _site_match(written: str, path: str) -> int | None:
+    """How surely an item at a path is the page that a path from the root of a site means."""
+    wanted = _site_words(unquote(written.partition("#")[0].partition("?")[0]))
+    own = _site_words(path)
+    if own == wanted:
+        return 0
+    return 2 if own[-len(wanted) :] == wanted else None
+
+
+def _site_words(path: str) -> list[str]:
+    """The parts of a path as addresses of a site have them: folded, without numbers and endings, and without index."""
+    bare = _SITE_ENDING.sub("", _ENDING.sub("", path.rstrip("/")))
+    words = [plain_name(_unnumbered(part)) for part in bare.split("/") if part and part != "."]
+    return words[:-1] if len(words) > 1 and words[-1] in _INDEX else words
 
 
 def _path_words(path: str) -> list[str]:

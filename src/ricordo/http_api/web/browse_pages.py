@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import Query, Request, Response
 
+from ricordo.frozen import frozen
 from ricordo.http_api.serving import Here
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.values.kinds import KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
+    from ricordo.values.sessions import Happening
 
 browsing = page_router()
 
 MOST_CHILDREN = 300
-MOST_EVENTS = 100
+MOST_EVENTS = 400
+MOST_SESSIONS = 200
 MOST_NODES = 5000
 MOST_LISTED = 200
 SPANS = {"1d": "a day", "7d": "7 days", "30d": "30 days", "365d": "a year"}
@@ -73,22 +77,44 @@ async def timeline(
 
     def work(engine: Ricordo) -> tuple[Any, Any]:
         recent = engine.recent(MOST_EVENTS, since=span, thread=thread or None, kinds=(kind,) if kind else ())
-        return recent, engine.sessions(limit=20)
+        return recent, engine.sessions(limit=MOST_SESSIONS)
 
     recent, sessions = await here.ask(work)
-    days = [(day, list(events)) for day, events in groupby(recent.events, key=lambda one: one.at.astimezone().date())]
+    titles = {one.id: one.facets.title or one.id for one in sessions}
+    by_day = groupby(recent.events, key=lambda one: one.at.astimezone().date())
+    days = [(day, grouped_by_session(list(events), titles)) for day, events in by_day]
     return page(
         request,
         "timeline.html",
         days=days,
         more=recent.more,
-        sessions=sessions,
+        sessions=sessions[:20],
         since=span,
         spans=SPANS,
         kind=kind,
         kinds=KINDS,
         thread=thread,
     )
+
+
+@frozen
+class Stretch:
+    """Events of a timeline that belong together: those of one session on one day, or a single one."""
+
+    events: tuple[Happening, ...]
+    session: str = ""
+    title: str = ""
+
+
+def grouped_by_session(events: Sequence[Happening], titles: Mapping[str, str]) -> list[Stretch]:
+    """The events in their order, with those of each session together where its latest one stands."""
+    together: dict[str, list[Happening]] = {}
+    for one in events:
+        together.setdefault(one.thread if one.thread in titles else f"{one.ref} {one.at} {one.what}", []).append(one)
+    return [
+        Stretch(tuple(some), name, titles[name]) if name in titles else Stretch(tuple(some))
+        for name, some in together.items()
+    ]
 
 
 @shows(browsing, "/session")

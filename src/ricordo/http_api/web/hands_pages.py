@@ -1,4 +1,4 @@
-"""What can be done with several items at once: tag, archive, remove, restore, move to a tier, export; the bin, and tags."""
+"""What can be done with several items at once: tag, archive, remove, restore, move, export; the bin, and the tags."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def home_of(engine: Ricordo, caller: Caller) -> dict[str, Any]:
             "is_first": False,
             "latest": engine.list(limit=MOST_LATEST),
             "searches": _own(recent),
-            "waiting": engine.review().waiting if caller.may("admin") else (),
+            "review": engine.review() if caller.may("admin") else None,
             "told": told,
             "told_tokens": sum(one.tokens for one in told),
             "open": _once(engine.asked(since="30d", unanswered=True, limit=LOOKED_THROUGH).questions),

@@ -13,6 +13,7 @@ from ricordo.http_api.serving import Here
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.item_pages import diff_line
 from ricordo.http_api.web.markdown import item_address
+from ricordo.http_api.web.search_pages import PAGE
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -61,7 +62,7 @@ async def why_page(
         except NotFound as problem:
             return {"found": None, "problem": problem}
 
-    return page(request, "why.html", q=q, ref=ref, **await here.ask(work))
+    return page(request, "why.html", q=q, ref=ref, page_size=PAGE, **await here.ask(work))
 
 
 @shows(deciding, "/review")
@@ -72,10 +73,17 @@ async def review_page(request: Request, here: Here) -> Response:
 
 @shows(deciding, "/review", "POST")
 async def decide(
-    request: Request, here: Here, ref: RefField, decision: Annotated[str, Form(max_length=20)]
+    request: Request,
+    here: Here,
+    ref: RefField,
+    decision: Annotated[str, Form(max_length=20)],
+    text: Annotated[str, Form(max_length=10_000)] = "",
+    proposed: Annotated[str, Form(max_length=10_000)] = "",
 ) -> Response:
-    """Take the new version, or go back to the user's own."""
-    report = await here.ask(lambda engine: engine.review(ref, cast("Any", decision)))
+    """Take the new version or the proposed sentence (as it was changed here), or not."""
+    is_changed = decision in ("accept", "always") and text.strip() not in ("", proposed.strip())
+    own = text.strip() if is_changed else None
+    report = await here.ask(lambda engine: engine.review(ref, cast("Any", decision), text=own))
     here.service.wake()
     return page(request, "done_part.html", said=report.decided, problems=[])
 
@@ -83,4 +91,4 @@ async def decide(
 def _waiting(engine: Ricordo) -> dict[str, Any]:
     report = engine.review()
     diffs = {one.ref: [diff_line(line) for line in one.diff.splitlines()] for one in report.waiting}
-    return {"waiting": report.waiting, "diffs": diffs}
+    return {"waiting": report.waiting, "proposals": report.proposals, "diffs": diffs}

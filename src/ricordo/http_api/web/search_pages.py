@@ -13,7 +13,6 @@ from ricordo.frozen import frozen
 from ricordo.http_api.serving import Here, Who
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.home import home_of
-from ricordo.http_api.web.lately import Lately
 from ricordo.http_api.web.marking import terms_of
 from ricordo.values.hits import Answer, Filters
 
@@ -26,7 +25,6 @@ PAGE = 20
 POOL = 50
 """How many hits are counted for the facets."""
 MOST_TAGS = 10
-LATELY = Lately()
 Many = Annotated[list[str] | None, Query(max_length=20)]
 
 
@@ -162,7 +160,7 @@ async def search_page(
     """The page, with the results of the query in its address; without one, the home."""
     asked = asked_from(q, kind, drive, tag, tier, profile)
 
-    is_new = bool(asked.q.strip()) and LATELY.is_new(who.id, asked.q)
+    is_new = bool(asked.q.strip()) and here.lately.is_new(who.id, asked.q)
 
     def work(engine: Ricordo) -> dict[str, Any]:
         shown: dict[str, Any] = {"home": None, "asked": asked}
@@ -196,6 +194,6 @@ async def hits(
 @shows(searching, "/settled")
 async def settled(request: Request, here: Here, who: Who, q: Annotated[str, Query(max_length=10_000)] = "") -> Response:
     """Record a query that the user stopped at; what was typed before it is not a query."""
-    if q.strip() and LATELY.is_new(who.id, q):
+    if q.strip() and here.lately.is_new(who.id, q):
         await here.ask(lambda engine: engine.search(q, limit=PAGE, track=True, tool="page"))
     return Response(status_code=204)

@@ -12,9 +12,15 @@ from datetime import datetime
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.protocols import Connection, Database
 from ricordo.store.sql.times import micros, moment
+from ricordo.values.items import first_words
 from ricordo.values.overview import AskedQuestion, GraphEdge, GraphNode, LinkGraph, ShownHit, TagCount
 from ricordo.values.provenance import read
 
+_BEGINNING = (
+    "CASE WHEN i.title = '' THEN (SELECT substr(c.text, 1, 200) FROM chunks c WHERE c.item = i.n ORDER BY c.id DESC"
+    " LIMIT 1) END"
+)
+"""What an item without a title begins with."""
 _EDGES = (
     "SELECT DISTINCT l.source, l.target, l.type FROM links l"
     " JOIN items s ON s.n = l.source AND s.state = 'live' JOIN items t ON t.n = l.target AND t.state = 'live'"
@@ -99,11 +105,12 @@ def _nodes(connection: Connection, numbers: Sequence[int]) -> dict[int, GraphNod
     """The items by their numbers, in the order that is given; those that are not live are left out."""
     found: dict[int, GraphNode] = {}
     for marks, part in in_parts(numbers):
-        for n, drive, path, title, kind, created in connection.rows(
-            f"SELECT n, drive, path, title, kind, created_at FROM items WHERE n IN ({marks}) AND state = 'live'", part
+        for n, ref, title, begins, kind, created in connection.rows(
+            f"SELECT i.n, i.drive || ':' || i.path, i.title, {_BEGINNING}, i.kind, i.created_at FROM items i"
+            f" WHERE i.n IN ({marks}) AND i.state = 'live'",
+            part,
         ):
-            ref = f"{drive}:{path}"
-            found[n] = GraphNode(ref, title or ref, kind, moment(created))
+            found[n] = GraphNode(ref, title or first_words(begins or "") or ref, kind, moment(created))
     return {n: found[n] for n in numbers if n in found}
 
 
@@ -117,15 +124,17 @@ def _shown(connection: Connection, asked: dict[int, str], soon: int) -> dict[int
             verdicts[text, ref] = verdict
     shown: dict[int, list[ShownHit]] = {}
     for marks, part in in_parts(asked):
-        for number, ref, title, opened in connection.rows(
-            "SELECT r.query, r.ref, i.title, CASE WHEN EXISTS (SELECT 1 FROM retrieval_log o WHERE o.item = r.item"
-            " AND o.query IS NULL AND o.id > r.id AND o.at <= r.at + ?) THEN 1 ELSE 0 END"
+        for number, ref, title, begins, opened in connection.rows(
+            f"SELECT r.query, r.ref, i.title, {_BEGINNING}, CASE WHEN EXISTS"
+            " (SELECT 1 FROM retrieval_log o WHERE o.item = r.item AND o.query IS NULL AND o.id > r.id"
+            " AND o.at <= r.at + ?) THEN 1 ELSE 0 END"
             f" FROM retrieval_log r JOIN items i ON i.n = r.item AND i.state <> 'deleted'"
             f" WHERE r.query IN ({marks}) ORDER BY r.id",
             (soon, *part),
         ):
             verdict = verdicts.get((asked[number], ref), "")
-            shown.setdefault(number, []).append(ShownHit(ref, title or ref, bool(opened), verdict))
+            named = title or first_words(begins or "") or ref
+            shown.setdefault(number, []).append(ShownHit(ref, named, bool(opened), verdict))
     return shown
 
 

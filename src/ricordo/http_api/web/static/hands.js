@@ -97,6 +97,14 @@
   }
   document.addEventListener("keydown", function (event) {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || document.querySelector("dialog[open]")) return;
+    if (event.key === "[" || event.key === "]") {
+      // In a timeline, brackets go to the day before and after.
+      var heads = Array.prototype.slice.call(document.querySelectorAll("[data-day]"));
+      var seen = heads.filter(function (one) { return one.getBoundingClientRect().top < 90; }).length - 1;
+      var head = heads[Math.max(0, Math.min(heads.length - 1, seen + (event.key === "]" ? 1 : -1)))];
+      if (head) head.scrollIntoView({ block: "start" });
+      return;
+    }
     var all = decisions();
     if (all.length) {
       var now = currentDecision(), place = all.indexOf(now);
