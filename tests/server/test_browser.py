@@ -20,7 +20,8 @@ HOSTILE = "<script>window.stolen=1</script><img src=x onerror='window.stolen=1'>
 PAGES = (
     "/", "/?q=keys", "/?q=zzzzqqqq", "/browse", "/browse?prefix=note:/", "/add", "/timeline", "/graph",
     "/graph?ref=note:/keys", "/insight", "/profiles", "/compare?q=keys", "/jobs", "/settings", "/api",
-    "/edit?ref=note:/keys", "/session?id=plan",
+    "/edit?ref=note:/keys", "/session?id=plan", "/asked", "/asked?view=told", "/bin", "/tags", "/review",
+    "/correct?ref=note:/keys", "/why?q=keys&ref=note:/tokens",
     *(f"/item?ref=note:/keys&q=keys&view={view}"
       for view in ("text", "source", "passages", "versions", "links", "similar", "fields")),
 )  # fmt: skip
@@ -304,7 +305,9 @@ def test_light_and_dark_are_switched_and_kept(tab: Tab) -> None:
 
 def test_hostile_text_does_nothing_anywhere(tab: Tab) -> None:
     ref = quote("note:/hostile", safe="")
-    for path in ("/?q=click", "/browse?prefix=note:/", "/timeline", "/graph", "/insight", f"/edit?ref={ref}",
+    for path in ("/", "/?q=click", "/browse?prefix=note:/", "/timeline", "/graph", "/insight", f"/edit?ref={ref}",
+                 "/asked", "/tags", "/review", f"/correct?ref={ref}", f"/why?q={quote(HOSTILE)}&ref={ref}",
+                 f"/palette?q={quote(HOSTILE)}&ref={ref}", "/pick?q=click",
                  *(f"/item?ref={ref}&view={view}" for view in ("text", "source", "passages", "versions", "fields")),
                  f"/?q={quote(HOSTILE)}", f"/add?title={quote(HOSTILE)}", f"/compare?q={quote(HOSTILE)}"):  # fmt: skip
         page = tab.go(path)

@@ -167,7 +167,10 @@ def test_what_waits_is_decided_on_the_page(site: Site) -> None:
         site.engine.edit("note:/rule", "Another rule.")
     page = shown(site, "/review")
     assert "-My rule." in page
-    assert "version 1 again" in sent(site, "/review", ref="note:/rule", decision="refuse").text
+    person = site.stranger({"Origin": "http://127.0.0.1"})  # a program's token decides nothing
+    person.get("/sign-in", params={"code": site.serving.codes.new()})
+    answer = person.post("/review", data={"ref": "note:/rule", "decision": "refuse"})
+    assert "version 1 again" in answer.text, answer.text
     assert site.engine.get("note:/rule").content == "My rule."
     assert "Nothing waits for you" in shown(site, "/review")
     assert site.as_scope("write").get("/review").status_code == 403

@@ -110,7 +110,8 @@ def grouped_by_session(events: Sequence[Happening], titles: Mapping[str, str]) -
     """The events in their order, with those of each session together where its latest one stands."""
     together: dict[str, list[Happening]] = {}
     for one in events:
-        together.setdefault(one.thread if one.thread in titles else f"{one.ref} {one.at} {one.what}", []).append(one)
+        thread = one.thread or ""
+        together.setdefault(thread if thread in titles else f"{one.ref} {one.at} {one.what}", []).append(one)
     return [
         Stretch(tuple(some), name, titles[name]) if name in titles else Stretch(tuple(some))
         for name, some in together.items()

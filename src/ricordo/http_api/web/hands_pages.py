@@ -70,19 +70,8 @@ async def export(
     profile: Annotated[str, Query(max_length=100)] = "",
 ) -> Response:
     """Items as a file: those that are named, or all that a search finds."""
-    if format not in FILES:
-        raise UsageError(f"there is no format '{format}'", hint="Markdown or JSON.")
     asked = asked_from(q, kind, drive, tag, tier, profile)
-
-    def work(engine: Ricordo) -> str:
-        refs = ref or _found(engine, asked)
-        if not refs:
-            raise NotFound("there is nothing to export", hint="Choose items, or search for something that is kept.")
-        return engine.bundle(*refs, format=cast("Any", format)).text
-
-    media, name = FILES[format]
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(await here.ask(work), media_type=media, headers=headers)
+    return await _file(here, format, lambda engine: ref or _found(engine, asked))
 
 
 @shows(looking, "/export", "POST")
@@ -93,7 +82,23 @@ async def export_chosen(
     format: Word = "markdown",  # noqa: A002 - the field's name
 ) -> Response:
     """Items that were chosen, as a file; there may be more than an address can name."""
-    return await export(request=request, here=here, format=format, ref=ref)
+    return await _file(here, format, lambda engine: ref)
+
+
+async def _file(here: Here, format: str, chosen: Callable[[Ricordo], Sequence[str]]) -> Response:  # noqa: A002
+    """The items that are chosen, as a file to download."""
+    if format not in FILES:
+        raise UsageError(f"there is no format '{format}'", hint="Markdown or JSON.")
+
+    def work(engine: Ricordo) -> str:
+        refs = chosen(engine)
+        if not refs:
+            raise NotFound("there is nothing to export", hint="Choose items, or search for something that is kept.")
+        return engine.bundle(*refs, format=cast("Any", format)).text
+
+    media, name = FILES[format]
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(await here.ask(work), media_type=media, headers=headers)
 
 
 def _found(engine: Ricordo, asked: Any) -> list[str]:
