@@ -139,7 +139,8 @@
 
   document.querySelectorAll("[data-picks]").forEach(pick);
   window.addEventListener("hashchange", showTarget);
-  showTarget();
+  // Browsers go to the target when the page is complete, and take the focus away then.
+  window.addEventListener("load", function () { setTimeout(showTarget, 0); });
   if ("serviceWorker" in navigator && window.isSecureContext) {
     navigator.serviceWorker.register("/static/away.js", { scope: "/" }).catch(function () {
       // Without it the browser shows its own page while the server is away.

@@ -31,7 +31,7 @@
     var asked = ++serial;
     var item = document.querySelector("[data-item]");
     var query = "q=" + encodeURIComponent(field.value) + (item ? "&ref=" + encodeURIComponent(item.dataset.item) : "");
-    waiting = true;
+    if (waiting !== "run") waiting = true;
     fetch("/palette?" + query, { headers: { "HX-Request": "true" } })
       .then(function (answer) { return answer.text(); })
       .then(function (html) {
