@@ -18,9 +18,9 @@ from ricordo import Ricordo
 from ricordo.hooks.answers import run
 from ricordo.hooks.asking import ask_server
 from ricordo.hooks.outlet import Outlet
+from ricordo.hooks.serving import HookRequest, answered
 from ricordo.hooks.shown import shown_by_hooks
 from ricordo.hosting.running import RunningServer, write_running
-from ricordo.http_api.hook_routes import answered
 
 from .http_sites import LOCAL, Listening, listen
 
@@ -181,6 +181,7 @@ def test_hooks_leave_out_what_hardly_fits_and_commands_of_the_same_store_do_not(
     task = "Which ferry leaves the harbour when the keys of the lighthouse are signed?"
     payload = json.dumps({"prompt": task}).encode()
     place = (project, None, None)
-    assert json.loads(answered(site.serving.open_stores, "user-prompt", payload, *place)) == {}
+    asked = HookRequest(*place, surroundings=(), program={}, payload=payload)
+    assert json.loads(answered(site.serving.open_stores, "user-prompt", asked)) == {}
     with site.serving.open_stores.opened(*place) as engine:
         assert KEYS in engine.context(task).text

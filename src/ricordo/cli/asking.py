@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from ricordo._version import __version__
+from ricordo.hosting.surroundings import is_surrounding
 
 VERBS = frozenset(
     {
@@ -22,10 +23,6 @@ VERBS = frozenset(
 """Verbs that only read, and whose time goes into starting: importing, opening the store, loading the model."""
 PARTS = {"skills": ("list", "search", "show"), "sessions": ("list", "show")}
 """Of verbs that have parts, those that only read."""
-SURROUNDINGS = (
-    "HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "TZ",
-)  # fmt: skip
-"""Variables that an answer may depend on, besides those that begin with RICORDO_."""
 LOOKS = ("NO_COLOR", "FORCE_COLOR", "TERM")
 """Variables that say how the answer is to be written; the server goes by the caller's."""
 
@@ -93,11 +90,6 @@ def _request(args: Sequence[str]) -> bytes:
         version=__version__, folder=folder, terminals=terminals, window=_window(), args=args, env=seen
     )
     return request.to_bytes()
-
-
-def is_surrounding(name: str) -> bool:
-    """Whether a variable must be the same here and there."""
-    return name.startswith("RICORDO_") or name in SURROUNDINGS
 
 
 def _window() -> tuple[int, int]:

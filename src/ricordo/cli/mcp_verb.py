@@ -51,9 +51,11 @@ from ricordo.mcp_server.toolsets import TOOLSETS
     metavar="NAME",
     help="Another host name of the server (repeatable).",
 )
+@click.option("--prepare", is_flag=True, hidden=True, help="Write down what first requests are answered with, and end.")
 def mcp(
     call: Call,
     toolsets: tuple[str, ...],
+    prepare: bool,
     over_http: bool,
     host: str,
     port: int,
@@ -69,10 +71,15 @@ def mcp(
     keep_log(verbose=True)  # programs that start servers show or keep what these write to standard error
     if over_http:
         return _serve(call, host, port, names, toolsets, token, is_open=is_open)
-    from ricordo.mcp_server import stdio
+    from ricordo.mcp_server import preparing, stdio
+    from ricordo.mcp_server.known import choices
     from ricordo.mcp_server.service import ToolService
 
-    stdio.serve(ToolService(toolsets, store=call.store, tier=call.tier))
+    service, chosen = ToolService(toolsets, store=call.store, tier=call.tier), choices(toolsets, call.tier)
+    if prepare:
+        preparing.prepare_now(service, chosen)
+    else:
+        stdio.serve(service, chosen)
     return 0
 
 

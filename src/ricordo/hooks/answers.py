@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -55,13 +55,15 @@ def run(
     tier: str | None = None,
     here: Path | None = None,
     warm: Warm | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> None:
     """Offer an answer; whatever goes wrong is logged and does not reach the caller.
 
-    A running server passes the caller's folder as ``here``, and ``warm``, which gives it a store that is open already.
+    A running server passes the caller's folder as ``here``, the variables that tell its program as ``env``, and
+    ``warm``, which gives it a store that is open already.
     """
     try:
-        _run(event, content, outlet, _Place(store, tier, here, warm))
+        _run(event, content, outlet, _Place(store, tier, here, warm, os.environ if env is None else env))
         outlet.note_shown()
     except (Error, OSError, ValueError) as error:  # a store, a file or a payload that cannot be read
         log(event, f"{type(error).__name__}: {error}")
@@ -73,12 +75,13 @@ def run(
 
 @frozen
 class _Place:
-    """Which store is asked, and how it is opened."""
+    """Which store is asked, how it is opened, and by which program: its variables tell."""
 
     store: str | None
     tier: str | None
     here: Path | None
     warm: Warm | None
+    env: Mapping[str, str]
 
 
 def _run(event: str, content: bytes, outlet: Outlet, place: _Place) -> None:
@@ -104,7 +107,7 @@ def _run(event: str, content: bytes, outlet: Outlet, place: _Place) -> None:
     else:
         return
     if wanted.budget:
-        said = Provenance(AGENT, running_program(os.environ), payload.session, "hook")
+        said = Provenance(AGENT, running_program(place.env), payload.session, "hook")
         with standing_in(payload.folder), speaking(said):
             _answer(payload, wanted, provider, outlet, place)
 

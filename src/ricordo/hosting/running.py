@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILE_NAME = "server.json"
+HELPERS = "run"
+"""The folder of the files that name MCP servers which answer hooks: one for each, named by its process."""
 NUMBERS = ("pid", "port")
 
 
@@ -60,8 +62,32 @@ def state_file(env: Mapping[str, str] | None = None) -> Path:
 
 def read_running(env: Mapping[str, str] | None = None) -> RunningServer | None:
     """The server that the file names, if its process is alive and the file is this user's own."""
+    return _read(state_path(env))
+
+
+def read_helpers(env: Mapping[str, str] | None = None) -> list[RunningServer]:
+    """The MCP servers that answer hooks, the oldest first: all hooks ask the same one, so that it is warm."""
+    folder = _helpers_folder(env)
     try:
-        with open(state_path(env), encoding="utf-8") as file:  # noqa: PTH123 - pathlib is slow
+        names = os.listdir(folder)  # noqa: PTH208 - pathlib is slow
+    except OSError:
+        return []
+    found = (_read(os.path.join(folder, name)) for name in names if name.endswith(".json"))  # noqa: PTH118 - the same
+    return sorted((one for one in found if one is not None), key=lambda one: (one.started, one.pid))
+
+
+def _helpers_folder(env: Mapping[str, str] | None) -> str:
+    return os.path.join(state_folder(os.environ if env is None else env), HELPERS)  # noqa: PTH118 - pathlib is slow
+
+
+def helper_path(pid: int, env: Mapping[str, str] | None = None) -> str:
+    """The path of the file of an MCP server."""
+    return os.path.join(_helpers_folder(env), f"{pid}.json")  # noqa: PTH118 - pathlib is slow
+
+
+def _read(path: str) -> RunningServer | None:
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib is slow
             found = os.fstat(file.fileno())
             if os.name == "posix" and (found.st_uid != os.getuid() or found.st_mode & 0o077):
                 return None  # somebody else could have written it, or could read the token
@@ -90,11 +116,33 @@ def _fields(text: str) -> dict[str, str | int]:
 
 def write_running(running: RunningServer, env: Mapping[str, str] | None = None) -> None:
     """Say where the server is."""
+    _write(running, state_path(env))
+
+
+def write_helper(helper: RunningServer, env: Mapping[str, str] | None = None) -> None:
+    """Say where an MCP server answers hooks, and remove the files of those that ended without doing so."""
+    _write(helper, helper_path(helper.pid, env))
+    for name in os.listdir(_helpers_folder(env)):  # noqa: PTH208 - paths are texts in this module
+        number = name.removesuffix(".json")
+        if number.isdigit() and not _is_alive(int(number)):
+            forget_helper(int(number), env)
+
+
+def forget_helper(pid: int, env: Mapping[str, str] | None = None) -> None:
+    """Remove the file of an MCP server that answers no more."""
+    try:
+        os.unlink(helper_path(pid, env))  # noqa: PTH108 - pathlib is slow
+    except OSError:
+        return  # it is gone already
+
+
+def _write(running: RunningServer, path: str) -> None:
     import json
+    from pathlib import Path
 
     from ricordo.config.files import replace_file
 
-    replace_file(state_file(env), json.dumps(vars(running), indent=0, ensure_ascii=False).encode("utf-8", "replace"))
+    replace_file(Path(path), json.dumps(vars(running), indent=0, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def forget_running(pid: int, env: Mapping[str, str] | None = None) -> None:

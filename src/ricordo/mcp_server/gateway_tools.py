@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, UsageError
@@ -42,6 +43,11 @@ def _servers() -> str:
     except Error:  # a call says what is wrong with the file
         return ""
     return f"Servers: {names[:SERVERS]}{'…' if len(names) > SERVERS else ''}" if names else ""
+
+
+def servers_file() -> Path:
+    """The file that the names come from."""
+    return ServerFile().path
 
 
 @tool(

@@ -7,6 +7,7 @@ Here they become the SDK's own types, and the SDK's requests become dictionaries
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from typing import Any
@@ -22,10 +23,12 @@ from ricordo.speaking import speaking
 from ricordo.values.provenance import AGENT, Provenance
 
 __all__ = [
+    "GREETED_VERSIONS",
     "McpOverHttp",
     "Method",
     "SessionMessage",
     "make_server",
+    "on_the_wire",
     "protocol_error",
     "read_message",
     "written_message",
@@ -39,6 +42,11 @@ Answer = Callable[[dict[str, Any], Report | None], Awaitable[dict[str, Any]]]
 LONGEST_NAME = 80
 IS_SECOND = hasattr(exceptions, "MCPError")
 """Whether this is the SDK 2.x, which names its error so; 1.x calls it ``McpError``."""
+if IS_SECOND:
+    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS as GREETED_VERSIONS
+else:
+    from mcp.shared.version import SUPPORTED_PROTOCOL_VERSIONS as GREETED_VERSIONS  # type: ignore[no-redef]
+"""The versions of the protocol that a client can begin with by ``initialize``."""
 
 
 @frozen
@@ -203,6 +211,11 @@ def written_message(message: SessionMessage) -> dict[str, Any]:
         by_alias=True, mode="json", exclude_unset=IS_SECOND, exclude_none=not IS_SECOND
     )
     return plain
+
+
+def on_the_wire(plain: Any) -> str:
+    """JSON as this server writes it."""
+    return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
 
 
 class McpOverHttp:

@@ -65,6 +65,14 @@ class ToolService(Service):
         return "search" in self.tools
 
     @property
+    def answers_hooks(self) -> bool:
+        """Whether hooks may ask this process: they are on, and it has a store of its own."""
+        try:
+            return self.has_memory_tools and self.settings().hooks.enabled
+        except Error:
+            return False  # each hook says itself that the settings cannot be read
+
+    @property
     def seconds(self) -> float:
         """How long one call may take: the setting ``mcp.seconds``, read again for each call."""
         try:

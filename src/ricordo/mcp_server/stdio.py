@@ -10,8 +10,9 @@ import json
 import logging
 import os
 import signal
-import sys
 import threading
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
@@ -19,52 +20,44 @@ import anyio
 from anyio.streams.memory import MemoryObjectSendStream
 from pydantic import ValidationError
 
+from ricordo.hooks.door import HookDoor
 from ricordo.hosting.threads import CallThreads, leave
+from ricordo.mcp_server.front import Lines, taken_over
+from ricordo.mcp_server.preparing import prepare
 from ricordo.mcp_server.protocol import server_for
-from ricordo.mcp_server.sdk import SessionMessage, read_message, written_message
+from ricordo.mcp_server.sdk import SessionMessage, on_the_wire, read_message, written_message
 from ricordo.mcp_server.service import ToolService
 
 FINISHING_SECONDS = 5.0
 """How long running calls may take once the input has ended."""
 CLOSING_SECONDS = 5.0
 """How long closing the store may take after that. What was acknowledged is on disk before."""
+BESIDE_AFTER_SECONDS = 2.0
+"""When something is done for others than the client, who comes first."""
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 
 log = logging.getLogger("ricordo.mcp")
 
 
-def serve(service: ToolService) -> None:
-    """Serve until standard input ends, then close the store."""
+def serve(service: ToolService, chosen: Sequence[str] = ()) -> None:
+    """Serve until standard input ends, then close the store. ``chosen`` is what the record of answers goes by."""
     # A read that waits for input cannot be interrupted; dying at once loses nothing that was acknowledged.
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     threads = CallThreads()
-    reader, writer = claim_streams()
+    reader, writer, greeted = taken_over()
+    door = HookDoor()
     try:
-        anyio.run(_serve, service, threads, reader, writer)
+        anyio.run(_serve, service, threads, reader, Wire(writer, greeted), partial(_beside, service, chosen, door))
     except* anyio.BrokenResourceError as problem:  # the client closed its end, so there is nobody left to answer
         log.debug("the client is gone: %s", problem)
     finally:
+        door.close()
         threads.close()
         if not threads.busy:
             service.close()
     leave(threads)
-
-
-def claim_streams() -> tuple[BinaryIO, BinaryIO]:
-    """The process's input and output for the protocol alone.
-
-    From now on descriptor 0 reads nothing, and descriptor 1 leads to standard error: what other code prints cannot
-    get between the messages.
-    """
-    sys.stdout.flush()
-    reader, writer = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return reader, writer
 
 
 def leave_in_time() -> None:
@@ -74,26 +67,44 @@ def leave_in_time() -> None:
     last.start()
 
 
-async def _serve(service: ToolService, threads: CallThreads, reader: BinaryIO, writer: BinaryIO) -> None:
+async def _serve(
+    service: ToolService,
+    threads: CallThreads,
+    reader: Lines | BinaryIO,
+    wire: Wire,
+    beside: Callable[[], Awaitable[None]],
+) -> None:
     server = server_for(service, threads)
-    wire = Wire(writer)
     forward, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wire.carry, reader, forward)
+        tasks.start_soon(beside)
         await server.run(inbox, wire, server.create_initialization_options())
         tasks.cancel_scope.cancel()
+
+
+async def _beside(service: ToolService, chosen: Sequence[str], door: HookDoor) -> None:
+    """What is done for others when the conversation has begun: answers are written down, and hooks are let in."""
+    await anyio.sleep(BESIDE_AFTER_SECONDS)
+    await prepare(service, chosen)
+    if service.answers_hooks:
+        door.open()
 
 
 class Wire:
     """Reads and writes lines, and knows which requests still wait for their answer."""
 
-    def __init__(self, writer: BinaryIO) -> None:
+    def __init__(self, writer: BinaryIO, greeted: Collection[str | int] = ()) -> None:
         self._writer = writer
+        self._greeted = set(greeted)
+        """Requests that were answered before the server was there; its own answers to them are not sent."""
         self._writing = anyio.Lock()
         self._waiting: set[str | int] = set()
         self._changed = anyio.Event()
 
-    async def carry(self, reader: BinaryIO, forward: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+    async def carry(
+        self, reader: Lines | BinaryIO, forward: MemoryObjectSendStream[SessionMessage | Exception]
+    ) -> None:
         """Hand each message to the server; answer a line that is no message; at the end wait for answers."""
         async with forward:
             while line := await anyio.to_thread.run_sync(reader.readline, abandon_on_cancel=True):
@@ -114,12 +125,15 @@ class Wire:
 
     async def send(self, message: SessionMessage) -> None:
         plain = written_message(message)
-        await self._write(plain)
+        if "method" not in plain and plain.get("id") in self._greeted:
+            self._greeted.discard(plain["id"])
+        else:
+            await self._write(plain)
         if "method" not in plain and plain.get("id") is not None:
             self._answered(plain["id"])
 
     async def _write(self, plain: dict[str, Any]) -> None:
-        line = json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+        line = on_the_wire(plain).encode("utf-8", "replace") + b"\n"
         async with self._writing:
             try:
                 await anyio.to_thread.run_sync(self._write_all, line)

@@ -1,0 +1,157 @@
+"""A door for hooks in an MCP server: other processes of this user ask it, so that a prompt need not wait for a model.
+
+It listens on loopback, and a private file says where and with which token (``hosting.running``). The first hook that
+asks for a store is sent away and does the work itself, because a store that must be opened first takes as long here;
+meanwhile the store is opened, and the next hook is answered.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from hmac import compare_digest
+from typing import TYPE_CHECKING
+
+from ricordo.errors import Error
+from ricordo.hooks.outlet import LARGEST_PAYLOAD
+from ricordo.hosting.running import RunningServer, forget_helper, write_helper
+from ricordo.log import report
+
+if TYPE_CHECKING:
+    from ricordo.hooks.serving import HookRequest
+    from ricordo.hosting.open_stores import OpenStores
+
+AT_ONCE = 4
+"""How many hooks are answered at the same time; others do the work themselves."""
+READING_SECONDS = 5.0
+LARGEST_REQUEST = LARGEST_PAYLOAD + 1_000_000
+LONGEST_HEAD = 8_192
+WARMING_AFTER_SECONDS = 1.0
+"""The hook that was sent away works at the same time, and its agent waits for it, so it gets the processor first."""
+
+
+class HookDoor:
+    """Answers hooks until it is closed."""
+
+    def __init__(self) -> None:
+        self._token = secrets.token_urlsafe(24)
+        self._listening: socket.socket | None = None
+        self._room = threading.BoundedSemaphore(AT_ONCE)
+        self._lock = threading.Lock()
+        self._stores: OpenStores | None = None
+        self._warm: dict[tuple[object, ...], bool] = {}
+        """The stores that were asked for, and whether they are open by now."""
+
+    def open(self) -> None:
+        """Begin to listen, and say where; that it is impossible stops nothing."""
+        try:
+            self._listening = socket.create_server(("127.0.0.1", 0))
+            threading.Thread(target=self._listen, args=(self._listening,), name="ricordo-hooks", daemon=True).start()
+            port = self._listening.getsockname()[1]
+            started = f"{time.time():017.6f}"
+            write_helper(RunningServer(os.getpid(), "127.0.0.1", port, self._token, "", started))
+        except (OSError, Error) as problem:
+            report("hooks cannot ask this process; they do the work themselves", problem)
+
+    def close(self) -> None:
+        """Answer no more; a store that a hook still uses is left to the end of the process."""
+        if self._listening is not None:
+            forget_helper(os.getpid())
+            with suppress(
+                OSError
+            ):  # not every system has it for a socket that listens
+                self._listening.shutdown(socket.SHUT_RDWR)
+            self._listening.close()
+
+    def _listen(self, listening: socket.socket) -> None:
+        while True:
+            try:
+                caller, _ = listening.accept()
+            except OSError:  # closed
+                return
+            threading.Thread(target=self._meet, args=(caller,), name="ricordo-hook", daemon=True).start()
+
+    def _meet(self, caller: socket.socket) -> None:
+        with caller:
+            try:
+                caller.settimeout(READING_SECONDS)
+                event, body = _request(caller, self._token)
+                status, answer = self._answer(event, body)
+                head = f"HTTP/1.1 {status}\r\nContent-Length: {len(answer)}\r\nConnection: close\r\n\r\n"
+                caller.sendall(head.encode("ascii") + answer)
+            except (OSError, ValueError):  # whoever it was is gone, or sent something else
+                return
+
+    def _answer(self, event: str, body: bytes) -> tuple[int, bytes]:
+        from ricordo.hooks.serving import answered, read_request
+
+        asked = read_request(body)
+        if not asked.is_from_here:
+            return 409, b""
+        if not self._room.acquire(blocking=False):
+            return 503, b""
+        try:
+            stores = self._when_warm(asked)
+            return (503, b"") if stores is None else (200, answered(stores, event, asked))
+        finally:
+            self._room.release()
+
+    def _when_warm(self, asked: HookRequest) -> OpenStores | None:
+        """The stores, if the one that is asked for is open; otherwise it is going to be."""
+        key = (asked.folder, asked.store, asked.tier)
+        with self._lock:
+            if self._warm.get(key):
+                return self._stores
+            if key in self._warm:
+                return None
+            self._warm[key] = False
+        later = threading.Timer(WARMING_AFTER_SECONDS, self._warm_up, (asked, lambda: self._warm.update({key: True})))
+        later.daemon = True
+        later.start()
+        return None
+
+    def _warm_up(self, asked: HookRequest, done: Callable[[], None]) -> None:
+        from ricordo.hosting.open_stores import OpenStores
+
+        with self._lock:
+            if self._stores is None:
+                self._stores = OpenStores()
+        try:
+            with self._stores.opened(asked.folder, asked.store, asked.tier) as engine:
+                engine.context("warm up", budget=100)
+        except Error as problem:  # there is no store yet, or it cannot be opened: each hook says so itself
+            report("a store could not be opened for hooks", problem)
+            with self._lock:
+                self._warm.pop((asked.folder, asked.store, asked.tier), None)
+            return
+        done()
+
+
+def _request(caller: socket.socket, token: str) -> tuple[str, bytes]:
+    """The event and the body of a request as ``hosting.running.ask`` sends it; ``ValueError`` for any other.
+
+    Nothing is read of whoever does not know the token.
+    """
+    received = b""
+    while b"\r\n\r\n" not in received:
+        if len(received) > LONGEST_HEAD or not (part := caller.recv(65_536)):
+            raise ValueError("no request")
+        received += part
+    head, _, body = received.partition(b"\r\n\r\n")
+    first, *lines = head.decode("ascii", "replace").split("\r\n")
+    fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    length = int(fields.get("content-length", "0"))
+    path = first.split(" ")[1] if first.count(" ") == 2 else ""
+    known = compare_digest(fields.get("authorization", "").encode(), f"Bearer {token}".encode())
+    if not known or not path.startswith("/api/v1/hook/") or not 0 <= length <= LARGEST_REQUEST:
+        raise ValueError("another request")
+    while len(body) < length:
+        if not (part := caller.recv(65_536)):
+            raise ValueError("cut short")
+        body += part
+    return path.rpartition("/")[2], body
