@@ -1,14 +1,15 @@
-"""What the MCP server costs an agent before it does anything: time to its first answer, and tokens of its tool list.
+"""What the MCP server costs an agent before it does anything: time to its first answers, and tokens of its tool list.
 
 ``python bench/mcp_cost.py`` starts ``ricordo mcp`` in fresh processes and measures, in turn with a process that does
 nothing but import the SDK:
 
-- seconds from the start of the process to its answer to ``initialize`` (target: at most 1.2 times the import);
+- seconds from the start of the process to its answers to ``initialize`` and ``tools/list``, when they are known from an
+  earlier start (target: at most 0.25 s of processor time) and when they are not;
 - how many tools ``tools/list`` shows, and how many tokens of the shipped tokenizer they take as compact JSON (target:
   fewer than 2,000 by default).
 
 ``--toolset NAME`` adds toolsets. Medians over ``--rounds``. Byte code and the file cache are warm; the processes are
-not. ``--clock cpu`` counts the processor time of the processes instead, ending included, for a machine that is busy.
+not. ``--clock cpu`` counts the processor time of the process until it has answered, for a busy machine, on Linux.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any
 from ricordo import registry
 from timing import add_clock_option, aligned, percentile, print_json
 
-SLOWEST_RATIO = 1.2
+MOST_SECONDS = 0.25
 MOST_TOKENS = 2000
 IMPORT_ALONE = [sys.executable, "-c", "import mcp"]
 HELLO = {
@@ -51,14 +52,18 @@ def server(folder: Path, toolsets: list[str]) -> list[str]:
 class Conversation:
     """A server in a process of its own, spoken to line by line."""
 
-    def __init__(self, command: list[str]) -> None:
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, command: list[str], state: Path) -> None:
+        env = {**os.environ, "RICORDO_STATE_HOME": str(state)}
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
 
-    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+    def tell(self, message: dict[str, Any]) -> None:
         assert self.process.stdin is not None
-        assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(message).encode() + b"\n")
         self.process.stdin.flush()
+
+    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        self.tell(message)
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())
         return answer
 
@@ -66,13 +71,22 @@ class Conversation:
         self.process.communicate(timeout=30)
 
 
-def seconds_to_initialize(command: list[str], clock: str) -> float:
-    before, started = children_time(), time.perf_counter()
-    talk = Conversation(command)
+def seconds_to_tools(command: list[str], clock: str, state: Path) -> float:
+    """Until the tools are listed, with what is known in the folder for state."""
+    started = time.perf_counter()
+    talk = Conversation(command, state)
     talk.ask(HELLO)
-    taken = time.perf_counter() - started
+    talk.tell({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    talk.ask({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+    taken = time.perf_counter() - started if clock == "wall" else processor_time(talk.process.pid)
     talk.end()
-    return taken if clock == "wall" else children_time() - before
+    return taken
+
+
+def processor_time(pid: int) -> float:
+    """What a process has used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def seconds_to_import(clock: str) -> float:
@@ -87,8 +101,8 @@ def children_time() -> float:
     return times.children_user + times.children_system
 
 
-def listed(command: list[str]) -> list[dict[str, Any]]:
-    talk = Conversation(command)
+def listed(command: list[str], state: Path) -> list[dict[str, Any]]:
+    talk = Conversation(command, state)
     talk.ask(HELLO)
     answer = talk.ask({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
     talk.end()
@@ -114,30 +128,37 @@ def main() -> None:
     options = parser.parse_args()
     os.environ["RICORDO_EMBEDDING_PROVIDER"] = "none"
     imports: list[float] = []
-    answers: list[float] = []
-    with tempfile.TemporaryDirectory(prefix="ricordo-bench-") as folder:
-        command = server(Path(folder), options.toolset)
-        tools = listed(command)
+    known: list[float] = []
+    unknown: list[float] = []
+    with tempfile.TemporaryDirectory(prefix="ricordo-bench-") as name:
+        folder = Path(name)
+        command = server(folder, options.toolset)
+        prepared = {**os.environ, "RICORDO_STATE_HOME": str(folder / "known")}
+        subprocess.run([*command, "--prepare"], check=True, env=prepared)
+        tools = listed(command, folder / "known")
         for turn in range(options.rounds + 1):
             alone = seconds_to_import(options.clock)
-            first = seconds_to_initialize(command, options.clock)
+            fast = seconds_to_tools(command, options.clock, folder / "known")
+            slow = seconds_to_tools(command, options.clock, folder / f"unknown-{turn}")
             if turn > 0:  # the first turn writes byte code and warms the file cache
                 imports.append(alone)
-                answers.append(first)
+                known.append(fast)
+                unknown.append(slow)
     figures = {
-        "initialize_s": percentile(answers, 0.5),
+        "known_s": percentile(known, 0.5),
+        "unknown_s": percentile(unknown, 0.5),
         "import_sdk_s": percentile(imports, 0.5),
-        "ratio": percentile(answers, 0.5) / percentile(imports, 0.5),
         "tools": len(tools),
         "tokens": tokens_of(tools),
     }
     if options.json:
         print_json(figures)
         return
+    in_time = "met" if figures["known_s"] <= MOST_SECONDS else "MISSED"
     rows = [
-        ["seconds to initialize", f"{figures['initialize_s']:.2f}", ""],
+        ["seconds to the tools", f"{figures['known_s']:.3f}", in_time],
+        ["the same at the first start", f"{figures['unknown_s']:.2f}", ""],
         ["seconds to import the SDK alone", f"{figures['import_sdk_s']:.2f}", ""],
-        ["ratio", f"{figures['ratio']:.2f}", "met" if figures["ratio"] <= SLOWEST_RATIO else "MISSED"],
         ["tools", str(figures["tools"]), ""],
         ["tokens of the tool list", str(figures["tokens"]), "" if options.toolset else verdict(figures["tokens"])],
     ]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from ricordo import ConfigProvider, Ricordo, speaking
+from ricordo.cli import install_verbs
 from ricordo.config.machine import MACHINE_NAME
 from ricordo.programs.table import PROGRAMS
 from ricordo.values.items import Saved
@@ -42,6 +43,12 @@ def home_of_all_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RICORDO_DATA_HOME", str(new_home(tmp_path_factory) / "data"))
         yield
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No process goes on after a test: what install starts beside itself, one test runs to its end."""
+    monkeypatch.setattr(install_verbs, "get_server_ready", lambda *, has_gateway: None)
 
 
 @pytest.fixture(autouse=True)

@@ -6,13 +6,15 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import anyio
 import pytest
 
+from ricordo.cli.install_verbs import get_server_ready
 from ricordo.mcp_server.front import First
-from ricordo.mcp_server.known import read_record, record_bytes
+from ricordo.mcp_server.known import choices, read_record, record_bytes, record_path
 from ricordo.mcp_server.sdk import GREETED_VERSIONS
 
 from .mcp_servers import HELLO, Lines, arguments, environment, stdio, works
@@ -101,6 +103,41 @@ def test_the_sdk_s_own_client_uses_a_prepared_server(tmp_path: Path) -> None:
     anyio.run(talk)
 
 
+def test_resources_are_listed_as_they_were_last_and_a_change_is_told(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    with Lines(tmp_path, PYTHONPATH=str(tmp_path)) as lines:
+        beginning(lines)
+        lines.call("remember", {"text": "The ferry leaves at nine."})
+        listed = raw(lines, "resources/list")
+        assert b"the-ferry-leaves-at-nine" in listed
+        lines.end()
+    with Lines(tmp_path, PYTHONPATH=str(tmp_path), NOTHING_LOADS="yes") as lines:
+        beginning(lines)
+        lines.number += 1  # the call before
+        assert raw(lines, "resources/list") == listed
+    with Lines(tmp_path, PYTHONPATH=str(tmp_path)) as lines:
+        beginning(lines)
+        lines.number += 1
+        assert raw(lines, "resources/list") == listed
+        lines.call("remember", {"text": "The tide is high at noon."})
+        out, _ = lines.end()
+        assert out == b"", "nothing had changed when it was listed"
+    with Lines(tmp_path, PYTHONPATH=str(tmp_path)) as lines:
+        beginning(lines)
+        assert raw(lines, "resources/list").replace(b'"id":6', b'"id":7') == listed
+        assert lines.read() == {"jsonrpc": "2.0", "method": "notifications/resources/list_changed"}
+        assert b"the-tide-is-high" in raw(lines, "resources/list")
+
+
+def test_install_has_the_record_written_beside_itself(tmp_path: Path) -> None:
+    get_server_ready(has_gateway=False)
+    path = record_path(choices([], None), os.environ)
+    end = time.monotonic() + 300
+    while read_record(path) is None:
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
 def test_a_record_counts_only_if_it_is_whole_one_s_own_and_made_from_what_is_there(tmp_path: Path) -> None:
     source, record = tmp_path / "source.py", tmp_path / "record.json"
     source.write_text("one", encoding="utf-8")
@@ -141,13 +178,13 @@ def answered(first: First, **message: object) -> tuple[bytes, bool]:
     ],
 )
 def test_a_greeting_that_is_not_as_it_should_be_is_left_to_the_server(params: object) -> None:
-    first = First({version: {"initialize": "{}", "ping": "{}"} for version in GREETED_VERSIONS})
+    first = First({version: {"initialize": "{}", "ping": "{}"} for version in GREETED_VERSIONS}, {})
     assert answered(first, id=1, method="initialize", params=params) == (b"", True)
     assert answered(first, id=2, method="ping") == (b"", True)
 
 
 def test_a_list_is_answered_only_after_the_greeting_and_only_if_it_is_asked_for_plainly() -> None:
-    first = First({"2025-06-18": {"initialize": "{}", "tools/list": '{"tools":[]}'}})
+    first = First({"2025-06-18": {"initialize": "{}", "tools/list": '{"tools":[]}'}}, {})
     assert answered(first, id=0, method="tools/list") == (b"", True)
     assert answered(first, id="é", method="initialize", params=HELLO) == (
         '{"jsonrpc":"2.0","id":"é","result":{}}\n'.encode(),
@@ -160,8 +197,9 @@ def test_a_list_is_answered_only_after_the_greeting_and_only_if_it_is_asked_for_
             b'{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}\n',
             False,
         )
-    for params in ({"cursor": "x"}, {"_meta": {"other": 1}}, [], "x"):
-        assert answered(first, id=3, method="tools/list", params=params) == (b"", True)
+    odd: object
+    for odd in ({"cursor": "x"}, {"_meta": {"other": 1}}, [], "x"):
+        assert answered(first, id=3, method="tools/list", params=odd) == (b"", True)
     for wrong in (None, True, 1.5, [1]):
         assert answered(first, id=wrong, method="tools/list") == (b"", True)
     assert answered(first, id=4, method="initialize", params=HELLO) == (b"", True)

@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 from ricordo import Ricordo
-from ricordo.hooks import asking, door
+from ricordo.hooks import answers, asking, door
 from ricordo.hooks.asking import PROGRAM_VARIABLES, ask_server
 from ricordo.hooks.door import HookDoor
 from ricordo.hosting.running import RunningServer, helper_path, read_helpers, write_helper, write_running
+from ricordo.hosting.surroundings import own_surroundings
 from ricordo.programs.table import PROGRAMS
 
 KEYS = "We rotate the signing keys in the first week of every quarter."
@@ -82,8 +83,8 @@ def test_a_caller_with_other_variables_or_without_the_token_gets_nothing(
     until(asked)
     for name, value in (("RICORDO_STORE", str(tmp_path / "other.db")), ("XDG_DATA_HOME", str(tmp_path))):
         with monkeypatch.context() as patch:
-            before = asking.own_surroundings()
-            patch.setattr(asking, "own_surroundings", lambda before=before, line=f"{name}={value}": [*before, line])
+            theirs = [*own_surroundings(), f"{name}={value}"]
+            patch.setattr(asking, "own_surroundings", lambda theirs=theirs: theirs)
             assert asked() is None
     (helper,) = read_helpers()
     with socket.create_connection((helper.host, helper.port)) as stranger:
@@ -99,12 +100,11 @@ def test_the_program_is_the_hook_s_and_not_that_of_the_server(
     from ricordo.hooks import serving
 
     seen: list[Any] = []
-    run = serving.run
     until(asked)
 
     def spy(*args: Any, **given: Any) -> None:
         seen.append(given["env"])
-        run(*args, **given)
+        answers.run(*args, **given)
 
     monkeypatch.setattr(serving, "run", spy)
     monkeypatch.setenv("GEMINI_CLI", "1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,7 @@ def install(call: Call, agent: str, scope: str | None, only_print: bool, gateway
         installed(piece)  # a file that cannot be changed is noticed before any file is changed
     moved, gateway_notes = _moved_behind(call, pieces, is_agreed=yes or scope == "user") if gateway else ([], [])
     changes = install_all(pieces)
+    get_server_ready(has_gateway=gateway)
     plain: dict[str, Any] = {"agent": agent, "scope": scope, "files": [change.to_dict() for change in changes]}
     plain["notes"] = [*gateway_notes, *_notes(call, agent, scope)]
     if gateway:
@@ -87,6 +89,22 @@ def uninstall(call: Call, agent: str, scope: str | None) -> int:
     notes = _moved_back(call, pieces)
     plain = {"agent": agent, "scope": scope, "files": [change.to_dict() for change in changes], "notes": notes}
     return call.answer(plain, lambda screen: _draw(screen, plain))
+
+
+def get_server_ready(*, has_gateway: bool) -> None:
+    """Have the answers to the program's first requests written down, beside what follows; nothing depends on it."""
+    import subprocess
+
+    chosen = ["--toolset", "core", "--toolset", "tools"] if has_gateway else []
+    nowhere = subprocess.DEVNULL
+    with suppress(OSError):
+        subprocess.Popen(
+            [*program_command(), "mcp", *chosen, "--prepare"],
+            stdin=nowhere,
+            stdout=nowhere,
+            stderr=nowhere,
+            start_new_session=True,
+        )
 
 
 def _moved_behind(call: Call, pieces: list[Piece], *, is_agreed: bool) -> tuple[list[str], list[str]]:

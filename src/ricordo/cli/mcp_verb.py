@@ -79,7 +79,7 @@ def mcp(
     if prepare:
         preparing.prepare_now(service, chosen)
     else:
-        stdio.serve(service, chosen)
+        stdio.serve(service, chosen, sys.argv[2:])
     return 0
 
 

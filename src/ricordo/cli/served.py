@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo._version import __version__
-from ricordo.cli.asking import LOOKS, is_surrounding, may_be_asked
+from ricordo.cli.asking import LOOKS, may_be_asked
 from ricordo.cli.call import Call, said_at_terminal
 from ricordo.cli.program import program
 from ricordo.cli.streams import SITTING, CallersStreams, writing_to
 from ricordo.config.files import standing_in
 from ricordo.errors import Error
 from ricordo.hosting.packing import ALONE, CommandRequest, packed_answer
+from ricordo.hosting.surroundings import is_surrounding
 from ricordo.speaking import speaking
 
 if TYPE_CHECKING:

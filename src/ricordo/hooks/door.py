@@ -62,9 +62,7 @@ class HookDoor:
         """Answer no more; a store that a hook still uses is left to the end of the process."""
         if self._listening is not None:
             forget_helper(os.getpid())
-            with suppress(
-                OSError
-            ):  # not every system has it for a socket that listens
+            with suppress(OSError):  # not every system has it for a socket that listens
                 self._listening.shutdown(socket.SHUT_RDWR)
             self._listening.close()
 

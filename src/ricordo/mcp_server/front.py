@@ -14,7 +14,7 @@ import threading
 from _queue import Empty, SimpleQueue  # the module queue imports more
 from collections.abc import Mapping, Sequence
 
-from ricordo.mcp_server.known import Answers, choices_in, read_record, record_path
+from ricordo.mcp_server.known import Answers, choices_in, page_path, read_record, record_path
 
 TYPE_CHECKING = False  # type checkers take it for true; importing typing would cost a client milliseconds
 if TYPE_CHECKING:
@@ -40,17 +40,17 @@ def begin(args: Sequence[str]) -> None:
     answers = read_record(record_path(chosen, os.environ)) if chosen is not None else None
     if answers is None:
         return
-    _active = Front(answers, *claim_streams())
+    _active = Front(First(answers, read_record(page_path(args, os.environ)) or {}), *claim_streams())
     if not _active.wait():
         sys.stderr.flush()
         os._exit(0)
 
 
-def taken_over() -> tuple[Lines | BinaryIO, BinaryIO, set[str | int]]:
-    """Where the server reads and writes from now on, and the requests whose answers were given before."""
+def taken_over() -> tuple[Lines | BinaryIO, BinaryIO, Mapping[str | int, str]]:
+    """Where the server reads and writes from now on, and the answers that were given before, by request."""
     front = _active
     if front is None:
-        return (*claim_streams(), set())
+        return (*claim_streams(), {})
     return front.hand_over()
 
 
@@ -86,8 +86,8 @@ class Lines:
 class Front:
     """Reads lines in a thread of its own; answers those that it can, and passes on the others."""
 
-    def __init__(self, answers: Answers, reader: BinaryIO, writer: BinaryIO) -> None:
-        self._first = First(answers)
+    def __init__(self, first: First, reader: BinaryIO, writer: BinaryIO) -> None:
+        self._first = first
         self._reader = reader
         self._writer = writer
         self._lines = Lines()
@@ -109,11 +109,11 @@ class Front:
             elif event in (NEEDED, ENDED):
                 return event == NEEDED
 
-    def hand_over(self) -> tuple[Lines, BinaryIO, set[str | int]]:
+    def hand_over(self) -> tuple[Lines, BinaryIO, Mapping[str | int, str]]:
         """Answer nothing any more; an answer that is being written is finished first."""
         with self._turn:
             self._is_over = True
-        return self._lines, self._writer, self._first.greeted
+        return self._lines, self._writer, self._first.given
 
     def _read(self) -> None:
         while line := self._reader.readline():
@@ -146,12 +146,13 @@ class Front:
 class First:
     """What is answered to each line of a conversation's beginning. It knows how far the conversation is."""
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: Answers, pages: Answers) -> None:
         self._answers = answers
+        self._pages = pages
         self._version = ""
         self._is_ready = False
-        self.greeted: set[str | int] = set()
-        """The requests to begin: the server of the SDK gets them too, but its answers are not sent again."""
+        self.given: dict[str | int, str] = {}
+        """What was answered to requests that the server of the SDK gets, too; its own answers are not sent again."""
 
     def answer(self, line: bytes) -> tuple[bytes, int, bool]:
         """The answer, empty if there is none; what the line brought about; and whether it is passed on."""
@@ -171,7 +172,8 @@ class First:
         if known is None:
             return b"", NEEDED, True
         answer = f'{{"jsonrpc":"2.0","id":{json.dumps(message["id"], ensure_ascii=False)},"result":{known}}}\n'
-        return answer.encode("utf-8", "replace"), LISTED if method == "tools/list" else ANSWERED, not self._is_ready
+        event = LISTED if method == "tools/list" else ANSWERED
+        return answer.encode("utf-8", "replace"), event, message["id"] in self.given
 
     def _known(self, method: str, message: Mapping[str, Any]) -> str | None:
         request, params = message["id"], message.get("params")
@@ -181,12 +183,15 @@ class First:
             version = _greeting(params) if method == "initialize" else ""
             if version in self._answers:
                 self._version = version
-                self.greeted.add(request)
-                return self._answers[version][method]
+                self.given[request] = self._answers[version][method]
+                return self.given[request]
             return None
-        if not self._is_ready or not _is_plain(params):
+        if not self._is_ready or not _is_plain(params) or method == "initialize" or request in self.given:
             return None
-        return None if method == "initialize" else self._answers[self._version].get(method)
+        page = self._pages.get(self._version, {}).get(method)
+        if page is not None:
+            self.given[request] = page
+        return page or self._answers[self._version].get(method)
 
 
 def _greeting(params: Any) -> str:

@@ -1,8 +1,9 @@
 """The answers to a client's first requests, as an earlier process of the same program wrote them down.
 
 They are the same for every client of one program, so a process that finds them need not load the program to give them.
-A record counts only if nothing it was made from has changed since. This module imports next to nothing, because a
-client waits for it.
+A record counts only if nothing it was made from has changed since. The list of resources is what was given out last in
+this folder; if it has changed since, the server tells the client so when it is loaded. This module imports next to
+nothing, because a client waits for it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ricordo._version import __version__
 from ricordo.config.homes import state_folder
+from ricordo.hosting.surroundings import is_surrounding
 
 TYPE_CHECKING = False  # type checkers take it for true; importing typing would cost more than the rest of this module
 if TYPE_CHECKING:
@@ -59,6 +61,13 @@ def record_path(chosen: Sequence[str], env: Mapping[str, str]) -> str:
     parts = (__version__, __file__, sys.version, sys.executable, env.get("PYTHONPATH", ""), *chosen)
     name = _hash("\0".join(parts).encode("utf-8", "replace"))
     return os.path.join(state_folder(env), FOLDER, f"{name}.json")  # noqa: PTH118 - pathlib is slow to import
+
+
+def page_path(args: Sequence[str], env: Mapping[str, str]) -> str:
+    """Where the list of resources is kept that a server with these arguments gave out last in this folder."""
+    own = sorted(f"{name}={value}" for name, value in env.items() if is_surrounding(name))
+    name = _hash("\0".join((__version__, os.getcwd(), *args, *own)).encode("utf-8", "replace"))  # noqa: PTH109 - slow
+    return os.path.join(state_folder(env), FOLDER, f"page-{name}.json")  # noqa: PTH118 - pathlib is slow to import
 
 
 def read_record(path: str) -> Answers | None:

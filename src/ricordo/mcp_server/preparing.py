@@ -17,7 +17,14 @@ from ricordo.log import report
 from ricordo.mcp_server.gateway_tools import servers_file
 from ricordo.mcp_server.known import Answers, read_record, record_bytes, record_path
 from ricordo.mcp_server.protocol import server_for
-from ricordo.mcp_server.sdk import GREETED_VERSIONS, SessionMessage, on_the_wire, read_message, written_message
+from ricordo.mcp_server.sdk import (
+    GREETED_VERSIONS,
+    SessionMessage,
+    initialization_of,
+    on_the_wire,
+    read_message,
+    written_message,
+)
 from ricordo.mcp_server.service import ToolService
 
 METHODS = ("ping", "tools/list", "prompts/list", "resources/templates/list")
@@ -69,7 +76,7 @@ async def _asked(service: ToolService, version: str) -> Mapping[str, str]:
         answers[plain["id"]] = on_the_wire(plain["result"])
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(server.run, inbox, outbox, server.create_initialization_options())
+        tasks.start_soon(server.run, inbox, outbox, initialization_of(server))
         about = {"name": "ricordo", "version": "1"}
         await ask("initialize", protocolVersion=version, capabilities={}, clientInfo=about)
         await to_server.send(read_message(b'{"jsonrpc":"2.0","method":"notifications/initialized"}'))

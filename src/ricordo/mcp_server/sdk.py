@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from typing import Any
 
 from mcp import types
-from mcp.server.lowlevel import Server
+from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.shared import exceptions
 from mcp.shared.message import SessionMessage
 
@@ -27,6 +27,7 @@ __all__ = [
     "McpOverHttp",
     "Method",
     "SessionMessage",
+    "initialization_of",
     "make_server",
     "on_the_wire",
     "protocol_error",
@@ -45,7 +46,7 @@ IS_SECOND = hasattr(exceptions, "MCPError")
 if IS_SECOND:
     from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS as GREETED_VERSIONS
 else:
-    from mcp.shared.version import SUPPORTED_PROTOCOL_VERSIONS as GREETED_VERSIONS  # type: ignore[no-redef]
+    from mcp.shared.version import SUPPORTED_PROTOCOL_VERSIONS as GREETED_VERSIONS  # type: ignore[import-not-found,no-redef]
 """The versions of the protocol that a client can begin with by ``initialize``."""
 
 
@@ -85,6 +86,11 @@ def make_server(
     map HTTP headers. ``wrong_arguments`` is the result for a tool call whose arguments are not an object.
     """
     return (_second if IS_SECOND else _first)(about, answers, schema_of, wrong_arguments)
+
+
+def initialization_of(server: Any) -> Any:
+    """What a server over standard input and output says of itself: it tells when the list of resources changed."""
+    return server.create_initialization_options(NotificationOptions(resources_changed=True))
 
 
 def _second(

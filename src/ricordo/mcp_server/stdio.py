@@ -11,8 +11,10 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
@@ -20,12 +22,15 @@ import anyio
 from anyio.streams.memory import MemoryObjectSendStream
 from pydantic import ValidationError
 
+from ricordo.config.files import replace_file
+from ricordo.errors import Error
 from ricordo.hooks.door import HookDoor
 from ricordo.hosting.threads import CallThreads, leave
 from ricordo.mcp_server.front import Lines, taken_over
+from ricordo.mcp_server.known import page_path, record_bytes
 from ricordo.mcp_server.preparing import prepare
 from ricordo.mcp_server.protocol import server_for
-from ricordo.mcp_server.sdk import SessionMessage, on_the_wire, read_message, written_message
+from ricordo.mcp_server.sdk import SessionMessage, initialization_of, on_the_wire, read_message, written_message
 from ricordo.mcp_server.service import ToolService
 
 FINISHING_SECONDS = 5.0
@@ -40,16 +45,20 @@ INVALID_REQUEST = -32600
 log = logging.getLogger("ricordo.mcp")
 
 
-def serve(service: ToolService, chosen: Sequence[str] = ()) -> None:
-    """Serve until standard input ends, then close the store. ``chosen`` is what the record of answers goes by."""
+def serve(service: ToolService, chosen: Sequence[str] = (), args: Sequence[str] = ()) -> None:
+    """Serve until standard input ends, then close the store.
+
+    ``chosen`` and ``args`` are what the record of first answers and that of resources go by.
+    """
     # A read that waits for input cannot be interrupted; dying at once loses nothing that was acknowledged.
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     threads = CallThreads()
-    reader, writer, greeted = taken_over()
+    reader, writer, given = taken_over()
+    wire = Wire(writer, given, Path(page_path(args, os.environ)))
     door = HookDoor()
     try:
-        anyio.run(_serve, service, threads, reader, Wire(writer, greeted), partial(_beside, service, chosen, door))
+        anyio.run(_serve, service, threads, reader, wire, partial(_beside, service, chosen, door))
     except* anyio.BrokenResourceError as problem:  # the client closed its end, so there is nobody left to answer
         log.debug("the client is gone: %s", problem)
     finally:
@@ -72,14 +81,14 @@ async def _serve(
     threads: CallThreads,
     reader: Lines | BinaryIO,
     wire: Wire,
-    beside: Callable[[], Awaitable[None]],
+    beside: Callable[[], Coroutine[Any, Any, None]],
 ) -> None:
     server = server_for(service, threads)
     forward, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wire.carry, reader, forward)
         tasks.start_soon(beside)
-        await server.run(inbox, wire, server.create_initialization_options())
+        await server.run(inbox, wire, initialization_of(server))
         tasks.cancel_scope.cancel()
 
 
@@ -94,10 +103,14 @@ async def _beside(service: ToolService, chosen: Sequence[str], door: HookDoor) -
 class Wire:
     """Reads and writes lines, and knows which requests still wait for their answer."""
 
-    def __init__(self, writer: BinaryIO, greeted: Collection[str | int] = ()) -> None:
+    def __init__(self, writer: BinaryIO, given: Mapping[str | int, str], page: Path) -> None:
         self._writer = writer
-        self._greeted = set(greeted)
-        """Requests that were answered before the server was there; its own answers to them are not sent."""
+        self._given = dict(given)
+        """What was answered before the server was there; its own answers to these requests are not sent."""
+        self._page = page
+        self._pages: set[str | int] = set()
+        """The requests for the first page of resources."""
+        self._version = ""
         self._writing = anyio.Lock()
         self._waiting: set[str | int] = set()
         self._changed = anyio.Event()
@@ -115,6 +128,8 @@ class Wire:
                     continue
                 if "id" in plain and "method" in plain:
                     self._waiting.add(plain["id"])
+                    if plain["method"] == "resources/list" and not (plain.get("params") or {}).get("cursor"):
+                        self._pages.add(plain["id"])
                 elif plain.get("method") == "notifications/cancelled":
                     self._answered((plain.get("params") or {}).get("requestId", ""))
                 await forward.send(message)
@@ -125,12 +140,26 @@ class Wire:
 
     async def send(self, message: SessionMessage) -> None:
         plain = written_message(message)
-        if "method" not in plain and plain.get("id") in self._greeted:
-            self._greeted.discard(plain["id"])
-        else:
+        given = self._given.pop(plain.get("id", ""), None) if "method" not in plain else None
+        if "result" in plain:
+            await self._keep(plain["id"], plain["result"], given)
+        if given is None:
             await self._write(plain)
         if "method" not in plain and plain.get("id") is not None:
             self._answered(plain["id"])
+
+    async def _keep(self, request: str | int, result: dict[str, Any], given: str | None) -> None:
+        """Keep the list of resources for the next server; say so if another one was given before this one was there."""
+        self._version = result.get("protocolVersion") or self._version
+        if request not in self._pages:
+            return
+        self._pages.discard(request)
+        page = on_the_wire(result)
+        if given is not None and given != page:
+            await self._write({"jsonrpc": "2.0", "method": "notifications/resources/list_changed"})
+        if given != page:
+            with suppress(Error):  # the next server loads before it answers
+                replace_file(self._page, record_bytes({self._version: {"resources/list": page}}, ()))
 
     async def _write(self, plain: dict[str, Any]) -> None:
         line = on_the_wire(plain).encode("utf-8", "replace") + b"\n"

@@ -79,7 +79,7 @@ def pieces_for(agent: str, scope: str, folder: Path, command: Sequence[str]) -> 
 
 
 _EXTRAS: Mapping[str, Mapping[str, Any]] = {
-    "claude-code": {"type": "stdio"},
+    "claude-code": {"type": "stdio", "alwaysLoad": True},  # else it only lists the tools' names, to be searched for
     "vscode": {"type": "stdio"},
     "zed": {"source": "custom"},
 }
