@@ -60,6 +60,7 @@ READING: dict[str, Verb] = {
     "status": lambda engine, folder: engine.status(),
     "suggest_links": lambda engine, folder: engine.suggest_links(NOTE),
     "test_model": lambda engine, folder: engine.test_model("none"),
+    "tidy": lambda engine, folder: engine.tidy(),
     "tiers": lambda engine, folder: engine.tiers(),
     "timeline": lambda engine, folder: engine.timeline(),
     "tree": lambda engine, folder: engine.tree(),
@@ -71,7 +72,7 @@ WRITING = {
     "add", "clear_log", "correct", "edit", "embed", "feedback", "forget", "forget_root", "import_", "link", "mv",
     "reembed", "refresh", "relink", "relocate", "remember", "restore", "retry_jobs", "rm", "save", "save_many",
     "entity", "entry", "migrate", "note", "promote", "resource",
-    "sessions_add", "skills_add", "supersede", "sync", "tag", "trust", "unlink", "use_model", "vacuum", "watch",
+    "sessions_add", "skills_add", "supersede", "sync", "tag", "trust", "undo", "unlink", "use_model", "vacuum", "watch",
 }  # fmt: skip
 
 
@@ -106,6 +107,15 @@ def test_an_export_and_a_backup_hold_the_edited_text(edited: House, tmp_path: Pa
     edited.open().backup(tmp_path / "copy.db")
     with Ricordo.open(tmp_path / "copy.db") as copy:
         assert "every week" in copy.get(NOTE, track=False).content
+
+
+def test_a_hand_edit_is_no_part_of_the_step_that_takes_it_in(edited: House) -> None:
+    engine = edited.open()
+    engine.save("note:/other", "Another text.")
+    assert "every month" in stored_text(engine)
+    assert engine.undo(list=True).steps[0].refs == ("note:/other",)
+    engine.undo()
+    assert "every month" in stored_text(engine)
 
 
 def test_the_doctor_reports_a_hand_edit_and_changes_nothing(edited: House) -> None:

@@ -187,6 +187,27 @@ def test_links_and_feedback_go_both_ways(site: Site) -> None:
     assert site.post("/api/v1/feedback", verdict)["verdict"] == "accepted"
 
 
+def test_steps_are_listed_by_get_and_undone_by_post(site: Site) -> None:
+    site.post("/api/v1/save", {"ref": "note:/keys", "content": "Rotate the keys."})
+    [step] = site.get("/api/v1/undo")["steps"]
+    assert (step["words"], step["changes"], step["is_undone"]) == ("saved note:/keys", 1, False)
+    undone = site.post("/api/v1/undo", {"step": step["id"]})
+    assert [one["status"] for one in undone["items"]] == ["removed"]
+    assert site.get("/api/v1/list")["total"] == 0
+
+
+def test_what_only_looks_is_get_even_if_it_is_for_administrators(site: Site) -> None:
+    site.post("/api/v1/save", {"ref": "note:/keys", "content": "Rotate the keys."})
+    assert [one["ref"] for one in site.get("/api/v1/audit")["entries"]] == ["note:/keys"]
+    assert site.get("/api/v1/review")["waiting"] == []
+    reader = site.as_scope("read")
+    assert reader.get("/api/v1/audit").status_code == 403
+    assert reader.get("/api/v1/review").status_code == 403
+    assert reader.get("/api/v1/undo").status_code == 200
+    assert reader.post("/api/v1/undo", json={}).status_code == 403
+    assert site.post("/api/v1/audit", {}, status=405)["error"]
+
+
 def test_many_clients_at_once_are_all_answered(site: Site) -> None:
     for n in range(20):
         site.engine.save(f"note:/n{n}", f"Text number {n} about keys.")

@@ -17,7 +17,7 @@ ROWS = all_verbs()
 def names_on_http(document: Mapping[str, Any], row: VerbRow) -> set[str] | None:
     """The parameters of a verb's route, of its query and its body; None if there is no route."""
     methods = document["paths"].get(f"/api/v1{path_of(row)}", {})
-    operation = methods.get("get" if row.scope == "read" else "post")
+    operation = methods.get("get" if row.scope == "read" or row.looking == {} else "post")
     if operation is None:
         return None
     names = {one["name"] for one in operation.get("parameters", [])}

@@ -260,7 +260,7 @@ def test_a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_its_trust()
         engine.save("note:/plan", "Ship on Friday.", fields={"source": "agent"})
     with psycopg.connect(postgres_server.address(), autocommit=True) as raw:
         raw.execute("SET search_path = ricordo_first")
-        raw.execute("DROP TABLE audit")
+        raw.execute("DROP TABLE audit, steps, step_items, step_links")
         raw.execute("ALTER TABLE versions DROP COLUMN provenance")
         raw.execute("ALTER TABLE items DROP COLUMN provenance, DROP COLUMN vouched")
         raw.execute("ALTER TABLE query_log DROP COLUMN asker")
@@ -275,6 +275,8 @@ def test_a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_its_trust()
         assert engine.get("note:/plan").vouched is None
         engine.edit("memory:/language", content="Answer in English.")
         assert [entry.provenance.author for entry in engine.audit("memory:/language").entries] == ["person", "unknown"]
+        engine.undo()
+        assert engine.get("memory:/language").content == "Answer in British English."
 
 
 def test_a_role_with_the_documented_grants_works_in_its_own_workspace_alone(team: str) -> None:

@@ -25,6 +25,7 @@ PROTOCOLS = {
     "base",
     "parts",
     "file_parts",
+    "step_parts",
     "prepare",
     "values",
     "fingerprint",

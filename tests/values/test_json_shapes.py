@@ -22,7 +22,21 @@ RECORDED = Path(__file__).with_name("json_shapes.json")
 
 ``python tests/values/test_json_shapes.py`` writes it anew.
 """
-MODULES = ("context", "hits", "items", "links", "models", "overview", "reports", "sessions", "tools", "trust", "use")
+MODULES = (
+    "context",
+    "hits",
+    "items",
+    "links",
+    "models",
+    "overview",
+    "reports",
+    "sessions",
+    "steps",
+    "tidy",
+    "tools",
+    "trust",
+    "use",
+)
 MOMENT = datetime(2026, 1, 31, 12, 30, 15, 123456, tzinfo=UTC)
 
 

@@ -114,7 +114,7 @@ MODULES: dict[str, str] = {
     "jobs": "backlog", "reembed": "backlog", "hook": "hook_verbs", "install": "install_verbs",
     "uninstall": "install_verbs", "doctor": "doctor", "completion": "look_after", "version": "look_after",
     "config": "config_verbs", "eval": "measure", "mcp": "mcp_verb", "serve": "serve_verbs",
-    "service": "serve_verbs", "tokens": "serve_verbs", "trust": "trust_verbs",
+    "service": "serve_verbs", "tokens": "serve_verbs", "trust": "trust_verbs", "tidy": "tidy_verbs",
 }  # fmt: skip
 """The module of ``ricordo.cli`` that holds a hand-written command, under its name with underscores."""
 
@@ -150,6 +150,7 @@ SHOWN: dict[str, str] = {
     "tags": "present_overview.show_tags",
     "graph": "present_overview.show_graph",
     "bundle": "present_overview.show_bundle",
+    "undo": "present_steps.show_undo",
 }
 """How a result is written for a person, where names and values on lines are not enough."""
 

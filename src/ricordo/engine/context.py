@@ -23,6 +23,7 @@ from ricordo.engine.tiers import Tiers
 from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
 from ricordo.memory.tracking import Tracker
 from ricordo.permissions import refuse_file_ref
+from ricordo.steps import no_step
 from ricordo.store.base import Store
 from ricordo.values.file_refs import DISK, FileRefs, elsewhere, is_marked
 from ricordo.values.items import Ref
@@ -99,7 +100,7 @@ class EngineContext:
         """Take in what people did to knowledge files. If a busy store prevents that now, the next call tries again."""
         self.projects.look()
         for knowledge in self._with_files:
-            with suppress(StoreError, Unavailable):
+            with suppress(StoreError, Unavailable), no_step():
                 report = knowledge.catch_up()
                 if report is not None:
                     self.took_in_edits = True

@@ -10,6 +10,7 @@ from ricordo.engine.checks import check_choice, check_type, refuse_put_away
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
 from ricordo.errors import StaleVersion, from_dict
+from ricordo.steps import undoable
 from ricordo.store.values import PreparedItem
 from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.hits import Filters
@@ -57,6 +58,7 @@ class ItemVerbs:
             "ricordo save keys 'Rotate the signing keys every quarter.'",
         ),
     )
+    @undoable
     def save(
         self,
         ref: ItemName,
@@ -104,6 +106,7 @@ class ItemVerbs:
         return item if item is not None and item.state != "deleted" else None
 
     @verb("write", "remember", "Save many texts at once.", path="save-many", not_on=ENTRIES)
+    @undoable
     def save_many(
         self,
         entries: Iterable[Entry],
@@ -130,6 +133,7 @@ class ItemVerbs:
             "ricordo edit note:/plan",
         ),
     )
+    @undoable
     @follows("ref")
     def edit(
         self,
@@ -172,6 +176,7 @@ class ItemVerbs:
         "Give an item another ref.",
         examples=("ricordo mv note:/plan note:/plans/2026", "ricordo mv old.md new.md"),
     )
+    @undoable
     @follows("ref")
     def mv(self, ref: ItemName, new_ref: NewRef, *, wait: Wait = True) -> Saved:
         """Its history moves with it."""

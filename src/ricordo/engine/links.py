@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
 from ricordo.search.request import Request
+from ricordo.steps import undoable
 from ricordo.values.hits import Answer, Filters
 from ricordo.values.links import Link, LinkReport
 from ricordo.verbs.declare import verb
@@ -30,6 +31,7 @@ class LinkVerbs:
         "Link one item to another.",
         examples=("ricordo link memory:/keys note:/security", "ricordo link note:/a note:/b --type contradicts"),
     )
+    @undoable
     @follows("source", "target")
     def link(
         self,
@@ -47,6 +49,7 @@ class LinkVerbs:
     @verb(
         "write", "remember", "Remove a link.", answers="count", examples=("ricordo unlink memory:/keys note:/security",)
     )
+    @undoable
     @follows("source", "target")
     def unlink(
         self,

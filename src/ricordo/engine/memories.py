@@ -13,6 +13,7 @@ from ricordo.engine.following import follows
 from ricordo.engine.items import ItemVerbs
 from ricordo.errors import UsageError
 from ricordo.speaking import as_agent, speaker
+from ricordo.steps import undoable
 from ricordo.values.choices import ON_DUPLICATE, OnDuplicate, Writer
 from ricordo.values.items import Ref, Saved
 from ricordo.values.kinds import KINDS
@@ -88,6 +89,7 @@ class MemoryVerbs:
             "ricordo remember 'The keys rotate monthly now.' --on-duplicate supersede",
         ),
     )
+    @undoable
     def remember(
         self,
         text: TextToKeep,
@@ -189,6 +191,7 @@ class MemoryVerbs:
             "ricordo correct memory:/office - < office.md",
         ),
     )
+    @undoable
     @follows("ref")
     def correct(
         self,
@@ -225,6 +228,7 @@ class MemoryVerbs:
         "Replace an item by a newer one.",
         examples=("ricordo supersede memory:/keys-quarterly memory:/keys-monthly",),
     )
+    @undoable
     @follows("old", "new")
     def supersede(self, old: ItemName, new: ItemName) -> Saved:
         """The old item is archived, and the new one is linked to it (``supersedes``)."""

@@ -35,7 +35,9 @@ from ricordo.engine.roots import RootVerbs
 from ricordo.engine.selecting import SelectVerbs
 from ricordo.engine.sessions import SessionVerbs
 from ricordo.engine.skills import SkillVerbs
+from ricordo.engine.tidying import TidyVerbs
 from ricordo.engine.trusting import TrustVerbs
+from ricordo.engine.undoing import UndoVerbs
 from ricordo.engine.use import UseVerbs
 from ricordo.engine.vectors import VectorVerbs
 from ricordo.store.base import Store
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
 PARTS: tuple[type, ...] = (
     FindVerbs, ReadVerbs, ItemVerbs, RootVerbs, RemoveVerbs, SessionVerbs, MemoryVerbs, AddVerbs, KnowledgeVerbs,
     LinkVerbs, UseVerbs, AgentVerbs, GatherVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs,
-    MigrateVerbs, ReviewVerbs, TrustVerbs, OverviewVerbs, SelectVerbs,
+    MigrateVerbs, ReviewVerbs, TrustVerbs, OverviewVerbs, SelectVerbs, UndoVerbs, TidyVerbs,
 )  # fmt: skip
 """The classes whose methods are the verbs of an engine."""
 
@@ -88,6 +90,8 @@ class OpenEngine:
             TrustVerbs(context),
             OverviewVerbs(context),
             SelectVerbs(context, items, reading),
+            UndoVerbs(context),
+            TidyVerbs(context, items, desk),
         )  # fmt: skip
         self._parts: dict[type, object] = {type(part): part for part in parts}
         self._for_tools = (finding, reading, items, removing)

@@ -14,6 +14,7 @@ from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows, follows_each
 from ricordo.engine.items import ItemVerbs
 from ricordo.errors import NotFound, UsageError
+from ricordo.steps import no_step, undoable
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Ref, Saved
 from ricordo.values.kinds import CHECKPOINT, SESSION
@@ -57,6 +58,7 @@ class RemoveVerbs:
             "ricordo forget note:/ --older-than 1y --tag scratch",
         ),
     )
+    @undoable
     @follows_each
     def forget(
         self,
@@ -95,6 +97,7 @@ class RemoveVerbs:
             "ricordo rm --kind note --older-than 1y --dry-run",
         ),
     )
+    @undoable
     @follows_each
     def rm(
         self,
@@ -151,7 +154,8 @@ class RemoveVerbs:
         store = self._context.store
         for number, _ in named:
             store.changes.remove(number, purge=purge)
-        store.transfer.empty_bin(self._context.config.store.bin_days)
+        with no_step():
+            store.transfer.empty_bin(self._context.config.store.bin_days)
         for ref in [one for _, one in named if _is_session(one)]:
             for number, _ in store.threads.archived_below(SESSION, f"{ref.path}/{CHECKPOINTS}"):
                 store.changes.remove(number, purge=purge)
@@ -219,6 +223,7 @@ class RemoveVerbs:
         "Bring back a removed or archived item, or an earlier version.",
         examples=("ricordo restore notes/old.md", "ricordo restore note:/plan --version 2"),
     )
+    @undoable
     @follows("ref", wanted="put away")
     def restore(
         self,

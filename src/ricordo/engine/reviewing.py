@@ -16,6 +16,7 @@ from ricordo.engine.following import follows
 from ricordo.engine.proposals import ProposalDesk, own_engine
 from ricordo.errors import UsageError
 from ricordo.permissions import refuse_agents
+from ricordo.steps import undoable
 from ricordo.trust.level import told_versions
 from ricordo.values import provenance
 from ricordo.values.audit import AuditEntry, AuditReport, ReviewReport, Waiting
@@ -46,6 +47,7 @@ class ReviewVerbs:
         "look after",
         "Show who changed what, when, and through which door.",
         examples=("ricordo audit", "ricordo audit memory:/office", "ricordo audit --told --by claude --since 7d"),
+        looking={},
     )
     @follows("ref")
     def audit(
@@ -102,7 +104,9 @@ class ReviewVerbs:
             "ricordo review proposal:/3f2a91c0 never",
             "ricordo review memory:/office refuse",
         ),
+        looking={"decision": None, "text": None},
     )
+    @undoable
     def review(
         self,
         ref: ItemName | None = None,

@@ -11,6 +11,7 @@ from ricordo.engine.following import follows_each
 from ricordo.engine.items import ItemVerbs
 from ricordo.engine.reading import ReadVerbs
 from ricordo.errors import UsageError
+from ricordo.steps import undoable
 from ricordo.values.items import Item, Saved
 from ricordo.values.reports import AddReport
 from ricordo.verbs.declare import verb
@@ -40,6 +41,7 @@ class SelectVerbs:
         "Give tags to items, or take them away.",
         examples=("ricordo tag note:/a note:/b --add security", "ricordo tag memory:/office --remove draft"),
     )
+    @undoable
     @follows_each
     def tag(
         self,

@@ -15,7 +15,7 @@ from ricordo.hosting.listening import allowed_hosts, is_mcp
 from ricordo.http_api import failures, shapes
 from ricordo.http_api.command_routes import commands
 from ricordo.http_api.file_routes import files_sent
-from ricordo.http_api.generated import verb_routes
+from ricordo.http_api.generated import LOOKING, verb_routes
 from ricordo.http_api.guard import Guard
 from ricordo.http_api.hook_routes import hooks
 from ricordo.http_api.look_after_routes import look_after
@@ -130,6 +130,8 @@ def _operation_id(route: APIRoute) -> str:
     """``search``, ``tasks_events``: the path in words, so that generated clients read well."""
     words = route.path.removeprefix("/api/v1").strip("/").replace("{", "").replace("}", "").replace("-", "_")
     name = words.replace("/", "_") or "root"
+    if route.name.endswith(LOOKING):
+        return f"{name}{LOOKING}"
     method = next(iter(sorted(route.methods or {"GET"})))
     return name if method == "GET" else f"{name}_{method.lower()}" if name in ("config", "tokens") else name
 

@@ -1,6 +1,7 @@
 """Makes routes from the declarations of verbs: their paths, who may call them, their parameters and their shapes.
 
-A verb that only reads is ``GET`` with parameters; any other is ``POST`` with a JSON body. Long work is answered with a
+A verb that only reads is ``GET`` with parameters; any other is ``POST`` with a JSON body. A verb that may only look is
+both: ``GET`` looks. Long work is answered with a
 task. A verb whose answer differs from what its method returns has a function in ``own_answers``.
 """
 
@@ -46,7 +47,11 @@ TYPES: Mapping[str, Any] = {
     "pair": tuple[str, str],
 }
 
+LOOKING = "_look"
+"""How the name of a route ends that looks, where the verb has another that changes."""
+
 Given = dict[str, Any]
+Answers = Callable[["Ricordo", VerbRow, Given], Any]
 
 
 class Parameters(BaseModel):
@@ -118,10 +123,26 @@ def _add_route(group: APIRouter, row: VerbRow) -> None:
     said: dict[str, Any] = {"tags": [row.group], "name": row.path.replace(" ", "_"), "description": row.line}
     if row.is_long:
         begins(group, path_of(row), scope, **said)(_begins(row, model))
-    elif row.scope == "read":
+        return
+    if row.scope == "read":
         reads(group, path_of(row), shape_of(row), **said)(_answers(row, Annotated[model, Query()], answer))
-    else:
+        return
+    if row.looking is not None:
+        _add_look(group, row, answer, said)
+    if row.looking is None or row.looking:
         writes(group, path_of(row), shape_of(row), scope, **said)(_answers(row, _body(model), answer))
+
+
+def _add_look(group: APIRouter, row: VerbRow, answer: Answers, said: dict[str, Any]) -> None:
+    """The route by which a verb only looks: who may change nothing may look, unless it is for administrators alone."""
+    fixed = row.looking or {}
+    look = row._replace(scope="read", params=tuple(param for param in row.params if param.name not in fixed))
+    given = {name: value for name, value in fixed.items() if value is not None}
+    scope = "admin" if row.scope == "admin" else "read"
+    named = said | ({"name": f"{said['name']}{LOOKING}"} if fixed else {})
+    asked: Any = Annotated[parameters_of(look), Query()]
+    looks = _answers(look, asked, lambda engine, _, asked_for: answer(engine, row, asked_for | given))
+    reads(group, path_of(row), shape_of(row), scope, **named)(looks)
 
 
 def _body(model: type[Parameters]) -> Any:
@@ -134,7 +155,7 @@ def _answer(engine: Ricordo, row: VerbRow, given: Given) -> Any:
     return plain_answer(row, call(engine, row, given))
 
 
-def _answers(row: VerbRow, asked_as: Any, answer: Callable[[Ricordo, VerbRow, Given], Any]) -> Callable[..., Any]:
+def _answers(row: VerbRow, asked_as: Any, answer: Answers) -> Callable[..., Any]:
     async def answers(here: Here, asked: Any) -> Response:
         given = given_by(row, asked) | _said_by_server(row)
         return await here.answer(lambda engine: answer(engine, row, given), writes=row.scope != "read")

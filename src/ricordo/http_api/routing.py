@@ -31,9 +31,11 @@ def router(tag: str) -> APIRouter:
     return APIRouter(prefix="/api/v1", tags=[tag])
 
 
-def reads(group: APIRouter, path: str, shape: type[shapes.Shape], **more: Any) -> Callable[[Any], Any]:
+def reads(
+    group: APIRouter, path: str, shape: type[shapes.Shape], scope: str = "read", **more: Any
+) -> Callable[[Any], Any]:
     """``GET``: changes nothing except the records of use."""
-    return _route(group, "GET", path, shape, "read", more)
+    return _route(group, "GET", path, shape, scope, more)
 
 
 def writes(

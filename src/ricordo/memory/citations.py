@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from ricordo.config.files import current_folder
+from ricordo.config.repository import repository_around
 from ricordo.errors import NotFound
 from ricordo.values.hits import Answer, Hit
 
+MOVED = "moved to "
 NAME = "citations"
 """The name of the citations in a memory's metadata."""
 MOST = 8
@@ -31,6 +33,12 @@ SECONDS = 0.1
 """How long one answer looks for files that moved; what is not found by then counts as gone."""
 _PATH = re.compile(r"(?<![\w/:.])(?:\./)?((?:[\w.@-]+/)*[\w@-][\w.@-]*\.\w{1,8})(?![\w/])")
 _LEFT_OUT = frozenset({".git", ".hg", ".venv", "node_modules", "__pycache__", ".ricordo"})
+
+
+def _name_of(project: Path) -> str:
+    """What a project is called: in all its work trees as in its main checkout."""
+    found = repository_around(project)
+    return Path(found.name).name if found is not None else project.name
 
 
 def this_project() -> Path | None:
@@ -47,10 +55,24 @@ def citations_in(text: str) -> list[dict[str, str]]:
     found: list[dict[str, str]] = []
     if (project := this_project()) is None:
         return found
+    name = _name_of(project)
     for path in dict.fromkeys(match[1] for match in _PATH.finditer(text[:20_000])):
         if len(found) < MOST and ".." not in path and (now := _hash(project / path, project)):
-            found.append({"project": project.name, "path": path, "hash": now})
+            found.append({"project": name, "path": path, "hash": now})
     return found
+
+
+def renewed(cited: Sequence[Any]) -> list[Any]:
+    """Citations with the files of this project as they are now: where they are, and their hashes."""
+    project = this_project()
+    known = _valid(cited, project) if project is not None else []
+    fresh: list[Any] = [one for one in cited if one not in known]
+    for one in known:
+        assert project is not None
+        state = _state(one, project, time.monotonic() + SECONDS)
+        path = state.removeprefix(MOVED) if state.startswith(MOVED) else one["path"]
+        fresh.append({**one, "path": path, "hash": _hash(project / path, project) or one["hash"]})
+    return fresh
 
 
 def _hash(file: Path, project: Path) -> str:
@@ -92,11 +114,12 @@ def _checked(hit: Hit, until: float) -> Hit:
 
 def _valid(cited: Sequence[Any], project: Path) -> list[Mapping[str, Any]]:
     """The citations of this project that can be understood; metadata may hold anything."""
+    names = {project.name, _name_of(project)}
     return [
         one
         for one in cited[:MOST]
         if isinstance(one, Mapping)
-        and one.get("project") == project.name
+        and one.get("project") in names
         and isinstance(one.get("path"), str)
         and isinstance(one.get("hash"), str)
         and ".." not in one["path"]
@@ -108,11 +131,18 @@ def _state(citation: Mapping[str, Any], project: Path, until: float) -> str:
     now = _hash(project / citation["path"], project)
     if now:
         return "fresh" if now == citation["hash"] else "changed"
-    name = Path(citation["path"]).name
+    wanted = Path(citation["path"])
+    renamed = ""
     for place, folders, files in os.walk(project):
-        if time.monotonic() > until:
-            break
         folders[:] = [one for one in folders if one not in _LEFT_OUT]
-        if name in files and _hash(Path(place) / name, project) == citation["hash"]:
-            return f"moved to {(Path(place) / name).relative_to(project).as_posix()}"
-    return "gone"
+        for file in files:
+            if time.monotonic() > until:
+                return f"{MOVED}{renamed}" if renamed else "gone"
+            is_named = file == wanted.name
+            if (is_named or (not renamed and Path(file).suffix == wanted.suffix)) and (
+                _hash(Path(place) / file, project) == citation["hash"]
+            ):
+                renamed = (Path(place) / file).relative_to(project).as_posix()
+                if is_named:
+                    return f"{MOVED}{renamed}"
+    return f"{MOVED}{renamed}" if renamed else "gone"

@@ -112,7 +112,7 @@ class DuplicateFinder:
         found = {}
         for n, other in shown.items.items():
             text = shown.texts[n][0].text if shown.texts[n] else ""
-            if _hold_together(item.draft.fields, other.fields) and (why := first_conflict(statements(text), newer)):
+            if hold_together(item.draft.fields, other.fields) and (why := first_conflict(statements(text), newer)):
                 found[n] = why
         return found
 
@@ -142,7 +142,7 @@ class DuplicateFinder:
         return {one.n: min(1.0, one.cosine) for one in found if one.cosine >= lowest}
 
 
-def _hold_together(one: Fields, other: Fields) -> bool:
+def hold_together(one: Fields, other: Fields) -> bool:
     """Whether there is a time at which both hold; a text without times holds from now on."""
     from ricordo.values.days import parse_time
 

@@ -14,7 +14,7 @@ from ricordo.text.words import Analyzer
 from ricordo.values.items import Saved
 
 if TYPE_CHECKING:
-    from ricordo.store import capture_parts, file_parts, overview_parts, parts
+    from ricordo.store import capture_parts, file_parts, overview_parts, parts, step_parts
     from ricordo.store.values import PreparedItem
     from ricordo.values.reports import Check, Damage
 
@@ -75,6 +75,8 @@ class Store(Protocol):
     def spending(self) -> capture_parts.Spending: ...
     @property
     def overview(self) -> overview_parts.Overview: ...
+    @property
+    def steps(self) -> step_parts.Steps: ...
     @property
     def transfer(self) -> parts.Transfer: ...
     @property

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ricordo.exchange.records import Header, ItemRecord
+from ricordo.steps import one_step
 from ricordo.store.base import Store
 from ricordo.testing.contract_items import ItemsContract
 from ricordo.testing.making import prepared
@@ -260,6 +261,40 @@ class RecordsContract(ItemsContract):
         counts = store.counts()
         assert (counts["items"], counts["chunks"], counts["kinds"]) == (1, 2, {"note": 1})
         assert {name: check(False).ok for name, check in store.checks()} == {name: True for name, _ in store.checks()}
+
+    def test_a_step_is_put_back_in_one_transaction(self, store: Store) -> None:
+        kept = self.put(store, "note:/kept", "First.")
+        before = prepared("note:/kept", "First.")
+        with one_step("edit") as step:
+            made = self.put(store, "note:/made", "New.")
+            self.put(store, "note:/kept", "Second.")
+            self.put(store, "note:/kept", "Third.")
+            store.links.add(made, kept, "supports")
+        found = store.steps.get(step.id)
+        assert found is not None
+        assert (found.verb, found.changes, found.refs) == ("edit", 3, ("note:/kept", "note:/made"))
+        items = store.steps.items(step.id)
+        assert [(one.n, one.version, one.new_version, one.new_state) for one in items] == [
+            (made, 0, 1, "live"),
+            (kept, 1, 3, "live"),
+        ]
+        saved = store.steps.put_back(step.id, items, {kept: before})
+        assert [(one.ref, one.status) for one in saved] == [("note:/made", "removed"), ("note:/kept", "restored")]
+        assert (store.items.get(kept).content, store.items.get(kept).version) == ("First.", 4)
+        assert (store.items.get(made).state, store.links.of([kept])) == ("deleted", [])
+        assert [(one.id, one.is_undone) for one in store.steps.newest(5)] == [(step.id, True)]
+
+    def test_a_step_leaves_what_was_changed_since_and_knows_nothing_of_what_was_erased(self, store: Store) -> None:
+        with one_step("save") as step:
+            changed, erased = (self.put(store, f"note:/{name}", "Text.") for name in ("changed", "erased"))
+        self.put(store, "note:/changed", "Other text.")
+        store.changes.remove(erased, purge=True)
+        items = store.steps.items(step.id)
+        assert [one.n for one in items] == [changed]
+        assert [(one.status, one.reason) for one in store.steps.put_back(step.id, items, {})] == [
+            ("skipped", "it was changed since")
+        ]
+        assert store.items.get(changed).state == "live"
 
 
 def _shape(store: Store) -> list[tuple[Any, ...]]:

@@ -70,6 +70,10 @@ class Declared(NamedTuple):
     is_long: bool
     """It may take minutes: over HTTP it answers with a task."""
     not_on: Mapping[Face, str]
+    looking: Mapping[str, Any] | None = None
+    """With these parameters fixed it only looks, which is ``GET`` over HTTP; None for verbs that always change, and for
+    those that never do.
+    """
     short_for: str = ""
     """The verb that it is a short form of; it takes the same parameters, but for those it fixes."""
     fixed: Mapping[str, Any] = {}
@@ -85,12 +89,14 @@ def verb(
     answers: str = "",
     is_long: bool = False,
     not_on: Mapping[Face, str] = {},
+    looking: Mapping[str, Any] | None = None,
 ) -> Callable[[Function], Function]:
     """Declare a method of the engine as a verb. ``line`` says what it does; the docstring says the rest."""
 
     def declare(function: Function) -> Function:
         words = path or function.__name__.strip("_").replace("_", "-")
-        function.declared = Declared(scope, group, line, words, examples, answers, is_long, not_on)  # type: ignore[attr-defined]
+        said = Declared(scope, group, line, words, examples, answers, is_long, not_on, looking)
+        function.declared = said  # type: ignore[attr-defined]
         return function
 
     return declare
@@ -103,7 +109,7 @@ def short_form(
 
     def declare(function: Function) -> Function:
         words = path or function.__name__.replace("_", "-")
-        function.declared = Declared("read", "", line, words, examples, "", False, {}, of, fixed)  # type: ignore[attr-defined]
+        function.declared = Declared("read", "", line, words, examples, "", False, {}, None, of, fixed)  # type: ignore[attr-defined]
         return function
 
     return declare

@@ -99,7 +99,7 @@ def _row(name: str, function: Any) -> VerbRow:
     returned = returns if isinstance(returns, str) else getattr(returns, "__name__", "")
     return VerbRow(
         name, said.path, said.scope, said.group, said.line, inspect.cleandoc(function.__doc__ or ""), tuple(params),
-        returned, said.answers, said.is_long, tuple(said.examples), not_on,
+        returned, said.answers, said.is_long, tuple(said.examples), not_on, looking=said.looking,
     )  # fmt: skip
 
 
@@ -194,4 +194,5 @@ def plain_row(row: VerbRow) -> dict[str, Any]:
         kept = {name: value for name, value in param._asdict().items() if value not in ("", (), {}, None)}
         kept = {name: value for name, value in kept.items() if value is not False or name == "default"}
         params.append(kept)
-    return plain | {"params": params, "details": row.details, "returns": row.returns}
+    looking = {"looking": dict(row.looking)} if row.looking is not None else {}
+    return plain | {"params": params, "details": row.details, "returns": row.returns} | looking

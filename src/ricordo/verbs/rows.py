@@ -72,6 +72,8 @@ class VerbRow(NamedTuple):
     not_on: Mapping[str, str] = {}
     short_for: str = ""
     fixed: Mapping[str, Any] = {}
+    looking: Mapping[str, Any] | None = None
+    """With these parameters fixed it only looks, which is ``GET`` over HTTP."""
 
     def on(self, face: str) -> list[ParamRow]:
         """The parameters that a face has."""

@@ -20,6 +20,7 @@ from ricordo.errors import ReadOnlyStore, StoreError, Unavailable, UsageError
 from ricordo.store.postgres import postings, schema
 from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.translating import translated
+from ricordo.store.postgres.workspaces import workspace_number
 from ricordo.store.sql.protocols import AroundCommit, Row, WordIndex
 from ricordo.store.sql.transactions import decoded, mirroring
 from ricordo.values.store_addresses import Address
@@ -66,7 +67,7 @@ class Database:
             self.read_only = bool(raw.execute("SELECT pg_is_in_recovery()").fetchone()[0])  # type: ignore[index]
             make = create and not self.read_only
             schema.migrate(raw, self.address.schema, self.path, create=make, partitions=partitions)
-            number = schema.workspace_number(raw, self.address.schema, self.address.workspace, create=make)
+            number = workspace_number(raw, self.address.schema, self.address.workspace, create=make)
             if number is None:
                 raise StoreError(f"there is no workspace at {self.path}", hint="Run ‹:init› with this ‹store›.")
             self.workspace = number

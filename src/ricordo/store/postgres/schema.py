@@ -11,7 +11,7 @@ import functools
 from typing import Any
 
 from ricordo.errors import NewerSchema, StoreError
-from ricordo.store.postgres import proposal_tables
+from ricordo.store.postgres import proposal_tables, step_tables
 
 APPLICATION_ROLE = "ricordo_app"
 """The role that a connection switches to if its own role ignores row-level security (a superuser)."""
@@ -107,6 +107,7 @@ _TABLES = {
         "id",
     ),
     **proposal_tables.TABLES,
+    **step_tables.TABLES,
 }
 """By name: the columns (``T`` is text, ``V`` a vector) and what follows the workspace in the key."""
 
@@ -132,7 +133,7 @@ def column_types(table: str) -> dict[str, str]:
 
 _OWNED = {  # rows that are deleted with their item
     "item_tags": "item", "versions": "item", "chunks": "item", "usage": "item", "item_names": "item",
-    "retrieval_log": "item", "secrets": "item",
+    "retrieval_log": "item", "secrets": "item", "step_items": "item",
 }  # fmt: skip
 
 _INDEXES = (
@@ -167,6 +168,7 @@ _INDEXES = (
     "CREATE INDEX ON audit(workspace, at)",
     "CREATE INDEX ON audit(workspace, item)",
     *proposal_tables.INDEXES,
+    *step_tables.INDEXES,
 )
 
 _FUNCTIONS = (
@@ -211,8 +213,17 @@ def _first(connection: Any, schema: str, partitions: int) -> None:
         "ALTER TABLE feedback ADD FOREIGN KEY (workspace, item) REFERENCES items(workspace, n)"
         " ON DELETE SET NULL (item)"
     )
+    _end_with_steps(connection)
     for name in tables:
         _separate_workspaces(connection, name)
+
+
+def _end_with_steps(connection: Any) -> None:
+    """Let the rows of a step be deleted with it."""
+    for name in ("step_items", "step_links"):
+        connection.execute(
+            f"ALTER TABLE {name} ADD FOREIGN KEY (workspace, step) REFERENCES steps(workspace, id) ON DELETE CASCADE"
+        )
 
 
 def _make_table(connection: Any, name: str, columns: str, key: str, partitions: int) -> None:
@@ -288,8 +299,25 @@ def _third(connection: Any, schema: str, partitions: int) -> None:
         connection.execute(statement)
 
 
+def _fourth(connection: Any, schema: str, partitions: int) -> None:
+    """What each step changed, so that it can be undone. New stores have it from the start."""
+    if connection.execute("SELECT to_regclass(%s)", (f"{schema}.steps",)).fetchone()[0] is not None:
+        return
+    found = connection.execute("SELECT count(*) FROM pg_inherits WHERE inhparent = 'items'::regclass").fetchone()
+    for name, (columns, key) in step_tables.TABLES.items():
+        _make_table(connection, name, columns, key, int(found[0]))
+    for statement in step_tables.INDEXES:
+        connection.execute(statement)
+    connection.execute(
+        "ALTER TABLE step_items ADD FOREIGN KEY (workspace, item) REFERENCES items(workspace, n) ON DELETE CASCADE"
+    )
+    _end_with_steps(connection)
+    for name in step_tables.TABLES:
+        _separate_workspaces(connection, name)
+
+
 _POSTINGS_KEY = ", PRIMARY KEY(workspace, term, chunk) INCLUDE (item, state, body, length, others)"
-MIGRATIONS = (_first, _second, _third)
+MIGRATIONS = (_first, _second, _third, _fourth)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 
@@ -355,23 +383,3 @@ def _grant(connection: Any, schema: str) -> None:
         connection.execute(f"GRANT USAGE ON SCHEMA {name} TO {APPLICATION_ROLE}")
     connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {APPLICATION_ROLE}")
     connection.execute(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {APPLICATION_ROLE}")
-
-
-def workspace_number(connection: Any, schema: str, name: str, *, create: bool) -> int | None:
-    """The number of a workspace, made when it is new."""
-    row = connection.execute(f"SELECT id FROM {schema}.workspaces WHERE name = %s", (name,)).fetchone()
-    if row is not None or not create:
-        return int(row[0]) if row is not None else None
-    with connection.transaction():
-        connection.execute(f"INSERT INTO {schema}.workspaces(name) VALUES(%s) ON CONFLICT DO NOTHING", (name,))
-        number = int(connection.execute(f"SELECT id FROM {schema}.workspaces WHERE name = %s", (name,)).fetchone()[0])
-        connection.execute("SELECT set_config('ricordo.workspace', %s, true)", (str(number),))
-        connection.execute(
-            f"INSERT INTO {schema}.meta(name, value) VALUES('index_epoch', '0'), ('vector_epoch', '0'),"
-            " ('jobs_done', '0'), ('last_chunk', '0') ON CONFLICT DO NOTHING"
-        )
-        connection.execute(
-            f"INSERT INTO {schema}.lexical_stats(field, total, passages)"
-            " SELECT field, 0, 0 FROM generate_series(-1, 5) field ON CONFLICT DO NOTHING"
-        )
-    return number

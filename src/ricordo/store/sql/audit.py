@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from ricordo import speaking
+from ricordo.store.sql import steps
 from ricordo.store.sql.protocols import Connection, Database
 from ricordo.store.sql.times import micros, moment, now_micros
 from ricordo.store.sql.windows import HAS_BRANCH
@@ -92,6 +93,7 @@ class Audit:
         with self._database.write(durable=True) as connection:
             note(connection, what, n)
             if what == "accepted":
+                steps.note_said(connection, n)
                 connection.run("UPDATE items SET vouched=version WHERE n=?", (n,))
                 connection.run("UPDATE knowledge_files SET mark='' WHERE item=?", (n,))
         with self._database.write(durable=True) as connection:
@@ -107,6 +109,7 @@ class Audit:
         """Write down that the user wants an item although its branch is gone: it belongs to none any more."""
         with self._database.write(durable=True) as connection:
             note(connection, "accepted", n)
+            steps.note_said(connection, n)
             said = read(connection.rows("SELECT provenance FROM items WHERE n=?", (n,))[0][0])
             without = stored(replace(said, branch="", repository="", commit=""))
             connection.run("UPDATE items SET provenance=? WHERE n=?", (without, n))

@@ -43,7 +43,7 @@ class Changes:
         def write() -> list[Saved]:
             answers: list[Saved] = []
             written: list[tuple[str, PreparedItem]] = []
-            with self._writing(prepared, durable=durable, backlog=backlog) as (connection, placed, fresh):
+            with self.writing(prepared, durable=durable, backlog=backlog) as (connection, placed, fresh):
                 if still_wanted is not None:
                     still_wanted()
                 held = heads.find_heads(connection, [item.draft.ref for item in placed])
@@ -56,7 +56,7 @@ class Changes:
                 links.update_saved(connection, written)
             return answers
 
-        return self._tried_again(write)
+        return self.tried_again(write)
 
     def _save_one(
         self, connection: Connection, held: dict[Ref, heads.Head | None], item: PreparedItem, on_conflict: str
@@ -71,7 +71,7 @@ class Changes:
         except Error as error:
             return Saved(str(item.draft.ref), "failed", error=error.to_dict()), []
 
-    def _tried_again(self, write: Callable[[], list[Saved]]) -> list[Saved]:
+    def tried_again(self, write: Callable[[], list[Saved]]) -> list[Saved]:
         """Do a change; if somebody edits a mirrored file at that moment, take in the edit and do the change again."""
         mirror = self._opened.mirror
         if mirror is None or self._database.is_writing():
@@ -79,7 +79,7 @@ class Changes:
         return mirror.tried_again(write)
 
     @contextmanager
-    def _writing(
+    def writing(
         self, prepared: Sequence[PreparedItem], *, durable: bool, backlog: Backlog | None
     ) -> Iterator[tuple[Connection, Sequence[PreparedItem], list[NewChunk]]]:
         """A transaction whose new chunks are indexed before it commits; merges that fall due follow it.
@@ -123,11 +123,11 @@ class Changes:
 
         With ``base`` it is refused when the item has another version by now.
         """
-        return self._tried_again(lambda: [self._rewrite(n, item, durable, backlog, base)])[0]
+        return self.tried_again(lambda: [self._rewrite(n, item, durable, backlog, base)])[0]
 
     def _rewrite(self, n: int, item: PreparedItem, durable: bool, backlog: Backlog | None, base: int | None) -> Saved:
         draft = item.draft
-        with self._writing([item], durable=durable, backlog=backlog) as (connection, (placed,), fresh):
+        with self.writing([item], durable=durable, backlog=backlog) as (connection, (placed,), fresh):
             head = heads.head_of(connection, n)
             occupant = heads.find_head(connection, draft.ref.drive, draft.ref.path)
             if occupant is not None and occupant.n != n:
@@ -147,11 +147,11 @@ class Changes:
 
     def succeed(self, old: int, item: PreparedItem, link: str, *, backlog: Backlog | None = None) -> Saved:
         """Write a new item, archive the one that it replaces, and link them, all in one transaction."""
-        return self._tried_again(lambda: [self._succeed(old, item, link, backlog)])[0]
+        return self.tried_again(lambda: [self._succeed(old, item, link, backlog)])[0]
 
     def _succeed(self, old: int, item: PreparedItem, link: str, backlog: Backlog | None) -> Saved:
-        with self._writing([item], durable=True, backlog=backlog) as (connection, (placed,), fresh):
-            self._archive_one(connection, old)
+        with self.writing([item], durable=True, backlog=backlog) as (connection, (placed,), fresh):
+            self.archive_one(connection, old)
             saved, chunks = saving.save(connection, placed, "error", self._opened.analyzer, self._opened.keep_versions)
             fresh.extend(chunks)
             assert saved.id is not None, "what was just written has an id"
@@ -167,17 +167,17 @@ class Changes:
             answers: list[Saved] = []
             with self._database.write(durable=True) as connection:
                 for n in numbers:
-                    answers.append(self._archive_one(connection, n))
+                    answers.append(self.archive_one(connection, n))
                     if successor is not None:
                         links.add(connection, successor, n, link)
             return answers
 
-        return self._tried_again(write)
+        return self.tried_again(write)
 
     def save_archived(self, prepared: Sequence[PreparedItem], *, backlog: Backlog | None = None) -> list[Saved]:
         """Write items that are archived from the start."""
         answers: list[Saved] = []
-        with self._writing(prepared, durable=False, backlog=backlog) as (connection, placed, fresh):
+        with self.writing(prepared, durable=False, backlog=backlog) as (connection, placed, fresh):
             for item in placed:
                 saved, chunks = saving.save_archived(
                     connection, item, self._opened.analyzer, self._opened.keep_versions
@@ -188,7 +188,8 @@ class Changes:
                     links.update_saved(connection, [(saved.id, item)])
         return answers
 
-    def _archive_one(self, connection: Connection, n: int) -> Saved:
+    def archive_one(self, connection: Connection, n: int) -> Saved:
+        """Archive an item in the caller's transaction."""
         head = heads.head_of(connection, n)
         ref: str = connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0]
         if head.state == "deleted":
@@ -203,14 +204,18 @@ class Changes:
 
     def remove(self, n: int, *, purge: bool = False) -> None:
         """Remove an item from every index; with ``purge``, erase it and its words from the file."""
-        self._tried_again(lambda: self._purge(n) if purge else self._bin(n))
+        self.tried_again(lambda: self._purge(n) if purge else self._bin(n))
 
     def _bin(self, n: int) -> list[Saved]:
         with self._database.write(durable=True) as connection:
-            head = self._prepare_removal(connection, n)
-            if head.state != "deleted":
-                saving.to_bin(connection, head)
-        return []
+            return [self.bin_one(connection, n)]
+
+    def bin_one(self, connection: Connection, n: int, ref: str = "") -> Saved:
+        """Move an item to the bin in the caller's transaction."""
+        head = self._prepare_removal(connection, n)
+        if head.state != "deleted":
+            saving.to_bin(connection, head)
+        return Saved(ref, "removed", head.id, head.version)
 
     def _purge(self, n: int) -> list[Saved]:
         with self._database.write(durable=True) as connection:
@@ -241,15 +246,12 @@ class Changes:
             with self._database.write(durable=True) as connection:
                 for n in numbers:
                     try:
-                        head = self._prepare_removal(connection, n)
+                        self.bin_one(connection, n)
                     except Error as error:
                         refused[n] = error
-                        continue
-                    if head.state != "deleted":
-                        saving.to_bin(connection, head)
             return []
 
-        self._tried_again(write)
+        self.tried_again(write)
         return refused
 
     def touch(self, numbers: Sequence[int]) -> None:
@@ -260,7 +262,7 @@ class Changes:
                 connection.touched.update(numbers)
             return []
 
-        self._tried_again(write)
+        self.tried_again(write)
 
     def _prepare_removal(self, connection: Connection, n: int) -> heads.Head:
         """Check that an item may be removed, and forget its names, so that no link leads to it."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Iterable
 
 from ricordo.errors import Conflict, Forbidden
@@ -58,6 +60,16 @@ def find_heads(connection: Connection, refs: Iterable[Ref]) -> dict[Ref, Head | 
             ):
                 found[Ref(drive, path)] = _head(tuple(head))
     return found
+
+
+def new_id() -> str:
+    """A UUIDv7: sorts by time, carries no machine address."""
+    stamp = int(time.time() * 1000).to_bytes(6, "big")
+    noise = bytearray(os.urandom(10))
+    noise[0] = 0x70 | noise[0] & 0x0F
+    noise[2] = 0x80 | noise[2] & 0x3F
+    text = (stamp + bytes(noise)).hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def find_by_id(connection: Connection, identity: str) -> Head | None:

@@ -84,7 +84,7 @@ class Importing:
             there.forget(holder)
             self._make_room(connection, holder, item)
             taken = None if taken is not None and taken.n == holder.n else taken
-        identity = saving.new_id() if taken is not None else item.id
+        identity = heads.new_id() if taken is not None else item.id
         if identity != item.id:
             self._stands_for[item.id] = identity
         n, chunks = import_rows.insert(connection, one, identity)
@@ -119,7 +119,7 @@ class Importing:
         if holder.state != "deleted":
             saving.to_bin(connection, holder)
         if holder.id == item.id:
-            connection.run("UPDATE items SET id=? WHERE n=?", (saving.new_id(), holder.n))
+            connection.run("UPDATE items SET id=? WHERE n=?", (heads.new_id(), holder.n))
 
     def others(self, batch: Sequence[Record]) -> Counter[str]:
         """Write what refers to items; returns how many of each type were new."""

@@ -41,11 +41,7 @@ class Links:
     def remove(self, source: int, target: int, type: str | None = None) -> int:  # noqa: A002
         """Remove manual links between two items, of one type or of all; returns how many there were."""
         with self._database.write(durable=True) as connection:
-            connection.run(
-                "DELETE FROM links WHERE source=? AND target=? AND origin='manual' AND type=coalesce(?, type)",
-                (source, target, type),
-            )
-            return connection.changes()
+            return links.remove(connection, source, target, type)
 
     def of(self, numbers: Sequence[int]) -> list[StoredLink]:
         """Links from and to some items, in the order they were made; an end in the bin hides a link."""

@@ -10,6 +10,7 @@ import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ricordo.frozen import frozen
+from ricordo.store.sql import steps
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.protocols import Connection
 from ricordo.store.sql.times import now_micros
@@ -43,7 +44,21 @@ def add(connection: Connection, source: int, target: int, type_: str) -> bool:
         " VALUES(?,?,?,'manual','','',?) ON CONFLICT DO NOTHING",
         (source, target, type_, now_micros()),
     )
-    return bool(connection.changes())
+    is_new = bool(connection.changes())
+    if is_new:
+        steps.note_link(connection, source, target, type_, added=True)
+    return is_new
+
+
+def remove(connection: Connection, source: int, target: int, type_: str | None) -> int:
+    """Remove links by hand between two items, of one type or of all; returns how many there were."""
+    removed = connection.rows(
+        "DELETE FROM links WHERE source=? AND target=? AND origin='manual' AND type=coalesce(?, type) RETURNING type",
+        (source, target, type_),
+    )
+    for (one,) in removed:
+        steps.note_link(connection, source, target, one, added=False)
+    return len(removed)
 
 
 def neighbours(connection: Connection, numbers: Sequence[int], depth: int) -> dict[int, int]:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import struct
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -20,8 +18,8 @@ import numpy as np
 
 from ricordo import speaking
 from ricordo.errors import PathConflict
-from ricordo.store.sql import audit, jobs
-from ricordo.store.sql.heads import Head, find_by_id, find_head, is_users, refuse_immutable
+from ricordo.store.sql import audit, jobs, steps
+from ricordo.store.sql.heads import Head, find_by_id, find_head, is_users, new_id, refuse_immutable
 from ricordo.store.sql.new_chunks import DELETED, LIVE, SUPERSEDED, NewChunk
 from ricordo.store.sql.protocols import Connection
 from ricordo.store.sql.times import micros, now_micros
@@ -39,16 +37,6 @@ VERSION_COLUMNS = (
 CHUNK_COLUMNS = (
     "id", "item", "state", "live_from", "live_until", "key", "embed_hash", "lengths", "heading", "prefix", "text",
 )  # fmt: skip
-
-
-def new_id() -> str:
-    """A UUIDv7: sorts by time, carries no machine address."""
-    stamp = int(time.time() * 1000).to_bytes(6, "big")
-    noise = bytearray(os.urandom(10))
-    noise[0] = 0x70 | noise[0] & 0x0F
-    noise[2] = 0x80 | noise[2] & 0x3F
-    text = (stamp + bytes(noise)).hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def save(
@@ -97,6 +85,9 @@ def save_archived(
         "UPDATE chunks SET state=?, live_until=live_from WHERE id=?", [(SUPERSEDED, chunk.chunk) for chunk in chunks]
     )
     connection.run("UPDATE items SET state='archived' WHERE id=?", (saved.id,))
+    if (now_there := find_head(connection, item.draft.ref.drive, item.draft.ref.path)) is not None:
+        here = (now_there.version, "archived")
+        steps.note(connection, now_there.n, here, here)
     return saved, [replace(chunk, state=SUPERSEDED) for chunk in chunks]
 
 
@@ -113,6 +104,7 @@ def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> t
         **dict(zip(_FILE_COLUMNS, _file_values(item.file), strict=True)),
     }  # fmt: skip
     n = connection.insert_item(tuple(row), tuple(row.values()))
+    steps.note(connection, n, (0, ""), (1, "live"))
     connection.touched.add(n)
     insert_tags(connection, n, draft.fields)
     chunks = _write_version(connection, Head(n, identity, "live", 0, "", "", False), item, analyzer, now, said)
@@ -201,6 +193,7 @@ def _write_head(
 ) -> None:
     draft, fields = item.draft, item.draft.fields
     number = head.version + 1
+    steps.note(connection, head.n, (head.version, head.state), (number, "live"))
     connection.touched.add(head.n)
     described = field_columns(fields)
     connection.run(
@@ -369,6 +362,7 @@ def archive(connection: Connection, head: Head) -> None:
     """Take an item out of normal search; its chunks stay searchable as of the time they were current."""
     rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=? AND state=?", (head.n, LIVE))
     supersede(connection, rows, now_micros())
+    steps.note(connection, head.n, (head.version, head.state), (head.version, "archived"))
     connection.touched.add(head.n)
     audit.note(connection, "archived", head.n)
     connection.run("UPDATE items SET state='archived', deleted_at=? WHERE n=?", (now_micros(), head.n))
@@ -378,6 +372,7 @@ def to_bin(connection: Connection, head: Head) -> None:
     """Delete an item from every index; its versions stay in the bin."""
     rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (head.n,))
     delete_chunks(connection, rows, erase=False)
+    steps.note(connection, head.n, (head.version, head.state), (head.version, "deleted"))
     connection.touched.add(head.n)
     audit.note(connection, "removed", head.n)
     connection.run("UPDATE items SET state='deleted', deleted_at=? WHERE n=?", (now_micros(), head.n))
@@ -389,6 +384,7 @@ def erase_item(connection: Connection, n: int) -> None:
     rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,))
     delete_chunks(connection, rows, erase=True)
     held = connection.rows("SELECT blob FROM versions WHERE item=?", (n,))
+    steps.note_erased(connection)
     connection.touched.add(n)
     audit.note_erased(connection, n)
     connection.run(  # they quote it

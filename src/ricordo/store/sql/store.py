@@ -22,6 +22,7 @@ from ricordo.store.sql.secrets import Secrets
 from ricordo.store.sql.spending import Spending
 from ricordo.store.sql.store_id import STORE_ID, known_id
 from ricordo.store.sql.threads import Threads
+from ricordo.store.sql.undoing import Steps
 from ricordo.store.sql.usage import UsageLog
 from ricordo.text.words import Analyzer
 
@@ -50,6 +51,7 @@ class SharedStore:
         self.audit = Audit(opened.database)
         self.proposals = Proposals(opened.database)
         self.spending = Spending(opened.database)
+        self.steps = Steps(opened, self.changes)
 
     @property
     def overview(self) -> Overview:

@@ -1,0 +1,86 @@
+"""Values about steps that can be undone."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from datetime import datetime
+
+from ricordo.frozen import frozen
+from ricordo.values.items import Saved
+from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, Plain
+from ricordo.values.provenance import Provenance
+
+UNDO = "undo"
+"""The verb of steps that undo others."""
+_DONE = {
+    "remember": "remembered", "save": "saved", "save_many": "saved", "edit": "edited", "mv": "moved",
+    "correct": "corrected", "supersede": "superseded", "forget": "archived", "rm": "removed", "restore": "restored",
+    "link": "linked", "unlink": "unlinked", "review": "reviewed", "tidy": "tidied", "tag": "tagged",
+    UNDO: "undid a step with",
+}  # fmt: skip
+MOST_NAMED = 3
+
+
+@frozen
+class Step(Plain):
+    """What one call changed, and whether that can be taken back."""
+
+    id: str
+    at: datetime
+    verb: str
+    words: str
+    """What was done, for people: ``edited note:/plan``."""
+    changes: int
+    """How many items and links it changed."""
+    provenance: Provenance
+    refs: tuple[str, ...] = ()
+    """The items that it changed, as they are called now; the first ones, where there are many."""
+    is_undone: bool = False
+    erased: int = field(default=0, metadata=LEFT_OUT_WHEN_EMPTY)
+    """How many items it erased, which nothing brings back."""
+
+    @property
+    def can_be_undone(self) -> bool:
+        return self.changes > 0 and not self.is_undone
+
+
+@frozen
+class StepItem:
+    """What an item was before a step, and what the step made of it."""
+
+    n: int
+    version: int
+    """0 if the step made the item."""
+    state: str
+    new_version: int
+    new_state: str
+    vouched: int | None = None
+    provenance: str | None = None
+    """Who the version counted as written by; None where the step changed only texts and states."""
+
+
+@frozen
+class UndoReport(Plain):
+    """What was undone, item by item; or the steps that can be, newest first."""
+
+    undone: Step | None = None
+    items: tuple[Saved, ...] = ()
+    steps: tuple[Step, ...] = ()
+    notes: tuple[str, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
+
+
+def step_words(verb: str, refs: tuple[str, ...], items: int, links: int, erased: int) -> str:
+    """What a step did, in plain words.
+
+    >>> step_words("forget", ("note:/a", "note:/b", "note:/c"), 5, 0, 0)
+    'archived note:/a, note:/b, note:/c and 2 others'
+    """
+    if erased and not items:
+        return f"erased {erased} item{'' if erased == 1 else 's'} for good"
+    named = ", ".join(refs[:MOST_NAMED])
+    rest = items - len(refs[:MOST_NAMED])
+    if rest > 0 and named:
+        named += f" and {rest} other{'' if rest == 1 else 's'}"
+    if not named:
+        named = f"{links} link{'' if links == 1 else 's'}"
+    return f"{_DONE.get(verb, verb)} {named}"
