@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo._version import __version__
+from ricordo.cli import install_verbs
 from ricordo.cli.verbs import shown_commands
 from ricordo.programs import json_text
 from ricordo.programs.pieces import plugin_folder, program_command
@@ -395,6 +396,23 @@ def test_printing_shows_what_would_be_written_and_writes_nothing(house: Any, hom
             assert json.loads(snippet).items() <= json.loads(written).items()
         else:
             assert written.strip() == snippet.strip()
+
+
+@pytest.mark.parametrize(
+    ("place", "is_noted"),
+    [
+        (".cache/uv/archive-v0/Xy/bin/ricordo", True),
+        (".cache/pipx/1a2b/bin/ricordo", True),
+        (".local/share/uv/tools/ricordo/bin/ricordo", False),
+        (".local/share/pipx/venvs/ricordo/bin/ricordo", False),
+    ],
+)
+def test_a_program_that_is_kept_only_for_a_while_is_noted(
+    house: Any, home: Path, monkeypatch: pytest.MonkeyPatch, place: str, is_noted: bool
+) -> None:
+    monkeypatch.setattr(install_verbs, "program_command", lambda: [str(home / place)])
+    notes = house.json("install", "cursor")["notes"]
+    assert any("uv tool install" in note for note in notes) is is_noted
 
 
 def test_an_agent_that_is_not_known_is_wrong_usage(house: Any) -> None:

@@ -13,7 +13,7 @@ from ricordo.cli.call import Call
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
 from ricordo.errors import UsageError
-from ricordo.programs.pieces import Piece, boundaries, default_scope, pieces_for, program_command
+from ricordo.programs.pieces import Piece, boundaries, default_scope, is_passing, pieces_for, program_command
 from ricordo.programs.table import PROGRAMS
 
 if TYPE_CHECKING:
@@ -165,6 +165,11 @@ def _notes(call: Call, agent: str, scope: str) -> list[str]:
     notes = [f"Restart {PROGRAMS[agent].title} to use it."]
     if agent == "codex":
         notes.append("Codex asks you to review new hooks: type /hooks there and trust them.")
+    if is_passing(program_command()):
+        notes.append(
+            "This Ricordo is kept only for a while, and the files name its place. Run 'uv tool install ricordo' (or "
+            "'pipx install ricordo'), and then 'ricordo install' again."
+        )
     if scope == "project":
         notes.append("The files name the program on this machine; others run 'ricordo install' themselves.")
     if not locate(call.store, load_config(), Path.cwd(), call.tier).location.is_there:

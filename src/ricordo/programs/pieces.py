@@ -158,6 +158,19 @@ def program_command() -> list[str]:
     return [sys.executable, "-P", "-m", NAME]  # -P: Python does not import files of the current folder
 
 
+def is_passing(command: Sequence[str]) -> bool:
+    """Whether a command lies where ``uvx`` or ``pipx run`` keep a program only for a while.
+
+    >>> is_passing(["/home/me/.cache/uv/archive-v0/Xy/bin/ricordo"])
+    True
+    >>> is_passing(["/home/me/.local/share/uv/tools/ricordo/bin/ricordo"])
+    False
+    """
+    parts = Path(command[0]).parts
+    by_uv = any(part.startswith(("archive-v", "environments-v")) for part in parts)
+    return by_uv or ("pipx" in parts and "venvs" not in parts)
+
+
 def boundaries(folder: Path) -> tuple[Path, ...]:
     """Folders that uninstall never removes, even if they are empty."""
     given = [os.environ[name] for name in ("XDG_CONFIG_HOME", "APPDATA", "CLAUDE_CONFIG_DIR") if os.environ.get(name)]
