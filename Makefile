@@ -68,6 +68,8 @@ endif
 
 faults: $(STAMP)
 	$(BIN)/python faults/kills.py --kills 200 --workers 8 --pace 0.3 --seed $(SEED)
+	$(BIN)/python faults/machines.py --operations 5000 --seed $(SEED)
+	$(BIN)/python faults/machines.py --operations 5000 --seed $(SEED) --restore
 	$(BIN)/python faults/flips.py --flips 200 --seed $(SEED)
 	$(BIN)/python faults/flips.py --flips 100 --seed $(SEED) --log
 	$(BIN)/python faults/broken_disk.py --most 200 --cuts 30 --limits 50 --seed $(SEED)

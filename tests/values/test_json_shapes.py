@@ -33,6 +33,7 @@ MODULES = (
     "sessions",
     "steps",
     "tidy",
+    "syncing",
     "tools",
     "trust",
     "use",

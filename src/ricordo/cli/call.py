@@ -75,7 +75,7 @@ class Call:
         from ricordo.engine.lending import before_closing
 
         engine = Ricordo.open(self.store, config=config, create=create, tier=self.tier, embedder=embedder)
-        before_closing(engine, lambda: self._embed_waiting_texts(engine, meaning=meaning))
+        before_closing(engine, lambda: self._last_work(engine, meaning=meaning))
         self.opened = engine
         return engine
 
@@ -88,7 +88,15 @@ class Call:
         with self.lends(self.store, self.tier) as engine, lent(engine):
             self.opened = engine
             yield engine
-            self._embed_waiting_texts(engine, meaning=meaning)
+            self._last_work(engine, meaning=meaning)
+
+    def _last_work(self, engine: Ricordo, *, meaning: bool) -> None:
+        """What is done when the answer is known: vectors, and sync if something was changed."""
+        from ricordo.engine.lending import sync_what_changed
+
+        self._embed_waiting_texts(engine, meaning=meaning)
+        if not self.command.startswith("sync-folder"):
+            sync_what_changed(engine)
 
     def _embed_waiting_texts(self, engine: Ricordo, *, meaning: bool) -> None:
         """Make the vectors of texts that this command took in, and of those that hooks left if the model is loaded

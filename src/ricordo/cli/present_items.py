@@ -95,19 +95,28 @@ def _field_text(name: str, value: Any) -> str:
 
 def show_versions(screen: Screen, versions: Sequence[Version]) -> None:
     """The versions of an item; the current one is marked."""
+    machines = {version.provenance.machine.partition("#")[0] for version in versions if not version.commit}
     rows = [
         (
             "commit" if version.commit else f"{version.number}{' *' if version.is_head else ''}",
             local_time(version.created_at),
             size_text(version.size),
             (version.commit or version.content_hash)[:12],
-            version.state if version.state != "live" else "",
-            str(version.fields.metadata.get("author", "")) if version.commit else version.provenance.short or "unknown",
+            "written apart" if version.apart else version.state if version.state != "live" else "",
+            _written_by(version, with_machine=len(machines) > 1),
             version.fields.title,
         )
         for version in versions
     ]
     screen.table(("version", "made", "size", "hash", "state", "by", "title"), rows, right=(2,))
+
+
+def _written_by(version: Version, *, with_machine: bool) -> str:
+    """Who wrote a version; where several machines did, also on which."""
+    if version.commit:
+        return str(version.fields.metadata.get("author", ""))
+    machine = version.provenance.machine.partition("#")[0] if with_machine else ""
+    return (version.provenance.short or "unknown") + (f" on {one_line(machine)}" if machine else "")
 
 
 def show_tree(screen: Screen, node: TreeNode) -> None:

@@ -77,6 +77,11 @@ def get(call: Call, refs: tuple[str, ...], meta: bool = False, lines: Lines | No
         else:
             show_several(screen, items)
         for item in items:
+            if item.apart:
+                others = ", ".join(map(str, item.apart[:-1]))
+                screen.warn(
+                    f"{short_ref(str(item.ref))} was edited on two machines, both texts are kept: see version {others}"
+                )
             if replaced := replaced_text(item):
                 screen.warn(f"{short_ref(str(item.ref))} is archived: {replaced}")
         for _, error in missed:

@@ -46,6 +46,7 @@ FIRST: dict[str, HelpLine] = {
 
 MORE: dict[str, HelpLine] = {
     "roots": HelpLine("add", "Show the folders that were added, leave one, or say that it was moved."),
+    "sync-folder": HelpLine("look after", "Sync with your other machines through a folder."),
     "open": HelpLine("find", "Open an item in your editor, or its page in the browser."),
     "skills": HelpLine("agents", "Index skills, and find the one for a task."),
     "tools": HelpLine("agents", "Find and call the tools of other MCP servers."),
@@ -115,6 +116,7 @@ MODULES: dict[str, str] = {
     "uninstall": "install_verbs", "doctor": "doctor", "completion": "look_after", "version": "look_after",
     "config": "config_verbs", "eval": "measure", "mcp": "mcp_verb", "serve": "serve_verbs",
     "service": "serve_verbs", "tokens": "serve_verbs", "trust": "trust_verbs", "tidy": "tidy_verbs",
+    "sync-folder": "sync_verbs",
 }  # fmt: skip
 """The module of ``ricordo.cli`` that holds a hand-written command, under its name with underscores."""
 
@@ -143,6 +145,11 @@ SHOWN: dict[str, str] = {
     "stats": "present_insight.show_stats",
     "stats log": "present_insight.show_retrievals",
     "tools result": "present_tools.show_result",
+    "sync-folder add": "sync_verbs.show_folder",
+    "sync-folder rm": "sync_verbs.show_folder",
+    "sync-folder status": "sync_verbs.show_state",
+    "sync-folder accept": "sync_verbs.show_machine",
+    "sync-folder refuse": "sync_verbs.show_machine",
     "audit": "present_audit.show_audit",
     "review": "present_audit.show_review",
     "tag": "present_reports.show_saved_report",

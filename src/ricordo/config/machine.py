@@ -19,6 +19,8 @@ from ricordo.errors import Unavailable, UsageError
 from ricordo.frozen import frozen
 
 MACHINE_NAME = "machine.json"
+KEY_NAME = "machine.key"
+_KEY_BYTES = 32
 _ID_BYTES = 4
 _LONGEST = 60
 
@@ -53,6 +55,17 @@ def name_machine(name: str) -> Machine:
     _write(home, machine)
     _known.cache_clear()
     return machine
+
+
+def machine_key() -> bytes:
+    """What only this machine knows: with it, it recognises what it wrote itself. It is made when it is first needed."""
+    path = data_home(os.environ) / KEY_NAME
+    with locked(path):
+        key = read_bytes(path)
+        if key is None or len(key) != _KEY_BYTES:
+            key = secrets.token_bytes(_KEY_BYTES)
+            replace_file(path, key)
+    return key
 
 
 @lru_cache(maxsize=16)

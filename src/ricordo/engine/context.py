@@ -60,6 +60,9 @@ class EngineContext:
         self.took_in_edits = False
         self.background: BacklogThread | None = None
         """What makes vectors while nobody waits for them, once a program asked for that."""
+        self.synced_at = opened.changes_seen() if not isinstance(opened, Error) and opened.syncs else 0
+        """How the store was when it last synced through its folders, or was opened."""
+        self.next_sync = 0.0
         self.unreported: deque[SyncReport] | None = None
         """While files are watched: what verbs took in from knowledge files, which the watcher has yet to report."""
         if not isinstance(opened, Error):

@@ -5,6 +5,7 @@ None of it is for users of the library, so it is not on ``Ricordo``.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 WAITING_TEXTS = 64
 """How many waiting texts a command embeds if it was not asked to embed."""
+
+SYNC_SECONDS = 30.0
+"""How often a program that stays looks for what other machines wrote."""
 
 EMBEDDED_AT_ONCE = 16
 """How many texts a thread in the background embeds before it looks whether it should stop."""
@@ -57,6 +61,26 @@ def embed_soon(engine: Ricordo) -> None:
     if context.background is None:
         context.background = BacklogThread(lambda: embed_some(engine))
     context.background.wake()
+
+
+def sync_what_changed(engine: Ricordo) -> None:
+    """Sync through the store's folders if it was changed since it was opened, or last synced here."""
+    context = engine._context
+    if not context.is_open or not context.unsynced_store.syncs:
+        return
+    if context.unsynced_store.changes_seen() != context.synced_at:
+        from ricordo.engine.syncing import sync_quietly
+
+        sync_quietly(context)
+
+
+def sync_now_and_then(engine: Ricordo) -> None:
+    """The same for programs that stay: what others wrote is taken in from time to time, too."""
+    context = engine._context
+    if context.is_open and context.unsynced_store.syncs and time.monotonic() >= context.next_sync:
+        context.next_sync = time.monotonic() + SYNC_SECONDS
+        context.synced_at = -1
+    sync_what_changed(engine)
 
 
 def embed_some(engine: Ricordo) -> bool:

@@ -35,6 +35,7 @@ from ricordo.engine.roots import RootVerbs
 from ricordo.engine.selecting import SelectVerbs
 from ricordo.engine.sessions import SessionVerbs
 from ricordo.engine.skills import SkillVerbs
+from ricordo.engine.syncing import SyncVerbs
 from ricordo.engine.tidying import TidyVerbs
 from ricordo.engine.trusting import TrustVerbs
 from ricordo.engine.undoing import UndoVerbs
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 PARTS: tuple[type, ...] = (
     FindVerbs, ReadVerbs, ItemVerbs, RootVerbs, RemoveVerbs, SessionVerbs, MemoryVerbs, AddVerbs, KnowledgeVerbs,
     LinkVerbs, UseVerbs, AgentVerbs, GatherVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs,
-    MigrateVerbs, ReviewVerbs, TrustVerbs, OverviewVerbs, SelectVerbs, UndoVerbs, TidyVerbs,
+    MigrateVerbs, ReviewVerbs, TrustVerbs, OverviewVerbs, SelectVerbs, UndoVerbs, TidyVerbs, SyncVerbs,
 )  # fmt: skip
 """The classes whose methods are the verbs of an engine."""
 
@@ -90,6 +91,7 @@ class OpenEngine:
             TrustVerbs(context),
             OverviewVerbs(context),
             SelectVerbs(context, items, reading),
+            SyncVerbs(context),
             UndoVerbs(context),
             TidyVerbs(context, items, desk),
         )  # fmt: skip

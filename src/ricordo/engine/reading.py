@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Annotated
 
+    from ricordo.store.base import Store
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import (
         DATE_TEXT,
@@ -122,7 +123,11 @@ class ReadVerbs:
         tracker = self._context.tiers.tracker_of(tier)
         if tracker is not None and (config.search.track if track is None else track):
             tracker.opened(item, settings=config.usage)
-        item = replace(item, machine=tier.store.machines.elsewhere([str(item.ref)]).get(str(item.ref), ""))
+        item = replace(
+            item,
+            machine=tier.store.machines.elsewhere([str(item.ref)]).get(str(item.ref), ""),
+            apart=_apart(tier.store, item.id),
+        )
         return item if lines is None else _some_lines(item, lines)
 
     @verb("read", "find", "Say where an item can be opened.", path="place", not_on=OPENED, answers="place")
@@ -247,6 +252,8 @@ class ReadVerbs:
         n = self._context.number(ref)
         store = self._context.store
         found = store.items.history(n)
+        if apart := _apart(store, store.items.get_many([n])[n].id):
+            found = [replace(one, apart=one.number in apart) for one in found]
         commits = store.items.get_many([link.source for link in store.links.of([n]) if link.target == n])
         found += [commit_version(one) for one in commits.values() if one.ref.drive == "git" and one.state == "live"]
         return sorted(found, key=lambda one: one.created_at, reverse=True) if commits else found
@@ -319,3 +326,8 @@ def _lines_for_diff(item: Item) -> list[str]:
     head.insert(0, f"ref: {item.ref}\n")
     body = [line if line.endswith("\n") else f"{line}\n" for line in item.content.splitlines(keepends=True)]
     return [*head, "\n", *body]
+
+
+def _apart(store: Store, item: str) -> tuple[int, ...]:
+    """The versions of an item that were written on two machines at the same time."""
+    return store.sync.apart(item) if store.syncs and store.sync is not None else ()

@@ -52,8 +52,9 @@ class Service:
             return self._engine
 
     def _embed_some(self) -> bool:
-        from ricordo.engine.lending import embed_some
+        from ricordo.engine.lending import embed_some, sync_now_and_then
 
+        sync_now_and_then(self.engine())
         return embed_some(self.engine())
 
     def wake(self) -> None:

@@ -80,6 +80,16 @@ class Store(Protocol):
     @property
     def transfer(self) -> parts.Transfer: ...
     @property
+    def syncs(self) -> bool:
+        """Whether it syncs through a folder."""
+        ...
+
+    @property
+    def sync(self) -> file_parts.SyncLog | None:
+        """What is known about sync through folders; None for a store that many share."""
+        ...
+
+    @property
     def language(self) -> str: ...
     @property
     def analyzer(self) -> Analyzer: ...

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from ricordo.store.values import FileState
+from ricordo.store.values import Backlog, FileState, KnownFolder, Taken
 from ricordo.values.file_refs import FileRefs
 from ricordo.values.items import Item, KnownFile
+
+if TYPE_CHECKING:
+    from ricordo.exchange.entries import LogEntry
 
 
 class Files(Protocol):
@@ -92,4 +95,59 @@ class KnowledgeRows(Protocol):
 
     def without_current_file(self, kinds: Collection[str], drives: Collection[str]) -> list[int]:
         """Items of these kinds and drives that have no file, and items whose file has another version."""
+        ...
+
+
+class SyncLog(Protocol):
+    """What is known about sync through folders: the folders, the machines that are let in, and what was said."""
+
+    def folders(self) -> list[KnownFolder]:
+        """The folders that this machine syncs through."""
+        ...
+
+    def add_folder(self, path: str, *, trust_all: bool) -> None: ...
+    def remove_folder(self, folder: int) -> None: ...
+    def what(self) -> tuple[str, ...]: ...
+    def choose(self, what: Sequence[str]) -> None: ...
+
+    def let_in(self) -> dict[str, str]:
+        """The machines that the user let in: their ids and names."""
+        ...
+
+    def accept(self, machine: str, name: str) -> None: ...
+    def shut_out(self, machine: str) -> None: ...
+
+    def files(self, folder: int) -> set[str]:
+        """The files of a folder that were written or taken in."""
+        ...
+
+    def forget_files(self, folder: int, places: Iterable[str]) -> None: ...
+
+    def apart(self, item: str) -> tuple[int, ...]:
+        """The versions of an item that were written on two machines at the same time, the current one last."""
+        ...
+
+    def capture(self, backlog: Backlog | None) -> int:
+        """Write down what was changed here since the last time; returns how many changes that are."""
+        ...
+
+    def unwritten(self, folder: KnownFolder, limit: int = -1) -> list[tuple[int, LogEntry]]:
+        """What the log in a folder lacks, the oldest first."""
+        ...
+
+    def count_unwritten(self, folder: KnownFolder) -> int: ...
+
+    def wrote(self, folder: KnownFolder, place: str, number: int, digest: str, upto: int) -> None: ...
+    def start_log(self, folder: KnownFolder, *, anew: bool = False, is_whole: bool = False) -> None:
+        """Write another log from now on; ``anew`` with what the old one has, ``is_whole`` with all that is known."""
+        ...
+
+    def end_rewriting(self, folder: KnownFolder) -> None:
+        """The log that was written anew is complete."""
+        ...
+
+    def take(
+        self, folder: int, place: str, entries: Sequence[LogEntry], backlog: Backlog | None, *, is_own: bool = False
+    ) -> Taken:
+        """Take in what a file says."""
         ...

@@ -113,3 +113,28 @@ class PreparedItem:
     """The file, address or session that a loader read the text from; empty for a text that somebody gave."""
     vouched: bool = False
     """Whether it has the user's word although a loader read it: its file is in a folder that the user trusts."""
+
+
+@frozen
+class KnownFolder:
+    """A folder through which a store syncs, and the log that this machine writes there."""
+
+    id: int
+    path: str
+    trust_all: bool
+    log: str
+    number: int
+    digest: str
+    upto: int
+    is_whole: bool
+    stale: int
+    """1 if the log must be written anew, 2 while that is being done."""
+
+
+@frozen
+class Taken:
+    """What taking in a file of another machine did."""
+
+    entries: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    apart: tuple[str, ...] = ()

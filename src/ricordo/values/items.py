@@ -295,6 +295,7 @@ class Item(Plain):
     """The ref of the item that replaced an archived one; if that was replaced, too, the newest."""
     machine: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """The name of the other machine that has the file; empty for what is on this one, or no file."""
+    apart: tuple[int, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)  # versions that two machines wrote at once
 
     @property
     def title(self) -> str:
@@ -321,9 +322,7 @@ class Item(Plain):
             plain["content"] = self.content
         plain |= self.fields.to_dict()
         plain["title"] = self.title
-        for name in (
-            "state", "content_hash", "first_line", "has_embedding", "retrieval_count", "access_count", "size",
-        ):  # fmt: skip
+        for name in ("state", "content_hash", "first_line", "has_embedding", "retrieval_count", "access_count", "size"):
             plain[name] = getattr(self, name)
         plain["provenance"] = self.provenance.to_dict()
         plain["decay_score"] = round(self.decay_score, 6)
@@ -332,7 +331,7 @@ class Item(Plain):
             plain[name] = moment.isoformat() if moment else None
         if self.kind == "entity":
             plain["mention_count"] = self.mention_count
-        for name in ("tier", "machine", "corrected_by", "superseded_by", "foreign"):
+        for name in ("tier", "machine", "corrected_by", "superseded_by", "foreign", "apart"):
             if getattr(self, name):
                 plain[name] = getattr(self, name)
         return plain
@@ -364,6 +363,7 @@ class Version(Plain):
     provenance: Provenance = NOBODY
     commit: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """The hash, if it is a commit; its number is 0 then."""
+    apart: bool = field(default=False, metadata=LEFT_OUT_WHEN_EMPTY)  # written beside another one, on another machine
 
 
 @frozen

@@ -5,8 +5,11 @@ Changes of texts and fields need no row of their own, because each version says 
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from ricordo import speaking
 from ricordo.store.sql import steps
@@ -41,6 +44,15 @@ def note(connection: Connection, what: str, n: int) -> None:
         "INSERT INTO audit(at, what, item, ref, version, provenance)"
         " SELECT ?, ?, id, drive || ':' || path, version, ? FROM items WHERE n=?",
         (now_micros(), what, said, n),
+    )
+
+
+def note_of(connection: Connection, what: str, item: str, said: Mapping[str, Any]) -> None:
+    """Write down what somebody did to an item on another machine."""
+    connection.run(
+        "INSERT INTO audit(at, what, item, ref, version, provenance)"
+        " SELECT ?, ?, id, drive || ':' || path, version, ? FROM items WHERE id=?",
+        (now_micros(), what, json.dumps(dict(said), ensure_ascii=False), item),
     )
 
 

@@ -95,11 +95,11 @@ class Changes:
             yield connection, prepared, fresh
             add_chunks(connection, fresh)
             jobs.enqueue_chunks(connection, backlog, [chunk.chunk for chunk in fresh])
-            self._store_words(connection)
+            self.store_words(connection)
         if not self._database.is_writing():
             self._database.words.maintain(self._database)
 
-    def _store_words(self, connection: Connection) -> None:
+    def store_words(self, connection: Connection) -> None:
         words, self._opened.analyzer.stemmed = self._opened.analyzer.stemmed, {}
         connection.run_many(
             "INSERT INTO vocabulary(word, term) VALUES(?,?) ON CONFLICT DO NOTHING", sorted(words.items())
@@ -231,7 +231,7 @@ class Changes:
             ]
             saving.erase_item(connection, n)
         forget_words(self._database)
-        self._forget_words(texts)
+        self.forget_words(texts)
         self._database.checkpoint()
         return []
 
@@ -273,7 +273,7 @@ class Changes:
         links.forget_names(connection, n)
         return head
 
-    def _forget_words(self, texts: Iterable[str]) -> None:
+    def forget_words(self, texts: Iterable[str]) -> None:
         """Drop words from the vocabulary that occur in no remaining text."""
         analyzer = Analyzer(self._opened.language)
         for text in texts:

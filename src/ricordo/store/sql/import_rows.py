@@ -59,17 +59,7 @@ def insert(connection: Connection, one: Analysed, identity: str) -> tuple[int, l
     """Write an item with all its versions; returns its number and the chunks that are to be indexed."""
     item = one.item
     n = _insert_item(connection, item, identity)
-    first = connection.reserve_chunks(len(item.chunks))
-    fresh = _insert_chunks(connection, n, one, first)
-    connection.run_many(
-        "INSERT INTO blobs(hash, data) VALUES(?,?) ON CONFLICT DO NOTHING", [(b.hash, b.data) for b in item.blobs]
-    )
-    sizes = {blob.hash: len(blob.data) for blob in item.blobs}
-    connection.insert(
-        "versions",
-        saving.VERSION_COLUMNS,
-        [_version_row(n, item, version, first, sizes) for version in item.versions],
-    )
+    fresh = insert_texts(connection, n, one)
     usage = item.usage
     if usage is not None:
         connection.run(
@@ -82,11 +72,39 @@ def insert(connection: Connection, one: Analysed, identity: str) -> tuple[int, l
     return n, fresh
 
 
+def insert_texts(connection: Connection, n: int, one: Analysed) -> list[NewChunk]:
+    """Write the versions of an item, their chunks and bytes; returns the chunks that are to be indexed."""
+    item = one.item
+    first = connection.reserve_chunks(len(item.chunks))
+    fresh = _insert_chunks(connection, n, one, first)
+    connection.run_many(
+        "INSERT INTO blobs(hash, data) VALUES(?,?) ON CONFLICT DO NOTHING", [(b.hash, b.data) for b in item.blobs]
+    )
+    sizes = {blob.hash: len(blob.data) for blob in item.blobs}
+    connection.insert(
+        "versions",
+        saving.VERSION_COLUMNS,
+        [_version_row(n, item, version, first, sizes) for version in item.versions],
+    )
+    return fresh
+
+
 def _insert_item(connection: Connection, item: ItemRecord, identity: str) -> int:
+    row = item_row(item, identity)
+    n = connection.insert_item(tuple(row), tuple(row.values()))
+    connection.touched.add(n)
+    saving.write_secrets(connection, n, item.secrets)
+    if item.state != "deleted":
+        saving.insert_tags(connection, n, item.head().known_fields())
+    return n
+
+
+def item_row(item: ItemRecord, identity: str) -> dict[str, Any]:
+    """The columns of an item's row."""
     head = item.head()
     fields = head.known_fields()
     file = item.file
-    row = {
+    return {
         "id": identity, "drive": item.ref.drive, "path": item.ref.path, "kind": item.kind, "state": item.state,
         "version": item.version, "hash": head.hash, "text_hash": head.text_hash, **saving.field_columns(fields),
         "fields": _json(head.fields), "size": _size(item, head, {blob.hash: len(blob.data) for blob in item.blobs}),
@@ -95,12 +113,6 @@ def _insert_item(connection: Connection, item: ItemRecord, identity: str) -> int
         "file_mtime": file and file.mtime, "file_size": file and file.size, "file_hash": file and file.hash,
         "file_fields": file and json.dumps(dict(file.fields)), "provenance": _said(head), "vouched": item.vouched,
     }  # fmt: skip
-    n = connection.insert_item(tuple(row), tuple(row.values()))
-    connection.touched.add(n)
-    saving.write_secrets(connection, n, item.secrets)
-    if item.state != "deleted":
-        saving.insert_tags(connection, n, fields)
-    return n
 
 
 def _insert_chunks(connection: Connection, n: int, one: Analysed, first: int) -> list[NewChunk]:

@@ -347,10 +347,10 @@ def _prune_versions(connection: Connection, n: int, last: int) -> None:
         held.update(np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist())
     rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,))
     delete_chunks(connection, [row for row in rows if row[0] not in held], erase=True)
-    _drop_blobs(connection, [row[0] for row in dropped])
+    drop_blobs(connection, [row[0] for row in dropped])
 
 
-def _drop_blobs(connection: Connection, hashes: Sequence[str | None]) -> None:
+def drop_blobs(connection: Connection, hashes: Sequence[str | None]) -> None:
     """Drop bytes that some versions held and none holds any more."""
     connection.run_many(
         "DELETE FROM blobs WHERE hash=? AND NOT EXISTS (SELECT 1 FROM versions WHERE blob=blobs.hash)",
@@ -391,4 +391,4 @@ def erase_item(connection: Connection, n: int) -> None:
         "DELETE FROM proposals WHERE session=(SELECT thread FROM items WHERE n=? AND kind='session')", (n,)
     )
     connection.run("DELETE FROM items WHERE n=?", (n,))
-    _drop_blobs(connection, [row[0] for row in held])
+    drop_blobs(connection, [row[0] for row in held])

@@ -27,6 +27,7 @@ from ricordo.store.sql.usage import UsageLog
 from ricordo.text.words import Analyzer
 
 if TYPE_CHECKING:
+    from ricordo.store.file_parts import SyncLog
     from ricordo.store.sql.overview import Overview
     from ricordo.values.reports import Damage
 
@@ -58,6 +59,16 @@ class SharedStore:
         from ricordo.store.sql.overview import Overview
 
         return Overview(self._opened.database)
+
+    @property
+    def syncs(self) -> bool:
+        """Whether it syncs through a folder."""
+        return False
+
+    @property
+    def sync(self) -> SyncLog | None:
+        """What is known about sync through folders: nothing, unless a store is a file of its own."""
+        return None
 
     @property
     def language(self) -> str:

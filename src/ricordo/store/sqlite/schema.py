@@ -16,6 +16,7 @@ from ricordo.store.sql.machines import HOME_MACHINE
 from ricordo.store.sqlite.connection import APPLICATION_ID, Connection, Database
 from ricordo.store.sqlite.proposal_tables import make_proposal_tables
 from ricordo.store.sqlite.step_tables import make_step_tables
+from ricordo.store.sqlite.sync_tables import make_sync_tables
 
 _FIRST = """
 CREATE TABLE meta(name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
@@ -345,6 +346,7 @@ def _seventh(connection: Connection) -> None:
 
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _first, _second, _third, _fourth, _fifth, _sixth, _seventh, make_proposal_tables, make_step_tables,
+    make_sync_tables,
 )  # fmt: skip
 SCHEMA_VERSION = len(MIGRATIONS)
 

@@ -1,0 +1,170 @@
+"""One sync through the folders of a store: what was changed here is written to them, what others wrote is taken in.
+
+``exchange.machine_files`` reads and writes the files, the store says what they mean (``SyncLog``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ricordo.config.files import data_home, locked
+from ricordo.config.machine import this_machine
+from ricordo.errors import Unreadable
+from ricordo.exchange.machine_files import LogFile, MachineFiles, parts_of
+from ricordo.store.file_parts import SyncLog
+from ricordo.store.values import Backlog, KnownFolder
+from ricordo.values.syncing import SyncFolder, SyncMachine, SyncRun
+
+_AT_ONCE = 2_000
+_WAIT_SECONDS = 60.0
+
+
+class FolderSync:
+    """Syncs one store. Of several processes, one does so at a time."""
+
+    def __init__(self, log: SyncLog, backlog: Backlog | None) -> None:
+        self._log = log
+        self._backlog = backlog
+        self._counts: Counter[str] = Counter()
+        self._apart: dict[str, None] = {}
+        self._problems: list[str] = []
+
+    def run(self) -> SyncRun:
+        """Take in what is there, then write what is missing there."""
+        with _alone():
+            self._log.capture(self._backlog)
+            reachable = []
+            for folder in self._log.folders():
+                files = MachineFiles(Path(folder.path))
+                if files.is_there():
+                    reachable.append(files)
+                    self._take_in(folder, files)
+                else:
+                    self._problems.append(_gone(folder.path))
+            for files in reachable:
+                self._write(files)
+        counts = self._counts
+        return SyncRun(
+            counts["written"],
+            counts["taken"],
+            counts["created"],
+            counts["updated"],
+            counts["archived"],
+            counts["removed"],
+            counts["erased"],
+            tuple(self._apart),
+            tuple(self._problems),
+        )
+
+    def _take_in(self, folder: KnownFolder, files: MachineFiles) -> None:
+        known = self._log.files(folder.id)
+        me = this_machine().id
+        is_restored = False
+        present: set[str] = set()
+        for machine in files.machines():
+            found = files.files(machine)
+            present.update(file.place for file in found)
+            if machine != me and not self._is_let_in(folder, files, machine):
+                continue
+            for file in found:
+                if file.place not in known and self._take(folder, files, file):
+                    is_restored = is_restored or (machine == me and file.log == folder.log)
+        if is_restored:  # its files went on without this store, which is an older copy
+            self._log.start_log(folder)
+        self._notice_losses(folder, known - present)
+
+    def _is_let_in(self, folder: KnownFolder, files: MachineFiles, machine: str) -> bool:
+        if machine in self._log.let_in():
+            return True
+        name = files.name_of(machine)
+        if folder.trust_all:
+            self._log.accept(machine, name)
+            return True
+        self._problems.append(
+            f"{name} ({machine}) writes to {folder.path} and is not let in; nothing of it is taken in"
+        )
+        return False
+
+    def _take(self, folder: KnownFolder, files: MachineFiles, file: LogFile) -> bool:
+        try:
+            read = files.read(file)
+        except Unreadable as error:
+            self._problems.append(error.message)
+            return False
+        if read is None:  # it is still on its way
+            return False
+        is_own = file.machine == this_machine().id
+        if is_own and not read.is_own and file.machine not in self._log.let_in():
+            self._problems.append(f"{folder.path}/{file.place} is in the name of this machine, which did not write it")
+            return False
+        taken = self._log.take(folder.id, file.place, read.entries, self._backlog, is_own=is_own)
+        self._counts.update(taken.counts)
+        self._counts["taken"] += taken.entries
+        self._apart |= dict.fromkeys(taken.apart)
+        return True
+
+    def _notice_losses(self, folder: KnownFolder, lost: set[str]) -> None:
+        """If files of this machine are gone, or all those of another one, everything that is known is written again."""
+        machines = {place.split("/")[1] for place in lost}
+        own = f"machines/{this_machine().id}/{folder.log}/"
+        left = MachineFiles(Path(folder.path)).machines()
+        if any(place.startswith(own) for place in lost) or machines - set(left) - {this_machine().id}:
+            self._log.start_log(folder, anew=True, is_whole=True)
+        self._log.forget_files(folder.id, lost)
+
+    def _write(self, files: MachineFiles) -> None:
+        folder = self._known(files)
+        if folder.stale == 1:
+            self._log.start_log(folder, anew=True)
+            folder = self._known(files)
+        before = [file for file in files.files(this_machine().id) if file.log != folder.log]
+        while entries := self._log.unwritten(folder, _AT_ONCE):
+            for upto, part in parts_of(entries):
+                file = files.write(this_machine(), folder.log, folder.number + 1, folder.digest, part)
+                self._log.wrote(folder, file.place, file.number, file.digest, upto)
+                self._counts["written"] += len(part)
+                folder = self._known(files)
+        if folder.stale == 2:
+            known = self._log.files(folder.id)
+            for file in before:
+                if file.place in known:  # what it says is in the new log
+                    files.remove(file)
+            self._log.forget_files(folder.id, [file.place for file in before])
+            self._log.end_rewriting(folder)
+
+    def _known(self, files: MachineFiles) -> KnownFolder:
+        return next(folder for folder in self._log.folders() if folder.path == str(files.folder))
+
+
+def state_of(log: SyncLog, folder: KnownFolder) -> SyncFolder:
+    """What is known about a folder now; nothing is changed."""
+    files = MachineFiles(Path(folder.path))
+    unwritten = log.count_unwritten(folder)
+    if not files.is_there():
+        return SyncFolder(folder.path, False, unwritten, problems=(_gone(folder.path),))
+    known, let_in, me = log.files(folder.id), log.let_in(), this_machine()
+    machines = []
+    for machine in files.machines():
+        found = files.files(machine)
+        is_this = machine == me.id
+        waiting = sum(file.place not in known for file in found)
+        name = me.name if is_this else files.name_of(machine)
+        machines.append(
+            SyncMachine(machine, name, is_this or folder.trust_all or machine in let_in, is_this, len(found), waiting)
+        )
+    problems = tuple(f"{one.name} ({one.id}) is not let in" for one in machines if not one.let_in)
+    return SyncFolder(folder.path, True, unwritten, tuple(machines), problems)
+
+
+def _gone(path: str) -> str:
+    return f"the folder {path} is not there; nothing is lost, the next sync writes what it lacks"
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    with locked(data_home(os.environ) / "sync-folders", _WAIT_SECONDS):
+        yield

@@ -1,0 +1,241 @@
+"""Verbs for sync between the machines of one person, through a folder that some other program copies: sync-folder.
+
+The verb ``sync``, which brings knowledge files and store together, has nothing to do with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ricordo.engine.checks import check_choice
+from ricordo.engine.context import EngineContext
+from ricordo.errors import Error, NotFound, UsageError
+from ricordo.permissions import refuse_agents, refuse_settings
+from ricordo.values.syncing import WHAT, SyncFolder, SyncMachine, SyncRun, SyncState
+from ricordo.verbs.declare import verb
+
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    from ricordo.store.file_parts import SyncLog
+    from ricordo.store.values import KnownFolder
+    from ricordo.verbs.declare import Say
+    from ricordo.verbs.parameters import NAME_TEXT, REF_TEXT
+
+_NOT_ON = {
+    "mcp": "only the user decides where memory travels",
+    "http": "folders are chosen on the machine that they are on",
+}
+
+
+class SyncVerbs:
+    """Lets the user choose folders to sync through, and machines to believe."""
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+
+    @verb(
+        "admin",
+        "look after",
+        "Sync with your other machines through a folder.",
+        path="sync-folder add",
+        not_on=_NOT_ON,  # type: ignore[arg-type]  # its keys are names of faces
+        examples=(
+            "ricordo sync-folder add ~/Dropbox/ricordo",
+            "ricordo sync-folder add /media/stick/ricordo --what memories --what notes",
+        ),
+    )
+    def sync_folder_add(
+        self,
+        folder: Annotated[
+            str | Path,
+            Say("A folder that something brings to your machines.", longest=REF_TEXT, shown="PATH"),
+        ],
+        *,
+        what: Annotated[
+            Sequence[str],
+            Say("What travels (repeatable); usually all but documents.", choices=tuple(WHAT), shown="WHAT"),
+        ]
+        | None = None,
+        trust_all: Annotated[bool, Say("Let in every machine that writes to the folder, without asking.")] = False,
+    ) -> SyncFolder:
+        """Any folder will do that something brings to your machines: Syncthing, iCloud, Dropbox, a git repository, a
+        USB stick. This machine writes its changes to files there that it alone writes, and takes in those of machines
+        that you let in (``sync-folder accept``). What travels is chosen for the whole store.
+        """
+        from ricordo.engine.sync_run import state_of
+
+        refuse_settings("where a store is synced")
+        refuse_agents("choose where memory travels")
+        log = self._sync_log()
+        place = _folder(self._context.start, folder)
+        for one in what or ():
+            check_choice("what", one, tuple(WHAT))
+        if what:
+            log.choose([one for one in WHAT if one in what])
+        log.add_folder(str(place), trust_all=trust_all)
+        return state_of(log, self._folder_at(str(place)))
+
+    @verb(
+        "admin",
+        "look after",
+        "Write changes to the folders of sync, and take in those of others.",
+        path="sync-folder now",
+        not_on={"mcp": "it runs by itself"},
+        examples=("ricordo sync-folder now",),
+    )
+    def sync_folder_now(self) -> SyncRun:
+        """It also runs by itself: in the server, and after commands that change something. If the same item was edited
+        on two machines, both texts are kept as versions, and the answer names the item.
+        """
+        log = self._sync_log()
+        if not log.folders():
+            raise NotFound("this store syncs through no folder", hint="‹:sync-folder add PATH› names one.")
+        return run_sync(self._context, log)
+
+    @verb(
+        "read",
+        "look after",
+        "Show the folders of sync, and the machines that write to them.",
+        path="sync-folder status",
+        not_on={"mcp": "it is the user's business"},
+        examples=("ricordo sync-folder status",),
+    )
+    def sync_folder_status(self) -> SyncState:
+        """Also whether a folder is gone, which machines are not let in, and what waits to be written or taken in."""
+        from ricordo.engine.sync_run import state_of
+
+        log = self._sync_log()
+        return SyncState(log.what(), tuple(state_of(log, folder) for folder in log.folders()))
+
+    @verb(
+        "admin",
+        "look after",
+        "Let in a machine that writes to a folder of sync.",
+        path="sync-folder accept",
+        not_on=_NOT_ON,  # type: ignore[arg-type]
+        examples=("ricordo sync-folder accept laptop",),
+    )
+    def sync_folder_accept(
+        self, machine: Annotated[str, Say("Its name or its id.", longest=NAME_TEXT, shown="MACHINE")]
+    ) -> SyncMachine:
+        """What you wrote there counts as your own words here from now on. So let in machines of your own alone: whoever
+        can write to the folder can write in the name of any machine in it.
+        """
+        refuse_settings("which machines are let in")
+        refuse_agents("let in a machine")
+        log = self._sync_log()
+        found = self._machine_named(machine)
+        log.accept(found.id, found.name)
+        return SyncMachine(found.id, found.name, True, found.is_this, found.files, found.waiting)
+
+    @verb(
+        "admin",
+        "look after",
+        "Take in nothing more from a machine.",
+        path="sync-folder refuse",
+        not_on=_NOT_ON,  # type: ignore[arg-type]
+        examples=("ricordo sync-folder refuse old-laptop",),
+    )
+    def sync_folder_refuse(
+        self, machine: Annotated[str, Say("Its name or its id.", longest=NAME_TEXT, shown="MACHINE")]
+    ) -> SyncMachine:
+        """What it said so far stays. A folder that lets in everybody asks for each other machine from now on."""
+        refuse_settings("which machines are let in")
+        log = self._sync_log()
+        found = self._machine_named(machine)
+        log.shut_out(found.id)
+        for folder in log.folders():
+            if folder.trust_all:
+                log.add_folder(folder.path, trust_all=False)
+        return SyncMachine(found.id, found.name, False, found.is_this, found.files, found.waiting)
+
+    @verb(
+        "admin",
+        "look after",
+        "Sync through a folder no more.",
+        path="sync-folder rm",
+        not_on=_NOT_ON,  # type: ignore[arg-type]
+        examples=("ricordo sync-folder rm ~/Dropbox/ricordo",),
+    )
+    def sync_folder_rm(
+        self, folder: Annotated[str | Path, Say("The folder.", longest=REF_TEXT, shown="PATH")]
+    ) -> SyncFolder:
+        """The store keeps all that it has, and the files stay in the folder for the other machines."""
+        refuse_settings("where a store is synced")
+        log = self._sync_log()
+        wanted = str(_absolute(self._context.start, folder))
+        found = self._folder_at(wanted)
+        log.remove_folder(found.id)
+        return SyncFolder(found.path, Path(found.path).is_dir())
+
+    def _sync_log(self) -> SyncLog:
+        log = self._context.store.sync
+        if log is None:
+            raise UsageError(
+                "a store in PostgreSQL is not synced through folders",
+                hint="All your machines can use the same database: name it in store.path on each.",
+            )
+        return log
+
+    def _folder_at(self, path: str) -> KnownFolder:
+        folders = {folder.path: folder for folder in self._sync_log().folders()}
+        if path not in folders:
+            listed = ", ".join(folders) or "none"
+            raise NotFound(f"this store does not sync through {path}", hint=f"It syncs through: {listed}.")
+        return folders[path]
+
+    def _machine_named(self, name: str) -> SyncMachine:
+        """The machine with a name or an id, among those that write to the folders."""
+        machines = {one.id: one for folder in self.sync_folder_status().folders for one in folder.machines}
+        found = [one for one in machines.values() if not one.is_this and name in (one.id, one.name)]
+        if len(found) == 1:
+            return found[0]
+        others = ", ".join(f"{one.name} ({one.id})" for one in machines.values() if not one.is_this)
+        if found:
+            raise UsageError(f"several machines are called {name}", hint=f"Give the id of one: {others}.")
+        raise NotFound(
+            f"no machine {name} writes to a folder of this store",
+            hint=f"Those that do: {others}."
+            if others
+            else "None does yet: sync there first, and let the files arrive.",
+        )
+
+
+def run_sync(context: EngineContext, log: SyncLog) -> SyncRun:
+    """Sync through all folders of a store, and look up links again if entities are among what came."""
+    from ricordo.engine.sync_run import FolderSync
+
+    report = FolderSync(log, context.models.backlog()).run()
+    context.synced_at = context.unsynced_store.changes_seen()
+    if report.created + report.updated and context.unsynced_store.items.entity_titles():
+        context.unsynced_store.links.relink()
+    return report
+
+
+def sync_quietly(context: EngineContext) -> SyncRun | None:
+    """Sync if the store has folders; what goes wrong is said by ``sync-folder status``, and tried again next time."""
+    try:
+        log = context.unsynced_store.sync
+        return run_sync(context, log) if log is not None and log.folders() else None
+    except Error:
+        return None
+
+
+def _absolute(start: Path, folder: str | Path) -> Path:
+    return Path(start / Path(folder).expanduser()).resolve()
+
+
+def _folder(start: Path, folder: str | Path) -> Path:
+    text = str(folder)
+    if "://" in text:
+        raise UsageError(
+            f"{text} is not a folder of this machine",
+            hint="Mount it (sshfs), or copy a folder with Syncthing, rsync or git, and name that folder.",
+        )
+    place = _absolute(start, folder)
+    if not place.is_dir():
+        raise NotFound(f"there is no folder {place}", hint=f"Make it first: mkdir -p {place}")
+    return place

@@ -1,0 +1,226 @@
+"""The files of a folder through which machines sync: each machine has a folder in it that it alone writes to.
+
+``machines/<machine>/<log>/<number>-<hash>.jsonl``: the first line says who wrote the file and which file of the log
+came before it, each further line is an entry. A file never changes, and its name holds the hash of its bytes, so that a
+file that is half there is told from a whole one, and two files never fight over a name. A log ends when its machine
+starts another one: after it was restored from a backup, or when texts had to be erased from its files. What entries
+mean, and who is believed, is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ricordo.config.machine import Machine, machine_key
+from ricordo.errors import Unavailable, Unreadable
+from ricordo.exchange.codec import BadRecord, decode
+from ricordo.exchange.entries import LogEntry, entry_from
+from ricordo.frozen import frozen
+
+FORMAT = "ricordo-sync"
+FORMAT_VERSION = 1
+FOLDER = "machines"
+MOST_ENTRIES = 500
+MOST_BYTES = 1_000_000
+"""A file that is written has at most so many entries, and ends after this many bytes."""
+LARGEST_FILE = 256_000_000
+_MACHINE = re.compile(r"[0-9a-f]{8}")
+_NAME = re.compile(r"(\d{6,12})-([0-9a-f]{32})\.jsonl")
+_EVICTED = re.compile(r"\.(\d{6,12}-[0-9a-f]{32}\.jsonl)\.icloud")
+"""How iCloud names a file that it keeps elsewhere until somebody asks for it."""
+
+
+@frozen
+class LogFile:
+    """A file of a machine's log; ``log`` tells the logs of one machine apart."""
+
+    machine: str
+    log: str
+    number: int
+    digest: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.number:06d}-{self.digest}.jsonl"
+
+    @property
+    def place(self) -> str:
+        """Where it is below the folder."""
+        return f"{FOLDER}/{self.machine}/{self.log}/{self.name}"
+
+
+@frozen
+class LogHeader:
+    """The first line of a file."""
+
+    format: str
+    version: int
+    machine: str
+    name: str
+    log: str
+    number: int
+    previous: str
+    """The hash of the file before it; empty for the first of a log."""
+    seal: str
+    """What its writer knows it again by."""
+
+
+@frozen
+class ReadLog:
+    """What a file says."""
+
+    header: LogHeader
+    is_own: bool
+    """Whether this machine wrote it: others can put files into its folder, but cannot seal them."""
+    entries: tuple[LogEntry, ...]
+
+
+class MachineFiles:
+    """Reads and writes the files of one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def is_there(self) -> bool:
+        """Whether the folder can be used now: a stick may be unplugged, a share not mounted."""
+        return self.folder.is_dir()
+
+    def machines(self) -> list[str]:
+        """The ids of the machines that have a folder here."""
+        return [name for name in _folders(self.folder / FOLDER) if _MACHINE.fullmatch(name)]
+
+    def files(self, machine: str) -> list[LogFile]:
+        """The files of a machine, log by log, in order; those that another place still has are among them."""
+        found = []
+        for log in _folders(self.folder / FOLDER / machine):
+            if not _MACHINE.fullmatch(log):
+                continue
+            for name in _names(self.folder / FOLDER / machine / log):
+                match = _NAME.fullmatch(_EVICTED.sub(r"\1", name))
+                if match is not None:
+                    found.append(LogFile(machine, log, int(match[1]), match[2]))
+        return sorted(set(found), key=lambda file: (file.log, file.number, file.digest))
+
+    def read(self, file: LogFile) -> ReadLog | None:
+        """What a file says; None while it is not (wholly) here yet. A whole file that says nonsense is an error."""
+        path = self.folder / file.place
+        try:
+            if path.is_symlink() or path.stat().st_size > LARGEST_FILE:
+                raise Unreadable(f"{path} is no file of a log", hint="Remove it from the folder.")
+            data = path.read_bytes()
+        except OSError:
+            return None
+        if digest_of(data) != file.digest:
+            return None
+        try:
+            first, *rest = data.splitlines()
+            header = decode(LogHeader, json.loads(first))
+            if (header.format, header.version) != (FORMAT, FORMAT_VERSION):
+                raise BadRecord(f"it is written in {header.format} {header.version}, which this Ricordo does not know")
+            if (header.machine, header.log, header.number) != (file.machine, file.log, file.number):
+                raise BadRecord("it is in the place of another file")
+            is_own = hmac.compare_digest(header.seal, _seal(file.machine, file.log, file.number, rest))
+            return ReadLog(header, is_own, tuple(entry_from(json.loads(line)) for line in rest))
+        except (ValueError, RecursionError) as problem:
+            raise Unreadable(
+                f"{path} cannot be taken in: {problem}",
+                hint="Update Ricordo here, or see who else writes to the folder.",
+            ) from problem
+
+    def name_of(self, machine: str) -> str:
+        """What a machine calls itself; its id if no file of it says it. Files of machines that are not believed are
+        read no further than their first line.
+        """
+        for file in reversed(self.files(machine)):
+            try:
+                with (self.folder / file.place).open("rb") as source:
+                    plain: Any = json.loads(source.readline(10_000))
+                name = " ".join(str(plain["name"]).split())[:60]
+                return name if name.isprintable() and name else machine
+            except (OSError, ValueError, KeyError, TypeError):
+                continue
+        return machine
+
+    def write(self, machine: Machine, log: str, number: int, previous: str, entries: Sequence[LogEntry]) -> LogFile:
+        """Write the next file of a log; it gets its name when all of it is on the disk."""
+        lines = [entry.to_line() for entry in entries]
+        header = {
+            "format": FORMAT, "version": FORMAT_VERSION, "machine": machine.id, "name": machine.name, "log": log,
+            "number": number, "previous": previous,
+            "seal": _seal(machine.id, log, number, [line.rstrip(b"\n") for line in lines]),
+        }  # fmt: skip
+        data = json.dumps(header, ensure_ascii=False).encode() + b"\n" + b"".join(lines)
+        file = LogFile(machine.id, log, number, digest_of(data))
+        path = self.folder / file.place
+        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with partial.open("wb") as out:
+                out.write(data)
+                out.flush()
+                os.fsync(out.fileno())
+            partial.replace(path)
+        except OSError as problem:
+            partial.unlink(missing_ok=True)
+            raise Unavailable(
+                f"{path} cannot be written: {problem.strerror or problem}",
+                hint="Check that the folder can be written to and has room; the next sync tries again.",
+            ) from problem
+        return file
+
+    def remove(self, file: LogFile) -> None:
+        """Remove a file of this machine, whose log another one took the place of."""
+        path = self.folder / file.place
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+            path.parent.rmdir()  # fails while other files are in it
+
+
+def parts_of(entries: Iterable[tuple[int, LogEntry]]) -> Iterator[tuple[int, list[LogEntry]]]:
+    """Entries in parts of one file each, with the number of the last of each part."""
+    part: list[LogEntry] = []
+    size = last = 0
+    for last, entry in entries:
+        part.append(entry)
+        size += len(entry.to_line())
+        if len(part) >= MOST_ENTRIES or size >= MOST_BYTES:
+            yield last, part
+            part, size = [], 0
+    if part:
+        yield last, part
+
+
+def _seal(machine: str, log: str, number: int, lines: Sequence[bytes]) -> str:
+    """A keyed hash of a file, whose key never leaves this machine."""
+    keyed = hmac.new(machine_key(), f"{FORMAT} {machine} {log} {number}\n".encode(), hashlib.sha256)
+    for line in lines:
+        keyed.update(line + b"\n")
+    return keyed.hexdigest()
+
+
+def digest_of(data: bytes) -> str:
+    """The hash that is part of a file's name."""
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def _folders(place: Path) -> list[str]:
+    try:
+        with os.scandir(place) as found:
+            return sorted(one.name for one in found if one.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
+
+
+def _names(place: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(place))  # noqa: PTH208 - names are all that is needed
+    except OSError:
+        return []

@@ -1,0 +1,262 @@
+"""What a store knows about sync through folders: the folders, the machines that are let in, and the log.
+
+Files are read and written elsewhere; here is only what they mean for the store. Every call is one transaction.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+
+from ricordo.config.machine import this_machine
+from ricordo.exchange.entries import FEEDBACK, LINK, LogEntry
+from ricordo.store.sql import links
+from ricordo.store.sql.changes import Changes
+from ricordo.store.sql.times import now_micros
+from ricordo.store.sqlite import sync_rows
+from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.open_file import OpenFile
+from ricordo.store.sqlite.sync_capture import Capture, actual_links, wanted_links
+from ricordo.store.sqlite.sync_showing import Showing, Shown
+from ricordo.store.values import Backlog, KnownFolder, Taken
+from ricordo.values.items import Saved
+from ricordo.values.syncing import USUALLY, WHAT
+
+_WHAT = "sync_what"
+_FOLDER = "id, path, trust_all, log, number, digest, upto, is_whole, stale"
+
+
+class SyncLog:
+    """Keeps the log of one store."""
+
+    def __init__(self, file: OpenFile) -> None:
+        self._opened = file
+        self._database = file.database
+        self._changes = Changes(file)
+
+    def folders(self) -> list[KnownFolder]:
+        """The folders that this machine syncs through; those of other machines that had this store do not count."""
+        with self._database.read() as connection:
+            rows = connection.rows(
+                f"SELECT {_FOLDER} FROM sync_folders WHERE machine=? ORDER BY id", (this_machine().id,)
+            )
+        return [
+            KnownFolder(identity, path, bool(trust_all), log, number, digest, upto, bool(is_whole), stale)
+            for identity, path, trust_all, log, number, digest, upto, is_whole, stale in rows
+        ]
+
+    def add_folder(self, path: str, *, trust_all: bool) -> None:
+        with self._database.write(durable=True) as connection:
+            connection.run(
+                "INSERT INTO sync_folders(machine, path, trust_all, log, number, digest, upto, is_whole, stale,"
+                " added_at) VALUES(?, ?, ?, ?, 0, '', 0, 0, 0, ?)"
+                " ON CONFLICT(machine, path) DO UPDATE SET trust_all=excluded.trust_all",
+                (this_machine().id, path, int(trust_all), _new_log(), now_micros()),
+            )
+
+    def remove_folder(self, folder: int) -> None:
+        """Sync through a folder no more; everything stays in the store."""
+        with self._database.write(durable=True) as connection:
+            connection.run("DELETE FROM sync_folders WHERE id=?", (folder,))
+            connection.run("DELETE FROM sync_files WHERE folder=?", (folder,))
+
+    def what(self) -> tuple[str, ...]:
+        """What the user chose to travel."""
+        with self._database.read() as connection:
+            return _what(connection)
+
+    def choose(self, what: Sequence[str]) -> None:
+        with self._database.write(durable=True) as connection:
+            connection.set_meta(_WHAT, ",".join(what))
+
+    def let_in(self) -> dict[str, str]:
+        """The machines that the user let in: their ids and names."""
+        with self._database.read() as connection:
+            return dict(connection.rows("SELECT machine, name FROM sync_machines"))
+
+    def accept(self, machine: str, name: str) -> None:
+        with self._database.write(durable=True) as connection:
+            connection.run(
+                "INSERT INTO sync_machines(machine, name, let_in_at) VALUES(?,?,?)"
+                " ON CONFLICT(machine) DO UPDATE SET name=excluded.name",
+                (machine, name, now_micros()),
+            )
+
+    def shut_out(self, machine: str) -> None:
+        """Take in nothing more from a machine; what it said so far stays."""
+        with self._database.write(durable=True) as connection:
+            connection.run("DELETE FROM sync_machines WHERE machine=?", (machine,))
+
+    def files(self, folder: int) -> set[str]:
+        """The files of a folder that were written or taken in."""
+        with self._database.read() as connection:
+            return {place for (place,) in connection.rows("SELECT place FROM sync_files WHERE folder=?", (folder,))}
+
+    def apart(self, item: str) -> tuple[int, ...]:
+        """The versions of an item that were written on two machines at the same time, the current one last."""
+        with self._database.read() as connection:
+            rows = connection.rows("SELECT apart FROM sync_items WHERE item=?", (item,))
+        return tuple(json.loads(rows[0][0])) if rows else ()
+
+    def capture(self, backlog: Backlog | None) -> int:
+        """Write down what was changed here since the last time; returns how many changes that are."""
+        written = 0
+
+        def write() -> list[Saved]:
+            nonlocal written
+            with self._database.write(durable=True) as connection:
+                capture = _capture(connection)
+                capture.all()
+                showing = Showing(connection, self._opened, backlog)
+                showing.show(capture.changed)
+                self._index(connection, showing)
+            written = capture.written
+            return []
+
+        self._tried_again(write)
+        return written
+
+    def _tried_again(self, write: Callable[[], list[Saved]]) -> None:
+        """Do a write; if somebody edits a knowledge file at that moment, the edit is taken in, and it is done again."""
+        if self._opened.mirror is None:
+            write()
+        else:
+            self._opened.mirror.tried_again(write)
+
+    def _index(self, connection: Connection, showing: Showing) -> None:
+        showing.index()
+        self._changes.store_words(connection)
+
+    def unwritten(self, folder: KnownFolder, limit: int = -1) -> list[tuple[int, LogEntry]]:
+        """What the log in a folder lacks, the oldest first."""
+        with self._database.read() as connection:
+            return sync_rows.unwritten(connection, folder.id, folder.upto, limit, is_whole=folder.is_whole)
+
+    def count_unwritten(self, folder: KnownFolder) -> int:
+        with self._database.read() as connection:
+            return sync_rows.count_unwritten(connection, folder.id, folder.upto, is_whole=folder.is_whole)
+
+    def wrote(self, folder: KnownFolder, place: str, number: int, digest: str, upto: int) -> None:
+        """Note that a file was written."""
+        with self._database.write(durable=True) as connection:
+            connection.run("INSERT OR IGNORE INTO sync_files VALUES(?,?)", (folder.id, place))
+            connection.run(
+                "UPDATE sync_folders SET number=?, digest=?, upto=max(upto, ?) WHERE id=? AND log=?",
+                (number, digest, upto, folder.id, folder.log),
+            )
+
+    def start_log(self, folder: KnownFolder, *, anew: bool = False, is_whole: bool = False) -> None:
+        """Write another log from now on; ``anew`` with what the old one has, ``is_whole`` with all that is known."""
+        with self._database.write(durable=True) as connection:
+            connection.run(
+                "UPDATE sync_folders SET log=?, number=0, digest='', upto=CASE WHEN ? THEN 0 ELSE upto END,"
+                " is_whole=max(is_whole, ?), stale=CASE WHEN ? THEN 2 ELSE stale END WHERE id=?",
+                (_new_log(), int(anew), int(is_whole), int(anew), folder.id),
+            )
+
+    def end_rewriting(self, folder: KnownFolder) -> None:
+        """The log that was written anew is complete."""
+        with self._database.write(durable=True) as connection:
+            connection.run("UPDATE sync_folders SET stale=0 WHERE id=? AND stale=2 AND log=?", (folder.id, folder.log))
+
+    def forget_files(self, folder: int, places: Iterable[str]) -> None:
+        """Files that are gone from a folder."""
+        with self._database.write() as connection:
+            connection.run_many("DELETE FROM sync_files WHERE folder=? AND place=?", [(folder, one) for one in places])
+
+    def take(
+        self, folder: int, place: str, entries: Sequence[LogEntry], backlog: Backlog | None, *, is_own: bool = False
+    ) -> Taken:
+        """Take in one file. ``is_own`` for a file that this machine wrote before it was restored from a backup."""
+        taken = Taken()
+
+        def write() -> list[Saved]:
+            nonlocal taken
+            taken = self._take(None if is_own else folder, folder, place, entries, backlog)
+            return []
+
+        self._tried_again(write)
+        return taken
+
+    def _take(
+        self, came: int | None, folder: int, place: str, entries: Sequence[LogEntry], backlog: Backlog | None
+    ) -> Taken:
+        with self._database.write(durable=True) as connection:
+            capture = _capture(connection)
+            capture.all()  # what is overwritten below must be known
+            new = [entry for entry in entries if sync_rows.add(connection, entry, came)]
+            showing = Showing(connection, self._opened, backlog)
+            changed = {entry.item for entry in new if entry.kind not in (LINK, FEEDBACK)}
+            showing.show(changed | capture.changed)
+            self._settle_others(connection, showing.done, new)
+            self._index(connection, showing)
+            connection.run("INSERT OR IGNORE INTO sync_files VALUES(?,?)", (folder, place))
+        self._forget(showing.done)
+        counts = showing.done.counts
+        return Taken(len(new), dict(counts), tuple(showing.done.apart))
+
+    def _forget(self, done: Shown) -> None:
+        """After the commit: erase words that nobody may read any more, and merge what falls due."""
+        for forget in done.after:
+            forget(self._database)
+        if done.erased:
+            self._changes.forget_words(done.erased)
+            self._database.checkpoint()
+        self._database.words.maintain(self._database)
+
+    def _settle_others(self, connection: Connection, done: Shown, new: Sequence[LogEntry]) -> None:
+        """Links and verdicts, which may have waited for their items."""
+        has_new_items = bool(done.counts["created"] or done.erased)
+        if has_new_items or any(entry.kind == LINK for entry in new):
+            _settle_links(connection)
+        if has_new_items or any(entry.kind == FEEDBACK for entry in new):
+            _settle_feedback(connection)
+
+
+def _what(connection: Connection) -> tuple[str, ...]:
+    chosen = connection.meta(_WHAT)
+    return USUALLY if chosen is None else tuple(filter(None, str(chosen).split(",")))
+
+
+def _capture(connection: Connection) -> Capture:
+    what = _what(connection)
+    return Capture(connection, this_machine().id, what, [kind for one in what for kind in WHAT[one]])
+
+
+def _settle_links(connection: Connection) -> None:
+    numbers: dict[str, int] = dict(connection.rows("SELECT i.id, i.n FROM items i JOIN sync_items s ON s.item = i.id"))
+    actual = actual_links(connection)
+    for (source, target, kind), (exists, at) in wanted_links(connection).items():
+        if not {source, target} <= numbers.keys() or exists == ((source, target, kind) in actual):
+            continue
+        if exists:
+            links.add(connection, numbers[source], numbers[target], kind)
+            connection.run(
+                "UPDATE links SET created_at=? WHERE source=? AND target=? AND type=? AND origin='manual'",
+                (at, numbers[source], numbers[target], kind),
+            )
+        else:
+            connection.run(
+                "DELETE FROM links WHERE source=? AND target=? AND type=? AND origin='manual'",
+                (numbers[source], numbers[target], kind),
+            )
+
+
+def _settle_feedback(connection: Connection) -> None:
+    numbers: dict[str, int] = dict(connection.rows("SELECT i.id, i.n FROM items i JOIN sync_items s ON s.item = i.id"))
+    for _, entry in sync_rows.of_kind(connection, FEEDBACK):
+        body = entry.body
+        if entry.item in numbers:
+            connection.run(
+                "INSERT INTO feedback(query, item, ref, verdict, counted, at) SELECT ?,?,?,?,?,? WHERE NOT EXISTS"
+                " (SELECT 1 FROM feedback WHERE item=? AND at=? AND query=? AND verdict=?)",
+                (
+                    body["query"], numbers[entry.item], body["ref"], body["verdict"], int(body["counted"]), body["at"],
+                    numbers[entry.item], body["at"], body["query"], body["verdict"],
+                ),
+            )  # fmt: skip
+
+
+def _new_log() -> str:
+    return secrets.token_hex(4)
