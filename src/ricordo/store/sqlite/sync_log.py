@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ricordo.config.machine import this_machine
 from ricordo.exchange.entries import FEEDBACK, LINK, LogEntry
-from ricordo.store.sql import links
 from ricordo.store.sql.changes import Changes
 from ricordo.store.sql.times import now_micros
 from ricordo.store.sqlite import sync_rows
@@ -231,10 +230,10 @@ def _settle_links(connection: Connection) -> None:
         if not {source, target} <= numbers.keys() or exists == ((source, target, kind) in actual):
             continue
         if exists:
-            links.add(connection, numbers[source], numbers[target], kind)
             connection.run(
-                "UPDATE links SET created_at=? WHERE source=? AND target=? AND type=? AND origin='manual'",
-                (at, numbers[source], numbers[target], kind),
+                "INSERT INTO links(source, target, type, origin, text, name, created_at)"
+                " VALUES(?,?,?,'manual','','',?) ON CONFLICT DO NOTHING",
+                (numbers[source], numbers[target], kind, at),
             )
         else:
             connection.run(
