@@ -26,12 +26,15 @@ if TYPE_CHECKING:
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 def init(call: Call, folder: Path | None) -> int:
     """It makes a folder .ricordo with a store. Every command that runs in this folder or below it then uses that
-    store. Without one, items go to your own store. Running it again changes nothing. In a git repository, it asks on a
+    store. Without one, items go to your own store. With --store, such as the address of a team's store, the project
+    uses that one. Running it again changes nothing. In a git repository, it asks on a
     terminal whether the commits shall be found, too (add . --history).
     """
-    from ricordo.config.loading import init_project
+    from ricordo.config.loading import init_project, set_value
 
     place = init_project(folder or Path())
+    if call.store:  # the project's commands use it from now on, and not a file in the project's folder
+        set_value("store.location", call.store, scope="project", start=place.parent)
     call.store = call.store or str(place)
     with call.engine(create=True) as engine:
         location = engine.location

@@ -24,7 +24,7 @@ Problem = tuple[int, Mapping[str, str]]
 MAKES_A_STORE = frozenset(
     {
         "add", "watch", "sync", "import", "remember", "note", "entity", "resource", "entry", "save", "skills add",
-        "sessions add", "tools add", "machine", "trust", "sync-folder add",
+        "sessions add", "tools add", "machine", "trust", "sync-folder add", "team init",
     }
 )  # fmt: skip
 """The verbs that bring something in, or name the machine before that; all others need a store that is there."""

@@ -54,6 +54,7 @@ MORE: dict[str, HelpLine] = {
     "hook": HelpLine("agents", "Answer a hook of an agent's program: JSON in, JSON out."),
     "uninstall": HelpLine("agents", "Undo install."),
     "mcp": HelpLine("agents", "Serve agents over the Model Context Protocol."),
+    "team": HelpLine("look after", "Make a team of a store on a server, and say who may do what."),
     "learn": HelpLine("look after", "Show, freeze or undo what feedback did to the ranking."),
     "profiles": HelpLine("look after", "Show the ranking profiles and their weights."),
     "models": HelpLine("look after", "Show, test and choose the embedding model."),
@@ -117,6 +118,7 @@ MODULES: dict[str, str] = {
     "config": "config_verbs", "eval": "measure", "mcp": "mcp_verb", "serve": "serve_verbs",
     "service": "serve_verbs", "tokens": "serve_verbs", "trust": "trust_verbs", "tidy": "tidy_verbs",
     "sync-folder": "sync_verbs",
+    "team": "team_verbs",
 }  # fmt: skip
 """The module of ``ricordo.cli`` that holds a hand-written command, under its name with underscores."""
 
@@ -125,6 +127,11 @@ SHOWN: dict[str, str] = {
     "roots list": "present_reports.show_roots",
     "roots rm": "present_reports.show_left_root",
     "machine": "present_reports.show_machines",
+    "team init": "team_verbs.show_team",
+    "team status": "team_verbs.show_team",
+    "team invite": "team_verbs.show_invitation",
+    "team members": "team_verbs.show_members",
+    "team remove": "team_verbs.show_members",
     "vacuum": "present_reports.show_vacuumed",
     "status": "present_reports.show_facts",
     "tiers": "present_reports.show_tiers",

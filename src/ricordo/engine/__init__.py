@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ricordo.engine.sessions import SessionVerbs
     from ricordo.engine.skills import SkillVerbs
     from ricordo.engine.syncing import SyncVerbs
+    from ricordo.engine.team import TeamVerbs
     from ricordo.engine.tidying import TidyVerbs
     from ricordo.engine.trusting import TrustVerbs
     from ricordo.engine.undoing import UndoVerbs
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         FindVerbs, ReadVerbs, ItemVerbs, RemoveVerbs, MemoryVerbs, RootVerbs, AddVerbs, KnowledgeVerbs, LinkVerbs,
         UseVerbs, SessionVerbs, AgentVerbs, GatherVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs,
         MigrateVerbs, ReviewVerbs, TrustVerbs, OverviewVerbs, SelectVerbs, UndoVerbs, TidyVerbs, SyncVerbs,
+        TeamVerbs,
     ):  # fmt: skip
         """What editors and type checkers see: the verbs of all parts, with their signatures."""
 else:

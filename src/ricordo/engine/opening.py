@@ -36,6 +36,7 @@ from ricordo.engine.selecting import SelectVerbs
 from ricordo.engine.sessions import SessionVerbs
 from ricordo.engine.skills import SkillVerbs
 from ricordo.engine.syncing import SyncVerbs
+from ricordo.engine.team import TeamVerbs
 from ricordo.engine.tidying import TidyVerbs
 from ricordo.engine.trusting import TrustVerbs
 from ricordo.engine.undoing import UndoVerbs
@@ -56,6 +57,7 @@ PARTS: tuple[type, ...] = (
     FindVerbs, ReadVerbs, ItemVerbs, RootVerbs, RemoveVerbs, SessionVerbs, MemoryVerbs, AddVerbs, KnowledgeVerbs,
     LinkVerbs, UseVerbs, AgentVerbs, GatherVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs,
     MigrateVerbs, ReviewVerbs, TrustVerbs, OverviewVerbs, SelectVerbs, UndoVerbs, TidyVerbs, SyncVerbs,
+    TeamVerbs,
 )  # fmt: skip
 """The classes whose methods are the verbs of an engine."""
 
@@ -94,6 +96,7 @@ class OpenEngine:
             SyncVerbs(context),
             UndoVerbs(context),
             TidyVerbs(context, items, desk),
+            TeamVerbs(context),
         )  # fmt: skip
         self._parts: dict[type, object] = {type(part): part for part in parts}
         self._for_tools = (finding, reading, items, removing)

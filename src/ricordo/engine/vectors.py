@@ -54,6 +54,9 @@ class VectorVerbs:
             return self._context.embed_taken_in(limit)
         found = 0
         backlog = self._context.models.backlog()
+        team = self._context.store.team
+        if team is not None and backlog is not None:
+            team.allow_model(backlog.fingerprint)
         if search_missing and backlog is not None:
             for kind in kinds or (None,):
                 found += self._context.store.jobs.enqueue_missing(backlog.fingerprint, backlog.dimensions, kind)

@@ -15,6 +15,7 @@ from ricordo.values.items import Saved
 
 if TYPE_CHECKING:
     from ricordo.store import capture_parts, file_parts, overview_parts, parts, step_parts
+    from ricordo.store.team_part import Team
     from ricordo.store.values import PreparedItem
     from ricordo.values.reports import Check, Damage
 
@@ -87,6 +88,11 @@ class Store(Protocol):
     @property
     def sync(self) -> file_parts.SyncLog | None:
         """What is known about sync through folders; None for a store that many share."""
+        ...
+
+    @property
+    def team(self) -> Team | None:
+        """Who shares it; None for a store in a file."""
         ...
 
     @property

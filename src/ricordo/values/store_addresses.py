@@ -50,9 +50,22 @@ def in_workspace(text: str, name: str) -> str:
     return urlunsplit(parts._replace(query=urlencode([*kept, ("workspace", name)])))
 
 
+def for_member(address: Address, user: str, password: str = "") -> str:
+    """The address under which somebody else reaches the same workspace."""
+    from urllib.parse import parse_qsl, urlencode, urlsplit
+
+    parts = urlsplit(address.dsn)
+    own = [("workspace", address.workspace)] if address.workspace != "default" else []
+    own += [("schema", address.schema)] if address.schema != "ricordo" else []
+    passed = [pair for pair in parse_qsl(parts.query) if pair[0] not in ("user", "password", "passfile")]
+    who = f"{user}:{password}" if password else user
+    query = urlencode([*passed, *own])
+    return f"postgresql://{who}@{parts.netloc.rpartition('@')[2]}{parts.path}{'?' if query else ''}{query}"
+
+
 def parse(text: str) -> Address:
     """The address in a text; an error never repeats what could be a part of its password."""
-    from urllib.parse import parse_qsl, quote, urlencode, urlunsplit
+    from urllib.parse import parse_qsl, quote, urlencode
 
     parts, place = _split(text)
     own = {"workspace": "default", "schema": "ricordo"}
@@ -70,7 +83,9 @@ def parse(text: str) -> Address:
         raise UsageError("a workspace has a name", hint="Leave it out for the workspace called default.")
     who, at, _ = parts.netloc.rpartition("@")
     netloc = f"{who.replace('@', '%40')}{at}{place}"  # PostgreSQL takes the first @ for the end of the password
-    dsn = urlunsplit(("postgresql", netloc, parts.path, urlencode(rest), ""))
+    if "," in place and not any(name == "target_session_attrs" for name, _ in rest):
+        rest.append(("target_session_attrs", "read-write"))  # of several servers, the one that takes writes
+    dsn = f"postgresql://{netloc}{parts.path}{'?' if rest else ''}{urlencode(rest)}"
     user = f"{parts.username}@" if parts.username else ""
     shown = f"postgresql://{user}{place.lower()}{parts.path}"
     if own["workspace"] != "default":
@@ -93,22 +108,22 @@ def _split(text: str) -> tuple[SplitResult, str]:
     except ValueError:
         raise _refuse("has a host that is not one") from None
     place = parts.netloc.rpartition("@")[2].removesuffix(":")
-    if "," in place:
-        raise _refuse("names more than one server", "Name one of them, such as the primary.")
-    try:
-        is_port = parts.port != 0
-    except ValueError:
-        is_port = False
-    if not is_port:
+    if not all(_has_good_port(server) for server in place.split(",")):
         raise _refuse("has a port that is not a number from 1 to 65535")
     if "@" in parts.path or parts.fragment:
         raise _refuse("has an @ or # where none can stand")
     return parts, place
 
 
-def _refuse(why: str, hint: str = "") -> UsageError:
-    usual = (
+def _has_good_port(server: str) -> bool:
+    """Whether what follows the host of a server, if anything, is the number of a port."""
+    _, colon, port = server.rpartition("]")[2].rpartition(":")
+    return not colon or (port.isascii() and port.isdigit() and 0 < int(port) < 65_536)
+
+
+def _refuse(why: str) -> UsageError:
+    hint = (
         "Write postgresql://user@host:5432/database. In a user's name or password, write : as %3A, / as %2F, @ as %40,"
         " # as %23, ? as %3F and % as %25."
     )
-    return UsageError(f"the address of the store {why}", hint=hint or usual)
+    return UsageError(f"the address of the store {why}", hint=hint)

@@ -17,10 +17,9 @@ import psycopg.conninfo
 import psycopg_pool
 
 from ricordo.errors import ReadOnlyStore, StoreError, Unavailable, UsageError
-from ricordo.store.postgres import postings, schema
+from ricordo.store.postgres import postings, schema, workspaces
 from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.translating import translated
-from ricordo.store.postgres.workspaces import workspace_number
 from ricordo.store.sql.protocols import AroundCommit, Row, WordIndex
 from ricordo.store.sql.transactions import decoded, mirroring
 from ricordo.values.store_addresses import Address
@@ -33,6 +32,10 @@ LEAST_MEGABYTES, MOST_MEGABYTES = 256, 4_096
 logging.getLogger("psycopg.pool").setLevel(
     logging.ERROR
 )  # the pool would warn about open reads, which it is meant to end
+
+
+_REPLICA = "It is a replica: name the primary."
+_READER = "Your role in the team is reader: ask an owner for ‹:team invite› with the role writer."
 
 
 class Database:
@@ -48,7 +51,8 @@ class Database:
         self.address = address
         self.path = address.shown
         self.busy_seconds = busy_seconds
-        self.read_only = False
+        self.why_read_only = ""
+        """Why nothing can be written, as a hint; empty if something can."""
         self.around_commit: AroundCommit | None = None
         self._local = threading.local()
         self._closed = False
@@ -64,23 +68,33 @@ class Database:
     def _prepare(self, *, create: bool, partitions: int) -> None:
         """Migrate and find the workspace, with a connection of its own."""
         with _connect(self.address) as raw:
-            self.read_only = bool(raw.execute("SELECT pg_is_in_recovery()").fetchone()[0])  # type: ignore[index]
-            make = create and not self.read_only
+            is_replica = bool(raw.execute("SELECT pg_is_in_recovery()").fetchone()[0])  # type: ignore[index]
+            make = create and not is_replica
             schema.migrate(raw, self.address.schema, self.path, create=make, partitions=partitions)
-            number = workspace_number(raw, self.address.schema, self.address.workspace, create=make)
+            number = workspaces.workspace_number(
+                raw, self.address.schema, self.address.workspace, schema.SCHEMA_VERSION, create=make
+            )
             if number is None:
                 raise StoreError(f"there is no workspace at {self.path}", hint="Run ‹:init› with this ‹store›.")
             self.workspace = number
             row = raw.execute("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user").fetchone()
-            self._role = schema.APPLICATION_ROLE if row is not None and row[0] else None
-            self._search_path = f"{self.address.schema}, {schema.vector_schema(raw)}"
+            self._role = workspaces.APPLICATION_ROLE if row is not None and row[0] else None
+            self._search_path = f"{self.address.schema}, {workspaces.vector_schema(raw)}"
+            may = raw.execute("SELECT has_table_privilege(%s, 'INSERT')", (f"{self.address.schema}.items",)).fetchone()
+            self.why_read_only = _REPLICA if is_replica else "" if may and may[0] else _READER
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be written."""
+        return bool(self.why_read_only)
 
     def _configure(self, raw: psycopg.Connection[Any]) -> None:
         become = f"SET ROLE {self._role};" if self._role else ""
         with psycopg.ClientCursor(raw) as cursor:
             cursor.execute(
                 f"{become} SET search_path = {self._search_path};"
-                f" SET ricordo.workspace = '{self.workspace}'; SET statement_timeout = '{int(STATEMENT_SECONDS)}s';"
+                f" SET ricordo.workspace = '{self.workspace}'; SET ricordo.client = '{schema.SCHEMA_VERSION}';"
+                f" SET statement_timeout = '{int(STATEMENT_SECONDS)}s';"
                 " SET jit = off; SET work_mem = '64MB'; SET hnsw.ef_search = 400;"
                 " SET hnsw.iterative_scan = relaxed_order;"
             )
@@ -123,7 +137,7 @@ class Database:
         """
         self._refuse_closed()
         if self.read_only:
-            raise ReadOnlyStore(f"the store {self.path} can only be read", hint="It is a replica: name the primary.")
+            raise ReadOnlyStore(f"the store {self.path} can only be read", hint=self.why_read_only)
         with self.translated():
             writer: Connection | None = getattr(self._local, "writer", None)
             if writer is not None:
@@ -174,6 +188,7 @@ class Database:
                     if seconds is not None:
                         raw.execute(f"SET LOCAL lock_timeout = '{max(1, int(seconds * 1000))}ms'")
                         raw.execute("SELECT pg_advisory_xact_lock($1, $2)", (WRITE_LOCK, self.workspace))
+                    raw.execute("SELECT refuse_writing()")
                 return Connection(self, raw, writing=True)
             except psycopg.errors.LockNotAvailable:
                 raw.rollback()
@@ -222,16 +237,24 @@ class Database:
             )
         return bool(may)
 
-    def as_owner(self, statement: str, *, memory: int = 0) -> None:
-        """Run a statement that only the owner of the tables may run, outside of any transaction.
+    def apart(self, statement: str, *values: object, memory: int = 0) -> None:
+        """Run a statement outside of any transaction, on a connection of its own and without a limit of time.
 
         ``memory`` is what it needs at best, in bytes: an index over vectors that does not fit is made far slower.
         """
         megabytes = min(max(memory >> 20, LEAST_MEGABYTES), MOST_MEGABYTES)
+        with self.connected_apart() as raw:
+            raw.execute(f"SET maintenance_work_mem = '{megabytes}MB'")
+            raw.execute(statement, values or None)
+
+    @contextmanager
+    def connected_apart(self) -> Iterator[psycopg.Connection[Any]]:
+        """A connection of its own, in this workspace, with the role that logged in."""
         with self.translated(), _connect(self.address) as raw:
             raw.execute(f"SET search_path = {self._search_path}")
-            raw.execute(f"SET maintenance_work_mem = '{megabytes}MB'")
-            raw.execute(statement)
+            raw.execute(f"SET ricordo.workspace = '{self.workspace}'")
+            raw.execute(f"SET ricordo.client = '{schema.SCHEMA_VERSION}'")
+            yield raw
 
     def checkpoint(self) -> None:
         """Nothing to do: the server writes its own log."""

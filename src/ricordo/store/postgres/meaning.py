@@ -53,34 +53,21 @@ class Vectors(SharedVectors):
             connection.run("DELETE FROM vectors WHERE fingerprint = ANY(?)", (list(fingerprints),))
             dropped = connection.changes()
             connection.run("DELETE FROM fingerprints WHERE id = ANY(?)", (list(fingerprints),))
-        for number in (
-            fingerprints if self._workspace.database.is_owner() else ()
-        ):  # without its rows, an index is empty
-            self._workspace.database.as_owner(f"DROP INDEX IF EXISTS vectors_near_{number}")
+        for number in fingerprints:
+            self._workspace.database.apart("SELECT drop_vector_index(%s)", number)
         self._workspace.forget_fingerprints()
         return dropped
 
     def index_due(self) -> None:
-        """Make the index over the vectors in use where there are enough of them to need one.
-
-        A role that may not do so leaves it to the owner of the tables.
-        """
+        """Make the index over the vectors in use where there are enough of them to need one."""
         with self._workspace.database.read() as connection:
             rows = connection.rows(
                 "SELECT f.id, f.dimensions, (SELECT count(*) FROM vectors v WHERE v.fingerprint = f.id),"
                 " to_regclass('vectors_near_' || f.id) IS NOT NULL FROM fingerprints f WHERE f.active"
             )
         for number, dimensions, count, there in rows:
-            if (
-                not there
-                and count >= EXACT_BELOW
-                and dimensions <= LONGEST_INDEXED
-                and self._workspace.database.is_owner()
-            ):
-                self._workspace.database.as_owner(
-                    f"CREATE INDEX IF NOT EXISTS vectors_near_{number} ON vectors USING hnsw"
-                    f" ((vector::halfvec({dimensions})) halfvec_ip_ops)"
-                    f" WHERE workspace = {self._workspace.database.workspace} AND fingerprint = {number}",
-                    memory=count * (2 * dimensions + 400),
+            if not there and count >= EXACT_BELOW and dimensions <= LONGEST_INDEXED:
+                self._workspace.database.apart(
+                    "SELECT make_vector_index(%s, %s)", number, dimensions, memory=count * (2 * dimensions + 400)
                 )
                 self._workspace.forget_fingerprints()

@@ -11,10 +11,9 @@ import functools
 from typing import Any
 
 from ricordo.errors import NewerSchema, StoreError
-from ricordo.store.postgres import proposal_tables, step_tables
+from ricordo.store.postgres import permissions_sql, proposal_tables, step_tables, team_roles
+from ricordo.store.postgres.workspaces import grant_application_role, vector_schema
 
-APPLICATION_ROLE = "ricordo_app"
-"""The role that a connection switches to if its own role ignores row-level security (a superuser)."""
 MIGRATION_LOCK = 0x52696363
 
 _TEXT = 'text COLLATE "C"'
@@ -247,13 +246,9 @@ def _types(columns: str) -> str:
 
 def _separate_workspaces(connection: Any, name: str) -> None:
     """Let a connection see the rows of its own workspace alone."""
-    connection.execute(f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY")
-    connection.execute(f"ALTER TABLE {name} FORCE ROW LEVEL SECURITY")
-    # As a subquery, the workspace is unknown to the planner, which then expects one of middle size. Of one that it
-    # knows to be new, it would expect a single row, and compare every row with every other.
-    connection.execute(
-        f"CREATE POLICY own_workspace ON {name} USING (workspace = (SELECT current_setting('ricordo.workspace')::int))"
-    )
+    if connection.execute("SELECT to_regproc('may_write') IS NULL").fetchone()[0]:
+        return  # the migration that makes it separates all tables there are
+    permissions_sql.separate(connection, name)
 
 
 def _second(connection: Any, schema: str, partitions: int) -> None:
@@ -316,8 +311,18 @@ def _fourth(connection: Any, schema: str, partitions: int) -> None:
         _separate_workspaces(connection, name)
 
 
+def _fifth(connection: Any, schema: str, partitions: int) -> None:
+    """The server decides who may read and write a workspace, and which programs are too old to write."""
+    for column in ("readers", "writers", "owners", "backup", "model"):
+        connection.execute(f"ALTER TABLE workspaces ADD COLUMN IF NOT EXISTS {column} {_TEXT}")
+    connection.execute("ALTER TABLE workspaces ADD COLUMN IF NOT EXISTS oldest_client int NOT NULL DEFAULT 0")
+    permissions_sql.make_functions(connection, schema, vector_schema(connection))
+    for table in permissions_sql.separated_tables(connection):
+        permissions_sql.separate(connection, table)
+
+
 _POSTINGS_KEY = ", PRIMARY KEY(workspace, term, chunk) INCLUDE (item, state, body, length, others)"
-MIGRATIONS = (_first, _second, _third, _fourth)
+MIGRATIONS = (_first, _second, _third, _fourth, _fifth)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 
@@ -349,16 +354,10 @@ def migrate(connection: Any, schema: str, shown: str, *, create: bool, partition
             connection.execute(f"SET LOCAL search_path = {schema}, {vector_schema(connection)}")
             step(connection, schema, partitions)
             connection.execute("UPDATE schema_version SET number = %s", (number,))
-            _grant(connection, schema)
-
-
-def vector_schema(connection: Any) -> str:
-    """The schema in which an administrator put pgvector, as a name in SQL."""
-    found = connection.execute(
-        "SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace"
-        " WHERE e.extname = 'vector'"
-    ).fetchone()
-    return str(found[0]) if found else "public"
+            if number == SCHEMA_VERSION:  # a program that knows less than these tables must not write to them any more
+                connection.execute("UPDATE workspaces SET oldest_client = %s", (number,))
+                team_roles.grant_all(connection, schema)
+            grant_application_role(connection, schema)
 
 
 def _version(connection: Any, schema: str) -> int | None:
@@ -367,19 +366,3 @@ def _version(connection: Any, schema: str) -> int | None:
         return None
     row = connection.execute(f"SELECT number FROM {schema}.schema_version").fetchone()
     return int(row[0]) if row else 0
-
-
-def _grant(connection: Any, schema: str) -> None:
-    """If this role may create roles, create the one that superusers switch to, and let it read and write rows."""
-    can = connection.execute("SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user").fetchone()[
-        0
-    ]
-    if not can:
-        return
-    if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (APPLICATION_ROLE,)).fetchone():
-        connection.execute(f"CREATE ROLE {APPLICATION_ROLE} NOLOGIN")
-    connection.execute(f"GRANT {APPLICATION_ROLE} TO CURRENT_USER")
-    for name in (schema, vector_schema(connection)):
-        connection.execute(f"GRANT USAGE ON SCHEMA {name} TO {APPLICATION_ROLE}")
-    connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {APPLICATION_ROLE}")
-    connection.execute(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {APPLICATION_ROLE}")

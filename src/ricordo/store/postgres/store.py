@@ -11,6 +11,7 @@ from ricordo.store.postgres.meaning import Vectors
 from ricordo.store.postgres.open_workspace import OpenWorkspace
 from ricordo.store.postgres.schema import SCHEMA_VERSION
 from ricordo.store.postgres.searching import Index
+from ricordo.store.postgres.team import Team
 from ricordo.store.postgres.transfer import Transfer
 from ricordo.store.sql import damage
 from ricordo.store.sql.store import SharedStore
@@ -46,6 +47,7 @@ class PostgresStore(SharedStore):
         self.vectors = Vectors(workspace)
         self.jobs = Jobs(workspace)
         self.transfer = Transfer(workspace)
+        self.team = Team(workspace)
 
     @property
     def address(self) -> str:

@@ -80,7 +80,7 @@ class Transfer(SharedTransfer):
             vectors = connection.changes()
         vectors += Vectors(self._workspace).drop_idle(keep)
         if full and self._workspace.database.is_owner():
-            self._workspace.database.as_owner("VACUUM ANALYZE")
+            self._workspace.database.apart("VACUUM ANALYZE")
         return VacuumReport(before, self._size(), emptied, vectors, blobs, 0, 0, full, time.perf_counter() - started)
 
     def _size(self) -> int:

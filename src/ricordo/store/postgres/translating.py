@@ -9,6 +9,7 @@ import psycopg
 import psycopg_pool
 
 from ricordo.errors import CorruptStore, ReadOnlyStore, StoreError, Unavailable
+from ricordo.store.postgres.permissions_sql import NO_WRITER, OLD_CLIENT
 
 
 @contextmanager
@@ -27,9 +28,13 @@ def translated(path: str) -> Iterator[None]:
     except psycopg.errors.ReadOnlySqlTransaction as error:
         raise ReadOnlyStore(f"the store {path} can only be read", hint="It is a replica: name the primary.") from error
     except psycopg.errors.InsufficientPrivilege as error:
+        if "must be owner" in str(error):
+            raise StoreError(
+                f"only an owner of the store {path} may do this", hint="‹:team members› lists the owners."
+            ) from error
         raise StoreError(
             f"the store {path} refuses this ({_first_line(error)})",
-            hint="docs/scaling.md lists what the role needs to be granted.",
+            hint="Is this role in the team? An owner invites it. docs/scaling.md says what one needs without a team.",
         ) from error
     except psycopg.errors.DiskFull as error:
         raise StoreError(f"no space is left for the store {path}", hint="Free some; nothing is lost.") from error
@@ -41,8 +46,22 @@ def translated(path: str) -> Iterator[None]:
     except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn) as error:
         raise CorruptStore(
             f"the tables of the store {path} are not what they should be ({_first_line(error)})",
-            hint="Restore a backup, or name another store with ‹store›.",
+            hint="Were you removed from its team? Ask an owner. Otherwise restore a backup, or name another store with"
+            " ‹store›.",
         ) from error
+
+    except psycopg.DatabaseError as error:
+        if error.sqlstate == OLD_CLIENT:
+            raise ReadOnlyStore(
+                f"the store {path} was upgraded, and this Ricordo is too old to write to it",
+                hint="Upgrade Ricordo (pip install -U ricordo) and start this program again.",
+            ) from error
+        if error.sqlstate == NO_WRITER:
+            raise ReadOnlyStore(
+                f"you may not write to the store {path}",
+                hint="An owner makes you a member who writes: ‹:team invite NAME --role writer›.",
+            ) from error
+        raise
 
 
 def _first_line(error: BaseException) -> str:

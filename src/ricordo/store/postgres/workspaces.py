@@ -1,19 +1,60 @@
-"""The workspaces of a PostgreSQL store: each has a number, and rows that every store begins with."""
+"""What surrounds the tables of a PostgreSQL store: its workspaces, and the role that superusers switch to."""
 
 from __future__ import annotations
 
 from typing import Any
 
+APPLICATION_ROLE = "ricordo_app"
+"""The role that a connection switches to if its own role ignores row-level security (a superuser)."""
 
-def workspace_number(connection: Any, schema: str, name: str, *, create: bool) -> int | None:
-    """The number of a workspace, made when it is new."""
+
+def vector_schema(connection: Any) -> str:
+    """The schema in which an administrator put pgvector, as a name in SQL."""
+    found = connection.execute(
+        "SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace"
+        " WHERE e.extname = 'vector'"
+    ).fetchone()
+    return str(found[0]) if found else "public"
+
+
+def grant_application_role(connection: Any, schema: str) -> None:
+    """Let the role that superusers switch to read and write rows; it is made if this role may make one."""
+    may_make, is_plain, there = connection.execute(
+        "SELECT rolsuper OR rolcreaterole, rolsuper OR NOT rolbypassrls,"
+        " EXISTS (SELECT 1 FROM pg_roles WHERE rolname = %s) FROM pg_roles WHERE rolname = current_user",
+        (APPLICATION_ROLE,),
+    ).fetchone()
+    if not (there or may_make):
+        return
+    if not there:
+        connection.execute(f"CREATE ROLE {APPLICATION_ROLE} NOLOGIN")
+    if not is_plain:  # it must switch, too, and unlike a superuser it needs leave to
+        connection.execute(f"GRANT {APPLICATION_ROLE} TO CURRENT_USER")
+    connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {APPLICATION_ROLE}")
+    connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {APPLICATION_ROLE}")
+    connection.execute(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {APPLICATION_ROLE}")
+    vectors = vector_schema(connection)
+    if not connection.execute("SELECT has_schema_privilege(%s, %s, 'USAGE')", (APPLICATION_ROLE, vectors)).fetchone()[
+        0
+    ]:
+        connection.execute(f"GRANT USAGE ON SCHEMA {vectors} TO {APPLICATION_ROLE}")
+
+
+def workspace_number(connection: Any, schema: str, name: str, client: int, *, create: bool) -> int | None:
+    """The number of a workspace, made when it is new; ``client`` is how new this program is."""
     row = connection.execute(f"SELECT id FROM {schema}.workspaces WHERE name = %s", (name,)).fetchone()
     if row is not None or not create:
         return int(row[0]) if row is not None else None
     with connection.transaction():
-        connection.execute(f"INSERT INTO {schema}.workspaces(name) VALUES(%s) ON CONFLICT DO NOTHING", (name,))
+        connection.execute(
+            f"INSERT INTO {schema}.workspaces(name, oldest_client) VALUES(%s, %s) ON CONFLICT DO NOTHING",
+            (name, client),
+        )
         number = int(connection.execute(f"SELECT id FROM {schema}.workspaces WHERE name = %s", (name,)).fetchone()[0])
-        connection.execute("SELECT set_config('ricordo.workspace', %s, true)", (str(number),))
+        connection.execute(
+            "SELECT set_config('ricordo.workspace', %s, true), set_config('ricordo.client', %s, true)",
+            (str(number), str(client)),
+        )
         connection.execute(
             f"INSERT INTO {schema}.meta(name, value) VALUES('index_epoch', '0'), ('vector_epoch', '0'),"
             " ('jobs_done', '0'), ('last_chunk', '0') ON CONFLICT DO NOTHING"

@@ -29,6 +29,7 @@ from ricordo.text.words import Analyzer
 if TYPE_CHECKING:
     from ricordo.store.file_parts import SyncLog
     from ricordo.store.sql.overview import Overview
+    from ricordo.store.team_part import Team
     from ricordo.values.reports import Damage
 
 
@@ -50,6 +51,7 @@ class SharedStore:
         self.secrets = Secrets(opened.database)
         self.knowledge = KnowledgeRows(opened.database)
         self.audit = Audit(opened.database)
+        self.team: Team | None = None
         self.proposals = Proposals(opened.database)
         self.spending = Spending(opened.database)
         self.steps = Steps(opened, self.changes)

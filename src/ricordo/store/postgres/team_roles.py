@@ -1,0 +1,208 @@
+"""The roles of a team: who reads, writes, owns and backs up one workspace, as roles of PostgreSQL.
+
+A team has four group roles, named in its row of ``workspaces``. Members are login roles that are in one of them.
+Whoever makes a team needs to be allowed to make roles (CREATEROLE). The tables then belong to the owners' group, so
+that every owner can upgrade them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from typing import Any
+
+from ricordo.errors import Forbidden, NotFound, UsageError
+from ricordo.store.postgres.permissions_sql import UNSEPARATED, separated_tables
+from ricordo.values.team import LEVELS, TeamMember
+
+_COLUMNS = {"reader": "readers", "writer": "writers", "owner": "owners", "backup": "backup"}
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_LONGEST = 63
+"""PostgreSQL cuts longer names."""
+
+
+def group_names(database: str, schema: str, workspace: str) -> dict[str, str]:
+    """The names of a team's group roles, by level.
+
+    Roles belong to a whole server, so their names hold the database, the schema and the workspace. All teams of a
+    schema have the same owners, because whoever owns its tables can reach all their rows.
+    """
+    plain = re.sub(r"[^a-z0-9]+", "_", f"{database}_{schema}_{workspace}".lower()).strip("_")
+    digest = hashlib.sha256(f"{database}\0{schema}\0{workspace}".encode()).hexdigest()[:6]
+    groups = {level: f"{plain[: _LONGEST - 16]}_{digest}_{level}" for level in LEVELS}
+    return groups if not workspace else groups | {"owner": group_names(database, schema, "")["owner"]}
+
+
+def make_team(raw: Any, schema: str, workspace: int, name: str, model: str) -> None:
+    """Make the group roles of a workspace; from now on they decide. Again, it only repairs what is missing."""
+    _refuse_to_make_roles(raw, "make a team")
+    row = raw.execute("SELECT current_database(), rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+    database, is_super = row
+    groups = group_names(database, schema, name)
+    for group in groups.values():
+        if raw.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (group,)).fetchone() is None:
+            raw.execute(f"CREATE ROLE {group} NOLOGIN")
+    for outer, inner in (("reader", "writer"), ("writer", "owner"), ("reader", "backup")):
+        raw.execute(f"GRANT {groups[outer]} TO {groups[inner]}")
+    for level in ("reader", "writer", "backup"):  # what one owner granted, another can take back
+        raw.execute(f"GRANT {groups[level]} TO {groups['owner']} WITH ADMIN OPTION")
+    if not is_super:
+        raw.execute(f"GRANT {groups['owner']} TO CURRENT_USER")
+    raw.execute(
+        "UPDATE workspaces SET readers = %s, writers = %s, owners = %s, backup = %s, model = coalesce(model, %s)"
+        " WHERE id = %s",
+        (*(groups[level] for level in LEVELS), model or None, workspace),
+    )
+    grant_all(raw, schema)
+
+
+def _refuse_to_make_roles(raw: Any, what: str) -> None:
+    """Refuse to ``what`` if this role may not make roles."""
+    row = raw.execute("SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user").fetchone()
+    if not row[0]:
+        raise Forbidden(
+            f"to {what}, your role on the server must be allowed to make roles",
+            hint="Let an administrator run: ALTER ROLE <yours> CREATEROLE, or do it as an administrator.",
+        )
+
+
+def grant_all(raw: Any, schema: str) -> None:
+    """Grant every team of this schema what its roles need, on all tables there are now."""
+    rows = raw.execute(
+        "SELECT w.readers, w.writers, w.owners, w.backup FROM workspaces w JOIN pg_roles r ON r.rolname = w.readers"
+    ).fetchall()
+    if not rows:
+        return
+    database = raw.execute("SELECT quote_ident(current_database())").fetchone()[0]
+    tables = separated_tables(raw)
+    for readers, writers, owners, backup in rows:
+        for group in (readers, backup):
+            raw.execute(f"GRANT USAGE ON SCHEMA {schema} TO {group}")
+            raw.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {group}")
+        raw.execute(f"GRANT SELECT ON ALL SEQUENCES IN SCHEMA {schema} TO {backup}")
+        raw.execute(f"GRANT USAGE, CREATE ON SCHEMA {schema} TO {owners}")
+        if not raw.execute("SELECT has_database_privilege(%s, current_database(), 'TEMPORARY')", (writers,)).fetchone()[
+            0
+        ]:
+            raw.execute(f"GRANT TEMPORARY ON DATABASE {database} TO {writers}")
+        raw.execute(f"GRANT INSERT, UPDATE, DELETE ON {', '.join(tables)} TO {writers}")
+        raw.execute(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {writers}")
+        raw.execute(f"GRANT INSERT, UPDATE ON {', '.join(UNSEPARATED)} TO {owners}")
+        for table in tables:
+            # pg_dump names no workspace, and then sees the rows of all.
+            raw.execute(f"DROP POLICY IF EXISTS dumped_by_{backup[-_POLICY_TAIL:]} ON {table}")
+            raw.execute(
+                f"CREATE POLICY dumped_by_{backup[-_POLICY_TAIL:]} ON {table} FOR SELECT TO {backup}"
+                " USING (nullif(current_setting('ricordo.workspace', true), '') IS NULL)"
+            )
+    _hand_over(raw, rows[0][2])
+
+
+_POLICY_TAIL = 13
+"""The end of a backup role's name tells teams apart: six characters of a hash, and the level."""
+
+
+def _hand_over(raw: Any, owners: str) -> None:
+    """Let tables, sequences and functions belong to the owners' group, so that each of them can upgrade."""
+    rows = raw.execute(
+        "SELECT CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, quote_ident(relname) FROM pg_class c"
+        " WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'S')"
+        " AND relowner <> %s::regrole"
+        " AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'i' AND relkind = 'S')"
+        " UNION ALL SELECT 'FUNCTION', oid::regprocedure::text FROM pg_proc"
+        " WHERE pronamespace = current_schema()::regnamespace AND proowner <> %s::regrole",
+        (owners, owners),
+    ).fetchall()
+    for kind, name in rows:
+        raw.execute(f"ALTER {kind} {name} OWNER TO {owners}")
+
+
+def team_groups(raw: Any, workspace: int) -> dict[str, str]:
+    """The group roles of a workspace's team, by level; an error if it has none."""
+    row = raw.execute(
+        f"SELECT {', '.join(_COLUMNS[level] for level in LEVELS)} FROM workspaces WHERE id = %s", (workspace,)
+    ).fetchone()
+    if row is None or row[0] is None:
+        raise NotFound("this workspace has no team yet", hint="‹:team init› makes one.")
+    return dict(zip(LEVELS, row, strict=True))
+
+
+def invite(raw: Any, workspace: int, name: str, role: str) -> str:
+    """Let a role be a member with this role; returns the password of a login that was made for it, else nothing."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"'{name}' cannot be the name of a member", hint="Small letters, digits and _, such as ann; at most 63."
+        )
+    if role not in LEVELS:
+        raise UsageError(f"there is no role '{role}' in a team", hint=f"One of: {', '.join(LEVELS)}.")
+    groups = team_groups(raw, workspace)
+    found = raw.execute("SELECT rolcanlogin FROM pg_roles WHERE rolname = %s", (name,)).fetchone()
+    if found is not None and (not found[0] or name in groups.values()):
+        raise UsageError(f"'{name}' is a group of roles, not a person", hint="Choose another name.")
+    password = "" if found is not None else secrets.token_urlsafe(18)
+    if password:
+        _refuse_to_make_roles(raw, "make a login for a new member")
+        may = "CREATEROLE" if role == "owner" else ""  # an owner invites others
+        raw.execute(f"CREATE ROLE {name} LOGIN {may} PASSWORD '{password}'")
+    raw.execute(f"SET LOCAL ROLE {groups['owner']}")
+    if not password:
+        _leave(raw, groups, name)
+    if role == "owner":
+        raw.execute("RESET ROLE")
+        raw.execute(f"GRANT {groups[role]} TO {name} WITH ADMIN OPTION")
+    else:
+        raw.execute(f"GRANT {groups[role]} TO {name}")
+    return password
+
+
+def members(raw: Any, workspace: int) -> list[TeamMember]:
+    """The roles in a team, by name, each with the highest level it was given."""
+    groups = team_groups(raw, workspace)
+    level = {group: name for name, group in groups.items()}
+    rows = raw.execute(
+        "SELECT m.rolname, g.rolname, (SELECT count(*) FROM pg_stat_activity a WHERE a.usename = m.rolname"
+        " AND a.datname = current_database()) FROM pg_auth_members x JOIN pg_roles m ON m.oid = x.member"
+        " JOIN pg_roles g ON g.oid = x.roleid WHERE g.rolname = ANY(%s) AND m.rolcanlogin ORDER BY 1",
+        (list(level),),
+    ).fetchall()
+    found: dict[str, TeamMember] = {}
+    order = ("backup", "reader", "writer", "owner")
+    for name, group, connections in rows:
+        known = found.get(name)
+        if known is None or order.index(level[group]) > order.index(known.role):
+            found[name] = TeamMember(name, level[group], connections)
+    return list(found.values())
+
+
+def remove(raw: Any, workspace: int, name: str) -> None:
+    """Let a role be a member no more; what it wrote stays, and so does its login."""
+    known = [member.name for member in members(raw, workspace)]
+    if name not in known:
+        raise NotFound(f"'{name}' is not in this team", hint=f"Its members: {', '.join(known) or 'none'}.")
+    groups = team_groups(raw, workspace)
+    raw.execute(f"SET LOCAL ROLE {groups['owner']}")
+    _leave(raw, groups, name)
+
+
+def _leave(raw: Any, groups: dict[str, str], name: str) -> None:
+    """Take a role out of all groups. What makes an owner can only be taken back by whoever gave it."""
+    for level, group in groups.items():
+        if level == "owner":
+            raw.execute("RESET ROLE")
+        if _is_in(raw, group, name):
+            raw.execute(f"REVOKE {group} FROM {name}")
+        if _is_in(raw, group, name):
+            raise Forbidden(
+                f"'{name}' was made an owner by somebody else",
+                hint="Whoever invited them, or an administrator of the server, can take it back.",
+            )
+        if level == "owner":
+            raw.execute(f"SET LOCAL ROLE {groups['owner']}")
+
+
+def _is_in(raw: Any, group: str, name: str) -> bool:
+    found = raw.execute(
+        "SELECT 1 FROM pg_auth_members WHERE roleid = %s::regrole AND member = %s::regrole", (group, name)
+    )
+    return found.fetchone() is not None
