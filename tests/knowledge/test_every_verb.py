@@ -67,8 +67,11 @@ READING: dict[str, Verb] = {
     "tree": lambda engine, folder: engine.tree(),
 }
 REPORTS_WHAT_DIFFERS = {"doctor"}
-ASKS_NO_ITEMS = {"close", "open", "profiles", "resolve", "tier"}
-"""They use an answer, the settings or the name alone; an id is looked up, and that is tested below."""
+ASKS_NO_ITEMS = {
+    "close", "open", "profiles", "resolve", "tier", "team_init", "team_invite", "team_members", "team_remove",
+    "team_status",
+}  # fmt: skip
+"""They use an answer, the settings, the server or the name alone; an id is looked up, and that is tested below."""
 WRITING = {
     "add", "clear_log", "correct", "edit", "embed", "feedback", "forget", "forget_root", "import_", "link", "mv",
     "reembed", "refresh", "relink", "relocate", "remember", "restore", "retry_jobs", "rm", "save", "save_many",

@@ -19,7 +19,7 @@ BAD = {
     "a port that is a word": f"postgresql://kim:{SECRET}@db:x/notes",
     "a port of 0": f"postgresql://kim:{SECRET}@db:0/notes",
     "a port beyond all": f"postgresql://kim:{SECRET}@db:70000/notes",
-    "two servers": f"postgresql://kim:{SECRET}@db1:5432,db2:5433/notes",
+    "two servers, one with a bad port": f"postgresql://kim:{SECRET}@db1:5432,db2:x/notes",
     "a NUL": f"postgresql://kim:{SECRET}@db\0/notes",
     "an encoded NUL": f"postgresql://kim:{SECRET}@db/%00",
     "a percent sign that encodes nothing": f"postgresql://kim:{SECRET}%zz@db/notes",

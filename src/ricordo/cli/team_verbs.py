@@ -11,7 +11,7 @@ from ricordo.values.team import TeamInvitation, TeamMember, TeamReport
 team = verb_group(
     "team",
     examples=[
-        "ricordo --store postgresql://ann@db/team team init",
+        "ricordo team init --store postgresql://ann@db/team",
         "ricordo team invite bob --role writer",
         "ricordo team members",
     ],

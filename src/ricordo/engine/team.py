@@ -28,7 +28,7 @@ class TeamVerbs:
         "look after",
         "Make a team of a workspace on a server.",
         path="team init",
-        examples=("ricordo --store postgresql://ann@db/team team init",),
+        examples=("ricordo team init --store postgresql://ann@db/team",),
     )
     def team_init(self) -> TeamReport:
         """Makes four groups of roles on the server: readers, writers, owners, and one for backups. From then on, only

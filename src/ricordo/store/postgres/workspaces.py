@@ -34,9 +34,9 @@ def grant_application_role(connection: Any, schema: str) -> None:
     connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {APPLICATION_ROLE}")
     connection.execute(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {APPLICATION_ROLE}")
     vectors = vector_schema(connection)
-    if not connection.execute("SELECT has_schema_privilege(%s, %s, 'USAGE')", (APPLICATION_ROLE, vectors)).fetchone()[
-        0
-    ]:
+    if not connection.execute(
+        "SELECT has_schema_privilege(%s, to_regnamespace(%s)::oid, 'USAGE')", (APPLICATION_ROLE, vectors)
+    ).fetchone()[0]:
         connection.execute(f"GRANT USAGE ON SCHEMA {vectors} TO {APPLICATION_ROLE}")
 
 
