@@ -91,7 +91,7 @@ def test_a_caller_with_other_variables_or_without_the_token_gets_nothing(
         stranger.settimeout(DEADLINE)
         stranger.sendall(b"POST /api/v1/hook/user-prompt HTTP/1.1\r\nAuthorization: Bearer x\r\n\r\n")
         assert stranger.recv(100) == b""
-    assert asked()
+    assert until(asked)
 
 
 def test_the_program_is_the_hook_s_and_not_that_of_the_server(
@@ -108,8 +108,8 @@ def test_the_program_is_the_hook_s_and_not_that_of_the_server(
 
     monkeypatch.setattr(serving, "run", spy)
     monkeypatch.setenv("GEMINI_CLI", "1")
-    asked()
-    assert seen == [{"GEMINI_CLI": "1"}]
+    until(asked)
+    assert seen[-1] == {"GEMINI_CLI": "1"}
     assert set(PROGRAM_VARIABLES) == {one.variable for one in PROGRAMS.values() if one.variable}
 
 
