@@ -128,6 +128,6 @@ def test_a_command_that_worked_after_another_failed_is_proposed_unless_files_wer
         "`python -m pytest` fails (No module named pytest); `.venv/bin/python -m pytest` works."
     ]
     other = talk().run("make build-all", "error: missing semicolon", failed=True)
-    other.tool("Edit", {"file_path": "/work/a.c"}, "ok")
+    other.tool("Edit", {"file_path": "/home/ada/a.c"}, "ok")
     taught(engine, other.run("make build", "ok"))
     assert not any("make build" in one.text for one in engine.review().proposals)
