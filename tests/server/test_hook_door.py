@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import stat
 import subprocess
 import sys
@@ -19,7 +18,8 @@ from ricordo import Ricordo
 from ricordo.hooks import answers, asking, door
 from ricordo.hooks.asking import PROGRAM_VARIABLES, ask_server
 from ricordo.hooks.door import HookDoor
-from ricordo.hosting.running import RunningServer, helper_path, read_helpers, write_helper, write_running
+from ricordo.hosting.packing import packed
+from ricordo.hosting.running import RunningServer, ask, helper_path, read_helpers, write_helper, write_running
 from ricordo.hosting.surroundings import own_surroundings
 from ricordo.programs.table import PROGRAMS
 
@@ -87,10 +87,10 @@ def test_a_caller_with_other_variables_or_without_the_token_gets_nothing(
             patch.setattr(asking, "own_surroundings", lambda theirs=theirs: theirs)
             assert asked() is None
     (helper,) = read_helpers()
-    with socket.create_connection((helper.host, helper.port)) as stranger:
-        stranger.settimeout(DEADLINE)
-        stranger.sendall(b"POST /api/v1/hook/user-prompt HTTP/1.1\r\nAuthorization: Bearer x\r\n\r\n")
-        assert stranger.recv(100) == b""
+    stranger = RunningServer(helper.pid, helper.host, helper.port, "not the token", "")
+    body = packed((str(Path.cwd()), "", "", *own_surroundings()), PROMPT)
+    with pytest.raises((ValueError, OSError)):
+        ask(stranger, "/api/v1/hook/user-prompt", body, DEADLINE)
     assert until(asked)
 
 
