@@ -49,3 +49,14 @@ def test_two_profiles_and_two_runs_are_compared(kitchen: Any) -> None:
 
 def test_a_set_that_is_not_there_is_not_found(house: Any) -> None:
     assert house.json("eval", "nowhere", code=3)["code"] == "not_found"
+
+
+def test_questions_over_a_folder_say_whether_the_passage_shown_answers(house: Any) -> None:
+    house.write("handbook/bread.md", "# Bread\n\nFeed the starter twice a day, with flour.\n")
+    answers = [{"file": "bread.md", "quote": "twice a day"}]
+    house.write("questions.jsonl", json.dumps({"question": "how often is the starter fed", "answers": answers}) + "\n")
+    plain = house.json("eval", "handbook", "--passages", "questions.jsonl", "--profile", "bm25")
+    assert plain["passages"]["bm25"]["all"]["passage"] == 1
+    assert "page@1" in house.run("eval", "handbook", "--passages", "questions.jsonl", "--profile", "bm25").stdout
+    refused = house.json("eval", "handbook", "handbook", "--passages", "questions.jsonl", code=2)
+    assert "one folder of documents" in refused["message"]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         "ricordo eval data/* --profile default --profile rrf --json",
         "ricordo eval data/scifact --compare bm25 default",
         "ricordo eval --own --profile default --profile rrf",
+        "ricordo eval ~/handbook --passages questions.jsonl",
         "ricordo eval data/scifact --per-query new.jsonl && ricordo eval --compare old.jsonl new.jsonl",
     ],
 )
@@ -38,6 +39,12 @@ if TYPE_CHECKING:
 @click.option(
     "--limit-queries", type=click.IntRange(min=1), metavar="N", help="Use only N of the queries, spread evenly."
 )
+@click.option(
+    "--passages",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="DIR is a folder of documents: does the passage shown answer the questions in this file?",
+)
 def eval_(
     call: Call,
     folders: tuple[Path, ...],
@@ -46,12 +53,15 @@ def eval_(
     per_query: Path | None,
     compare: tuple[str, str] | None,
     limit_queries: int | None,
+    passages: Path | None,
 ) -> int:
     """A set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv. Its store is built once and kept, so that the
     next run takes seconds. grep, bm25 and vector are baselines; any other name is a profile. With --own, the queries
     are those of your log, asked of your store as it is; right is what you opened within half an hour, or judged useful.
     With --store postgresql://…, the sets' stores are workspaces of that server.
     """
+    if passages is not None:
+        return _passages(call, folders, passages, _names(call, profiles), plain=not (own or compare or per_query))
     if compare and all(Path(name).is_file() for name in compare):
         return _compare_files(call, *compare)
     if own and (folders or limit_queries):
@@ -60,7 +70,7 @@ def eval_(
         raise UsageError(
             "say which set to measure", hint="Name a folder with corpus.jsonl, queries.jsonl and qrels.tsv."
         )
-    names = [name for given in profiles or _asked(call) for name in given.split(",") if name]
+    names = _names(call, profiles)
     if compare:
         names = list(dict.fromkeys([*names, *compare]))
     suite = _run_own(call, names) if own else _run(call, folders, names, limit_queries)
@@ -69,6 +79,24 @@ def eval_(
 
         write_results(suite.reports, per_query)
     return _answer(call, suite, _compare_profiles(suite, *compare) if compare else None)
+
+
+def _names(call: Call, profiles: tuple[str, ...]) -> list[str]:
+    return [name for given in profiles or _asked(call) for name in given.split(",") if name]
+
+
+def _passages(call: Call, folders: tuple[Path, ...], questions: Path, names: list[str], *, plain: bool) -> int:
+    """Whether the passages that are shown answer."""
+    from ricordo.evaluate.passages import evaluate_passages
+
+    if len(folders) != 1 or not plain:
+        raise UsageError(
+            "--passages takes one folder of documents, and nothing else to measure",
+            hint="‹:eval FOLDER --passages FILE›; docs/evaluation.md says what the file looks like.",
+        )
+    with ProgressLine.for_call(call) as progress:
+        report = evaluate_passages(folders[0], questions, profiles=names or ("bm25", "default"), progress=progress)
+    return call.answer(report.to_dict(), lambda screen: screen.line(report.table()))
 
 
 def _asked(call: Call) -> tuple[str, ...]:
