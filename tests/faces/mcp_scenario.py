@@ -230,7 +230,7 @@ async def read_resources_and_prompts(client: Client) -> None:
     with pytest.raises(MCPError, match="not an address"):
         await client.read_resource("file:///etc/passwd")
     names = [prompt.name for prompt in (await client.list_prompts()).prompts]
-    assert names == ["recall", "save_lessons", "catch_up"]
+    assert names == ["recall", "save_lessons", "catch_up", "review_lessons"]
     asked: Any = (await client.get_prompt("recall", {"topic": "tides"})).messages[0].content
     assert "about tides?" in asked.text
     with pytest.raises(MCPError, match="topic"):

@@ -260,7 +260,12 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "resources/templates/list": [{}],
     "resources/read": [],  # every resource that is listed
     "prompts/list": [{}],
-    "prompts/get": [{"name": "recall", "arguments": {"topic": "x"}}, {"name": "catch_up"}, {"name": "save_lessons"}],
+    "prompts/get": [
+        {"name": "recall", "arguments": {"topic": "x"}},
+        {"name": "catch_up"},
+        {"name": "save_lessons"},
+        {"name": "review_lessons"},
+    ],
     "completion/complete": [
         {"ref": {"type": "ref/prompt", "name": "recall"}, "argument": {"name": "topic", "value": ""}},
     ],

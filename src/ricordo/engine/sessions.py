@@ -110,6 +110,10 @@ class SessionVerbs:
             )
         if capture:
             taker.notes.extend(self._capturer.propose([one.ref for one in answers if one.status in _NEW]))
+            if self._context.config.memory.model_tokens_per_day:
+                from ricordo.engine.capturing_by_model import ModelReader
+
+                taker.notes.extend(ModelReader(self._context, self._capturer).read())
         return self._context.embed_after(AddReport(tuple(answers), tuple(taker.notes)), wait, progress)
 
     def _take_transcript(self, taker: SessionTaker, file: Path, *, is_named: bool, with_helpers: bool) -> list[Saved]:

@@ -59,8 +59,17 @@ def default_scope(agent: str) -> str:
     return "project" if agent == "vscode" else "user"
 
 
-def pieces_for(agent: str, scope: str, folder: Path, command: Sequence[str]) -> list[Piece]:
-    """All that is to be written for an agent's program, for the user or for the project in a folder."""
+ASKED_WHEN_STOPPING = ("claude-code",)
+"""Programs whose agents can be asked something when they stop."""
+
+
+def pieces_for(
+    agent: str, scope: str, folder: Path, command: Sequence[str], *, asks_agent: bool = False
+) -> list[Piece]:
+    """All that is to be written for an agent's program, for the user or for the project in a folder.
+
+    With ``asks_agent``, a hook asks the agent what it learned.
+    """
     program = PROGRAMS[agent]
     mine = scope == "user"
 
@@ -70,6 +79,8 @@ def pieces_for(agent: str, scope: str, folder: Path, command: Sequence[str]) -> 
     pieces = [_server_piece(agent, at(program.servers, program.project_servers), command, mine)]
     if program.hooks:
         hooks = _hooks(command, **_HOOK_WAYS.get(agent, {}))
+        if asks_agent and agent in ASKED_WHEN_STOPPING:
+            hooks["Stop"] = [{"hooks": [_hook(command, "stop", 10)]}]
         pieces.append(Piece("hooks", at(program.hooks, program.project_hooks), "hooks", ("hooks",), hooks, mine))
     if agent == "claude-code":
         skill = (plugin_folder() / "skills" / NAME / "SKILL.md").read_text(encoding="utf-8")
@@ -131,10 +142,14 @@ def _hooks(
         (hook,) = groups[0]["hooks"]
         name = hook["command"].split()[2]
         seconds = min(hook["timeout"], (longest or {}).get(event, hook["timeout"]))
-        line = f"{_shell_line(command)} hook {name} --within {seconds}"
-        timeout = seconds * 1000 if milliseconds else seconds
-        hooks[event] = [{"hooks": [{"type": "command", "command": line, "timeout": timeout}]}]
+        hook = _hook(command, name, seconds)
+        hooks[event] = [{"hooks": [{**hook, "timeout": seconds * 1000} if milliseconds else hook]}]
     return {theirs: hooks[ours] for ours, theirs in events.items()} if events is not None else hooks
+
+
+def _hook(command: Sequence[str], name: str, seconds: int) -> dict[str, Any]:
+    line = f"{_shell_line(command)} hook {name} --within {seconds}"
+    return {"type": "command", "command": line, "timeout": seconds}
 
 
 def _shell_line(command: Sequence[str]) -> str:

@@ -27,7 +27,8 @@ OTHER_WORDS = 0.2
 """… and with at most this share of words that only one of them has, say the same, unless they contradict each other."""
 LONGEST_QUOTE = 240
 _FILE = re.compile(
-    r"(?<![\w/.:-])(?:[\w.-]+/)*[\w-]{2,}\.(?:[a-z]{1,4}|toml|yaml|json|lock)(?![\w/])|(?<![\w])[\w-]+/[\w./-]+\w"
+    r"(?<![\w/.:-])(?:[\w.-]+/)*[\w-]{2,}\.(?:py|[cm]?[jt]sx?|go|rs|java|kt|rb|php|cs?|h|cc|cpp|hpp|swift|sh|sql|md|rst|txt"
+    r"|html?|css|scss|toml|ya?ml|json|lock|cfg|ini|proto|vue)(?![\w/])|(?<![\w/])(?:[a-z_.][\w.-]*/)+[a-z_.][\w.-]*\w"
 )
 _REDACTED = "[redacted"
 _WORD = re.compile(r"\w+")
@@ -46,7 +47,7 @@ def found_in(
                 break
     every.sort(key=lambda pair: (-pair[1].weight, pair[0].seq))
     proposals = [_proposal(turn, lesson, session, branch) for turn, lesson in every]
-    return [one for one in proposals if _is_clean(one)]
+    return [one for one in proposals if is_clean(one)]
 
 
 def fresh(
@@ -111,6 +112,6 @@ def _proposal(turn: SaidTurn, lesson: Lesson, session: str, branch: str) -> Prop
     return Proposal(lesson.text, lesson.kind, scope, quote, session, turn.seq, turn.at, file=file, branch=branch)
 
 
-def _is_clean(one: Proposal) -> bool:
+def is_clean(one: Proposal) -> bool:
     """Whether neither the sentence nor its quotation holds a secret, or a place where one was."""
     return all(_REDACTED not in text and not find_secrets(text) for text in (one.text, one.quote))

@@ -25,7 +25,11 @@ _REMEMBER = re.compile(
     re.IGNORECASE,
 )
 _REASON = re.compile(r"\b(?:because|since|so that|due to|as it|weil|denn|parce que|car|porque|ya que)\b", re.IGNORECASE)
+_OPEN_END = re.compile(r"(?:,?\s+(?:and|but|or|so|since|because|especially|which|then|now that))+$", re.IGNORECASE)
+_POINTS_BACK = re.compile(r"\b(?:it|its|them|they|these|those|this (?:path|purpose|one|way|option))\b", re.IGNORECASE)
 FEWEST_WORDS = 4
+FEWEST_DECIDING = 7
+"""How many words a decision has that is clear without its reason."""
 
 
 @frozen
@@ -88,8 +92,17 @@ def _in_clause(text: str, bare: str) -> Lesson | None:
         if kind != "rule":  # it may stand in the middle of a sentence
             text = text[found.start() :]
         reason = 0.2 if _REASON.search(text) else 0.0
+        if kind == "decision" and not _stands_alone(text):
+            return None
         return _lesson(text, "rule" if kind == "preference" else kind, weight + reason)
     return None
+
+
+def _stands_alone(decision: str) -> bool:
+    """Whether a decision is clear without what was said before: it says enough, and not "it" or "them"."""
+    reason = _REASON.search(decision)
+    decided = decision[: reason.start()] if reason is not None else decision
+    return not _POINTS_BACK.search(decided) and (reason is not None or len(decision.split()) >= FEWEST_DECIDING)
 
 
 def begins_correction(sentence: Sentence) -> bool:
@@ -124,7 +137,7 @@ def _lesson(text: str, kind: str, weight: float) -> Lesson | None:
     remembered = _REMEMBER.match(text)
     if remembered is not None:
         text, weight = text[remembered.end() :], weight + 0.5
-    text = text.strip(" ,;:–—-").rstrip(".! ")
+    text = _OPEN_END.sub("", text.strip(" ,;:–—-").rstrip(".! "))
     if len(text.split()) < FEWEST_WORDS or not _LOWER.search(text):
         return None
     scope = "user" if _words("about_user").search(text) else "project"

@@ -9,8 +9,8 @@ from ricordo.frozen import frozen
 
 MOST_CHARACTERS = 4_000
 """Only so much of a message is looked at; the rest is mostly pasted."""
-SHORTEST, LONGEST = 3, 45
-"""How many words a sentence has that can stand for itself."""
+LONGEST = 45
+"""How many words a sentence has at most that can stand for itself."""
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|<([a-z_-]{2,30})>.*?</\1>", re.DOTALL)
 _CODE_LINE = re.compile(
@@ -51,7 +51,7 @@ def sentences(message: str) -> Iterator[Sentence]:
     text = _FENCE.sub("\n", message[:MOST_CHARACTERS])
     lines = [_BULLET.sub("", line) for line in text.splitlines() if not _CODE_LINE.search(line)]
     for text in _whole("\n".join(lines)):
-        if SHORTEST <= len(text.split()) <= LONGEST * 2:
+        if text and len(text.split()) <= LONGEST * 2:
             yield Sentence(text, _QUOTED.sub(lambda found: HIDDEN * len(found.group()), text))
 
 
