@@ -43,7 +43,7 @@ def answer(conversation: Conversation, *, active: bool = False) -> Any:
 
 def working(folder: Path, home: Path) -> Conversation:
     talk = Conversation(folder, home).user("Fix the login.")
-    return talk.tool("Edit", {"file_path": "/work/login.py"}, "ok").agent("It is fixed.")
+    return talk.tool("Edit", {"file_path": "/home/ada/login.py"}, "ok").agent("It is fixed.")
 
 
 def test_an_agent_that_changed_something_is_asked_once_and_the_cost_is_counted(project: Path, tmp_path: Path) -> None:
