@@ -119,6 +119,21 @@ def test_two_items_with_one_name_both_stay(two: tuple[Place, Place]) -> None:
     assert desk.shown() == laptop.shown()
 
 
+def test_a_name_may_pass_from_an_item_that_is_removed_to_an_older_one(two: tuple[Place, Place]) -> None:
+    desk, laptop = two
+    with desk.at() as engine:
+        engine.save("note:/older", "The older one.")
+        engine.save(NOTE, "The younger one.")
+    settle(desk, laptop)
+    with desk.at() as engine:
+        engine.rm(NOTE)
+        engine.mv("note:/older", NOTE)
+    settle(desk, laptop)
+    with laptop.at() as engine:
+        assert engine.get(NOTE).content == "The older one."
+    assert desk.shown() == laptop.shown()
+
+
 def test_an_erased_text_is_gone_from_every_store_and_file_also_where_it_was_renamed_meanwhile(
     two: tuple[Place, Place],
 ) -> None:

@@ -65,12 +65,13 @@ class Showing:
         others = self._wanting(contested) - set(now)
         now |= {item: merged(entries) for item, entries in sync_rows.of_items(self.connection, others).items()}
         places = self._places(now, contested, refs)
-        changed = {item: one for item, one in now.items() if not self._is_shown(item, one, places.get(item))}
-        for item in changed:  # names that change hands must be free first
-            self.connection.run(
-                "UPDATE items SET path='/.moving/' || id WHERE id=? AND state<>'deleted' AND drive || ':' || path <> ?",
-                (item, str(places.get(item, ""))),
-            )
+        changed = {
+            item: one
+            for item, one in sorted(now.items(), key=lambda row: row[0])
+            if not self._is_shown(item, one, places.get(item))
+        }
+        for item in changed:  # names that change hands must be free first, also those of what goes to the bin
+            self.connection.run("UPDATE items SET path='/.moving/' || id WHERE id=? AND state<>'deleted'", (item,))
         ready: list[tuple[str, ItemRecord, Merged]] = []
         for item, one in changed.items():
             self._prepare_erasing(item, is_meant=bool(gone.get(item)))
