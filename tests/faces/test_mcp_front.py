@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import anyio
@@ -132,12 +131,10 @@ def test_resources_are_listed_as_they_were_last_and_a_change_is_told(tmp_path: P
 
 
 def test_install_has_the_record_written_beside_itself(tmp_path: Path) -> None:
-    get_server_ready(has_gateway=False)
-    path = record_path(choices([], None), os.environ)
-    end = time.monotonic() + 300
-    while read_record(path) is None:
-        assert time.monotonic() < end
-        time.sleep(0.1)
+    process = get_server_ready(has_gateway=False)
+    assert process is not None
+    assert process.wait(300) == 0
+    assert read_record(record_path(choices([], None), os.environ)) is not None
 
 
 def test_a_record_counts_only_if_it_is_whole_one_s_own_and_made_from_what_is_there(tmp_path: Path) -> None:

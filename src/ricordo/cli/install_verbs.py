@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,8 @@ from ricordo.programs.pieces import Piece, boundaries, default_scope, is_passing
 from ricordo.programs.table import PROGRAMS
 
 if TYPE_CHECKING:
+    import subprocess
+
     from ricordo.values.tools import ServerFound
 
 
@@ -99,20 +100,22 @@ def uninstall(call: Call, agent: str, scope: str | None) -> int:
     return call.answer(plain, lambda screen: _draw(screen, plain))
 
 
-def get_server_ready(*, has_gateway: bool) -> None:
+def get_server_ready(*, has_gateway: bool) -> subprocess.Popen[bytes] | None:
     """Have the answers to the program's first requests written down, beside what follows; nothing depends on it."""
     import subprocess
 
     chosen = ["--toolset", "core", "--toolset", "tools"] if has_gateway else []
     nowhere = subprocess.DEVNULL
-    with suppress(OSError):
-        subprocess.Popen(
+    try:
+        return subprocess.Popen(
             [*program_command(), "mcp", *chosen, "--prepare"],
             stdin=nowhere,
             stdout=nowhere,
             stderr=nowhere,
             start_new_session=True,
         )
+    except OSError:
+        return None
 
 
 def _asks_agent(call: Call, agent: str, given: bool | None, *, only_print: bool) -> bool:
