@@ -185,7 +185,7 @@ def review(hand: Hand) -> None:
 def around(hand: Hand) -> None:
     """See what an item is linked with in the graph."""
     hand.go("/item?ref=note:/doors")
-    hand.click("text=Graph")
+    hand.click("main a[href^='/graph?ref=']")
     hand.page.wait_for_url("**/graph?**")
     hand.wait("#graph-canvas[data-settled]")
 

@@ -1,0 +1,76 @@
+"""The twelve tasks of docs/page-tasks.md in a real browser, and what a browser alone can show of hands and graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .browsers import browser
+from .http_sites import Listening, listen
+from .twelve_tasks import Hand, do_all, fill
+
+DOCS = Path(__file__).parents[2] / "docs" / "page-tasks.md"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
+    served, end = listen(tmp_path_factory.mktemp("tasks"))
+    fill(served)
+    yield served
+    end()
+
+
+@pytest.fixture(scope="module")
+def page(site: Listening) -> Iterator[Any]:
+    with browser() as running:
+        context = running.new_context(viewport={"width": 1280, "height": 900})
+        context.set_default_timeout(120_000)
+        opened = context.new_page()
+        opened.goto(site.link())
+        yield opened
+        context.close()
+
+
+def test_twelve_tasks_take_the_keys_and_clicks_that_the_docs_say(page: Any, site: Listening) -> None:
+    told = [tuple(map(str.strip, line.strip("|").split("|"))) for line in DOCS.read_text("utf-8").splitlines()
+            if re.match(r"\| [A-Z].*\| \d+ \| \d+ \|$", line)]  # fmt: skip
+    assert [(words, str(keys), str(texts)) for words, _, keys, texts in do_all(Hand(page, site))] == [
+        (words, keys, texts) for words, _, keys, texts in told
+    ]
+
+
+def test_the_graph_finds_an_item_hides_a_kind_and_goes_back_in_time(page: Any, site: Listening) -> None:
+    site.engine.save("entity:/plan", "See [[keys]].", fields={"title": "Plan"})
+    page.goto(f"{site.address}/graph")
+    page.wait_for_selector("#graph-canvas[data-settled]")
+    page.fill("#graph-find", "plan")
+    page.keyboard.press("Enter")
+    assert page.locator("#graph-chosen h2").inner_text() == "Plan"
+    assert "→ mentions" in page.inner_text("#graph-chosen")
+    before = page.inner_text("#graph-status")
+    page.locator("#graph-kinds label", has_text="entity").locator("input").uncheck()
+    assert page.inner_text("#graph-status") != before
+    page.locator("#graph-time").fill("0")
+    assert page.inner_text("#graph-status").startswith("1 items")
+
+
+def test_an_edit_that_is_not_saved_asks_before_it_is_lost(page: Any, site: Listening) -> None:
+    asked: list[str] = []
+
+    def answer(dialog: Any) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    page.on("dialog", answer)
+    page.goto(f"{site.address}/edit?ref=note:/keys")
+    page.locator("textarea").press("x")
+    page.goto(f"{site.address}/browse")
+    assert asked == ["beforeunload"]
+    page.goto(f"{site.address}/edit?ref=note:/keys")
+    page.goto(f"{site.address}/browse")
+    assert asked == ["beforeunload"]
+    page.remove_listener("dialog", answer)
