@@ -39,6 +39,21 @@ def test_a_question_says_who_asked_what_was_shown_and_what_was_opened(engine: Ri
         assert ([one.text for one in page.questions], page.more) == (["doors"], True)
 
 
+def test_a_question_without_an_answer_is_one_that_nothing_fits_until_it_is_written_down(engine: Ricordo) -> None:
+    with engine:
+        engine.save("note:/keys", "Rotate the signing keys every month.")
+        for _ in range(2):
+            engine.search("when does the ferry leave")
+        engine.search("signing keys")
+        (open_one,) = engine.asked(unanswered=True).questions
+        assert open_one.text == "when does the ferry leave"
+        assert open_one.fit is not None
+        assert open_one.fit < 0.5
+        engine.save("note:/ferry", "When does the ferry leave? The ferry leaves at nine.")
+        assert engine.asked(unanswered=True).questions == ()
+        assert len(engine.asked().questions) == 3  # asking again is not recorded
+
+
 def test_with_several_tiers_a_question_is_in_the_log_once_in_the_store_that_was_asked(tmp_path: Path) -> None:
     team = tmp_path / "team.db"
     with Ricordo.open(team, config=ConfigProvider(NO_VECTORS, env={}, start=tmp_path)) as other:

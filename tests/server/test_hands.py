@@ -44,7 +44,7 @@ def test_home_shows_where_one_was_what_waits_and_what_was_not_answered(kept: Sit
     assert 'href="/?q=keys"' in page
     assert "Doors" in page
     assert re.search(r"To review</a> <span class=\"count\">1<.*The rule", page, re.DOTALL)
-    assert 'href="/add?title=zzqq%20deploy%20window#write"' in page
+    assert 'href="/add?title=zzqq%20deploy%20window#write"' in shown(kept, "/asked/open")
     assert "1 answer of hooks, 120 tokens" in page
     assert "all well. 3 items" in page
 

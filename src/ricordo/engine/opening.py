@@ -91,7 +91,7 @@ class OpenEngine:
             MigrateVerbs(context),
             ReviewVerbs(context, desk),
             TrustVerbs(context),
-            OverviewVerbs(context),
+            OverviewVerbs(context, finding),
             SelectVerbs(context, items, reading),
             SyncVerbs(context),
             UndoVerbs(context),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ricordo.engine.context import EngineContext
@@ -12,12 +14,17 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.values.overview import AskedReport, LinkGraph, TagCount
+    from ricordo.engine.finding import FindVerbs
+    from ricordo.values.overview import AskedQuestion, AskedReport, LinkGraph, TagCount
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, REF_TEXT, Limit, Since, Until
 
 SOON = 30 * 60.0
 """An item that is opened within this many seconds was opened because of the question."""
+LOOKED_THROUGH = 500
+"""How many of the latest questions are looked through for those without an answer."""
+MOST_ASKED_AGAIN = 40
+"""How many different ones of these are asked again."""
 AROUND = 2
 """How many links far the graph around an item goes."""
 
@@ -25,8 +32,9 @@ AROUND = 2
 class OverviewVerbs:
     """Shows a store from above."""
 
-    def __init__(self, context: EngineContext) -> None:
+    def __init__(self, context: EngineContext, finding: FindVerbs) -> None:
         self._context = context
+        self._finding = finding
 
     @verb(
         "read",
@@ -42,11 +50,12 @@ class OverviewVerbs:
         by: Annotated[
             str, Say("Only what this author, program, session, token, door or machine asked.", longest=NAME_TEXT)
         ] = "",
-        unanswered: Annotated[bool, Say("Only questions that nothing fitted.")] = False,
+        unanswered: Annotated[bool, Say("Only those that nothing fits; they are asked again.")] = False,
         limit: Limit = 50,
     ) -> AskedReport:
         """The latest first. Each question is in the log once, in the store that was asked, whichever tiers it searched;
-        of its hits, those that this store keeps are listed.
+        of its hits, those that this store keeps are listed. For ``unanswered``, the latest questions are asked
+        again, each once, because what was missing may have been written down since; ``fit`` is that of now.
         """
         from ricordo.text.durations import moment_since
         from ricordo.values.overview import AskedReport
@@ -57,11 +66,25 @@ class OverviewVerbs:
             since=moment_since(since) if since is not None else None,
             until=moment_since(until) if until is not None else None,
             by=by,
-            unanswered=unanswered,
             opened_within=SOON,
-            limit=limit + 1,
+            limit=LOOKED_THROUGH if unanswered else limit + 1,
         )
+        if unanswered:
+            found = self._unfit(found)
         return AskedReport(tuple(found[:limit]), more=len(found) > limit)
+
+    def _unfit(self, questions: Sequence[AskedQuestion]) -> list[AskedQuestion]:
+        """Of the latest questions, each once, those for which nothing fits now."""
+        latest: dict[str, AskedQuestion] = {}
+        for one in questions:
+            latest.setdefault(one.text.strip().casefold(), one)
+        least = self._context.config.search.min_fit
+        unfit = []
+        for one in list(latest.values())[:MOST_ASKED_AGAIN]:
+            fit = self._finding.search(one.text, limit=3, track=False, rerank="none", snippets=False).meta.fit
+            if fit is not None and fit < least:
+                unfit.append(replace(one, fit=fit))
+        return unfit
 
     @verb("read", "find", "Show the tags, and how many items have each.", answers="tags", examples=("ricordo tags",))
     def tags(self) -> tuple[TagCount, ...]:

@@ -19,7 +19,6 @@ class Overview(Protocol):
         since: datetime | None,
         until: datetime | None,
         by: str,
-        unanswered: bool,
         opened_within: float,
         limit: int,
     ) -> list[AskedQuestion]:

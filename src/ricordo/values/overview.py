@@ -35,7 +35,7 @@ class AskedQuestion(Plain):
     shown: tuple[ShownHit, ...] = ()
     """The best hits that are still kept in this store."""
     fit: float | None = field(default=None, metadata=rounded(3))
-    """The best fit of the hits when it was asked; None if that was not recorded."""
+    """How well the best hit fits now, where the question was asked again for this report."""
 
 
 @frozen

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 asking = page_router()
 
 MOST = 100
+MOST_OPEN = 5
 DAYS = 30
 VIEWS = {"all": "All questions", "unanswered": "Without an answer", "told": "Told by hooks"}
 
@@ -44,7 +45,6 @@ async def asked_page(
             "daily": Counter(one.at.astimezone().date() for one in everybody),
             "store": engine.location,
             "logged": engine.config.usage.log,
-            "min_fit": engine.config.search.min_fit,
         }
         if chosen == "told":
             return values | _told(engine, by, since, until)
@@ -54,6 +54,13 @@ async def asked_page(
 
     found = await here.ask(work)
     return page(request, "asked.html", view=chosen, views=VIEWS, by=by, day=day, **found)
+
+
+@shows(asking, "/asked/open")
+async def open_part(request: Request, here: Here) -> Response:
+    """For the home: the latest questions without an answer. They are asked again, which takes a moment."""
+    found = await here.ask(lambda engine: engine.asked(since=f"{DAYS}d", unanswered=True, limit=MOST_OPEN))
+    return page(request, "open_part.html", questions=found.questions)
 
 
 def _span(day: str) -> tuple[datetime | str, datetime | None]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MOST_LATEST = 6
 MOST_QUESTIONS = 5
 LOOKED_THROUGH = 60
-"""How many of the latest questions are looked through for the person's own and for those without an answer."""
+"""How many of the latest questions are looked through for the person's own."""
 EXAMPLES = ("What did we decide last week?", "How do I set this up?", "kind:memory")
 """Searches for somebody who has just begun."""
 
@@ -38,7 +38,6 @@ def home_of(engine: Ricordo, caller: Caller) -> dict[str, Any]:
             "review": engine.review() if caller.may("admin") else None,
             "told": told,
             "told_tokens": sum(one.tokens for one in told),
-            "open": _once(engine.asked(since="30d", unanswered=True, limit=LOOKED_THROUGH).questions),
             "health": _health(engine, status),
         }
     }

@@ -40,11 +40,10 @@ class Overview:
         since: datetime | None = None,
         until: datetime | None = None,
         by: str = "",
-        unanswered: bool = False,
         opened_within: float = 1800.0,
         limit: int = 50,
     ) -> list[AskedQuestion]:
-        """Questions of the log, the latest first: of an asker (a part of its record), or those that found nothing."""
+        """Questions of the log, the latest first; of an asker, by a part of its record."""
         conditions, values = ["q.text <> ''", "q.tool <> 'similar'"], []
         for condition, value in (
             ("q.at >= ?", micros(since) if since is not None else None),
@@ -54,8 +53,6 @@ class Overview:
             if value is not None:
                 conditions.append(condition)
                 values.append(value)
-        if unanswered:
-            conditions.append("q.results = 0")
         with self._database.read() as connection:
             rows = connection.rows(
                 "SELECT q.id, q.at, q.text, q.tool, q.asker, q.results, q.ms, q.refs FROM query_log q"
