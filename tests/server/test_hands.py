@@ -125,6 +125,35 @@ def test_items_are_tagged_archived_removed_and_brought_back_together(kept: Site)
     assert kept.as_scope("read").post("/selection/remove", data={"ref": "note:/doors"}).status_code == 403
 
 
+def test_the_last_change_is_undone_by_its_button_and_an_undo_is_not_offered_again(kept: Site) -> None:
+    person = kept.stranger({"Origin": "http://127.0.0.1", "HX-Request": "true"})
+    person.get("/sign-in", params={"code": kept.serving.codes.new()})
+    person.post("/selection/tag", data={"ref": ["note:/keys", "note:/doors"], "tags": "house"})
+    offered = re.search(r"Tagged note:/doors, note:/keys|Tagged note:/keys, note:/doors", person.get("/undo").text)
+    assert offered is not None
+    step = re.search(r'data-undo="(\w+)"', person.get("/undo").text)
+    assert step is not None
+    assert "Undone" in person.post("/undo", data={"step": step[1]}).text
+    assert kept.engine.get("note:/doors").fields.tags == ()
+    assert person.get("/undo").text.strip() == ""
+    person.post("/selection/remove", data={"ref": ["note:/keys", "note:/doors"]})
+    person.post("/selection/restore", data={"ref": ["note:/keys", "note:/doors"]})
+    step = re.search(r'data-undo="(\w+)"', person.get("/undo").text)
+    assert step is not None
+    person.post("/undo", data={"step": step[1]})
+    assert kept.engine.count() == 0  # both went back to the bin together
+
+
+def test_what_should_be_tidied_is_listed_and_done_on_the_page(site: Site) -> None:
+    site.engine.remember("The old badge opens the gate.", valid_until="2020-01-01")
+    assert "expired" in shown(site, "/tidy")
+    assert "/tidy?kind=expired" in shown(site, "/tidy/stale")
+    finding = re.search(r'name="finding" value="(\w+)"', shown(site, "/tidy"))
+    assert finding is not None
+    sent(site, "/tidy", finding=finding[1])
+    assert "Nothing is to be tidied" in shown(site, "/tidy")
+
+
 def test_items_are_moved_to_another_tier(new_site: Any, tmp_path: Any) -> None:
     site: Site = new_site(**{"tiers.team": str(tmp_path / "team.db")})
     site.engine.save("note:/keys", "Rotate the keys.")

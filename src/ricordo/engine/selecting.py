@@ -42,6 +42,7 @@ class SelectVerbs:
         examples=("ricordo tag note:/a note:/b --add security", "ricordo tag memory:/office --remove draft"),
     )
     @undoable
+    @undoable
     @follows_each
     def tag(
         self,

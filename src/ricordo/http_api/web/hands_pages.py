@@ -11,6 +11,7 @@ from ricordo.errors import Error, NotFound, UsageError
 from ricordo.http_api.serving import Here
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.search_pages import Many, asked_from
+from ricordo.steps import one_step
 from ricordo.values.hits import Filters
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ async def remove_chosen(request: Request, here: Here, ref: Refs) -> Response:
 @shows(handling, "/selection/restore", "POST")
 async def restore_chosen(request: Request, here: Here, ref: Refs) -> Response:
     """Bring items back from the bin or the archive."""
-    return await _done(request, here, _each(ref, lambda engine, one: engine.restore(one)), "back")
+    return await _done(request, here, _each("restore", ref, lambda engine, one: engine.restore(one)), "back")
 
 
 @shows(handling, "/selection/move", "POST")
@@ -150,19 +151,20 @@ async def move_chosen(request: Request, here: Here, ref: Refs, tier: Word, keep:
             engine.tier(before).rm(one)
         return saved
 
-    return await _done(request, here, _each(ref, move), f"copied to {tier}" if keep else f"moved to {tier}")
+    return await _done(request, here, _each("promote", ref, move), f"copied to {tier}" if keep else f"moved to {tier}")
 
 
-def _each(refs: Sequence[str], do: Callable[[Ricordo, str], Any]) -> Callable[[Ricordo], Any]:
-    """Does something to each item. One that fails does not stop the rest; the first problem is told."""
+def _each(verb: str, refs: Sequence[str], do: Callable[[Ricordo, str], Any]) -> Callable[[Ricordo], Any]:
+    """Does something to each item, as one step. One that fails does not stop the rest; the first problem is told."""
 
     def work(engine: Ricordo) -> list[Any]:
         done, problem = [], None
-        for one in refs:
-            try:
-                done.append(do(engine, one))
-            except Error as error:
-                problem = problem or error
+        with one_step(verb):
+            for one in refs:
+                try:
+                    done.append(do(engine, one))
+                except Error as error:
+                    problem = problem or error
         if problem is not None and not done:
             raise problem
         return done

@@ -23,6 +23,7 @@ from ricordo.http_api.web.palette import palette
 from ricordo.http_api.web.ranking_pages import ranking
 from ricordo.http_api.web.search_pages import searching
 from ricordo.http_api.web.setting_pages import settings
+from ricordo.http_api.web.undo_pages import undoing
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -58,7 +59,7 @@ def install_page(app: FastAPI) -> None:
     """Add the pages to the application."""
     groups = (
         searching, items, changing, browsing, adding, insight, ranking, health, operating, settings,
-        asking, palette, looking, handling, explaining, mending, deciding,
+        asking, palette, looking, handling, explaining, mending, deciding, undoing,
     )  # fmt: skip
     for group in groups:
         app.include_router(group)

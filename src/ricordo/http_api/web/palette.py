@@ -38,7 +38,8 @@ class Choice:
 PLACES = (
     ("/", "Home"), ("/browse", "Browse"), ("/add", "Add"), ("/timeline", "Timeline"), ("/graph", "Graph"),
     ("/asked", "What was asked"), ("/asked?view=unanswered", "Questions without an answer"),
-    ("/asked?view=told", "What hooks told agents"), ("/insight", "Insight"), ("/review", "Review"), ("/tags", "Tags"),
+    ("/asked?view=told", "What hooks told agents"), ("/insight", "Insight"), ("/review", "Review"),
+    ("/tidy", "Tidy"), ("/tags", "Tags"),
     ("/bin", "Bin"), ("/bin?state=archived", "Archive"), ("/profiles", "Ranking"), ("/compare", "Compare two rankings"),
     ("/why", "Why is something not found"), ("/jobs", "Health"), ("/settings", "Settings"), ("/api", "API"),
 )  # fmt: skip

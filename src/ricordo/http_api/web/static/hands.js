@@ -126,6 +126,80 @@
     if (event.target.classList.contains("decision") && decisions().length) decisions()[0].focus();
   });
 
+  // For ten minutes after a change, a bar offers to undo it: on the page that follows, too.
+  var CHANGED = "ricordo-changed", SAID = "ricordo-said", TEN_MINUTES = 600000;
+  var done = document.getElementById("done");
+  function keep(name, value) {
+    try {
+      if (value === null) sessionStorage.removeItem(name);
+      else sessionStorage.setItem(name, value);
+    } catch (problem) {
+      // Then the bar is not shown on the next page.
+    }
+  }
+  function kept(name) {
+    try {
+      return sessionStorage.getItem(name);
+    } catch (problem) {
+      return null;
+    }
+  }
+  function offerUndo() {
+    if (!done) return;
+    fetch("/undo", { headers: { "HX-Request": "true" } })
+      .then(function (answer) { return answer.ok ? answer.text() : ""; })
+      .then(function (html) {
+        var part = document.createElement("template");
+        part.innerHTML = html; // the server's own template, in which every text is escaped
+        var button = part.content.querySelector("[data-undo]");
+        var banner = done.querySelector(".banner");
+        if (!button) keep(CHANGED, null);
+        else if (banner) banner.append(" ", button);
+        else done.append(part.content);
+      })
+      .catch(function () { /* the next page asks again */ });
+  }
+  function undo(button) {
+    button.disabled = true;
+    fetch("/undo", { method: "POST", body: new URLSearchParams({ step: button.dataset.undo }), headers: { "HX-Request": "true" } })
+      .then(function (answer) { return answer.text(); })
+      .then(function (html) {
+        done.innerHTML = html; // the server's own template, in which every text is escaped
+        if (done.querySelector(".banner.bad")) return;
+        keep(CHANGED, null);
+        keep(SAID, done.textContent.trim());
+        location.reload();
+      });
+  }
+  document.addEventListener("submit", function (event) {
+    if (event.target.method === "post") keep(CHANGED, String(Date.now()));
+  });
+  document.body.addEventListener("ricordo:changed", function () {
+    keep(CHANGED, String(Date.now()));
+    offerUndo();
+  });
+  document.body.addEventListener("htmx:afterRequest", function (event) {
+    if (event.detail.requestConfig.verb === "post" && event.detail.successful) offerUndo();
+  });
+  document.addEventListener("click", function (event) {
+    var button = event.target.closest && event.target.closest("[data-undo]");
+    if (button) undo(button);
+  });
+  document.addEventListener("keydown", function (event) {
+    if (event.key !== "u" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    var button = document.querySelector("[data-undo]");
+    if (button) undo(button);
+  });
+  if (done && kept(SAID)) {
+    var said = document.createElement("p");
+    said.className = "banner good";
+    said.setAttribute("role", "status");
+    said.textContent = kept(SAID);
+    done.append(said);
+    keep(SAID, null);
+  }
+  if (Date.now() - Number(kept(CHANGED) || 0) < TEN_MINUTES) offerUndo();
+
   // A setting that an address names is shown, also where its section is closed.
   function showTarget() {
     var target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
