@@ -211,6 +211,13 @@
     else if (target.matches("form")) (target.querySelector("textarea") || target).focus();
   }
 
+  // Parts that take a moment are asked for when the page is there; whoever leaves before needs no answer.
+  document.querySelectorAll("[data-loads]").forEach(function (part) {
+    fetch(part.dataset.loads, { headers: { "HX-Request": "true" } })
+      .then(function (answer) { return answer.text(); })
+      .then(function (html) { part.innerHTML = html; }) // the server's own template, in which every text is escaped
+      .catch(function () { /* the page is left, or the server is away */ });
+  });
   document.querySelectorAll("[data-picks]").forEach(pick);
   window.addEventListener("hashchange", showTarget);
   // Browsers go to the target when the page is complete, and take the focus away then.
