@@ -51,7 +51,7 @@ def fill(site: Listening, count: int) -> None:
 def measure(page: Any, site: Listening, frames: int) -> dict[str, float]:
     began = time.perf_counter()
     page.goto(f"{site.address}/graph")
-    page.wait_for_function("document.getElementById('graph-kinds').children.length > 1")
+    page.wait_for_selector("#graph-kinds label")
     found = {"until the data are there, ms": (time.perf_counter() - began) * 1000}
     found |= _frames("layout", page.evaluate(FRAMES, frames // 2))
     page.wait_for_selector("#graph-canvas[data-settled]", timeout=600_000)
