@@ -12,7 +12,6 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from ricordo._version import __version__
-from ricordo.hosting.surroundings import is_surrounding
 
 VERBS = frozenset(
     {
@@ -77,6 +76,7 @@ def answered(args: Sequence[str]) -> int | None:
 def _request(args: Sequence[str]) -> bytes:
     from ricordo.cli.streams import SITTING, sitting
     from ricordo.hosting.packing import CommandRequest
+    from ricordo.hosting.surroundings import is_surrounding
 
     terminals = "".join(
         letter
