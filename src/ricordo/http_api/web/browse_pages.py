@@ -118,18 +118,6 @@ def grouped_by_session(events: Sequence[Happening], titles: Mapping[str, str]) -
     ]
 
 
-@shows(browsing, "/session")
-async def session_page(
-    request: Request,
-    here: Here,
-    id: Annotated[str, Query(min_length=1, max_length=1000)],  # noqa: A002 - the name in the address
-    first: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
-) -> Response:
-    """One session, turn by turn."""
-    session = await here.ask(lambda engine: engine.session(id, first=first, limit=100))
-    return page(request, "session.html", session=session, first=first)
-
-
 @shows(browsing, "/graph")
 async def graph(request: Request, here: Here, ref: Annotated[str, Query(max_length=4096)] = "") -> Response:
     """Items and their links: around one, or all that are linked. A script draws what the API answers."""

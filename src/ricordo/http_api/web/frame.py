@@ -18,6 +18,7 @@ from ricordo.http_api.failures import status_of
 from ricordo.http_api.web import drawing
 from ricordo.http_api.web.markdown import item_address
 from ricordo.http_api.web.marking import mark_words
+from ricordo.http_api.web.reading.places import lines_text, passage_address
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -55,9 +56,19 @@ def environment() -> Environment:
         "version": __version__,
         "item_address": item_address,
         "drawing": drawing,
+        "lines_text": lines_text,
+        "passage_address": passage_address,
         "mark_words": mark_words,
     }
-    made.filters |= {"day": _day, "moment": _moment, "bytes": _bytes, "short": _short, "ms": _ms}
+    made.filters |= {
+        "day": _day,
+        "moment": _moment,
+        "bytes": _bytes,
+        "short": _short,
+        "few_lines": _few_lines,
+        "below": _below,
+        "ms": _ms,
+    }
     return made
 
 
@@ -127,3 +138,15 @@ def _short(ref: str, most: int = 60) -> str:
 
 def _ms(value: float) -> str:
     return f"{value:,.0f} ms" if value >= 10 else f"{value:.1f} ms"
+
+
+def _few_lines(text: str) -> str:
+    """A piece of a text with its lines, without empty ones and the fences of code."""
+    lines = (line.rstrip() for line in text.split("\n"))
+    return "\n".join(line for line in lines if line.strip("`~ …") and not line.lstrip("… ").startswith("```"))
+
+
+def _below(path: str, title: str) -> str:
+    """A path of headings without the first, where that is the title of the item."""
+    first, _, rest = path.partition(" › ")
+    return rest if first.strip().casefold() == title.strip().casefold() else path

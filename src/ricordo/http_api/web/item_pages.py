@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Query, Request, Response
-from markupsafe import Markup
+from fastapi.responses import RedirectResponse
 
 from ricordo.errors import Unavailable
 from ricordo.http_api.routing import RefParameter
 from ricordo.http_api.serving import Here
 from ricordo.http_api.web.frame import page, page_router, shows
-from ricordo.http_api.web.markdown import render
 from ricordo.http_api.web.marking import terms_of
-from ricordo.values.kinds import KNOWLEDGE_FOLDERS, REMEMBERED_KINDS
+from ricordo.http_api.web.reading.pages import peek_view, text_view
+from ricordo.http_api.web.reading.places import lines_of, passage_address
+from ricordo.http_api.web.session_pages import turn_address
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 items = page_router()
 
 VIEWS = ("text", "source", "passages", "versions", "links", "similar", "fields")
-RENDERED = ("text/markdown", "text/x-markdown")
+PART = "X-Ricordo-Part"
+"""Names a part of a page, so that a pane takes in nothing but its own: no whole page, no sign-in, no error."""
+Lines = Annotated[str, Query(max_length=20)]
 NEVER_SHOWN = ("content", "title", "tags", "metadata")
 
 
@@ -37,29 +40,49 @@ async def item_page(
     old: Annotated[int | None, Query(ge=1, le=2**31)] = None,
     new: Annotated[int | None, Query(ge=1, le=2**31)] = None,
     said: Annotated[str, Query(max_length=40)] = "",
+    lines: Lines = "",
 ) -> Response:
-    """One item, in one of its views."""
+    """One item, in one of its views; ``lines`` are those of the passage at which its text opens."""
     shown = view if view in VIEWS else "text"
 
     def work(engine: Ricordo) -> dict[str, Any]:
         item = engine.get(ref, version=version, track=None if shown == "text" else False)
-        values: dict[str, Any] = _VIEWS[shown](engine, item, q=q, old=old, new=new)
+        if shown == "text" and item.is_untitled_turn and item.state == "live":
+            return {"session": turn_address(item, q)}
+        values: dict[str, Any] = _VIEWS[shown](engine, item, q=q, old=old, new=new, lines=lines)
         return values | {"item": item, "ref": str(item.ref)}
 
     found = await here.ask(work)
-    return page(request, "item.html", view=shown, views=VIEWS, q=q, asked_version=version, said=said, **found)
+    if "session" in found:
+        return RedirectResponse(found["session"], 303)
+    values = {"view": shown, "views": VIEWS, "q": q, "asked_version": version, "said": said, "lines": lines}
+    return page(request, "item.html", **values, **found)
 
 
-def _text(engine: Ricordo, item: Item, *, q: str, **_: Any) -> dict[str, Any]:
-    is_markdown = item.fields.mime_type in RENDERED or item.ref.path.lower().endswith((".md", ".markdown"))
-    is_markdown = is_markdown or (item.fields.mime_type is None and item.ref.drive != "disk")
-    is_markdown = is_markdown or item.kind in REMEMBERED_KINDS or item.kind in KNOWLEDGE_FOLDERS
-    html = Markup(render(item.content, str(item.ref))) if is_markdown and item.content.strip() else None
-    return {"html": html, "terms": terms_of(q, engine.config.lexical.language) if q.strip() else frozenset()}
+@shows(items, "/peek")
+async def peek(
+    request: Request,
+    here: Here,
+    ref: RefParameter,
+    q: Annotated[str, Query(max_length=10_000)] = "",
+    lines: Lines = "",
+    small: bool = False,
+) -> Response:
+    """A short look at an item, beside the hits or over a link; that does not count as opening it."""
+    if "HX-Request" not in request.headers:
+        return RedirectResponse(passage_address(ref, lines_of(lines), q), 303)
+
+    def work(engine: Ricordo) -> dict[str, Any]:
+        item = engine.get(ref, track=False)
+        return {"item": item, "ref": str(item.ref), **peek_view(engine, item, q=q, lines=lines, is_small=small)}
+
+    answer = page(request, "peek.html", q=q, small=small, **await here.ask(work))
+    answer.headers[PART] = "peek"
+    return answer
 
 
 def _source(engine: Ricordo, item: Item, **_: Any) -> dict[str, Any]:
-    return {"lines": list(enumerate(item.content.splitlines(), item.first_line))}
+    return {"rows": list(enumerate(item.content.split("\n"), item.first_line))}
 
 
 def _passages(engine: Ricordo, item: Item, *, q: str, **_: Any) -> dict[str, Any]:
@@ -108,7 +131,7 @@ def _fields(engine: Ricordo, item: Item, **_: Any) -> dict[str, Any]:
 
 
 _VIEWS: dict[str, Any] = {
-    "text": _text,
+    "text": text_view,
     "source": _source,
     "passages": _passages,
     "versions": _versions,

@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 
 from ricordo.text.words import Analyzer
 
+_PIECES = re.compile(r"<[^>]*>|&#?\w+;|[^<&]+")
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*")
 
 
@@ -42,3 +43,23 @@ def mark_words(text: str, terms: Iterable[str], language: str = "english") -> Ma
         at = found.end()
     parts.append(str(escape(text[at:])))
     return Markup("".join(parts))  # every part was escaped above
+
+
+def mark_html(html: str, terms: Iterable[str], language: str = "english") -> Markup:
+    """HTML of ours with ``<mark>`` around each word of its texts that has one of the terms."""
+    wanted = frozenset(terms)
+    if not wanted:
+        return Markup(html)  # it was made by us
+    analyzer = _analyzer(language)
+    known: dict[str, bool] = {}
+
+    def marked(found: re.Match[str]) -> str:
+        word = found[0]
+        if word not in known:
+            known[word] = not wanted.isdisjoint(analyzer.terms_of(word))
+        return f"<mark>{word}</mark>" if known[word] else word
+
+    def piece(found: re.Match[str]) -> str:
+        return found[0] if found[0][0] in "<&" else _WORD.sub(marked, found[0])
+
+    return Markup(_PIECES.sub(piece, html))  # only marks are added to what was made by us

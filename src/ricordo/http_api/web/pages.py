@@ -22,6 +22,7 @@ from ricordo.http_api.web.mend_pages import deciding, explaining, mending
 from ricordo.http_api.web.palette import palette
 from ricordo.http_api.web.ranking_pages import ranking
 from ricordo.http_api.web.search_pages import searching
+from ricordo.http_api.web.session_pages import conversing
 from ricordo.http_api.web.setting_pages import settings
 from ricordo.http_api.web.undo_pages import undoing
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 STATIC = {
-    **dict.fromkeys(("app.css", "hands.css"), "text/css; charset=utf-8"),
+    **dict.fromkeys(("app.css", "hands.css", "reader.css"), "text/css; charset=utf-8"),
     **dict.fromkeys(
         (
             "app.js",
@@ -41,6 +42,8 @@ STATIC = {
             "graph.js",
             "graph_layout.js",
             "away.js",
+            "reader.js",
+            "preview.js",
         ),
         "text/javascript; charset=utf-8",
     ),
@@ -58,8 +61,8 @@ SERVICE_WORKER = "away.js"
 def install_page(app: FastAPI) -> None:
     """Add the pages to the application."""
     groups = (
-        searching, items, changing, browsing, adding, insight, ranking, health, operating, settings,
-        asking, palette, looking, handling, explaining, mending, deciding, undoing,
+        searching, items, conversing, changing, browsing, adding, insight, ranking, health, operating,
+        settings, asking, palette, looking, handling, explaining, mending, deciding, undoing,
     )  # fmt: skip
     for group in groups:
         app.include_router(group)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
 
@@ -14,7 +14,7 @@ from ricordo.http_api.serving import Here, Who
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.home import home_of
 from ricordo.http_api.web.marking import terms_of
-from ricordo.values.hits import Answer, Filters
+from ricordo.values.hits import Filters, Hit
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 searching = page_router()
 
 PAGE = 20
-POOL = 50
-"""How many hits are counted for the facets."""
-MOST_TAGS = 10
+POOL = 1000
+"""How many hits are counted for the facets at most."""
+MOST_VALUES = 12
+LABELS = {"disk": "files", "url": "web pages", "git": "commits", "agent": "kept texts"}
+"""What documents of a drive are called, where the name of the drive does not say it."""
 Many = Annotated[list[str] | None, Query(max_length=20)]
 
 
@@ -58,6 +60,9 @@ class Asked:
         from dataclasses import replace
 
         chosen: tuple[str, ...] = getattr(self, name)
+        if name in ("kind", "drive"):
+            one_of_them: dict[str, Any] = {"kind": (), "drive": ()} | ({} if value in chosen else {name: (value,)})
+            return replace(self, **one_of_them)
         now = tuple(one for one in chosen if one != value) if value in chosen else (*chosen, value)
         changes: dict[str, Any] = {name: now}
         return replace(self, **changes)
@@ -69,67 +74,71 @@ class Facet:
 
     name: str
     value: str
+    label: str
     count: int
     chosen: bool
     address: str
     part: str
 
 
-def facets_of(asked: Asked, answer: Answer) -> dict[str, list[Facet]]:
-    """The values that the hits can be narrowed to, with how many of the first hits have each."""
-    counted: Mapping[str, Counter[str]] = {
-        "kind": Counter(hit.kind for hit in answer.hits),
-        "drive": Counter(hit.ref.partition(":")[0] for hit in answer.hits),
-        "tag": Counter(tag for hit in answer.hits for tag in hit.tags),
-        "tier": Counter(hit.tier for hit in answer.hits if hit.tier),
+def facets_of(asked: Asked, hits: Sequence[Hit]) -> dict[str, list[Facet]]:
+    """The values that the hits can be narrowed to, with how many hits have each.
+
+    Most drives hold items of one kind, which is called as they are; so kinds and the drives of documents are one list,
+    of which one is chosen at a time.
+    """
+    counts: Mapping[str, Counter[tuple[str, str]]] = {
+        "kind": Counter(kind_or_drive(hit) for hit in hits),
+        "tag": Counter(("tag", tag) for hit in hits for tag in hit.tags),
+        "tier": Counter(("tier", hit.tier) for hit in hits if hit.tier),
     }
     found: dict[str, list[Facet]] = {}
-    for name, counts in counted.items():
-        chosen: tuple[str, ...] = getattr(asked, name)
-        most = MOST_TAGS if name == "tag" else 12
-        values = dict.fromkeys([*chosen, *(value for value, _ in counts.most_common(most))])
-        if name in ("tier", "drive") and len(values) < 2 and not chosen:
+    for section, counter in counts.items():
+        names = ("kind", "drive") if section == "kind" else (section,)
+        chosen = [(name, value) for name in names for value in getattr(asked, name)]
+        values = dict.fromkeys([*chosen, *(one for one, _ in counter.most_common(MOST_VALUES))])
+        if section == "tier" and len(values) < 2 and not chosen:
             continue
-        found[name] = [
-            Facet(
-                name,
-                value,
-                counts[value],
-                value in chosen,
-                asked.toggled(name, value).address(),
-                asked.toggled(name, value).address("/hits"),
-            )
-            for value in values
-        ]
+        found[section] = [_facet(asked, name, value, counter[name, value]) for name, value in values]
     return found
 
 
-def searched(engine: Ricordo, asked: Asked, *, offset: int, track: bool) -> dict[str, Any]:
-    """What the results show.
+def kind_or_drive(hit: Hit) -> tuple[str, str]:
+    """What a hit is counted as: its kind or, of documents, the drive that it comes from."""
+    drive = hit.ref.partition(":")[0]
+    return ("drive", drive) if hit.kind == "document" else ("kind", hit.kind)
 
-    While somebody types, one search gives both hits and facets. A search that is recorded asks for one page only,
-    because every hit it returns counts as found; its facets come from a second search.
-    """
+
+def _facet(asked: Asked, name: str, value: str, count: int) -> Facet:
+    toggled = asked.toggled(name, value)
+    label = LABELS.get(value, value) if name == "drive" else value
+    is_chosen = value in getattr(asked, name)
+    return Facet(name, value, label, count, is_chosen, toggled.address(), toggled.address("/hits"))
+
+
+def searched(engine: Ricordo, asked: Asked, *, offset: int, track: bool) -> dict[str, Any]:
+    """What the results show, without the facets."""
     options: dict[str, Any] = {"filters": asked.filters(), "profile": asked.profile or None, "tool": "page"}
     options["explain"] = bool(asked.q.strip())
-    limit = PAGE if track or offset else POOL
-    answer = engine.search(asked.q, limit=limit, offset=offset, track=track, **options)
-    pool = answer
-    if track and len(answer.hits) == PAGE:
-        pool = engine.search(asked.q, limit=POOL, track=False, **options)
+    answer = engine.search(asked.q, limit=PAGE, offset=offset, track=track, **options)
     language = engine.config.lexical.language
     return {
         "asked": asked,
         "answer": answer,
-        "hits": answer.hits[:PAGE],
-        "facets": facets_of(asked, pool) if not offset else {},
-        "pool": len(pool.hits),
+        "hits": answer.hits,
         "offset": offset,
         "following": offset + PAGE if len(answer.hits) >= PAGE else None,
         "terms": terms_of(asked.q, language) if asked.q.strip() else frozenset(),
         "language": language,
         "total": engine.count() if not answer.hits else None,
     }
+
+
+def counted(engine: Ricordo, asked: Asked) -> dict[str, Any]:
+    """The facets: all that the question finds is counted, not only what a page shows."""
+    options: dict[str, Any] = {"filters": asked.filters(), "profile": asked.profile or None, "tool": "page"}
+    pool = engine.search(asked.q, limit=POOL, track=False, snippets=False, **options)
+    return {"facets": facets_of(asked, pool.hits), "is_all": len(pool.hits) < POOL}
 
 
 def asked_from(
@@ -159,12 +168,14 @@ async def search_page(
 ) -> Response:
     """The page, with the results of the query in its address; without one, the home."""
     asked = asked_from(q, kind, drive, tag, tier, profile)
-
     is_new = bool(asked.q.strip()) and here.lately.is_new(who.id, asked.q)
 
     def work(engine: Ricordo) -> dict[str, Any]:
         shown: dict[str, Any] = {"home": None, "asked": asked}
-        shown |= searched(engine, asked, offset=0, track=is_new) if asked.parameters() else home_of(engine, who)
+        if asked.parameters():
+            shown |= searched(engine, asked, offset=0, track=is_new) | counted(engine, asked)
+        else:
+            shown |= home_of(engine, who)
         return shown | {"profiles": list(engine.profiles()), "current": engine.config.search.profile}
 
     return page(request, "search.html", **await here.ask(work))
@@ -185,10 +196,27 @@ async def hits(
     """Only the results, while the user types; a query that is not finished yet is not recorded."""
     asked = asked_from(q, kind, drive, tag, tier, profile)
     found = await here.ask(lambda engine: searched(engine, asked, offset=offset, track=False))
+    found |= {"facets": {}, "is_all": True}
     answer = page(request, "more_hits.html" if offset else "results.html", **found)
     if not offset:
         answer.headers["HX-Replace-Url"] = asked.address()
     return answer
+
+
+@shows(searching, "/facets")
+async def facets(
+    request: Request,
+    here: Here,
+    q: Annotated[str, Query(max_length=10_000)] = "",
+    kind: Many = None,
+    drive: Many = None,
+    tag: Many = None,
+    tier: Many = None,
+    profile: Annotated[str, Query(max_length=100)] = "",
+) -> Response:
+    """What the hits can be narrowed to; it is asked for after the hits, so that these do not wait for it."""
+    asked = asked_from(q, kind, drive, tag, tier, profile)
+    return page(request, "facets_part.html", asked=asked, **await here.ask(lambda engine: counted(engine, asked)))
 
 
 @shows(searching, "/settled")
