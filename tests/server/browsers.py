@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from .http_sites import Listening
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 AXE = Path(__file__).parent / "axe" / "axe.min.js"
 
@@ -34,14 +36,31 @@ def browser() -> Iterator[Any]:
         running.close()
 
 
-def serious_findings(page: Any, *rules: str) -> list[str]:
-    """What axe-core finds wrong with a page that keeps somebody from using it; by some of its rules, or by all."""
+def findings(page: Any, *rules: str) -> list[str]:
+    """What axe-core finds wrong with a page, by some of its rules, or by all."""
     page.evaluate(AXE.read_text(encoding="utf-8"))
     options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
     found = page.evaluate("options => axe.run(document, options)", options)
-    return [
-        f"{one['id']}: {node['html'][:160]}"
-        for one in found["violations"]
-        if one["impact"] in ("serious", "critical")
-        for node in one["nodes"]
-    ]
+    return [f"{one['id']}: {node['html'][:160]}" for one in found["violations"] for node in one["nodes"]]
+
+
+class Tab:
+    """A tab of a browser that signed in, which notices every complaint and every request to elsewhere."""
+
+    def __init__(self, context: Any, site: Listening) -> None:
+        self.site = site
+        self.page = context.new_page()
+        self.complaints: list[str] = []
+        self.page.on(
+            "console", lambda message: self.complaints.append(message.text) if message.type == "error" else None
+        )
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", self._asked)
+
+    def _asked(self, request: Any) -> None:
+        if not request.url.startswith((self.site.address, "data:")):
+            self.complaints.append(f"asked for {request.url}")
+
+    def go(self, path: str) -> Any:
+        self.page.goto(self.site.address + path)
+        return self.page

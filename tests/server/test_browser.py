@@ -13,7 +13,7 @@ import pytest
 from ricordo import Ricordo, Unavailable
 from ricordo.values.reports import Progress
 
-from .browsers import browser, serious_findings
+from .browsers import Tab, browser, findings
 from .http_sites import Listening, listen
 
 HOSTILE = "<script>window.stolen=1</script><img src=x onerror='window.stolen=1'>"
@@ -23,30 +23,8 @@ PAGES = (
     "/edit?ref=note:/keys", "/session?id=plan", "/asked", "/asked?view=told", "/bin", "/tags", "/review",
     "/correct?ref=note:/keys", "/why?q=keys&ref=note:/tokens",
     *(f"/item?ref=note:/keys&q=keys&view={view}"
-      for view in ("text", "source", "passages", "versions", "links", "similar", "fields")),
+      for view in ("text&lines=1-3", "text", "source", "passages", "versions", "links", "similar", "fields")),
 )  # fmt: skip
-
-
-class Tab:
-    """A tab of a browser that signed in, which notices every complaint and every request to elsewhere."""
-
-    def __init__(self, context: Any, site: Listening) -> None:
-        self.site = site
-        self.page = context.new_page()
-        self.complaints: list[str] = []
-        self.page.on(
-            "console", lambda message: self.complaints.append(message.text) if message.type == "error" else None
-        )
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", self._asked)
-
-    def _asked(self, request: Any) -> None:
-        if not request.url.startswith((self.site.address, "data:")):
-            self.complaints.append(f"asked for {request.url}")
-
-    def go(self, path: str) -> Any:
-        self.page.goto(self.site.address + path)
-        return self.page
 
 
 @pytest.fixture(scope="module")
@@ -107,12 +85,14 @@ def tab(running: Any, site: Listening, signed_in: Any) -> Iterator[Tab]:
 
 def test_no_page_complains_overflows_or_keeps_anybody_out(running: Any, site: Listening, signed_in: Any) -> None:
     """Light and dark differ in their colours alone, so that all rules are asked once, and those of colours twice."""
-    judged: dict[int, tuple[str, ...]] = {
-        360: ("target-size",),
-        800: ("color-contrast", "link-in-text-block"),
-        1400: (),
-    }
-    for width, scheme in ((360, "light"), (800, "dark"), (1400, "light")):
+    colours = ("color-contrast", "link-in-text-block")
+    looks: tuple[tuple[int, str, tuple[str, ...]], ...] = (
+        (360, "light", ("target-size", "scrollable-region-focusable")),
+        (360, "dark", colours),
+        (900, "dark", colours),
+        (1400, "light", ()),
+    )
+    for width, scheme, judged in looks:
         context = running.new_context(
             storage_state=signed_in, viewport={"width": width, "height": 800}, color_scheme=scheme
         )
@@ -121,8 +101,8 @@ def test_no_page_complains_overflows_or_keeps_anybody_out(running: Any, site: Li
             page = tab.go(path)
             assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{path} at {width} px"
             assert page.locator("h1").count() == 1, path
-            rules = judged[width] if path != "/" else ()  # the menu is another where there is little room
-            assert serious_findings(page, *rules) == [], f"{path} at {width} px, {scheme}"
+            rules = judged if path != "/" else ()  # the menu is another where there is little room
+            assert findings(page, *rules) == [], f"{path} at {width} px, {scheme}"
         assert tab.complaints == []
         context.close()
 
@@ -132,7 +112,7 @@ def test_a_browser_that_has_not_signed_in_is_told_how(running: Any, site: Listen
     page.goto(site.address + "/?q=keys")
     assert "ricordo serve link" in page.inner_text("main")
     assert "quarter" not in page.content()
-    assert serious_findings(page) == []
+    assert findings(page) == []
     page.close()
 
 

@@ -1,0 +1,203 @@
+"""Reading in a real browser: the preview beside the hits, a hit at its passage and back, looks at links, hostile texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from .browsers import Tab, browser
+from .http_sites import Listening, listen
+
+LONG = "# The harbour\n\n" + "\n\n".join(
+    f"## Part {number}\n\n" + f"Sentence {number} about the harbour and its tides. " * 40 for number in range(1, 13)
+)
+HOSTILE = (
+    "<script>window.stolen=1</script><img src=x onerror='window.stolen=1'>"
+    '<svg onload="window.stolen=1"></svg><a href="javascript:window.stolen=1">go</a>'
+    '<div id="pane" class="banner" style="position:fixed" onclick="window.stolen=1">trap</div>'
+    "<iframe src='http://evil.example/'></iframe><style>body{display:none}</style>"
+    "<details open ontoggle=window.stolen=1><summary>s</summary></details><!-- <b> --><form action=x><input id=q></form>"
+)
+HOSTILE_MARKDOWN = (
+    f'# {HOSTILE}\n\n{HOSTILE}\n\nInline {HOSTILE} [[x" onmouseover="window.stolen=1|{HOSTILE}]]'
+    f" [[note:/a]] [c](javascript:window.stolen=1) ![x](http://evil.example/x.png)\n\n- [ ] {HOSTILE}\n\n"
+    f'```html\n{HOSTILE}\n```\n\n```"><script>window.stolen=1</script>\nx\n```\n\n| {HOSTILE} |\n|---|\n| {HOSTILE} |\n'
+)
+BUDGET = 300_000
+"""Bytes that the first visit may load; what a browser has kept is not loaded again."""
+
+
+def hostile_files(folder: Path) -> list[Path]:
+    cells = [{"cell_type": "markdown", "source": HOSTILE_MARKDOWN}, {"cell_type": "code", "source": HOSTILE, "outputs": [
+        {"output_type": "stream", "text": HOSTILE}, {"data": {"text/html": HOSTILE, "text/plain": HOSTILE}}]}]  # fmt: skip
+    texts = {
+        "a.md": HOSTILE_MARKDOWN,
+        "b.rst": f"T\n=\n\n{HOSTILE}\n\n.. raw:: html\n\n   {HOSTILE}\n\n.. image:: javascript:window.stolen=1\n\n"
+                 f".. code-block:: html\n\n   {HOSTILE}\n\n`x <javascript:window.stolen=1>`_\n",
+        "c.eml": f"From: {HOSTILE} <a@x.org>\nSubject: {HOSTILE}\n\nHi {HOSTILE} https://x.org/\"onclick=1\n\n> {HOSTILE}\n",
+        "d.csv": f'name,"{HOSTILE.replace(chr(34), chr(34) * 2)}"\n1,"{HOSTILE.replace(chr(34), chr(34) * 2)}"\n',
+        "e.ipynb": json.dumps({"cells": cells, "nbformat": 4}),
+        "f.html": f"<title>x</title><main><p>Words {HOSTILE} and more words.</p></main>",
+        "g.js": HOSTILE,
+        "h.txt": HOSTILE,
+        "i.json": json.dumps({"title": HOSTILE, "x": HOSTILE}),
+    }  # fmt: skip
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name in texts]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
+    folder = tmp_path_factory.mktemp("reader")
+    served, end = listen(folder)
+    engine = served.engine
+    engine.save("note:/harbour", LONG)
+    for number in range(30):
+        engine.save(f"note:/pier-{number:02}", f"Pier {number} has a crane. See [[harbour]].")
+    yield served
+    end()
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Any]:
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def signed_in(running: Any, site: Listening) -> Any:
+    context = running.new_context()
+    context.new_page().goto(site.link())
+    kept = context.storage_state()
+    context.close()
+    return kept
+
+
+@pytest.fixture
+def tab(running: Any, site: Listening, signed_in: Any) -> Iterator[Tab]:
+    context = running.new_context(storage_state=signed_in, viewport={"width": 1400, "height": 900})
+    context.set_default_timeout(60_000)
+    opened = Tab(context, site)
+    yield opened
+    context.close()
+    assert opened.complaints == []
+
+
+def test_j_and_k_read_hits_beside_the_list_and_enter_opens_at_the_passage(tab: Tab) -> None:
+    page = tab.go("/?q=sentence+9+tides")
+    page.keyboard.press("j")
+    page.locator("#pane .peek", has_text="The harbour").wait_for()
+    assert page.url.endswith("tides")
+    assert page.locator("#pane .in-passage").count() > 0
+    page.keyboard.press("Enter")
+    page.wait_for_url("**lines=**#passage")
+    page.wait_for_function("scrollY > 200")
+    box = page.locator(".in-passage").first.bounding_box()
+    assert 0 <= box["y"] < 900
+    before = page.url
+    page.keyboard.press("n")
+    page.wait_for_function("before => location.href !== before", arg=before)
+    page.locator(".in-passage").first.wait_for()
+    page.go_back()
+    page.locator(".hit .open:focus").wait_for()
+    assert page.url.endswith("tides")
+
+
+def test_back_leads_to_the_hit_from_which_an_item_was_opened_on_a_later_page_too(tab: Tab) -> None:
+    page = tab.go("/?q=crane")
+    page.locator(".more a").click()
+    page.locator(".hit >> nth=25").wait_for()
+    hit = page.locator(".hit >> nth=25")
+    ref = hit.get_attribute("data-ref")
+    hit.locator(".open").click()
+    page.wait_for_url("**/item?**")
+    page.go_back()
+    page.locator(f".hit[data-ref='{ref}'] .open:focus").wait_for()
+
+
+def test_the_pane_takes_in_nothing_but_the_preview_of_the_last_hit(tab: Tab) -> None:
+    page = tab.go("/?q=crane")
+    held: list[Any] = []
+    page.route("**/peek**", lambda route: held.append(route))
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.wait_for_function("document.querySelectorAll('.hit')[1].classList.contains('is-shown')")
+    while len(held) < 2:
+        page.wait_for_timeout(20)
+    first, second = held
+    second.continue_()
+    name = page.locator(".hit >> nth=1").get_attribute("data-ref")
+    page.locator("#pane", has_text=name).wait_for()
+    first.abort() if first.request.failure else first.fulfill(status=200, body="<html><nav>late</nav></html>")
+    page.unroute("**/peek**")
+    page.route("**/peek**", lambda route: route.fulfill(status=200, body="<html><body><nav>a page</nav></body></html>"))
+    page.keyboard.press("j")
+    page.locator("#pane", has_text="cannot be shown here").wait_for()
+    assert page.locator("#pane nav").count() == 0
+    tab.complaints.clear()  # the browser notes the request that was given up
+
+
+def test_a_link_shows_what_it_leads_to_while_the_mouse_is_over_it(tab: Tab) -> None:
+    page = tab.go("/item?ref=note:/pier-01")
+    page.hover("a.wiki")
+    page.locator(".hover-peek", has_text="The harbour").wait_for()
+    page.keyboard.press("Escape")
+    page.locator(".hover-peek").wait_for(state="detached")
+
+
+def test_the_title_of_the_tab_follows_the_question(tab: Tab) -> None:
+    page = tab.go("/")
+    page.locator("#q").press_sequentially("crane")
+    page.wait_for_function("document.title.startsWith('crane')")
+
+
+def test_hostile_texts_do_nothing_in_any_rendering(tab: Tab, tmp_path: Path) -> None:
+    engine = tab.site.engine
+    refs = [saved.ref for file in hostile_files(tmp_path) for saved in engine.add(file).items]
+    engine.save("note:/hostile", HOSTILE_MARKDOWN, fields={"title": HOSTILE})
+    engine.save("note:/leads", "To [[hostile]].")
+    turns = [{"role": role, "content": HOSTILE_MARKDOWN} for role in ("user", "assistant", "tool")]
+    (tmp_path / "bad.jsonl").write_text("\n".join(map(json.dumps, turns)), encoding="utf-8")
+    engine.sessions_add(tmp_path / "bad.jsonl")
+    session = next(one.id for one in engine.sessions() if "bad" in one.id)
+    paths = [f"/item?ref={quote(ref, safe='')}&q=words{more}" for ref in (*refs, "note:/hostile")
+             for more in ("", "&lines=1-3", "&view=passages")]  # fmt: skip
+    for path in (*paths, f"/session?id={session}&turn=2", f"/?q={quote('stolen trap')}"):
+        page = tab.go(path)
+        harmful = (
+            "main script, main img, main svg[onload], main iframe, main style, main form[action='x'], main [onclick],"
+            " main [onload], main [ontoggle], main [onmouseover], a[href^='javascript:'], main .view [style],"
+            " main .prose #q, main .prose #pane, main .turn #q"
+        )
+        assert page.locator(harmful).count() == 0, path
+        assert page.evaluate("window.stolen") is None, path
+        assert page.locator("body").is_visible(), path
+    for number in range(3):
+        page.keyboard.press("j")
+        page.locator(f".hit >> nth={number}").locator("xpath=self::*[contains(@class, 'is-shown')]").wait_for()
+        page.locator("#pane:not([aria-busy]) .peek").wait_for()
+    assert page.locator("#pane script, #pane img, #pane iframe, #pane style, #pane form").count() == 0
+    page = tab.go("/item?ref=note:/leads")
+    page.hover("a.wiki")
+    page.locator(".hover-peek").wait_for()
+    assert page.evaluate("window.stolen") is None
+
+
+def test_a_first_visit_loads_little_and_nothing_from_elsewhere(running: Any, site: Listening, signed_in: Any) -> None:
+    context = running.new_context(storage_state=signed_in)
+    tab = Tab(context, site)
+    sizes: dict[str, int] = {}
+    tab.page.on("response", lambda answer: sizes.update({answer.url: len(answer.body())}))
+    page = tab.go("/?q=crane")
+    page.wait_for_load_state("networkidle")
+    painted = page.evaluate("performance.getEntriesByName('first-contentful-paint').length")
+    context.close()
+    assert painted == 1
+    assert tab.complaints == []
+    assert sum(sizes.values()) <= BUDGET, sizes
