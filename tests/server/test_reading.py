@@ -1,4 +1,4 @@
-"""Reading on the page: texts are shown as what they are, a hit opens at its passage, and nothing hostile gets through."""
+"""Reading on the page: texts are shown as what they are, and a hit opens at its passage."""
 
 from __future__ import annotations
 

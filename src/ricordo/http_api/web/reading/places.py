@@ -59,11 +59,8 @@ def place_of(lines: tuple[int, int] | None, passages: Sequence[Evidence]) -> Pas
         return None
     shared = [min(lines[1], one.lines[1]) - max(lines[0], one.lines[0]) for one in passages]
     at = max(range(len(passages)), key=lambda n: (shared[n], -abs(passages[n].lines[0] - lines[0])))
-    return PassagePlace(
-        passages[at].lines,
-        passages[at].heading,
-        at + 1,
-        len(passages),
-        passages[at - 1].lines if at else None,
-        passages[at + 1].lines if at + 1 < len(passages) else None,
-    )
+    here = passages[at].lines
+    # Passages of one long line have the same lines, and are shown as one.
+    before = next((one.lines for one in reversed(passages[:at]) if one.lines != here), None)
+    after = next((one.lines for one in passages[at + 1 :] if one.lines != here), None)
+    return PassagePlace(here, passages[at].heading, at + 1, len(passages), before, after)
