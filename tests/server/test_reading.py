@@ -210,16 +210,6 @@ def test_a_preview_is_a_part_of_a_page_and_does_not_count_as_opening(site: Site)
     assert site.engine.get("note:/harbour", track=False).access_count == 0
 
 
-def test_a_question_is_recorded_once_though_its_page_is_loaded_again(site: Site) -> None:
-    site.engine.save("note:/keys", "Rotate the keys.")
-    for _ in range(2):
-        site.client.get("/", params={"q": "rotate keys"})
-        site.client.get("/settled", params={"q": " rotate  keys"}, headers=PART)
-    site.client.get("/", params={"q": "keys"})
-    asked = {row.name: row.count for row in site.engine.stats(days=1, by="query", limit=10).rows}
-    assert asked == {"rotate keys": 1, "keys": 1}
-
-
 def test_facets_count_all_that_is_found_in_one_list_of_kinds_and_drives(site: Site, tmp_path: Path) -> None:
     for number in range(60):
         site.engine.save(f"note:/keys-{number}", f"Keys of house {number}.")
