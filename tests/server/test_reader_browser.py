@@ -95,7 +95,10 @@ def signed_in(running: Any, site: Listening) -> Any:
 
 @pytest.fixture
 def tab(running: Any, site: Listening, signed_in: Any) -> Iterator[Tab]:
-    context = running.new_context(storage_state=signed_in, viewport={"width": 1400, "height": 900})
+    # A test that answers in place of the server must not have the page's own worker between them.
+    context = running.new_context(
+        storage_state=signed_in, viewport={"width": 1400, "height": 900}, service_workers="block"
+    )
     context.set_default_timeout(60_000)
     opened = Tab(context, site)
     yield opened
