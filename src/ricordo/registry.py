@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ricordo.config.loading import Config, StoreLocation
     from ricordo.models.base import LLM, Embedder, Reranker, TokenCounter
     from ricordo.models.hub import ModelFolder
+    from ricordo.models.multilingual import MultilingualEmbedder
     from ricordo.models.providers import EmbeddingProvider
     from ricordo.search.profile import Profile
     from ricordo.sources.base import Loader
@@ -107,6 +108,20 @@ def fallback_embedder(config: Config) -> Embedder | None:
 
     settings = fallback_settings(config.embedding)
     return make_embedder(settings, models_folder(config)) if settings is not None else None
+
+
+def has_multilingual() -> bool:
+    """Whether the package with the model for other languages is installed; it is not imported for that."""
+    from ricordo.models.multilingual import is_installed
+
+    return is_installed()
+
+
+def multilingual(config: Config) -> MultilingualEmbedder:
+    """The model for other languages, not loaded yet."""
+    from ricordo.models.multilingual import MultilingualEmbedder
+
+    return MultilingualEmbedder(threads=config.embedding.threads or None)
 
 
 def embedding_providers() -> dict[str, EmbeddingProvider]:

@@ -308,3 +308,17 @@ def test_a_limit_out_of_bounds_is_refused_with_its_bounds_and_one_that_is_exceed
     assert len(shown["results"]) == 4
     assert "beyond the limit of 1, because fewer than 50 items do" in shown["notes"][0]
     service.close()
+
+
+def test_a_memory_in_russian_is_found_by_a_question_in_english(tmp_path: Path) -> None:
+    settings = {"knowledge.enabled": False, "mcp.seconds": 120}
+    service = ToolService(store=str(tmp_path / "store.db"), config=ConfigProvider(settings))
+
+    async def remembered(client: Client) -> dict[str, Any]:
+        await works(client, "remember", text="Пароль от главного сервера хранится у Анны в сейфе.")
+        await works(client, "remember", text="The team eats lunch at noon on Fridays.")
+        return await works(client, "search", query="who keeps the password of the main server")
+
+    found = talk(service, remembered)
+    service.close()
+    assert "Анны" in json.dumps(found["hits"][0], ensure_ascii=False)

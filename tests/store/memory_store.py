@@ -33,7 +33,17 @@ from ricordo.store.asking import (
 )
 from ricordo.store.base import Mirror
 from ricordo.store.prepare import embedded_text
-from ricordo.store.values import Backlog, FileState, Job, PreparedChunk, PreparedItem, Scoring, StoredLink
+from ricordo.store.values import (
+    EVERY_LANGUAGE,
+    Backlog,
+    FileState,
+    Job,
+    Languages,
+    PreparedChunk,
+    PreparedItem,
+    Scoring,
+    StoredLink,
+)
 from ricordo.text.phrases import holds_phrase, holds_prefix
 from ricordo.text.spelling import likely_words
 from ricordo.text.words import Analyzer, fold
@@ -272,8 +282,10 @@ class _Changes(_Part):
         self.store.touch(row.n)
         for chunk in row.item.chunks if backlog is not None else ():
             key = (backlog.fingerprint, chunk.embed_hash) if backlog else ("", b"")
-            if key not in tables.vectors:
+            if key not in tables.vectors and backlog is not None and chunk.language in backlog.languages:
                 tables.jobs.setdefault(key, "")
+        if backlog is not None and backlog.second is not None:
+            self._written(tables, row, backlog.second)
 
     def rewrite(
         self,
@@ -345,6 +357,11 @@ class _Changes(_Part):
 
 
 class _Index(_Part):
+    @property
+    def languages(self) -> tuple[str, ...]:
+        rows = self.store.tables.rows.values()
+        return tuple(sorted({chunk.language for row in rows for chunk in row.item.chunks if chunk.language}))
+
     def candidates(self, ask: Ask) -> Candidates:
         tables = self.store.tables
         rows = self._rows(ask)
@@ -353,6 +370,7 @@ class _Index(_Part):
             active=tables.active,
             waiting=self.store.jobs.waiting(ask.model),
             learned_shift=0.0,
+            languages=self.languages,
         )
         if ask.find == NEWEST:
             rows.sort(key=lambda row: (row[0].updated, row[0].n), reverse=True)
@@ -395,7 +413,7 @@ class _Index(_Part):
     def _respelled(self, ask: Ask) -> dict[str, tuple[str, ...]]:
         rows = [row for row in self.store.tables.rows.values() if row.state == "live"]
         terms = {term for row in rows for chunk in row.item.chunks for one in chunk.counts or () for term in one}
-        unknown = [word.written for word in ask.words if word.written and word.term not in terms]
+        unknown = [word.written for word in ask.words if word.written and terms.isdisjoint(word.terms)]
         found = {word: tuple(likely_words(word, terms)) for word in unknown}
         return {word: likely for word, likely in found.items() if likely}
 
@@ -425,7 +443,7 @@ class _Index(_Part):
         statistics = _Statistics(passages, ask.scoring)
         meant = self._respelled(ask)
         groups = [
-            (meant.get(word.written, (word.term,)), word.weight * (0.7 if word.written in meant else 1.0))
+            (meant.get(word.written, word.terms), word.weight * (0.7 if word.written in meant else 1.0))
             for word in ask.words
         ]
         vocabulary = {term for chunk in passages for one in chunk.counts or () for term in one}
@@ -446,11 +464,14 @@ class _Index(_Part):
         found: dict[int, dict[int, float]] = {}
         for row, version in rows if ask.vector is not None else ():
             for at, chunk in enumerate(row.versions[version][0].chunks):
-                vector = (
-                    self.store.tables.vectors.get((ask.vector.fingerprint, chunk.embed_hash)) if ask.vector else None
+                held = (
+                    (one, self.store.tables.vectors.get((one.fingerprint, chunk.embed_hash))) for one in ask.vectors
                 )
-                if vector is not None and ask.vector is not None:
-                    found.setdefault(row.n, {})[_chunk_id(row.n, at)] = float(vector @ ask.vector.values)
+                for asked, vector in held:
+                    if vector is not None:
+                        cosine = float(asked.comparable(vector @ asked.values))
+                        found.setdefault(row.n, {})[_chunk_id(row.n, at)] = cosine
+                        break
         return found
 
     def _substrings(self, rows: Sequence[tuple[Row, int]], ask: Ask) -> tuple[Candidate, ...]:
@@ -560,6 +581,20 @@ class _Statistics:
 
 
 class _Vectors(_Part):
+    def counts(self, fingerprint: str, languages: Languages = EVERY_LANGUAGE) -> dict[str, int]:
+        tables = self.store.tables
+        live = [chunk for row in tables.rows.values() if row.state == "live" for chunk in row.item.chunks]
+        return {
+            "chunks": sum(chunk.language in languages for chunk in live),
+            "embedded": sum((fingerprint, chunk.embed_hash) in tables.vectors for chunk in live),
+        }
+
+    def settle(self, first: str, second: str, languages: Sequence[str]) -> None:
+        with self.store.writing() as tables:
+            for chunk in (chunk for row in tables.rows.values() for chunk in row.item.chunks):
+                if chunk.language in languages and (second, chunk.embed_hash) in tables.vectors:
+                    tables.vectors.pop((first, chunk.embed_hash), None)
+
     def activate(self, fingerprint: str, keep: Collection[str] = ()) -> None:
         with self.store.writing() as tables:
             tables.active = fingerprint

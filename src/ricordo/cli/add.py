@@ -37,15 +37,29 @@ def init(call: Call, folder: Path | None) -> int:
         set_value("store.location", call.store, scope="project", start=place.parent)
     call.store = call.store or str(place)
     with call.engine(create=True) as engine:
-        location = engine.location
+        location, mine, spoken = engine.location, engine.config.language.mine, _spoken()
         if _wants_history(call, place.parent):
             engine.add(place.parent, history=True, wait=False)
 
     def draw(screen: Screen) -> None:
         screen.line(f"the store of this project is {location}")
         screen.note("next: ricordo add PATH")
+        if spoken and not mine:
+            screen.note(
+                f"your system speaks {spoken}: 'ricordo config set language.mine {spoken},en' lets questions in it find"
+                " English texts by meaning (pip install 'ricordo[multilingual]'; a second vector for each passage)"
+            )
 
     return call.answer({"store": location, "folder": str(place)}, draw)
+
+
+def _spoken() -> str:
+    """The language of the user's locale, if it is one that a question may be in besides English."""
+    from ricordo.config.word_settings import SPOKEN
+
+    named = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
+    code = named[:2].lower()
+    return code if code in SPOKEN and code != "en" and not named[2:3].isalnum() else ""
 
 
 def _wants_history(call: Call, folder: Path) -> bool:

@@ -144,6 +144,8 @@ class Setting:
             raise self._refuse(value, f"Give {_TYPE_WORDS[kind]}.")
         for part in value if isinstance(value, tuple) else (value,):
             self._check_characters(part)
+            if isinstance(value, tuple) and self.choices and part not in self.choices:
+                raise self._refuse(part, f"Each is one of: {', '.join(self.choices)}.")
         if isinstance(value, str):
             return self._checked_text(value)
         if isinstance(value, (int, float)) and expected is not bool:

@@ -12,23 +12,11 @@ from typing import Any
 from ricordo.config.agent_settings import HooksSettings, MemorySettings
 from ricordo.config.rules import Setting, nearest, setting
 from ricordo.config.server_settings import McpSettings, ServeSettings, ToolsSettings
+from ricordo.config.word_settings import HEAVIEST, LanguageSettings, weight
+from ricordo.config.word_settings import LANGUAGES as LANGUAGES
+from ricordo.config.word_settings import LexicalSettings as LexicalSettings
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-
-_HEAVIEST = 1000  # weights count relative to each other; much larger ones would overflow in a sum
-
-
-LANGUAGES = (
-    "arabic", "armenian", "basque", "catalan", "czech", "danish", "dutch", "dutch_porter", "english", "esperanto",
-    "estonian", "finnish", "french", "german", "greek", "hindi", "hungarian", "indonesian", "irish", "italian",
-    "lithuanian", "nepali", "norwegian", "persian", "polish", "porter", "portuguese", "romanian", "russian",
-    "serbian", "sesotho", "spanish", "swedish", "tamil", "turkish", "yiddish", "none",
-)  # fmt: skip
-"""The stemmers of Snowball, and none. They are listed here because loading Snowball costs start-up time."""
-
-
-def _weight(default: float | None, doc: str) -> Any:
-    return setting(default, doc, minimum=0, maximum=_HEAVIEST)
 
 
 @frozen
@@ -71,23 +59,6 @@ class IngestSettings:
         False, "Keep the bytes of files without text in the store; else name, type and size are kept."
     )
     follow_symlinks: bool = setting(False, "Follow links that lead out of an added folder (loops end).", sensitive=True)
-
-
-@frozen
-class LexicalSettings:
-    """How words are indexed and scored (BM25F)."""
-
-    language: str = setting(
-        "english", "Language of the words in stores that are made from now on; none does not stem.", choices=LANGUAGES
-    )
-    k1: float = setting(1.2, "How soon further repetitions of a word stop raising the score.", minimum=0, maximum=1000)
-    b: float = setting(0.75, "How much long texts are discounted, 0 to 1.", minimum=0, maximum=1)
-    title_weight: float = _weight(3.3, "Weight of words in the title, relative to the body.")
-    path_weight: float = _weight(1.7, "Weight of words in the path.")
-    description_weight: float = _weight(1.0, "Weight of words in the description.")
-    tags_weight: float = _weight(0.67, "Weight of words in the tags.")
-    context_weight: float = _weight(0.33, "Weight of words in the context.")
-    body_weight: float = _weight(1.0, "Weight of words in the body.")
 
 
 @frozen
@@ -138,10 +109,10 @@ class EmbeddingSettings:
 class RetrievalSettings:
     """Weights of the profile ``brain``; unset ones keep the profile's own, and 0 means 0."""
 
-    vector_weight: float | None = _weight(None, "Weight of meaning.")
-    fts_weight: float | None = _weight(None, "Weight of words.")
-    recency_weight: float | None = _weight(None, "Weight of recent change and use.")
-    importance_weight: float | None = _weight(None, "Weight of importance.")
+    vector_weight: float | None = weight(None, "Weight of meaning.")
+    fts_weight: float | None = weight(None, "Weight of words.")
+    recency_weight: float | None = weight(None, "Weight of recent change and use.")
+    importance_weight: float | None = weight(None, "Weight of importance.")
 
 
 @frozen
@@ -153,8 +124,8 @@ class KnowledgeSettings:
         None, "Where those files are. Unset: knowledge/ beside the store.", sensitive=True, is_path=True
     )
     of_programs: bool = setting(True, "Also read the notes of agents' programs, such as CLAUDE.md.", sensitive=True)
-    hybrid_vector_weight: float | None = _weight(None, "Weight of meaning; unset keeps the profile's own.")
-    hybrid_text_weight: float | None = _weight(None, "Weight of words; unset keeps the profile's own.")
+    hybrid_vector_weight: float | None = weight(None, "Weight of meaning; unset keeps the profile's own.")
+    hybrid_text_weight: float | None = weight(None, "Weight of words; unset keeps the profile's own.")
 
 
 @frozen
@@ -164,9 +135,9 @@ class TiersSettings:
     agent: str | None = setting(None, "The agent's own store.", sensitive=True, is_path=True)
     project: str | None = setting(None, "The project's store.", sensitive=True, is_path=True)
     team: str | None = setting(None, "The team's store.", sensitive=True, is_path=True)
-    agent_weight: float = setting(1.0, "Factor of the agent tier.", sensitive=True, minimum=0, maximum=_HEAVIEST)
-    project_weight: float = setting(0.8, "Factor of the project tier.", sensitive=True, minimum=0, maximum=_HEAVIEST)
-    team_weight: float = setting(0.6, "Factor of the team tier.", sensitive=True, minimum=0, maximum=_HEAVIEST)
+    agent_weight: float = setting(1.0, "Factor of the agent tier.", sensitive=True, minimum=0, maximum=HEAVIEST)
+    project_weight: float = setting(0.8, "Factor of the project tier.", sensitive=True, minimum=0, maximum=HEAVIEST)
+    team_weight: float = setting(0.6, "Factor of the team tier.", sensitive=True, minimum=0, maximum=HEAVIEST)
     automatic: bool = setting(True, "In a project, search the user's own store, too, unless tiers.agent names another.")
     seconds: float = setting(
         5.0, "How long a tier may take before the others answer without it.", minimum=0.01, maximum=3600
@@ -292,6 +263,7 @@ class Config:
     store: StoreSettings = StoreSettings()
     ingest: IngestSettings = IngestSettings()
     lexical: LexicalSettings = LexicalSettings()
+    language: LanguageSettings = LanguageSettings()
     search: SearchSettings = SearchSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     retrieval: RetrievalSettings = RetrievalSettings()

@@ -228,12 +228,13 @@ class EngineContext:
             backlog, embedder = self.models.backlog(), self.models.embedder()
             if backlog is None or embedder is None or not store.usage.can_record():
                 return False
-            store.jobs.adopt(backlog.fingerprint, backlog.dimensions)
-            adopted = store.jobs.waiting(backlog.fingerprint)
+            store.jobs.adopt(backlog)
+            adopted = sum(store.jobs.waiting(name) for name in backlog.fingerprints)
             if 0 < adopted <= HASTY_BATCH and not getattr(embedder, "is_remote", False):
                 done = drain(
-                    store, self.models.embedder, lambda: None, registry.worker_name(), seconds=CATCH_UP_SECONDS
-                )
+                    store, self.models.embedder, lambda: None, registry.worker_name(),
+                    backlog=backlog, abroad=self.models.second, seconds=CATCH_UP_SECONDS,
+                )  # fmt: skip
                 return adopted != waiting or bool(done.embedded + done.cached)
             return adopted != waiting
         except Error:
@@ -245,7 +246,7 @@ class EngineContext:
         vectors = self.unsynced_store.vectors
         if backlog is None or vectors.active_fingerprint() in (None, backlog.fingerprint):
             return
-        counts = vectors.counts(backlog.fingerprint)
+        counts = vectors.counts(backlog.fingerprint, backlog.languages)
         if counts["embedded"] == counts["chunks"] and not self.unsynced_store.jobs.waiting(backlog.fingerprint):
             vectors.activate(backlog.fingerprint, self.models.fallback_fingerprints())
 
@@ -255,7 +256,8 @@ class EngineContext:
         if not any(_waits(store) for store in stores):
             return 0  # the usual case, in which the embedder need not be asked for its fingerprint
         backlog = self.models.backlog()
-        return sum(store.jobs.waiting(backlog.fingerprint) for store in stores if _waits(store)) if backlog else 0
+        waiting = [store for store in stores if _waits(store)]
+        return sum(store.jobs.waiting(name) for name in backlog.fingerprints for store in waiting) if backlog else 0
 
     def _stores_with_files(self) -> list[Store]:
         return [one.store for one in self._with_files if one.store is not self._opened]
@@ -266,7 +268,10 @@ class EngineContext:
         from ricordo.ingest.embed import drain
 
         models = self.models
-        return drain(store, models.embedder, models.fallback, registry.worker_name(), progress, **options)
+        return drain(
+            store, models.embedder, models.fallback, registry.worker_name(), progress,
+            backlog=models.backlog(), abroad=models.second, **options,
+        )  # fmt: skip
 
     def embed_after(
         self,

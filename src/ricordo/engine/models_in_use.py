@@ -12,11 +12,12 @@ from ricordo import registry
 from ricordo.config.files import data_home
 from ricordo.config.settings import Config
 from ricordo.errors import Unavailable
-from ricordo.store.values import Backlog
+from ricordo.store.values import EVERY_LANGUAGE, Backlog, Languages
 from ricordo.values.store_addresses import is_address
 
 if TYPE_CHECKING:
     from ricordo.models.base import LLM, Embedder, LlmUsage, Reranker
+    from ricordo.models.multilingual import MultilingualEmbedder
 
 
 class ModelsInUse:
@@ -27,6 +28,7 @@ class ModelsInUse:
         self._location = location
         self._embedder: tuple[Any, Embedder | None] | None = None
         self._fallback: tuple[Any, Embedder | None] | None = None
+        self._second: MultilingualEmbedder | None = None
         self._reranker: tuple[Any, Reranker] | None = None
         self._llm: tuple[Any, LLM] | None = None
 
@@ -54,6 +56,21 @@ class ModelsInUse:
         if self._fallback is None or self._fallback[0] != config.embedding:
             self._fallback = (config.embedding, registry.fallback_embedder(self.with_folder(config)))
         return self._fallback[1]
+
+    def second(self) -> MultilingualEmbedder | None:
+        """The embedder for other languages than English: None if it is not installed, or if the one that is set is not
+        the shipped one, because others know many languages themselves.
+        """
+        config = self._provider()
+        if config.embedding.provider != "local" or not registry.has_multilingual():
+            return None
+        if self._second is None:
+            self._second = registry.multilingual(config)
+        return self._second
+
+    def offers_second(self) -> bool:
+        """Whether installing the embedder for other languages would help."""
+        return self._provider().embedding.provider == "local" and not registry.has_multilingual()
 
     def reranker(self, kind: str) -> Reranker:
         """The reranker of a kind, as it is set."""
@@ -99,16 +116,33 @@ class ModelsInUse:
 
         try:
             embedder = self.embedder()
-            return Backlog(fingerprint_of(embedder), embedder.dimensions) if embedder is not None else None
+            if embedder is None:
+                return None
+            unread: Any = getattr(embedder, "unread", ())
+            second = self._second_backlog()
+            others = {*unread, *(self._second.languages if second is not None and self._second is not None else ())}
+            languages = Languages(without=tuple(sorted(others)))
+            return Backlog(fingerprint_of(embedder), embedder.dimensions, languages, second)
         except Unavailable:
             return None  # embedding reports the reason, and finds the chunks without a vector again
+
+    def _second_backlog(self) -> Backlog | None:
+        """Where passages in other languages wait; all passages do, if the user speaks one of these languages."""
+        from ricordo.models.fingerprint import fingerprint_of
+
+        embedder = self.second()
+        if embedder is None:
+            return None
+        speaks = any(code in embedder.languages for code in self._provider().language.mine)
+        languages = EVERY_LANGUAGE if speaks else Languages(only=tuple(sorted(embedder.languages)))
+        return Backlog(fingerprint_of(embedder), embedder.dimensions, languages)
 
     def fallback_fingerprints(self) -> list[str]:
         """The fingerprints whose vectors are kept when another model becomes the active one."""
         from ricordo.models.fingerprint import fingerprint_of
 
         try:
-            fallback = self.fallback()
-            return [fingerprint_of(fallback)] if fallback is not None else []
+            kept = (self.fallback(), self.second())
+            return [fingerprint_of(one) for one in kept if one is not None]
         except Unavailable:
             return []

@@ -13,6 +13,7 @@ from ricordo import registry
 from ricordo.config.files import data_home
 from ricordo.config.loading import locate_store
 from ricordo.config.places import TierPlace, configured, places
+from ricordo.engine.abroad import second_model
 from ricordo.engine.branches import unmerged
 from ricordo.engine.checks import is_bare, is_id, only_one
 from ricordo.errors import NotFound, UsageError
@@ -137,7 +138,7 @@ class Tiers:
         models = self._context.models
         return Searcher(
             self._context.unsynced_store, self._context.provider, models.embedder, models.reranker, models.fallback,
-            self._context.catch_up_with, unmerged,
+            self._context.catch_up_with, unmerged, second_model(models),
         )  # fmt: skip
 
     def _searcher_of(self, store: Store) -> Searcher:
@@ -145,6 +146,7 @@ class Tiers:
         from ricordo.search.shared_queries import SharedQueries
 
         context, models = self._context, self._context.models
+        abroad = second_model(models)
         is_alone = len(places(context.located, context.config)) == 1
         if is_alone and context.is_open and store is context.unsynced_store:
             return self._own_searcher
@@ -155,7 +157,7 @@ class Tiers:
             known = next((one for one in self._shared if one.embedder is own), None)
             if known is None:
                 known = SharedQueries(own)
-                self._shared = [*self._shared[-1:], known]  # the model that is set, and the fallback
+                self._shared = [*self._shared[-2:], known]  # the model that is set, the fallback, the second
             return known
 
         return Searcher(
@@ -166,6 +168,7 @@ class Tiers:
             lambda: shared(models.fallback()),
             context.catch_up_with,
             unmerged,
+            replace(abroad, embedder=lambda: shared(models.second())),
         )
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ricordo.engine.abroad import settle
 from ricordo.engine.context import EngineContext
 from ricordo.values.reports import Progress
 from ricordo.verbs.declare import verb
@@ -59,12 +60,16 @@ class VectorVerbs:
             team.allow_model(backlog.fingerprint)
         if search_missing and backlog is not None:
             for kind in kinds or (None,):
-                found += self._context.store.jobs.enqueue_missing(backlog.fingerprint, backlog.dimensions, kind)
+                for one in (backlog, backlog.second) if backlog.second is not None else (backlog,):
+                    found += self._context.store.jobs.enqueue_missing(
+                        one.fingerprint, one.dimensions, kind, one.languages
+                    )
         if enqueue_only and backlog is not None:
             return EmbedReport(enqueued=found)
         report = self._context.embed_waiting(progress, kinds=kinds, limit=limit, workers=workers, whole=search_missing)
         if not report.stopped and not report.failed:
             self._context.use_whole_vectors()
+            settle(self._context.store, backlog)
         if search_missing and limit is None and not report.stopped:
             return replace(report, stopped=self._still_waiting(kinds))
         return report

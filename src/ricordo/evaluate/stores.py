@@ -33,6 +33,10 @@ UNUSED_DAYS = 30
 
 INDEXING_CODE: tuple[str, ...] = (
     "text/words.py",
+    "text/scripts.py",
+    "text/languages.py",
+    "text/small_words.py",
+    "store/prepare.py",
     "text/stopwords.py",
     "ingest/chunk.py",
     "ingest/structure.py",
@@ -70,16 +74,17 @@ def make_vectors(
     Vectors are also kept outside the store, by corpus and fingerprint, so that they need not be computed again after an
     interrupted run or when the store is built again.
     """
-    embedder = registry.embedder(engine.config)
-    if embedder is None:
-        return ""
-    fingerprint = fingerprint_of(embedder)
-    if not engine.store.jobs.waiting(fingerprint):
-        return ""
     root = cache_dir or default_cache_folder()
-    folder = root / f"{dataset.corpus_digest[:16]}-vectors-{_short_hash({'fingerprint': fingerprint})}"
-    remembering = RememberingEmbedder(embedder, folder)
-    return Worker(engine.store, remembering, registry.worker_name(), progress).drain().stopped
+    second = registry.multilingual(engine.config) if registry.has_multilingual() else None
+    for embedder in (registry.embedder(engine.config), second):
+        if embedder is None or not engine.store.jobs.waiting(fingerprint := fingerprint_of(embedder)):
+            continue
+        folder = root / f"{dataset.corpus_digest[:16]}-vectors-{_short_hash({'fingerprint': fingerprint})}"
+        remembering = RememberingEmbedder(embedder, folder)
+        stopped = Worker(engine.store, remembering, registry.worker_name(), progress).drain().stopped
+        if stopped:
+            return stopped
+    return ""
 
 
 def default_cache_folder() -> Path:
@@ -142,6 +147,8 @@ def index_settings(config: Config) -> dict[str, str]:
         "chunker": config.ingest.chunker,
         "language": config.lexical.language,
         "embedding": fingerprint_of(embedder) if embedder is not None else "none",
+        "second": str(registry.has_multilingual()),
+        "mine": ",".join(config.language.mine),
         "code": _code_digest(),
     }
 

@@ -19,7 +19,7 @@ from ricordo.models.base import Embedder
 from ricordo.models.fingerprint import fingerprint_of
 from ricordo.plugins import call_plugin
 from ricordo.store.base import Store
-from ricordo.store.values import Job
+from ricordo.store.values import Backlog, Job
 from ricordo.values.reports import EmbedReport, Progress
 
 if TYPE_CHECKING:
@@ -157,6 +157,8 @@ def drain(
     owner: str,
     progress: Callable[[Progress], None] | None = None,
     *,
+    backlog: Backlog | None = None,
+    abroad: Callable[[], Embedder | None] = lambda: None,
     whole: bool = False,
     seconds: float | None = None,
     **options: Any,
@@ -164,8 +166,9 @@ def drain(
     """Embed the backlog with the first embedder; if that cannot be used, the second makes vectors of its own.
 
     Vectors of the second do not replace those of the first: its texts keep waiting. The second embeds what the first
-    left, or with ``whole`` everything that has no vector of the second yet. An embedder that takes longer than
-    ``seconds`` for a few texts is given up.
+    left, or with ``whole`` everything that has no vector of the second yet. ``abroad`` embeds what waits for the
+    second model of the ``backlog``: texts in other languages. An embedder that takes longer than ``seconds`` for a few
+    texts is given up.
     """
     waits_for = ""
     try:
@@ -174,8 +177,10 @@ def drain(
             return EmbedReport()
         worker = Worker(store, embedder, owner, progress, seconds)
         waits_for = worker.fingerprint
-        store.jobs.adopt(worker.fingerprint, embedder.dimensions)
+        store.jobs.adopt(backlog or Backlog(worker.fingerprint, embedder.dimensions))
         report = worker.drain(**options)
+        if backlog is not None and backlog.second is not None and not report.stopped:
+            report = _together(report, _drain_abroad(store, abroad, owner, progress, seconds, options))
     except Unavailable as error:  # it could not even give its fingerprint
         report = EmbedReport(stopped=_message(error))
     if not report.stopped:
@@ -190,6 +195,36 @@ def drain(
     made = done.embedded + done.cached
     also = f"The fallback fails too: {done.stopped}" if done.stopped else f"Until then, {made} have the fallback's."
     return replace(report, stopped=f"{report.stopped} {also}", fallback=made)
+
+
+def _drain_abroad(
+    store: Store,
+    abroad: Callable[[], Embedder | None],
+    owner: str,
+    progress: Callable[[Progress], None] | None,
+    seconds: float | None,
+    options: dict[str, Any],
+) -> EmbedReport:
+    """Embed what waits for the model for other languages; it is not loaded where nothing does."""
+    embedder = abroad()
+    if embedder is None:
+        return EmbedReport()
+    worker = Worker(store, embedder, owner, progress, seconds)
+    try:
+        return worker.drain(**options)
+    except Unavailable as error:
+        return EmbedReport(stopped=_message(error))
+
+
+def _together(first: EmbedReport, second: EmbedReport) -> EmbedReport:
+    return replace(
+        first,
+        embedded=first.embedded + second.embedded,
+        cached=first.cached + second.cached,
+        failed=first.failed + second.failed,
+        seconds=first.seconds + second.seconds,
+        stopped=first.stopped or second.stopped,
+    )
 
 
 def _stand_in(store: Store, worker: Worker, waits_for: str, options: dict[str, Any]) -> EmbedReport:

@@ -14,8 +14,10 @@ from typing import Any
 
 from ricordo.errors import Unavailable
 
+_HINT = "Reinstall ricordo (pip install --force-reinstall ricordo), or restore the file."
 
-def verify(file: Path, sha256: str, cache: Path | None = None) -> None:
+
+def verify(file: Path, sha256: str, cache: Path | None = None, *, hint: str = _HINT) -> None:
     """Raise ``Unavailable`` unless the file has that SHA-256. ``cache`` is the folder where results are kept."""
     try:
         state = file.stat()
@@ -27,13 +29,10 @@ def verify(file: Path, sha256: str, cache: Path | None = None) -> None:
         with file.open("rb") as content:
             found = hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
-        raise Unavailable(f"the model file {file} cannot be read: {error}", hint=_HINT) from error
+        raise Unavailable(f"the model file {file} cannot be read: {error}", hint=hint) from error
     if found != sha256:
-        raise Unavailable(f"the model file {file} is damaged: its SHA-256 is {found}, not {sha256}", hint=_HINT)
+        raise Unavailable(f"the model file {file} is damaged: its SHA-256 is {found}, not {sha256}", hint=hint)
     _write(results, {**verified, str(file): known})
-
-
-_HINT = "Reinstall ricordo (pip install --force-reinstall ricordo), or restore the file."
 
 
 def _user_cache() -> Path:

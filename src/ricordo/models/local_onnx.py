@@ -143,6 +143,12 @@ def folder_of(model: str) -> Path:
     return folders[model]
 
 
+UNREAD = frozenset(
+    {"ar", "bg", "bn", "el", "fa", "he", "hi", "hy", "ja", "ka", "km", "ko", "lo", "my", "ru", "ta", "th", "uk", "zh"}
+)
+"""The languages that the tokenizer takes to pieces of one letter, or knows no letter of: vectors would say nothing."""
+
+
 class LocalEmbedder:
     """Embeds with the packaged model, or with another folder made by ``tools/build_model.py``.
 
@@ -154,6 +160,8 @@ class LocalEmbedder:
     ``threads`` is how many texts are embedded at a time (default: one per available core). ``cache`` is the folder
     that remembers which model files were verified (default: the user's cache folder).
     """
+
+    unread = UNREAD
 
     def __init__(self, folder: Path = SHIPPED, *, threads: int | None = None, cache: Path | None = None) -> None:
         self.tokenizer = shipped_counter() if folder in (SHIPPED, FAST) else WordPieceCounter(folder)
@@ -222,7 +230,7 @@ class LocalEmbedder:
         def fill(rows: list[int]) -> None:
             found[rows] = self._run(session, [tokens[row] for row in rows])
 
-        _spread(fill, _runs([len(one) for one in tokens]), self._threads or _cores())
+        _spread(fill, _runs([len(one) for one in tokens]), self._threads or cores())
 
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of each text, cut to the window; the closing token stays."""
@@ -305,7 +313,7 @@ def _spread(work: Callable[[list[int]], None], parts: list[list[int]], threads: 
         pool.shutdown(cancel_futures=True)
 
 
-def _cores() -> int:
+def cores() -> int:
     """Cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

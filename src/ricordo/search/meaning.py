@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,8 @@ from ricordo.errors import ContractError, Unavailable
 from ricordo.frozen import frozen
 from ricordo.models.fingerprint import fingerprint_of
 from ricordo.plugins import call_plugin
-from ricordo.store.asking import Candidates, QueryVector
+from ricordo.search.abroad import Route, SecondModel, route
+from ricordo.store.asking import Ask, Candidates, QueryVector
 
 if TYPE_CHECKING:
     from ricordo.models.base import Embedder
@@ -28,6 +30,15 @@ class QueryMeaning:
     vector: QueryVector | None = None
     model: str = ""
     problems: tuple[str, ...] = ()
+    other: QueryVector | None = None
+    """That of another model, for passages without a vector of the first."""
+    second: str = ""
+    """The fingerprint of the model for other languages, where the store has passages in any."""
+    notes: tuple[str, ...] = ()
+
+    def asked(self, ask: Ask) -> Ask:
+        """An ask with these vectors."""
+        return replace(ask, vector=self.vector, other=self.other, model=self.model, second=self.second)
 
     def degraded(self, answer: Candidates) -> list[str]:
         """What a reader should know about the vectors that were searched."""
@@ -45,16 +56,26 @@ class QueryVectors:
     """Makes the vectors of queries to one store."""
 
     def __init__(
-        self, store: Store, embedder: Callable[[], Embedder | None], fallback: Callable[[], Embedder | None]
+        self,
+        store: Store,
+        embedder: Callable[[], Embedder | None],
+        fallback: Callable[[], Embedder | None],
+        second: SecondModel,
     ) -> None:
         self.store = store
         self.embedder = embedder
         self.fallback = fallback
+        self.second = second
 
     def model(self) -> str:
         """The fingerprint of the model that is set; "" where none is."""
         embedder = self.embedder()
         return fingerprint_of(embedder) if embedder is not None else ""
+
+    def second_model(self) -> str:
+        """The fingerprint of the model for other languages; "" where there is none."""
+        second = self.second.embedder()
+        return fingerprint_of(second) if second is not None else ""
 
     def meaning(self, text: str, active: str | None, questions: Sequence[str] = ()) -> QueryMeaning:
         """The vector of a query, and of the ``questions`` that it consists of.
@@ -69,10 +90,25 @@ class QueryVectors:
             model = fingerprint_of(embedder)
             if active is None:
                 return QueryMeaning(model=model)
+            way = route(self.store, text, embedder, self.second, self.store.index.languages)
+            if way != Route():
+                return self._routed(way, embedder, text, questions)
             return QueryMeaning(_query_vector(embedder, model, text, questions), model)
         except (Unavailable, ContractError) as error:
             vector, *problems = self._fallback_vector(text)
             return QueryMeaning(vector, model, (f"vectors: {error.message}", *problems))
+
+    def _routed(self, way: Route, own: Embedder, text: str, questions: Sequence[str]) -> QueryMeaning:
+        """The vectors of a question that is in another language, or is asked of passages that are."""
+        model, second = fingerprint_of(own), self.second.embedder()
+        name = fingerprint_of(second) if second is not None else ""
+        if way.by_words:
+            return QueryMeaning(None, model, second=name, notes=way.notes)
+        order = [one for one in ((second, own) if way.second_first else (own, second)) if one is not None]
+        first, *others = order if way.both else order[:1]
+        vector = _query_vector(first, fingerprint_of(first), text, questions)
+        other = _query_vector(others[0], fingerprint_of(others[0]), text, ()) if others else None
+        return QueryMeaning(vector, model, (), other, name, way.notes)
 
     def _fallback_vector(self, text: str) -> tuple[QueryVector | None, *tuple[str, ...]]:
         """The query's vector from the fallback, which is compared only with the fallback's vectors, and a note about
@@ -96,7 +132,14 @@ class QueryVectors:
 def _query_vector(embedder: Embedder, fingerprint: str, text: str, questions: Sequence[str]) -> QueryVector:
     """The vectors of a query and its questions. A service is asked once, for the query alone: each call costs time."""
     apart = () if getattr(embedder, "is_remote", False) else questions
-    return QueryVector(fingerprint, _vector_of(embedder, text), tuple(_vector_of(embedder, one) for one in apart))
+    made = getattr(embedder, "embedder", embedder)
+    return QueryVector(
+        fingerprint,
+        _vector_of(embedder, text),
+        tuple(_vector_of(embedder, one) for one in apart),
+        getattr(made, "shift", 0.0),
+        getattr(made, "stretch", 1.0),
+    )
 
 
 def _vector_of(embedder: Embedder, text: str) -> np.ndarray:

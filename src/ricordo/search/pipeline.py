@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from ricordo.config.settings import Config
 from ricordo.errors import Unavailable
 from ricordo.search import memories
+from ricordo.search.abroad import NO_SECOND, SecondModel, language_of_question
 from ricordo.search.contradicted import newer_first
 from ricordo.search.diversity import diverse_order, similarity_of
 from ricordo.search.fit import REPEATS, best_fit, fit_from, fit_parts, note_of
@@ -28,11 +29,11 @@ from ricordo.search.pool import Pool
 from ricordo.search.present import HitReader, Marker, Ranked, present, spelling_notes, with_machines
 from ricordo.search.profile import Profile
 from ricordo.search.profiles import find_profile
-from ricordo.search.query import ParsedQuery, both, parse_query
+from ricordo.search.query import ParsedQuery, both, parse_query, with_archive
 from ricordo.search.questions import questions_in
 from ricordo.search.ranking import Ranking, Weighed, needs_of, rank
 from ricordo.search.refine import refine
-from ricordo.search.request import Boosts, Request, shows_all
+from ricordo.search.request import Boosts, Request, is_guarded, shows_all, unheeded
 from ricordo.search.rerank import rerank
 from ricordo.search.transcripts import SessionPlaces, apart, is_about_turns, is_turn, rank_with_sources
 from ricordo.search.wording import ask_for_words, scoring_of
@@ -40,7 +41,6 @@ from ricordo.store.asking import NEWEST, SUBSTRING, Ask, Candidates, QueryVector
 from ricordo.store.base import Store
 from ricordo.text.words import Analyzer
 from ricordo.values.hits import Answer, Explain, Filters, FitPart, SearchMeta, SignalShare, TermShare
-from ricordo.values.kinds import CHECKPOINT
 from ricordo.values.provenance import Provenance
 
 if TYPE_CHECKING:
@@ -50,8 +50,6 @@ EMBEDDED_FIRST = 16
 """If at most this many texts wait for their vectors, they get them before a search answers."""
 DIVERSE_WINDOW = 60
 """How many of the best hits are reordered so that they differ."""
-IN_THE_ARCHIVE = ("archived",)
-"""The state of checkpoints: they are archived from the start, so that other searches do not see them or get slower."""
 
 
 class Searcher:
@@ -66,6 +64,7 @@ class Searcher:
         fallback: Callable[[], Embedder | None] = lambda: None,
         catch_up: Callable[[Store, int], bool] = lambda store, waiting: False,
         unmerged: Callable[[Mapping[int, Provenance]], Mapping[int, str]] = lambda marked: {},
+        second: SecondModel = NO_SECOND,
     ) -> None:
         """``catch_up`` makes the vectors of few texts that wait, and says whether that changes the answer. ``unmerged``
         says which of the items that were saved on a branch belong to one that is not merged.
@@ -76,13 +75,18 @@ class Searcher:
         self.config = config
         self.rerankers = rerankers
         self.analyzer = Analyzer(store.language)
-        self.vectors = QueryVectors(store, embedder, fallback)
+        self.vectors = QueryVectors(store, embedder, fallback, second)
 
     def search(self, request: Request) -> Answer:
         """Answer a request, as the store is at this moment."""
         request.check()
+        if request.vectors and (spoken := language_of_question(request.query)):
+            self.vectors.second.reach_out(self.store, spoken)
         with self.store.index.snapshot():
+            known = self.store.index.languages
             answer, found = self._search(request)
+            if found.languages != known:
+                answer, found = self._search(request)  # a server's store did not know of these languages yet
         may_catch_up = request.vectors and (found.strays or 0 < found.waiting <= EMBEDDED_FIRST)
         if may_catch_up and self.catch_up(self.store, found.waiting):
             with self.store.index.snapshot():
@@ -95,8 +99,8 @@ class Searcher:
         query = parse_query(request.query, literal=request.literal)
         profile = self._profile(request)
         ask = replace(
-            ask_for_words(query, self.analyzer, respell=request.respell),
-            filters=_with_archive(both(request.filters, query.filters)),
+            ask_for_words(query, self.analyzer, self.store.index.languages, respell=request.respell),
+            filters=with_archive(both(request.filters, query.filters)),
             as_of=request.as_of,
             scoring=scoring_of(self.config()),
         )
@@ -112,8 +116,8 @@ class Searcher:
         if request.explain:
             page = [_explained(entry, ranking, reader) for entry in page]
         respelled = pool.answer.respelled
-        words = chain.from_iterable(respelled.get(word.written, (word.term,)) for word in ask.words)
-        marker = Marker(frozenset((*words, *pool.answer.prefix_terms)), self.analyzer)
+        words = chain.from_iterable(respelled.get(word.written, word.terms) for word in ask.words)
+        marker = Marker(frozenset((*words, *pool.answer.prefix_terms)), self.reading)
         hits = present(reader, page, marker, full=request.mode == "full", snippets=request.snippets, tier=request.tier)
         hits = with_machines(hits, self.store.machines)
         meta = SearchMeta(
@@ -127,9 +131,9 @@ class Searcher:
             notes=(
                 *query.notes,
                 *pool.notes,
-                *spelling_notes(reader, page, respelled, self.analyzer),
+                *spelling_notes(reader, page, respelled, self.reading),
                 *(note_of(hits) if pool.has_vectors else ()),  # words alone cannot decide it
-                *_unheeded(profile, request.boosts),
+                *unheeded(profile, request.boosts),
             ),
             fit=best_fit(hits) if ranking.weights else None,
         )
@@ -159,7 +163,8 @@ class Searcher:
         profile = self._profile(request)
         model = self.vectors.model()
         with self.store.index.snapshot():
-            pool = self._pool_of(self.store.index.similar(n, Ask(filters=filters, model=model, per_side=limit)))
+            ask = Ask(filters=filters, model=model, per_side=limit)
+            pool = self._pool_of(self._similar(n, ask))
             if not pool.answer.has_vectors:
                 pool.degraded.append(NONE_YET if model else SWITCHED_OFF)
             ranking = rank(pool, profile, Boosts())
@@ -171,6 +176,18 @@ class Searcher:
         tiers = (tier,) if tier else ()
         meta = SearchMeta(pool.total, len(hits), elapsed, "vector", ranking.weights, tiers, tuple(pool.degraded))
         return Answer(hits, meta)
+
+    @property
+    def reading(self) -> Analyzer:
+        """The analyzer that finds the terms of words in whatever language of the store."""
+        return self.analyzer.across(self.store.index.languages)
+
+    def _similar(self, n: int, ask: Ask) -> Candidates:
+        """The items nearest to one: by the model that is set or, of one in another language, by the second."""
+        found = self.store.index.similar(n, ask)
+        if found.has_vectors or not found.languages or (second := self.vectors.second_model()) == "":
+            return found
+        return self.store.index.similar(n, replace(ask, model=second))
 
     def _pool_of(self, answer: Candidates, vector: QueryVector | None = None) -> Pool:
         pool = Pool.of(answer, vector)
@@ -248,15 +265,16 @@ class Searcher:
         known = index.fingerprint if sides.vectors else None
         questions = questions_in(ask.text) if "questions" in profile.refine else ()
         meaning = self.vectors.meaning(ask.text, known, questions) if sides.vectors else QueryMeaning()
-        ask = replace(ask, by_word=sides.lexical, per_side=sides.limit, vector=meaning.vector, model=meaning.model)
+        ask = meaning.asked(replace(ask, by_word=sides.lexical, per_side=sides.limit))
         answer = index.candidates(ask)
         if meaning.model and known is None and answer.active is not None:
             # Another process gave the store its first vectors since it was last asked.
             meaning = self.vectors.meaning(ask.text, answer.active, questions)
-            ask = replace(ask, vector=meaning.vector)
+            ask = meaning.asked(ask)
             answer = index.candidates(ask)
         pool = self._pool_of(answer, meaning.vector)
         pool.degraded += meaning.degraded(answer)
+        pool.notes += meaning.notes
         words_off = sides.vectors and not sides.lexical
         if words_off and meaning.vector is None and not pool.degraded and not meaning.model:
             pool.degraded.append(SWITCHED_OFF)
@@ -285,7 +303,7 @@ class Searcher:
             ranked = (entry for entry in settled if entry.score >= floor)
         if request.diverse:
             ranked = iter(self._diverse(list(ranked), reader))
-        if _is_guarded(ranking.pool, profile, request.page or request.limit):
+        if is_guarded(ranking.pool, profile, request.page or request.limit):
             ranking.pool.notes.append(shows_all(request.page or request.limit, profile.guard))
             if request.offset:
                 return []  # the first page showed everything
@@ -318,14 +336,6 @@ class Searcher:
         if judged.problem:
             pool.degraded.append(judged.problem)
         return judged.page
-
-
-def _is_guarded(pool: Pool, profile: Profile, limit: int) -> bool:
-    """Whether the profile's guard applies: the page would show less than half of what the words found in a small
-    store.
-    """
-    count = pool.count_by_word()
-    return count < profile.guard and limit < count / 2
 
 
 def _holds_turns(pool: Pool) -> bool:
@@ -381,18 +391,3 @@ def _explained(entry: Ranked, ranking: Ranking, reader: HitReader) -> Ranked:
 
 def _substring_share(value: float) -> SignalShare:
     return SignalShare("substring", value, 1.0, value)
-
-
-def _with_archive(filters: Filters) -> Filters:
-    """The same filters; if they ask for checkpoints, they include the archive, where checkpoints are."""
-    return replace(filters, states=IN_THE_ARCHIVE) if CHECKPOINT in filters.categories else filters
-
-
-def _unheeded(profile: Profile, boosts: Boosts) -> list[str]:
-    """What the caller asked for that has no weight in this profile."""
-    signals_used = {term.signal for term in profile.signals.values() if term.weight}
-    return [
-        f"the profile '{profile.name}' does not weigh {what}; vault does"
-        for what, asked, signal in (("tags", boosts.tags, "tags"), ("domains", boosts.domain, "domain"))
-        if asked and signal not in signals_used
-    ]

@@ -15,7 +15,7 @@ from ricordo.frozen import frozen
 from ricordo.values.days import SPOKEN, parse_time
 from ricordo.values.hits import Filters
 from ricordo.values.items import SEVERITIES
-from ricordo.values.kinds import FACETS, KINDS
+from ricordo.values.kinds import CHECKPOINT, FACETS, KINDS
 
 MAX_CHARACTERS = 20_000
 """Longer queries are cut here: no question is longer, and a pasted file would match everything anyway."""
@@ -200,3 +200,12 @@ def both(one: Filters, other: Filters) -> Filters:
     changes["metadata"] = {**one.metadata, **other.metadata}
     changes["facets"] = tuple(dict.fromkeys((*one.facets, *other.facets)))
     return replace(one, **changes)
+
+
+IN_THE_ARCHIVE = ("archived",)
+"""The state of checkpoints: they are archived from the start, so that other searches do not see them or get slower."""
+
+
+def with_archive(filters: Filters) -> Filters:
+    """The same filters; if they ask for checkpoints, they include the archive, where checkpoints are."""
+    return replace(filters, states=IN_THE_ARCHIVE) if CHECKPOINT in filters.categories else filters

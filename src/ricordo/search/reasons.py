@@ -54,15 +54,15 @@ def _missing(searcher: Searcher, store: Store, request: Request, n: int) -> str:
     filters = replace(both(request.filters, query.filters), states=("live", "archived"))
     if not store.items.passes(n, filters):
         return "a filter leaves it out"
-    ask = ask_for_words(query, searcher.analyzer, respell=request.respell)
-    terms = set(searcher.analyzer.terms(" ".join((item.title, item.ref.path, item.fields.description, item.content))))
-    barred = [word for word, group in zip(query.excluded, ask.excluded, strict=False) if set(group) <= terms]
+    ask = ask_for_words(query, searcher.analyzer, store.index.languages, respell=request.respell)
+    terms = set(searcher.reading.terms(" ".join((item.title, item.ref.path, item.fields.description, item.content))))
+    barred = [word for word in query.excluded if (found := searcher.analyzer.terms(word)) and set(found) <= terms]
     if barred:
         return f"it contains the excluded word '{barred[0]}'"
     for phrase in query.phrases:
         if not holds_phrase((item.content, item.title, item.fields.description), phrase):
             return f'it does not contain the phrase "{phrase}"'
-    wanted = {word.term for word in ask.words}
+    wanted = {term for word in ask.words for term in word.terms}
     begun = any(term.startswith(fold(prefix)) for prefix in ask.prefixes for term in terms)
     if (wanted or ask.prefixes) and not begun and not wanted & terms:
         labels = sorted((*wanted, *(f"{prefix}*" for prefix in ask.prefixes)))

@@ -101,7 +101,9 @@ def _moved(index: SearchIndex, pool: Pool, owners: Array, towards: tuple[tuple[i
     moved = index.cosines(vector.fingerprint, aim, pool.found.passages.chunks.tolist())
     if moved is None:
         return None
-    pool.moved = np.asarray(moved, np.float64)
+    raw = np.asarray(moved, np.float64)
+    # A passage that has a vector of another model alone keeps its cosine.
+    pool.moved = np.where(raw > -1 + 1e-9, vector.comparable(raw), pool.found.passages.cosines)
     found = np.where(pool.found.vector_chunks == NO_CHUNK, pool.cosines, 0.0)
     np.maximum.at(found, owners, pool.moved)
     return found

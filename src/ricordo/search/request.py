@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.search.profile import Profile
 from ricordo.values.hits import Filters
+
+if TYPE_CHECKING:
+    from ricordo.search.pool import Pool
 
 SHOWS_ALL = "the store is small: everything that contains a word of the query is shown, beyond the limit"
 """The beginning of the note of an answer that a profile's guard made longer; ``shows_all`` has the whole."""
@@ -90,3 +94,21 @@ class Request:
             vectors=self.vectors and "vector" in profile.sides and self.backend not in ("lexical", "fts5"),
             limit=profile.per_side,
         )
+
+
+def unheeded(profile: Profile, boosts: Boosts) -> list[str]:
+    """What the caller asked for that has no weight in this profile."""
+    signals_used = {term.signal for term in profile.signals.values() if term.weight}
+    return [
+        f"the profile '{profile.name}' does not weigh {what}; vault does"
+        for what, asked, signal in (("tags", boosts.tags, "tags"), ("domains", boosts.domain, "domain"))
+        if asked and signal not in signals_used
+    ]
+
+
+def is_guarded(pool: Pool, profile: Profile, limit: int) -> bool:
+    """Whether the profile's guard applies: the page would show less than half of what the words found in a small
+    store.
+    """
+    count = pool.count_by_word()
+    return count < profile.guard and limit < count / 2

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 from ricordo.config.settings import Config
 from ricordo.search.query import ParsedQuery, topic_of
 from ricordo.store.asking import Ask, AskedWord, Phrase
 from ricordo.store.values import Scoring
-from ricordo.text.words import Analyzer, folded_words
+from ricordo.text.languages import UNKNOWN, language_of
+from ricordo.text.scripts import has_unspaced
+from ricordo.text.words import Analyzer, folded_words, words_in
 
 MAX_TERMS = 512
 LETTERS_LOST = 5
@@ -18,21 +21,57 @@ UNCERTAIN = 0.5
 """What a word counts for when its stem may be another word's."""
 
 
-def ask_for_words(query: ParsedQuery, analyzer: Analyzer, *, respell: bool = True) -> Ask:
+class QueryWords:
+    """How the words of one query are stemmed: as in its own language, and as in the others of the store."""
+
+    def __init__(self, text: str, analyzer: Analyzer, languages: Collection[str]) -> None:
+        spoken = language_of(text, short=True) if languages else UNKNOWN
+        self.main = analyzer.in_language(spoken) if spoken in languages else analyzer
+        every = (analyzer, *(analyzer.in_language(code) for code in languages))
+        self.others = tuple(one for one in dict.fromkeys(every) if one is not self.main)
+
+    def terms_of(self, word: str) -> list[tuple[str, ...]]:
+        """The terms of a word, each with those that stand for it in other languages behind it."""
+        own = self.main.terms_of(word)
+        forms = [terms for one in self.others if len(terms := one.terms_of(word)) == len(own)]
+        return [tuple(dict.fromkeys(column)) for column in zip(own, *forms, strict=True)]
+
+    def asked(self, text: str) -> list[tuple[str, ...]]:
+        """The terms that a text asks for: stop words are left out unless nothing else is left."""
+        words = words_in(text)
+        kept = [word for word in words if not self.main.is_stop_word(word)]
+        return [terms for word in (kept or words) for terms in self.terms_of(word)]
+
+    def phrase(self, text: str) -> Phrase:
+        """A phrase, with the terms that it has in every language: the others are looked for in the texts alone."""
+        terms = (terms for word in words_in(text) for terms in self.terms_of(word))
+        return Phrase(text, tuple(one[0] for one in terms if len(one) == 1))
+
+    def excluded(self, word: str) -> list[tuple[str, ...]]:
+        """The groups of terms that a word which is not wanted has."""
+        return list(dict.fromkeys(tuple(one.terms(word)) for one in (self.main, *self.others)))
+
+
+def ask_for_words(
+    query: ParsedQuery, analyzer: Analyzer, languages: Collection[str] = (), *, respell: bool = True
+) -> Ask:
     """The ask for a query's words alone; a word asked for n times counts 1 + ln n times.
 
-    Without ``respell``, no similar word is looked for in place of one that is nowhere.
+    ``languages`` are those of the store's passages besides its own. Without ``respell``, no similar word is looked for
+    in place of one that is nowhere.
     """
     words = topic_of(query.words)
+    spoken = QueryWords(query.text, analyzer, languages)
     counts: dict[str, int] = {}
-    for term in analyzer.query_terms(words) if words.strip() else ():
-        counts[term] = counts.get(term, 0) + 1
-    for phrase in query.phrases:
-        for term in analyzer.query_terms(phrase):
+    also: dict[str, tuple[str, ...]] = {}
+    for text in (words, *query.phrases):
+        for term, *others in spoken.asked(text) if text.strip() else ():
             counts[term] = counts.get(term, 0) + 1
-    written = {term: word for word in folded_words(words) for term in analyzer.terms_of(word)}
+            also[term] = tuple(others)
+    spaced = [word for word in folded_words(words) if not has_unspaced(word)]  # the others are several words, not one
+    written = {terms[0]: word for word in spaced for terms in spoken.terms_of(word)}
     uncertain = {term: word for term, word in written.items() if is_uncertain(word, term)}
-    excluded = (tuple(analyzer.terms(word)) for word in query.excluded)
+    excluded = (terms for word in query.excluded for terms in spoken.excluded(word))
     return Ask(
         text=query.text,
         words=tuple(
@@ -42,18 +81,15 @@ def ask_for_words(query: ParsedQuery, analyzer: Analyzer, *, respell: bool = Tru
                 UNCERTAIN if term in uncertain else 1.0,
                 uncertain.get(term, ""),
                 written.get(term, "") if respell else "",
+                also[term],
             )
             for term, times in list(counts.items())[:MAX_TERMS]
         ),
         prefixes=query.prefixes,
-        phrases=_phrases(query.phrases, analyzer),
+        phrases=tuple(map(spoken.phrase, query.phrases)),
         excluded=tuple(terms for terms in excluded if terms),
-        excluded_phrases=_phrases(query.excluded_phrases, analyzer),
+        excluded_phrases=tuple(map(spoken.phrase, query.excluded_phrases)),
     )
-
-
-def _phrases(texts: tuple[str, ...], analyzer: Analyzer) -> tuple[Phrase, ...]:
-    return tuple(Phrase(text, tuple(analyzer.terms(text))) for text in texts)
 
 
 def is_uncertain(word: str, term: str) -> bool:

@@ -46,6 +46,13 @@ class AskedWord:
     spelled: str = ""
     written: str = ""
     """The word as it was asked for, folded; where it occurs nowhere, what it most likely means is looked for."""
+    also: tuple[str, ...] = ()
+    """Its terms in the other languages of the store, where these differ; any of them counts as the word."""
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """All its terms."""
+        return (self.term, *self.also)
 
 
 @frozen
@@ -64,6 +71,14 @@ class QueryVector:
     values: Array = field(compare=False)
     parts: tuple[Array, ...] = field(default=(), compare=False)
     """The vectors of its parts, if it asks for several things."""
+    shift: float = 0.0
+    stretch: float = 1.0
+    """What makes cosines of its model comparable with those of others."""
+
+    def comparable(self, cosines: Array) -> Array:
+        """Cosines of its model on the scale that all models share."""
+        found: Array = self.shift + self.stretch * cosines
+        return found
 
 
 @frozen
@@ -107,13 +122,22 @@ class Ask:
     as_of: datetime | None = None
     by_word: bool = True
     vector: QueryVector | None = None
+    other: QueryVector | None = None
+    """The vector by another model, for passages that have none of the first."""
     model: str = ""
     """The fingerprint of the embedder that is set: how many passages wait for it is counted."""
+    second: str = ""
+    """The fingerprint of the one that embeds other languages; those that wait for it count, too."""
     per_side: int = 30
     rarest: int = 0
     """Only this many of the rarest known words count; 0 means all."""
     scoring: Scoring = field(default_factory=Scoring)
     needs: Needs = field(default_factory=Needs)
+
+    @property
+    def vectors(self) -> tuple[QueryVector, ...]:
+        """The vectors to compare with, the first one first."""
+        return tuple(vector for vector in (self.vector, self.other) if vector is not None)
 
     @property
     def excludes(self) -> bool:
@@ -162,6 +186,8 @@ class Candidates:
     """By item, if it has such dates: from when and until when it is valid."""
     branches: Mapping[int, Provenance] = field(default_factory=dict)
     """By item, if it was saved on a branch: who wrote it, with that branch."""
+    languages: tuple[str, ...] = ()
+    """The languages of passages that are not in the store's own."""
     strays: bool = False
     """Whether passages wait for a vector of another model, or were saved while no model could be used."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ricordo.errors import Error
 from ricordo.store.asking import Aim, Ask, Candidates, Passages, Shown
-from ricordo.store.values import Backlog, ContentMark, Job, PreparedItem, StoredLink
+from ricordo.store.values import EVERY_LANGUAGE, Backlog, ContentMark, Job, Languages, PreparedItem, StoredLink
 from ricordo.values.hits import Filters
 from ricordo.values.items import Draft, Item, Ref, Saved, Version
 
@@ -155,6 +155,14 @@ class SearchIndex(Protocol):
         """
         ...
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of passages that are not in the store's own, as far as the store knows without a call.
+
+        Every ``Candidates`` says which they are now.
+        """
+        ...
+
     def candidates(self, ask: Ask) -> Candidates:
         """The items that an ask finds, with both exact values and whatever else the ask needs to know about them."""
         ...
@@ -189,7 +197,14 @@ class Vectors(Protocol):
     """Which vectors there are, and which fingerprint searches use."""
 
     def active_fingerprint(self) -> str | None: ...
-    def counts(self, fingerprint: str) -> dict[str, int]: ...
+    def counts(self, fingerprint: str, languages: Languages = EVERY_LANGUAGE) -> dict[str, int]:
+        """How many live passages in some languages there are, and how many have a vector, wait for one, or failed."""
+        ...
+
+    def settle(self, first: str, second: str, languages: Sequence[str]) -> None:
+        """Drop the vectors of one model of passages in some languages that have one of a second model."""
+        ...
+
     def activate(self, fingerprint: str, keep: Collection[str] = ()) -> None:
         """Switch all searches to another fingerprint at once.
 
@@ -203,11 +218,15 @@ class Jobs(Protocol):
     """Texts that wait to be embedded."""
 
     def waiting(self, fingerprint: str) -> int: ...
-    def enqueue_missing(self, fingerprint: str, dimensions: int, kind: str | None = None) -> int: ...
-    def enqueue_waiting(self, fingerprint: str, other: str, dimensions: int) -> int: ...
+    def enqueue_missing(
+        self, fingerprint: str, dimensions: int, kind: str | None = None, languages: Languages = EVERY_LANGUAGE
+    ) -> int: ...
+    def enqueue_waiting(
+        self, fingerprint: str, other: str, dimensions: int, languages: Languages = EVERY_LANGUAGE
+    ) -> int: ...
     def drop_waiting(self, fingerprint: str) -> None: ...
-    def adopt(self, fingerprint: str, dimensions: int) -> None:
-        """Let texts that wait for another model, or for none because none could be used, wait for this one."""
+    def adopt(self, backlog: Backlog) -> None:
+        """Let texts that wait for other models, or for none because none could be used, wait for these."""
         ...
 
     def claim(

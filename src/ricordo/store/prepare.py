@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from ricordo.store.values import FileState, PreparedChunk, PreparedItem, TermCounts
+from ricordo.text.languages import ENGLISH, passage_languages
 from ricordo.text.links import targets_in
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Draft
@@ -60,20 +61,22 @@ def prepare(
     content_hash = text_hash(draft.content, draft.blob)
     fields = draft.fields
     shared_text = (fields.title, draft.ref.path, fields.description, "\n".join(fields.tags), fields.context)
-    shared: tuple[dict[str, int], ...] | None = None
+    shared: dict[str, tuple[dict[str, int], ...]] = {}
     base = _digest(analyzer.language, *shared_text)
     chunks = []
-    for index, passage in enumerate(draft.passages):
-        text = draft.content[passage.start : passage.end]
-        key = _digest(passage.heading, text, after=base).digest()
+    texts = [draft.content[passage.start : passage.end] for passage in draft.passages]
+    codes = [kept_language(code, analyzer) for code in passage_languages(draft.content, texts)]
+    for index, (passage, text, code) in enumerate(zip(draft.passages, texts, codes, strict=True)):
+        key = _digest(passage.heading, text, *([code] if code else []), after=base).digest()
         counts: TermCounts | None = None
         if key not in known:
-            if shared is None:
-                shared = tuple(analyzer.counts(part) for part in shared_text)
-            context = shared[4]
+            own = analyzer.in_language(code)
+            if code not in shared:
+                shared[code] = tuple(own.counts(part) for part in shared_text)
+            context = shared[code][4]
             if passage.heading:
-                context = analyzer.counts(f"{fields.context}\n{passage.heading}")
-            counts = (*shared[:4], context, analyzer.counts(text))
+                context = own.counts(f"{fields.context}\n{passage.heading}")
+            counts = (*shared[code][:4], context, own.counts(text))
         chunks.append(
             PreparedChunk(
                 passage.start,
@@ -84,6 +87,7 @@ def prepare(
                 key,
                 embed_hash(prefixes[index], text),
                 counts,
+                code,
             )
         )
     return PreparedItem(
@@ -94,6 +98,11 @@ def prepare(
         file,
         targets_in(draft.content, draft.ref, fields.mime_type),
     )
+
+
+def kept_language(code: str, analyzer: Analyzer) -> str:
+    """The language that is written down with a passage: none for English in a store of English words."""
+    return "" if code == ENGLISH and analyzer.language in ("english", "porter") else code
 
 
 def _digest(*parts: str, after: hashlib.blake2b | None = None) -> hashlib.blake2b:

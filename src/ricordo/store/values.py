@@ -24,11 +24,33 @@ class Scoring:
 
 
 @frozen
+class Languages:
+    """The languages of the passages that a model embeds, by their codes; "" is English, and what cannot be told."""
+
+    only: tuple[str, ...] | None = None
+    """None stands for all but ``without``."""
+    without: tuple[str, ...] = ()
+
+    def __contains__(self, code: object) -> bool:
+        return code not in self.without if self.only is None else code in self.only
+
+
+EVERY_LANGUAGE = Languages()
+
+
+@frozen
 class Backlog:
-    """The fingerprint whose vectors new chunks wait for."""
+    """The fingerprint whose vectors new chunks wait for: those in some languages, and the others for a second one."""
 
     fingerprint: str
     dimensions: int
+    languages: Languages = EVERY_LANGUAGE
+    second: Backlog | None = None
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """That of each model."""
+        return (self.fingerprint, *(self.second.fingerprints if self.second is not None else ()))
 
 
 @frozen
@@ -74,6 +96,8 @@ class PreparedChunk:
     key: bytes
     embed_hash: bytes
     counts: TermCounts | None
+    language: str = ""
+    """The code of its language; empty for that of the store, and where it cannot be told."""
 
 
 @frozen

@@ -12,8 +12,9 @@ from __future__ import annotations
 import pytest
 
 pytest.register_assert_rewrite(  # before they are imported, so that a failed assertion shows both sides
-    "ricordo.testing.contract_items", "ricordo.testing.contract_records", "ricordo.testing.contract_search"
-)
+    "ricordo.testing.contract_items", "ricordo.testing.contract_records", "ricordo.testing.contract_search",
+    "ricordo.testing.contract_languages",
+)  # fmt: skip
 
 from ricordo.testing.contract import StoreContract  # noqa: E402
 from ricordo.testing.fakes import FakeEmbedder, FakeLLM, FakeReranker  # noqa: E402

@@ -6,9 +6,9 @@ that a store that passes can replace another one.
 
 from __future__ import annotations
 
+from ricordo.testing.contract_languages import LanguageContract
 from ricordo.testing.contract_records import RecordsContract
-from ricordo.testing.contract_search import SearchContract
 
 
-class StoreContract(SearchContract, RecordsContract):
+class StoreContract(LanguageContract, RecordsContract):
     """All tests that a store must pass."""

@@ -4,7 +4,8 @@ The same analysis serves documents and queries. It knows nothing of positions, f
 
 - A word is a run of letters, digits and underscores; hyphens and apostrophes join runs.
 - ``camelCase``, ``snake_case`` and ``kebab-case`` give their parts and, as one term, the whole without separators.
-- Terms are lower-cased, accents folded, and stemmed by Snowball in the store's language.
+- Terms are lower-cased, accents and marks folded, and stemmed by Snowball: a word of another script in the language of
+  that script, the others in the language of their passage, or in the store's where that cannot be told.
 - Scripts written without spaces (Chinese, Japanese, Korean, Thai, …) give overlapping bigrams.
 """
 
@@ -14,13 +15,14 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from itertools import chain
 
 import Stemmer
 
 from ricordo.errors import UsageError
-from ricordo.text.scripts import unspaced_runs
+from ricordo.text.languages import LANGUAGES
+from ricordo.text.scripts import JOINING, stemmer_of, unspaced_runs
 from ricordo.text.stopwords import STOP_WORDS
 
 MAX_TERM = 64
@@ -28,15 +30,26 @@ MAX_TERM = 64
 
 _CACHE_LIMIT = 300_000
 _MET_LIMIT = 30_000
-_WORD = re.compile(r"\w+(?:['’\-]\w+)*")
+_WORD = re.compile(rf"[\w{JOINING}]+(?:['’\-][\w{JOINING}]+)*")
 _BETWEEN_WORDS = (
     bytes(code if chr(code).isalnum() or chr(code) in "_-'" else ord(" ") for code in range(128)) + b" " * 128
 )
 """What ``bytes.translate`` makes of ASCII text: everything that cannot be part of a word becomes a space."""
+_PHRASE_WORD = re.compile(rf"(?:[^\W_]|[{JOINING}])+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SEPARATORS = re.compile(r"[_\-]+")
 _ACCENTED = re.compile(r"[^\x00-\x7f]+")
 _APOSTROPHE = re.compile(r"['’]")
+_LETTER_FORMS = str.maketrans(
+    {"ı": "i", "ł": "l", "ø": "o", "đ": "d", "æ": "ae", "œ": "oe", "ـ": None, "\u200c": None, "\u200d": None}
+)
+"""Letters that have a plain form without being accented ones: of Turkish, Polish, Danish, Vietnamese, French; and
+what stretches or joins letters inside Arabic, Persian and Indian words.
+"""
+_AFTER_STEMMING = str.maketrans("ىةکی", "يهكي")
+"""Arabic letters that are written either way; the stemmer needs them as they are."""
+_PART_OF_THE_LETTER = frozenset({0, 8, 9})
+"""Marks of these classes make another letter or syllable: kana's voicing, the sign that no vowel follows."""
 _CONTRACTIONS = frozenset({"s", "t", "re", "ve", "ll", "d", "m"})
 
 
@@ -48,7 +61,8 @@ def fold(text: str) -> str:
 
 
 def _without_accents(found: re.Match[str]) -> str:
-    return "".join(c for c in found.group() if not unicodedata.combining(c))
+    kept = "".join(c for c in found.group() if unicodedata.combining(c) in _PART_OF_THE_LETTER)
+    return kept.translate(_LETTER_FORMS)
 
 
 def runs(text: str) -> list[str]:
@@ -128,11 +142,44 @@ class Analyzer:
             )
         self.language = language
         self._stem = Stemmer.Stemmer(language, 0).stemWord if language != "none" else str
+        self._stemmers: dict[str, Callable[[str], str]] = {}
+        self._others: dict[str, Analyzer] = {}
         self._cache = _Cache(self._analyse)
         self._having = _WordsByTerm(self._cache)
         self.stemmed: dict[str, str] = {}
         """Words found since this was last emptied that differ from their term; searches by prefix look them up."""
         self._stop = frozenset(map(fold, STOP_WORDS.get(language, ())))
+
+    def in_language(self, code: str) -> Analyzer:
+        """The analyzer for passages in a language, by its code; this one where it has no stemmer of its own."""
+        known = LANGUAGES.get(code)
+        if known is None or not known.stemmer or self.language == "none" or known.stemmer == self.language:
+            return self
+        if known.stemmer not in languages():
+            return self  # an older PyStemmer
+        found = self._others.get(code)
+        if found is None:
+            found = self._others[code] = Analyzer(known.stemmer)
+            found.stemmed = self.stemmed
+        return found
+
+    def across(self, codes: Collection[str]) -> Analyzer:
+        """An analyzer that gives a word the terms of all these languages, to find in texts what was asked for."""
+        every = tuple(dict.fromkeys((self, *(self.in_language(code) for code in codes))))
+        if len(every) == 1:
+            return self
+        key = "+".join(one.language for one in every)
+        found = self._others.get(key)
+        if found is None:
+            found = self._others[key] = _AcrossLanguages(self.language, every)
+        return found
+
+    def forget_stemmed(self) -> dict[str, str]:
+        """The words in ``stemmed``, which is empty from now on."""
+        found, self.stemmed = self.stemmed, {}
+        for other in self._others.values():
+            other.stemmed = self.stemmed
+        return found
 
     def counts(self, text: str) -> dict[str, int]:
         """How often each term occurs in the text."""
@@ -196,10 +243,31 @@ class Analyzer:
 
     def _term(self, part: str) -> str:
         folded = fold(part)[:MAX_TERM]
-        stem = str(self._stem(folded))
+        stem = str(self._stem(folded)) if part.isascii() else self._stem_of_script(folded)
         if stem != folded:
             self.stemmed[folded] = stem
         return stem
+
+    def _stem_of_script(self, folded: str) -> str:
+        """The stem of a word that may be in another script than the language's own."""
+        name = stemmer_of(folded) if self.language != "none" else ""
+        if not name or name == self.language:
+            return str(self._stem(folded)).translate(_AFTER_STEMMING)
+        stem = self._stemmers.get(name)
+        if stem is None:
+            stem = self._stemmers[name] = Stemmer.Stemmer(name, 0).stemWord if name in languages() else str
+        return str(stem(folded)).translate(_AFTER_STEMMING)
+
+
+class _AcrossLanguages(Analyzer):
+    """Gives a word the terms that it has in any of some languages."""
+
+    def __init__(self, language: str, every: tuple[Analyzer, ...]) -> None:
+        super().__init__(language)
+        self._every = every
+
+    def _analyse(self, word: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(term for one in self._every for term in one.terms_of(word)))
 
 
 def bigrams(run: str) -> list[str]:
@@ -209,7 +277,7 @@ def bigrams(run: str) -> list[str]:
 
 def folded_words(text: str) -> list[str]:
     """The words of a text, folded but not stemmed, identifiers whole: what an exact phrase is compared with."""
-    return [fold(word) for word in re.findall(r"[^\W_]+", text)]
+    return [fold(word) for word in _PHRASE_WORD.findall(text)]
 
 
 def _split_apostrophes(word: str) -> list[str]:

@@ -17,8 +17,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ricordo.errors import ContractError
 from ricordo.frozen import frozen
-from ricordo.store.asking import Ask
+from ricordo.store.asking import Ask, QueryVector
 from ricordo.store.postgres import dialect
 from ricordo.store.sql.asked_words import MOST_TIES, RESPELLED
 from ricordo.store.sql.batches import marks
@@ -42,6 +43,19 @@ class VectorIndex:
     dimensions: int
     workspace: int
     indexed: int | None
+
+    def checked(self, dimensions: int) -> VectorIndex:
+        """This, if a query's vector has as many numbers."""
+        if self.dimensions != dimensions:
+            raise ContractError(
+                f"the query vector has {dimensions} numbers, the stored ones {self.dimensions}",
+                hint="The embedder changed without changing its fingerprint; run ‹:embed again›.",
+            )
+        return self
+
+
+Compared = tuple[VectorIndex, QueryVector]
+"""A query's vector, and what is known about the vectors that it is compared with."""
 
 
 class Statement:
@@ -118,7 +132,8 @@ def counts_terms(ask: Ask, seen: str, respelled: Respelled) -> bool:
 
     It does if every word is one term, and the live passages are searched. Otherwise passages are counted.
     """
-    return seen == "live" and not ask.prefixes and not any(word.written in respelled for word in ask.words)
+    several = any(word.also or word.written in respelled for word in ask.words)
+    return seen == "live" and not ask.prefixes and not several
 
 
 def add_words(statement: Statement, ask: Ask, seen: str, respelled: Respelled) -> None:
@@ -159,7 +174,7 @@ def _add_counted(statement: Statement, ask: Ask, seen: str, respelled: Respelled
     places = list(range(1, len(ask.words) + 1))
     likely = [respelled.get(word.written, ()) if word.written else () for word in ask.words]
     pairs = list(zip(ask.words, likely, strict=True))
-    asked = [(at, term) for at, (word, other) in zip(places, pairs, strict=True) for term in other or (word.term,)]
+    asked = [(at, term) for at, (word, other) in zip(places, pairs, strict=True) for term in other or word.terms]
     terms = ["SELECT * FROM unnest(?::int[], ?::text[]) t(place, term)"]
     values: list[Any] = [[at for at, _ in asked], [term for _, term in asked]]
     for at, prefix in enumerate(ask.prefixes, start=len(places) + 1):
@@ -313,15 +328,50 @@ SCORES = (
     f" (PARTITION BY item ORDER BY score DESC, chunk) AS place FROM scored WHERE item IN ({{items}})) s"
     f" WHERE place <= {CHUNKS_KEPT}"
 )
-# A number in a subquery is unknown to the planner: of a model that is new to it, it would expect a single vector.
-COSINES = (
+_COSINES = (
     "SELECT json_agg(json_build_array(chunk, item, cosine)) FROM (SELECT *, row_number() OVER"
-    " (PARTITION BY item ORDER BY cosine DESC, chunk) AS place FROM (SELECT c.id AS chunk, c.item,"
-    " -(v.vector <#> ?::vector) AS cosine FROM chunks c JOIN vectors v ON v.hash = c.embed_hash"
-    " WHERE v.fingerprint = (SELECT {number}) AND {counted}"
-    " AND c.item IN (SELECT item FROM pool UNION SELECT item FROM joined)"
+    " (PARTITION BY item ORDER BY cosine DESC, chunk) AS place FROM ({compared}"
     f") c) c WHERE place <= {CHUNKS_KEPT}"
 )
+
+
+def compared(vectors: Sequence[Compared], counted: str, joined: str) -> tuple[str, list[str]]:
+    """The cosines of passages with a query, by its first model and, where a passage has no vector of it, the second.
+
+    A number in a subquery is unknown to the planner: of a model that is new to it, it would expect a single vector.
+    """
+    parts, values, lacking = [], [], ""
+    for index, vector in vectors:
+        parts.append(
+            f"SELECT c.id AS chunk, c.item, {cosine(vector)} AS cosine FROM chunks c JOIN vectors v"
+            f" ON v.hash = c.embed_hash WHERE v.fingerprint = (SELECT {index.number}) AND {counted}{joined}{lacking}"
+        )
+        values.append(as_text(vector.values))
+        lacking = lacks(index)
+    return " UNION ALL ".join(parts), values
+
+
+def cosine(vector: QueryVector, column: str = "v.vector") -> str:
+    """The cosine of a vector with a query, on the scale that all models share."""
+    plain = f"-({column} <#> ?::vector)"
+    return plain if (vector.shift, vector.stretch) == (0, 1) else f"({vector.shift!r} + {vector.stretch!r} * {plain})"
+
+
+def lacks(index: VectorIndex) -> str:
+    """The condition that a passage has no vector of a model."""
+    return (
+        f" AND NOT EXISTS (SELECT 1 FROM vectors o WHERE o.fingerprint = (SELECT {index.number})"
+        " AND o.hash = c.embed_hash)"
+    )
+
+
+def cosines(vectors: Sequence[Compared], counted: str) -> tuple[str, list[str]]:
+    """The part of an answer with the cosines of the pool's passages, and its values."""
+    joined = " AND c.item IN (SELECT item FROM pool UNION SELECT item FROM joined)"
+    found, values = compared(vectors, counted, joined)
+    return _COSINES.format(compared=found), values
+
+
 VECTORS = (
     "SELECT json_object_agg(c.id, encode(vector_send(v.vector), 'base64')) FROM chunks c"
     " JOIN vectors v ON v.hash = c.embed_hash WHERE v.fingerprint = (SELECT {number}) AND c.state < 2"

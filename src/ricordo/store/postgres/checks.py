@@ -70,14 +70,16 @@ def rebuild(database: Database, analyzer: Analyzer) -> None:
 def _chunks(connection: Connection, analyzer: Analyzer) -> Iterator[NewChunk]:
     import json
 
-    for chunk, n, state, heading, text, title, path, description, fields in connection.rows(
-        "SELECT c.id, c.item, c.state, c.heading, c.text, i.title, i.path, i.description, i.fields FROM chunks c"
+    for chunk, n, state, heading, text, code, title, path, description, fields in connection.rows(
+        "SELECT c.id, c.item, c.state, c.heading, c.text, c.language, i.title, i.path, i.description, i.fields"
+        " FROM chunks c"
         " JOIN items i ON i.n = c.item WHERE c.state < 2"
     ):
         stored = json.loads(fields)
         context = f"{stored.get('context', '')}\n{heading}" if heading else stored.get("context", "")
         parts = (title, path, description, "\n".join(stored.get("tags", ())), context, text)
-        yield NewChunk(chunk, n, tuple(analyzer.counts(part) for part in parts), state)
+        own = analyzer.in_language(code)
+        yield NewChunk(chunk, n, tuple(own.counts(part) for part in parts), state)
 
 
 def references(database: Database, repair: bool) -> Check:

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from ricordo.errors import ContractError
 from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates
 from ricordo.store.postgres import asking_sql as sql
 from ricordo.store.postgres import judging, linked, spelling
 from ricordo.store.postgres import other_asks as others
 from ricordo.store.postgres.connection import Connection, unescaped
 from ricordo.store.postgres.nearest_sql import add_nearest
-from ricordo.store.postgres.nearness import at_hand
+from ricordo.store.postgres.nearness import at_hand, cosines_of
 from ricordo.store.postgres.open_workspace import OpenWorkspace
 from ricordo.store.sql import items
 from ricordo.store.sql.jobs import STRAYS
+from ricordo.store.sql.languages import DISTINCT
 from ricordo.store.sql.matches import Matches, VectorMatches
 from ricordo.store.sql.pool import CHUNKS_KEPT, GatheredPool
 from ricordo.store.sql.times import micros
@@ -115,8 +115,8 @@ class Gathering:
             sql.add_scores(statement, ask, limited=limited, seen=seen, respelled=self.respelled)
             sql.add_best(statement, limit)
             sides.append("matched")
-        vectors = self.vectors() if ask.vector is not None else None
-        if vectors is not None and not ask.phrases:
+        vectors = self.vectors()
+        if vectors and not ask.phrases:
             add_nearest(statement, vectors, ask, limited=limited, seen=seen)
             sides.append("near")
         sql.add_pool(statement, ask, sides, limited=limited)
@@ -135,17 +135,17 @@ class Gathering:
                 after += values
         if "near" in sides:
             answers["near"] = "SELECT json_agg(json_build_array(chunk, item, cosine)) FROM near"
-        if vectors is not None and ask.vector is not None:
-            answers["cosines"] = sql.COSINES.format(number=vectors.number, counted=sql.visible("c", seen, "id"))
-            after.append(sql.as_text(ask.vector.values))
+        if vectors:
+            answers["cosines"], values = sql.cosines(vectors, sql.visible("c", seen, "id"))
+            after += values
         self._add_needs(answers, after)
         self.answer = {"near": None} | self._asked(statement, answers, after)
 
     def _asked(self, statement: sql.Statement, answers: dict[str, str], after: Sequence[Any]) -> dict[str, Any]:
         """Send a statement, and keep the vectors that it brings."""
         vector = self.ask.vector
-        if self.asked_before and vector is not None and (known := self.vectors()) is not None:
-            answers["vectors"] = sql.VECTORS.format(number=known.number)
+        if self.asked_before and (known := self.vectors()) and known[0][1] is vector:
+            answers["vectors"] = sql.VECTORS.format(number=known[0][0].number)
         self.asked_before = True
         answer: dict[str, Any] = self.connection.rows(statement.text(answers), (*statement.values, *after))[0][0]
         if "vectors" in answer and vector is not None:
@@ -217,26 +217,18 @@ class Gathering:
             answers["learned"] = "SELECT shift FROM learned WHERE profile = ?"
             after.append(needs.learned_by)
         answers["active"] = "SELECT name FROM fingerprints WHERE active"
+        answers["languages"] = f"SELECT json_agg(code) FROM ({DISTINCT}) found"
         if ask.model:
             answers["waiting"] = (
-                "SELECT count(*) FROM jobs j JOIN fingerprints f ON f.id = j.fingerprint WHERE f.name = ?"
+                "SELECT count(*) FROM jobs j JOIN fingerprints f ON f.id = j.fingerprint WHERE f.name IN (?, ?)"
             )
-            after.append(ask.model)
             answers["strays"] = STRAYS
-            after.append(ask.model)
+            after += [ask.model, ask.second, ask.model, ask.second]
 
-    def vectors(self) -> sql.VectorIndex | None:
-        vector = self.ask.vector
-        assert vector is not None, "asked only where there is one"
-        known = self.opened.fingerprint(self.connection, vector.fingerprint)
-        if known is None:
-            return None
-        if known.dimensions != len(vector.values):
-            raise ContractError(
-                f"the query vector has {len(vector.values)} numbers, the stored ones {known.dimensions}",
-                hint="The embedder changed without changing its fingerprint; run ‹:embed again›.",
-            )
-        return known
+    def vectors(self) -> list[sql.Compared]:
+        """The query's vectors that there is something to compare with."""
+        found = ((self.opened.fingerprint(self.connection, one.fingerprint), one) for one in self.ask.vectors)
+        return [(known.checked(len(vector.values)), vector) for known, vector in found if known is not None]
 
     def _matches(self) -> Matches:
         """What the keyword side found, as arrays."""
@@ -276,10 +268,10 @@ class Gathering:
         if ask.needs.link_seeds:
             linked.add_around(statement)
         after: list[Any] = []
-        vectors = self.vectors() if ask.vector is not None else None
-        if vectors is not None and ask.vector is not None:
-            answers["cosines"] = sql.COSINES.format(number=vectors.number, counted=sql.visible("c", seen, "id"))
-            after.append(sql.as_text(ask.vector.values))
+        vectors = self.vectors()
+        if vectors:
+            answers["cosines"], values = sql.cosines(vectors, sql.visible("c", seen, "id"))
+            after += values
         self._add_needs(answers, after)
         before = {name: self.answer.get(name) or [] for name in _ABOUT_ITEMS}
         self.answer |= self._asked(statement, answers, after)
@@ -319,7 +311,7 @@ class Gathering:
         edges = self.answer.get("edges") or []
         distances = linked.distances(self.connection, pool.best(needs.link_seeds), needs.link_depth, edges)
         new = [n for n in distances if n not in pool]
-        vectors = self.vectors() if ask.vector is not None else None
+        vectors = self.vectors()
         asked = [linked.values_of(ask, new, self.barred, self.respelled, vectors)] if new else []
         if needs.tfidf:
             asked += judging.asked_for_tfidf(self.opened.analyzer, ask, pool, new, self.respelled)
@@ -359,6 +351,7 @@ class Gathering:
         if active != self.opened.active:
             self.opened.active = active
             self.opened.forget_fingerprints()
+        self.opened.languages = tuple(answer.get("languages") or ())
         return Candidates(
             pool.candidates(refs, versions if ask.as_of else {}),
             pool.total,
@@ -379,18 +372,9 @@ class Gathering:
             self.respelled,
             {n: window_of(unescaped(dated)) for n, *_, dated, _ in rows if dated is not None},
             {n: said_of(unescaped(said)) for n, *_, said in rows if said is not None},
+            self.opened.languages,
             bool(answer.get("strays")),
         )
-
-
-def cosines_of(rows: Sequence[Sequence[Any]] | None) -> VectorMatches:
-    """Cosines as arrays, the nearest first."""
-    rows = sorted(rows or [], key=lambda row: -row[2])
-    return VectorMatches(
-        np.array([row[0] for row in rows], np.int64),
-        np.array([row[1] for row in rows], np.int64),
-        np.array([row[2] for row in rows], np.float64),
-    )
 
 
 def _pairs(rows: Sequence[Sequence[int]] | None) -> dict[int, list[tuple[int, int]]]:

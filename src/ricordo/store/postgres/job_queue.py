@@ -12,8 +12,9 @@ from ricordo.store.postgres.open_workspace import OpenWorkspace
 from ricordo.store.prepare import embedded_text
 from ricordo.store.sql import jobs
 from ricordo.store.sql.arrays import Array
+from ricordo.store.sql.languages import in_languages
 from ricordo.store.sql.times import now_micros
-from ricordo.store.values import Job
+from ricordo.store.values import EVERY_LANGUAGE, Job, Languages
 
 _MISSING = (
     "INSERT INTO jobs(fingerprint, chunk, kind, state) SELECT ?, c.id, i.kind, 'pending' FROM chunks c"
@@ -29,20 +30,26 @@ class Jobs(jobs.SharedJobs):
         super().__init__(opened.database)
         self._workspace = opened
 
-    def enqueue_missing(self, fingerprint: str, dimensions: int, kind: str | None = None) -> int:
-        """Put live chunks without a vector on the backlog."""
+    def enqueue_missing(
+        self, fingerprint: str, dimensions: int, kind: str | None = None, languages: Languages = EVERY_LANGUAGE
+    ) -> int:
+        """Put live chunks in some languages without a vector on the backlog."""
+        condition, codes = in_languages(languages)
         with self._workspace.database.write() as connection:
             number = jobs.fingerprint_id(connection, fingerprint, dimensions)
-            which = jobs.WANTS_VECTOR + (" AND i.kind=?" if kind else "")
-            connection.run(_MISSING.format(which=which), (number, *([kind] if kind else []), number))
+            which = jobs.WANTS_VECTOR + (" AND i.kind=?" if kind else "") + condition
+            connection.run(_MISSING.format(which=which), (number, *([kind] if kind else []), *codes, number))
             return connection.changes()
 
-    def enqueue_waiting(self, fingerprint: str, other: str, dimensions: int) -> int:
+    def enqueue_waiting(
+        self, fingerprint: str, other: str, dimensions: int, languages: Languages = EVERY_LANGUAGE
+    ) -> int:
         """Let texts that wait for a vector of one fingerprint wait for one of another, too."""
+        condition, codes = in_languages(languages)
         with self._workspace.database.write() as connection:
             number = jobs.fingerprint_id(connection, other, dimensions)
             which = "c.id IN (SELECT j.chunk FROM jobs j JOIN fingerprints f ON f.id = j.fingerprint WHERE f.name=?)"
-            connection.run(_MISSING.format(which=which), (number, fingerprint, number))
+            connection.run(_MISSING.format(which=which + condition), (number, fingerprint, *codes, number))
             return connection.changes()
 
     def claim(

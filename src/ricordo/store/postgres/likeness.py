@@ -8,8 +8,8 @@ import numpy as np
 
 from ricordo.store.asking import Ask, Candidates, QueryVector
 from ricordo.store.postgres.connection import Connection
-from ricordo.store.postgres.gathering import Gathering, cosines_of
-from ricordo.store.postgres.nearness import vectors_of_item
+from ricordo.store.postgres.gathering import Gathering
+from ricordo.store.postgres.nearness import cosines_of, vectors_of_item
 from ricordo.store.postgres.open_workspace import OpenWorkspace
 
 _MOST_LIKENESSES = 8

@@ -52,7 +52,7 @@ def _reached(edges: Edges, frontier: Collection[int]) -> set[int]:
 
 
 def values_of(
-    ask: Ask, numbers: Sequence[int], barred: Sequence[int], respelled: sql.Respelled, vectors: sql.VectorIndex | None
+    ask: Ask, numbers: Sequence[int], barred: Sequence[int], respelled: sql.Respelled, vectors: Sequence[sql.Compared]
 ) -> tuple[str, Values]:
     """The statement for the values of items that are not in the pool yet."""
     statement = sql.Statement()
@@ -66,9 +66,9 @@ def values_of(
         sql.add_words(statement, ask, seen, respelled)
         sql.add_scores(statement, ask, limited=limited, seen=seen, respelled=respelled)
         answers["joined_lexical"] = sql.SCORES.format(items="SELECT item FROM pool")
-    if vectors is not None and ask.vector is not None:
-        answers["cosines"] = sql.COSINES.format(number=vectors.number, counted=sql.visible("c", seen, "id"))
-        after.append(sql.as_text(ask.vector.values))
+    if vectors:
+        answers["cosines"], values = sql.cosines(vectors, sql.visible("c", seen, "id"))
+        after += values
     answers["refs"] = sql.REFS.format(when="?")
     after.append(0)
     if ask.needs.feedback:

@@ -6,7 +6,9 @@ from collections.abc import Collection, Sequence
 
 from ricordo.store.postgres.asking_sql import EXACT_BELOW
 from ricordo.store.postgres.open_workspace import OpenWorkspace
+from ricordo.store.sql.languages import in_languages
 from ricordo.store.sql.meaning import SharedVectors
+from ricordo.store.values import EVERY_LANGUAGE, Languages
 
 LONGEST_INDEXED = 4_000
 """pgvector indexes vectors of half precision that have at most this many numbers."""
@@ -19,12 +21,15 @@ class Vectors(SharedVectors):
         super().__init__(opened.database)
         self._workspace = opened
 
-    def counts(self, fingerprint: str) -> dict[str, int]:
-        """How many live chunks there are, have a vector, wait for one, or failed."""
+    def counts(self, fingerprint: str, languages: Languages = EVERY_LANGUAGE) -> dict[str, int]:
+        """How many live chunks in some languages there are, have a vector, wait for one, or failed."""
+        condition, codes = in_languages(languages)
         with self._workspace.database.read() as connection:
             live, embedded, states = connection.together(
                 [
-                    ("SELECT total FROM lexical_stats WHERE field=-1", ()),
+                    (f"SELECT count(*) FROM chunks c WHERE c.state=0{condition}", codes)
+                    if codes
+                    else ("SELECT total FROM lexical_stats WHERE field=-1", ()),
                     (
                         "SELECT count(*) FROM chunks c JOIN vectors v ON v.hash = c.embed_hash"
                         " JOIN fingerprints f ON f.id = v.fingerprint WHERE f.name=? AND c.state=0",
@@ -45,6 +50,16 @@ class Vectors(SharedVectors):
         super().activate(fingerprint, keep)
         self._workspace.active = fingerprint
 
+    def settle(self, first: str, second: str, languages: Sequence[str]) -> None:
+        """Drop the vectors of one model of passages in some languages that have one of a second model."""
+        with self._workspace.database.write() as connection:
+            connection.run(
+                "DELETE FROM vectors v USING chunks c WHERE v.hash = c.embed_hash AND c.language = ANY(?)"
+                " AND v.fingerprint = (SELECT id FROM fingerprints WHERE name = ?) AND EXISTS (SELECT 1 FROM vectors o"
+                " WHERE o.hash = c.embed_hash AND o.fingerprint = (SELECT id FROM fingerprints WHERE name = ?))",
+                (list(languages), first, second),
+            )
+
     def drop(self, fingerprints: Sequence[int]) -> int:
         """Drop fingerprints with their vectors and the index over these; returns how many vectors there were."""
         if not fingerprints:
@@ -59,11 +74,11 @@ class Vectors(SharedVectors):
         return dropped
 
     def index_due(self) -> None:
-        """Make the index over the vectors in use where there are enough of them to need one."""
+        """Make the index over the vectors of a model where there are enough of them to need one."""
         with self._workspace.database.read() as connection:
             rows = connection.rows(
                 "SELECT f.id, f.dimensions, (SELECT count(*) FROM vectors v WHERE v.fingerprint = f.id),"
-                " to_regclass('vectors_near_' || f.id) IS NOT NULL FROM fingerprints f WHERE f.active"
+                " to_regclass('vectors_near_' || f.id) IS NOT NULL FROM fingerprints f"
             )
         for number, dimensions, count, there in rows:
             if not there and count >= EXACT_BELOW and dimensions <= LONGEST_INDEXED:

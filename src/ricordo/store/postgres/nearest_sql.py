@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ricordo.store.asking import Ask
-from ricordo.store.postgres.asking_sql import EXACT_BELOW, Statement, VectorIndex, as_text, visible
+from ricordo.store.postgres.asking_sql import EXACT_BELOW, Compared, Statement, as_text, cosine, lacks, visible
 
 ONE_TAKEN_OF, MOST_TAKEN = 300, 4_000
 """How many vectors an index gives: one in 300, at most 4,000; docs/scaling.md says what this finds."""
 
 
-def add_nearest(statement: Statement, vectors: VectorIndex, ask: Ask, *, limited: bool, seen: str) -> None:
-    """The step ``near``: the nearest chunks until enough different items are among them.
-
-    If few chunks pass a filter, all of them are compared: an index would have to be read far until it found them.
-    """
-    assert ask.vector is not None, "there is something to be near to"
-    query = as_text(ask.vector.values)
-    joined = " AND c.item IN (SELECT n FROM allowed)" if limited else ""
-    counted = visible("c", seen, "id")
-    exact = (
-        "SELECT c.id AS chunk, c.item, -(v.vector <#> ?::vector) AS cosine FROM chunks c"
-        " JOIN vectors v ON v.hash = c.embed_hash"
-        f" WHERE v.fingerprint = (SELECT {vectors.number}) AND {counted}{joined}"
-    )
-    if vectors.indexed is None:
-        statement.step("compared", exact, (query,))
-    elif not limited:
-        found = _found_by_index(vectors, ask.per_side, counted, limited=seen != "live")
-        statement.step("compared", found, (query, query))
-    else:
-        statement.step(
-            "few",
-            f"SELECT count(*) <= {EXACT_BELOW} AS holds FROM (SELECT FROM chunks c WHERE {counted}{joined}"
-            f" LIMIT {EXACT_BELOW + 1}) c",
-        )
-        found = _found_by_index(
-            vectors, ask.per_side, f"{counted}{joined} AND NOT (SELECT holds FROM few)", limited=True
-        )
-        both = f"{exact} AND (SELECT holds FROM few) UNION ALL {found}"
-        statement.step("compared", both, (query, query, query))
+def add_nearest(statement: Statement, vectors: Sequence[Compared], ask: Ask, *, limited: bool, seen: str) -> None:
+    """The step ``near``: the nearest chunks until enough different items are among them."""
+    names = [f"compared_{place}" for place in range(len(vectors))]
+    lacking = ""
+    for name, one in zip(names, vectors, strict=True):
+        _add_compared(statement, name, one, ask, lacking, limited=limited, seen=seen)
+        lacking = lacks(one[0])
+    statement.step("compared", " UNION ALL ".join(f"SELECT chunk, item, cosine FROM {name}" for name in names))
     statement.step(
         "nearest_items",
         "SELECT item, max(cosine) AS best FROM compared GROUP BY item ORDER BY best DESC LIMIT ?",
@@ -51,24 +31,57 @@ def add_nearest(statement: Statement, vectors: VectorIndex, ask: Ask, *, limited
     )
 
 
-def _found_by_index(vectors: VectorIndex, per_side: int, condition: str, *, limited: bool) -> str:
+def _add_compared(
+    statement: Statement, name: str, one: Compared, ask: Ask, lacking: str, *, limited: bool, seen: str
+) -> None:
+    """The nearest chunks by the vectors of one model, among those that lack one of another.
+
+    If few chunks pass a filter, all of them are compared: an index would have to be read far until it found them.
+    """
+    vectors, vector = one
+    query = as_text(vector.values)
+    joined = f"{' AND c.item IN (SELECT n FROM allowed)' if limited else ''}{lacking}"
+    counted = visible("c", seen, "id")
+    exact = (
+        f"SELECT c.id AS chunk, c.item, {cosine(vector)} AS cosine FROM chunks c"
+        " JOIN vectors v ON v.hash = c.embed_hash"
+        f" WHERE v.fingerprint = (SELECT {vectors.number}) AND {counted}{joined}"
+    )
+    if vectors.indexed is None:
+        statement.step(name, exact, (query,))
+    elif not limited and not lacking:
+        found = _found_by_index(one, ask.per_side, counted, limited=seen != "live")
+        statement.step(name, found, (query, query))
+    else:
+        statement.step(
+            f"few_{name}",
+            f"SELECT count(*) <= {EXACT_BELOW} AS holds FROM (SELECT FROM chunks c WHERE {counted}{joined}"
+            f" LIMIT {EXACT_BELOW + 1}) c",
+        )
+        few = f"(SELECT holds FROM few_{name})"
+        found = _found_by_index(one, ask.per_side, f"{counted}{joined} AND NOT {few}", limited=True)
+        statement.step(name, f"{exact} AND {few} UNION ALL {found}", (query, query, query))
+
+
+def _found_by_index(one: Compared, per_side: int, condition: str, *, limited: bool) -> str:
     """The chunks that the index finds, with their exact cosines.
 
     An index that only looks for as many as are needed misses some of them, the more the larger it is. So more are
     taken from it, and the best of those by their exact cosines. With conditions, it goes on until enough meet them.
     """
+    vectors, vector = one
     size = vectors.dimensions
     ours = f"v.workspace = {vectors.workspace} AND v.fingerprint = {vectors.number}"
     order = f"v.vector::halfvec({size}) <#> ?::halfvec({size})"
     if limited:
         return (
-            "SELECT chunk, item, cosine FROM (SELECT c.id AS chunk, c.item, -(v.vector <#> ?::vector) AS cosine"
+            f"SELECT chunk, item, cosine FROM (SELECT c.id AS chunk, c.item, {cosine(vector)} AS cosine"
             f" FROM vectors v JOIN chunks c ON c.embed_hash = v.hash WHERE {ours} AND {condition}"
             f" ORDER BY {order} LIMIT {8 * per_side}) found"
         )
     depth = max(8 * per_side, min((vectors.indexed or 0) // ONE_TAKEN_OF, MOST_TAKEN))
     return (
-        "SELECT c.id AS chunk, c.item, v.cosine FROM (SELECT v.hash, -(v.vector <#> ?::vector) AS cosine FROM"
+        f"SELECT c.id AS chunk, c.item, v.cosine FROM (SELECT v.hash, {cosine(vector)} AS cosine FROM"
         f" (SELECT v.hash, v.vector FROM vectors v WHERE {ours} ORDER BY {order} LIMIT {depth}) v"
         f" ORDER BY cosine DESC LIMIT {8 * per_side}) v JOIN chunks c ON c.embed_hash = v.hash WHERE {condition}"
     )

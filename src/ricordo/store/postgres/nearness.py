@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ricordo.store.postgres.asking_sql import as_text
 from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.postings import COPY_FROM
 from ricordo.store.sql.arrays import Array
+from ricordo.store.sql.matches import VectorMatches
 from ricordo.store.sql.protocols import Values
 
 _VECTORS = (
@@ -97,3 +99,13 @@ def aimed_cosines(connection: Connection, fingerprint: str, aim: Aim, chunks: Se
     )
     found: list[float] = aim.together(whole, parts).tolist()
     return found
+
+
+def cosines_of(rows: Sequence[Sequence[Any]] | None) -> VectorMatches:
+    """Cosines as arrays, the nearest first."""
+    rows = sorted(rows or [], key=lambda row: -row[2])
+    return VectorMatches(
+        np.array([row[0] for row in rows], np.int64),
+        np.array([row[1] for row in rows], np.int64),
+        np.array([row[2] for row in rows], np.float64),
+    )

@@ -10,6 +10,8 @@ from ricordo.store.base import Mirror
 from ricordo.store.postgres.asking_sql import VectorIndex
 from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.database import Database
+from ricordo.store.sql.languages import DISTINCT
+from ricordo.store.sql.renewing import WORDS, WORDS_VERSION, renew_words
 from ricordo.text.words import Analyzer
 
 LOOK_AGAIN_SECONDS = 60.0
@@ -29,15 +31,23 @@ class OpenWorkspace:
         self._fingerprints: dict[str, VectorIndex] = {}
         self._looked = time.monotonic()
         with self.database.read() as connection:
-            kept, active = connection.together(
+            kept, active, words, languages = connection.together(
                 [
                     ("SELECT value FROM meta WHERE name = 'language'", ()),
                     ("SELECT name FROM fingerprints WHERE active", ()),
+                    (f"SELECT value FROM meta WHERE name = '{WORDS}'", ()),
+                    (DISTINCT, ()),
                 ]
             )
         self.active = active[0][0] if active else None
+        self.languages = tuple(row[0] for row in languages)
+        """The languages of passages that are not in the store's own, according to the last answer."""
         self.language = str(kept[0][0]) if kept else self._set_language(language)
         self.analyzer = Analyzer(self.language)
+        if not self.database.read_only and (not words or words[0][0] != WORDS_VERSION):
+            from ricordo.store.postgres.checks import rebuild
+
+            renew_words(self.database, self.analyzer, lambda: rebuild(self.database, self.analyzer))
 
     def _set_language(self, language: str) -> str:
         """A store keeps the language it was made with: its terms are stems of that language."""

@@ -40,7 +40,7 @@ _TABLES = {
     "chunks": (
         "id bigint NOT NULL, item bigint NOT NULL, state smallint NOT NULL, live_from bigint NOT NULL,"
         " live_until bigint, key bytea NOT NULL, embed_hash bytea NOT NULL, lengths bytea NOT NULL,"
-        " heading T NOT NULL, prefix T NOT NULL, text T NOT NULL",
+        " heading T NOT NULL, prefix T NOT NULL, text T NOT NULL, language T NOT NULL DEFAULT ''",
         "id",
     ),
     "roots": ("machine T NOT NULL, path T NOT NULL, globs T NOT NULL, added_at bigint NOT NULL", "machine, path"),
@@ -149,6 +149,7 @@ _INDEXES = (
     "CREATE INDEX ON versions(workspace, created_at)",
     "CREATE INDEX ON chunks(workspace, item)",
     "CREATE INDEX ON chunks(workspace, embed_hash)",
+    "CREATE INDEX ON chunks(workspace, language) WHERE language <> ''",
     "CREATE INDEX ON postings(workspace, chunk)",
     "CREATE UNIQUE INDEX ON fingerprints(workspace, name)",
     "CREATE INDEX ON jobs(workspace, fingerprint, state, not_before, chunk)",
@@ -321,8 +322,22 @@ def _fifth(connection: Any, schema: str, partitions: int) -> None:
         permissions_sql.separate(connection, table)
 
 
+def _sixth(connection: Any, schema: str, partitions: int) -> None:
+    """Which language each passage is in. New stores have it from the start."""
+    there = connection.execute(
+        "SELECT 1 FROM information_schema.columns WHERE table_schema = %s AND table_name = 'chunks'"
+        " AND column_name = 'language'",
+        (schema.strip('"'),),
+    ).fetchone()
+    if there is not None:
+        return
+    column = _types("language T NOT NULL DEFAULT ''")
+    connection.execute(f"ALTER TABLE chunks ADD COLUMN {column}")
+    connection.execute("CREATE INDEX ON chunks(workspace, language) WHERE language <> ''")
+
+
 _POSTINGS_KEY = ", PRIMARY KEY(workspace, term, chunk) INCLUDE (item, state, body, length, others)"
-MIGRATIONS = (_first, _second, _third, _fourth, _fifth)
+MIGRATIONS = (_first, _second, _third, _fourth, _fifth, _sixth)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 

@@ -31,6 +31,11 @@ class Index:
         """The fingerprint whose vectors searches use, as the last answer had it."""
         return self._opened.active
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of passages that are not in the store's own, as the last answer had them."""
+        return self._opened.languages
+
     def candidates(self, ask: Ask) -> Candidates:
         if ask.per_side < 1:
             raise UsageError("a limit is at least 1")

@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from ricordo.errors import Conflict, Error, NotFound, StaleVersion
+from ricordo.store.prepare import kept_language
 from ricordo.store.sql import heads, jobs, links, saving
 from ricordo.store.sql.new_chunks import NewChunk
 from ricordo.store.sql.protocols import Connection, Opened
 from ricordo.store.sql.times import micros, now_micros
 from ricordo.store.values import Backlog, PreparedItem
+from ricordo.text.languages import language_of
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Ref, Saved
 
@@ -100,7 +102,7 @@ class Changes:
             self._database.words.maintain(self._database)
 
     def store_words(self, connection: Connection) -> None:
-        words, self._opened.analyzer.stemmed = self._opened.analyzer.stemmed, {}
+        words = self._opened.analyzer.forget_stemmed()
         connection.run_many(
             "INSERT INTO vocabulary(word, term) VALUES(?,?) ON CONFLICT DO NOTHING", sorted(words.items())
         )
@@ -277,7 +279,7 @@ class Changes:
         """Drop words from the vocabulary that occur in no remaining text."""
         analyzer = Analyzer(self._opened.language)
         for text in texts:
-            analyzer.counts(text)
+            analyzer.in_language(kept_language(language_of(text), analyzer)).counts(text)
         self._opened.analyzer = Analyzer(self._opened.language)
         with self._database.write() as connection:
             for word, term in analyzer.stemmed.items():

@@ -1,12 +1,15 @@
-"""The texts of chunks."""
+"""The texts of chunks, and their words."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 
 from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.protocols import Connection
+from ricordo.store.values import PreparedChunk
+from ricordo.text.words import Analyzer
 
 
 def chunk_texts(connection: Connection, chunks: Sequence[int]) -> dict[int, tuple[int, str, str]]:
@@ -29,3 +32,15 @@ def live_chunks(connection: Connection, allowed: Array | None = None) -> Iterato
     ):
         if wanted is None or n in wanted:
             yield chunk, n, text
+
+
+def counts_of(connection: Connection, n: int, part: PreparedChunk, analyzer: Analyzer) -> tuple[dict[str, int], ...]:
+    """Analyse a chunk after all, because another process removed the one that should have been kept."""
+    title, path, description, fields = connection.rows(
+        "SELECT title, path, description, fields FROM items WHERE n=?", (n,)
+    )[0]
+    stored = json.loads(fields)
+    context = f"{stored.get('context', '')}\n{part.heading}"
+    texts = (title, path, description, "\n".join(stored.get("tags", ())), context, part.text)
+    own = analyzer.in_language(part.language)
+    return tuple(own.counts(text) for text in texts)

@@ -126,7 +126,7 @@ def _insert_chunks(connection: Connection, n: int, one: Analysed, first: int) ->
         rows.append(
             (
                 new.chunk, n, state, micros(chunk.live_from), _optional(chunk.live_until), part.key, part.embed_hash,
-                lengths, chunk.heading, chunk.prefix, chunk.text,
+                lengths, chunk.heading, chunk.prefix, chunk.text, part.language,
             )
         )  # fmt: skip
         if state != DELETED:

@@ -63,7 +63,7 @@ class Importing:
             add_chunks(connection, fresh)
             jobs.enqueue_chunks(connection, self.backlog, [chunk.chunk for chunk in fresh])
             links.update(connection, ends)
-            words, analyzer.stemmed = analyzer.stemmed, {}
+            words = analyzer.forget_stemmed()
             connection.run_many(
                 "INSERT INTO vocabulary(word, term) VALUES(?,?) ON CONFLICT DO NOTHING", sorted(words.items())
             )

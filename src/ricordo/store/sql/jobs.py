@@ -17,9 +17,10 @@ import numpy as np
 from ricordo.errors import ContractError
 from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.batches import in_parts
+from ricordo.store.sql.languages import in_languages
 from ricordo.store.sql.protocols import Connection, Database
 from ricordo.store.sql.times import now_micros
-from ricordo.store.values import Backlog, Job
+from ricordo.store.values import EVERY_LANGUAGE, Backlog, Job, Languages
 from ricordo.values.kinds import CHECKPOINT
 
 SECOND = 1_000_000
@@ -36,12 +37,11 @@ WANTS_VECTOR = f"(c.state=0 OR c.state=1 AND i.state='archived' AND i.kind='sess
 UNQUEUED = "unqueued"
 """The name under which a store notes that chunks were saved while no model could say what they wait for."""
 STRAYS = (
-    "WITH own AS (SELECT coalesce((SELECT id FROM fingerprints WHERE name=?), -1) AS id)"
-    " SELECT EXISTS (SELECT 1 FROM jobs WHERE fingerprint < (SELECT id FROM own))"
-    " OR EXISTS (SELECT 1 FROM jobs WHERE fingerprint > (SELECT id FROM own))"
+    "SELECT EXISTS (SELECT 1 FROM fingerprints f WHERE f.name NOT IN (?, ?)"
+    " AND EXISTS (SELECT 1 FROM jobs j WHERE j.fingerprint = f.id))"
     f" OR EXISTS (SELECT 1 FROM meta WHERE name='{UNQUEUED}')"
 )
-"""Whether chunks wait for another model than the named one, or for none."""
+"""Whether chunks wait for another model than the named ones, or for none."""
 
 
 def worker_name() -> str:
@@ -71,12 +71,15 @@ def enqueue_chunks(connection: Connection, backlog: Backlog | None, chunks: Sequ
         connection.run(f"INSERT INTO meta(name, value) VALUES('{UNQUEUED}', '1') ON CONFLICT DO NOTHING")
         return
     fingerprint = fingerprint_id(connection, backlog.fingerprint, backlog.dimensions)
+    condition, values = in_languages(backlog.languages)
     for marks, part in in_parts(chunks):
         connection.run(
             "INSERT INTO jobs(fingerprint, chunk, kind, state) SELECT ?, c.id, i.kind, 'pending' FROM chunks c"
-            f" JOIN items i ON i.n=c.item WHERE c.id IN ({marks}) ON CONFLICT DO NOTHING",
-            (fingerprint, *part),
+            f" JOIN items i ON i.n=c.item WHERE c.id IN ({marks}){condition} ON CONFLICT DO NOTHING",
+            (fingerprint, *part, *values),
         )
+    if backlog.second is not None:
+        enqueue_chunks(connection, backlog.second, chunks)
 
 
 def drop_chunks(connection: Connection, chunks: Sequence[int]) -> None:
@@ -130,33 +133,41 @@ class SharedJobs(ABC):
                 )[0][0]
             )
 
-    def adopt(self, fingerprint: str, dimensions: int) -> None:
-        """Let chunks that wait for another model, or that were saved while none could be used, wait for this one.
+    def adopt(self, backlog: Backlog) -> None:
+        """Let chunks that wait for other models, or that were saved while none could be used, wait for these.
 
         So nothing waits for a model that is no longer set. What a worker holds for another model is left to it.
         """
+        names = (backlog.fingerprint, backlog.fingerprints[-1])
+        each = (backlog, backlog.second) if backlog.second is not None else (backlog,)
         with self._database.read() as connection:
-            if not connection.rows(STRAYS, (fingerprint,))[0][0]:
+            if not connection.rows(STRAYS, names)[0][0]:
                 return
         with self._database.write() as connection:
             if connection.meta(UNQUEUED) is not None:
-                self.enqueue_missing(fingerprint, dimensions)
+                for one in each:
+                    self.enqueue_missing(one.fingerprint, one.dimensions, languages=one.languages)
                 connection.run(f"DELETE FROM meta WHERE name='{UNQUEUED}'")
             others = connection.rows(
-                "SELECT name FROM fingerprints f WHERE name <> ? AND id IN (SELECT fingerprint FROM jobs)"
+                "SELECT name FROM fingerprints f WHERE name NOT IN (?, ?) AND id IN (SELECT fingerprint FROM jobs)"
                 " AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.fingerprint=f.id AND j.state='running')",
-                (fingerprint,),
+                names,
             )
             for (other,) in others:
-                self.enqueue_waiting(other, fingerprint, dimensions)
+                for one in each:
+                    self.enqueue_waiting(other, one.fingerprint, one.dimensions, one.languages)
                 self.drop_waiting(other)
 
     @abstractmethod
-    def enqueue_missing(self, fingerprint: str, dimensions: int, kind: str | None = None) -> int:
-        """Put live chunks without a vector on the backlog."""
+    def enqueue_missing(
+        self, fingerprint: str, dimensions: int, kind: str | None = None, languages: Languages = EVERY_LANGUAGE
+    ) -> int:
+        """Put live chunks in some languages without a vector on the backlog."""
 
     @abstractmethod
-    def enqueue_waiting(self, fingerprint: str, other: str, dimensions: int) -> int:
+    def enqueue_waiting(
+        self, fingerprint: str, other: str, dimensions: int, languages: Languages = EVERY_LANGUAGE
+    ) -> int:
         """Let what waits for a vector of one fingerprint wait for one of another, too."""
 
     def fail(self, fingerprint: str, failed: Sequence[Job], error: str) -> None:

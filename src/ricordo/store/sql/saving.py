@@ -19,6 +19,7 @@ import numpy as np
 from ricordo import speaking
 from ricordo.errors import PathConflict
 from ricordo.store.sql import audit, jobs, steps
+from ricordo.store.sql.chunk_rows import counts_of
 from ricordo.store.sql.heads import Head, find_by_id, find_head, is_users, new_id, refuse_immutable
 from ricordo.store.sql.new_chunks import DELETED, LIVE, SUPERSEDED, NewChunk
 from ricordo.store.sql.protocols import Connection
@@ -36,6 +37,7 @@ VERSION_COLUMNS = (
 )  # fmt: skip
 CHUNK_COLUMNS = (
     "id", "item", "state", "live_from", "live_until", "key", "embed_hash", "lengths", "heading", "prefix", "text",
+    "language",
 )  # fmt: skip
 
 
@@ -279,29 +281,21 @@ def _write_chunks(
         if spare:
             ids.append(spare.pop())
             continue
-        counts = part.counts if part.counts is not None else _counts_of(connection, n, part, analyzer)
+        counts = part.counts if part.counts is not None else counts_of(connection, n, part, analyzer)
         new = NewChunk(following, n, counts)
         following += 1
         measured = LENGTHS.pack(*new.lengths())
         rows.append(
-            (new.chunk, n, LIVE, now, None, part.key, part.embed_hash, measured, part.heading, part.prefix, part.text)
-        )
+            (
+                new.chunk, n, LIVE, now, None, part.key, part.embed_hash, measured, part.heading, part.prefix,
+                part.text, part.language,
+            )
+        )  # fmt: skip
         ids.append(new.chunk)
         fresh.append(new)
     connection.insert("chunks", CHUNK_COLUMNS, rows)
     supersede(connection, [(chunk, LIVE, lengths[chunk]) for left in free.values() for chunk in left], now)
     return ids, fresh
-
-
-def _counts_of(connection: Connection, n: int, part: PreparedChunk, analyzer: Analyzer) -> tuple[dict[str, int], ...]:
-    """Analyse a chunk after all, because another process removed the one that should have been kept."""
-    title, path, description, fields = connection.rows(
-        "SELECT title, path, description, fields FROM items WHERE n=?", (n,)
-    )[0]
-    stored = json.loads(fields)
-    context = f"{stored.get('context', '')}\n{part.heading}"
-    texts = (title, path, description, "\n".join(stored.get("tags", ())), context, part.text)
-    return tuple(analyzer.counts(text) for text in texts)
 
 
 def supersede(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], now: int) -> None:

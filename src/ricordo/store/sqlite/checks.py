@@ -145,13 +145,17 @@ def chunks_with_terms(
             continue
         seen.update(chunks)
         fields = fields_of(fields_json)
-        shared = [analyzer.counts(t) for t in (fields.title, path, fields.description, "\n".join(fields.tags))]
+        shared: dict[str, list[dict[str, int]]] = {}
         for chunk in chunks:
-            row = connection.rows("SELECT heading, text FROM chunks WHERE id=? AND state<2", (chunk,))
+            row = connection.rows("SELECT heading, text, language FROM chunks WHERE id=? AND state<2", (chunk,))
             if row:
-                heading, text = row[0]
-                context = analyzer.counts(f"{fields.context}\n{heading}")
-                yield chunk, n, (*shared, context, analyzer.counts(text))
+                heading, text, code = row[0]
+                own = analyzer.in_language(code)
+                if code not in shared:
+                    tags = "\n".join(fields.tags)
+                    shared[code] = [own.counts(part) for part in (fields.title, path, fields.description, tags)]
+                context = own.counts(f"{fields.context}\n{heading}")
+                yield chunk, n, (*shared[code], context, own.counts(text))
 
 
 def rebuild_lexical(database: Database, analyzer: Analyzer) -> None:

@@ -20,6 +20,7 @@ from ricordo.store.sql import items, links
 from ricordo.store.sql.arrays import Array, distinct
 from ricordo.store.sql.chunk_rows import chunk_texts
 from ricordo.store.sql.jobs import STRAYS
+from ricordo.store.sql.languages import DISTINCT
 from ricordo.store.sql.lessons import feedback_priors, learned_shift
 from ricordo.store.sql.pool import GatheredPool
 from ricordo.store.sql.tfidf_scores import tfidf_cosines
@@ -27,7 +28,7 @@ from ricordo.store.sql.threads import neighbours_in_threads
 from ricordo.store.sqlite.chunk_rows import chunks_at, current_chunks, substring_chunks
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.matching import EVERY, KeywordSide
-from ricordo.store.sqlite.nearness import MeaningSide, meaning_side, vectors_of_item
+from ricordo.store.sqlite.nearness import MeaningSide, MeaningSides, vectors_of_item
 from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.values.items import Item
 
@@ -59,7 +60,7 @@ class Gathering:
         self.ask = ask
         self.pool = GatheredPool()
         self.allowed: Array | None = None
-        self.meaning: MeaningSide | None = None
+        self.meaning: MeaningSides | None = None
 
     def candidates(self) -> Candidates:
         """Everything that was found, with what the ranking needs to know about it."""
@@ -97,14 +98,13 @@ class Gathering:
     def _take_both_sides(self, times: Array | None) -> None:
         """Find by words and by meaning. Exclusions and phrases apply to both; only the keyword side can check them."""
         ask, pool = self.ask, self.pool
-        vector = ask.vector
         near = None
-        if vector is not None:
-            self.meaning = meaning_side(self.file, self.connection, vector, times)
+        if ask.vectors:
+            self.meaning = MeaningSides(self.file, self.connection, ask.vectors, times)
             if ask.excludes:
                 self.allowed = self.keywords.allowed_items(self.allowed)
             if not ask.phrases:
-                near = self.meaning.nearest(vector.values, ask.per_side, self.allowed)
+                near = self.meaning.nearest(ask.per_side, self.allowed)
                 pool.add_cosines(near)
         if ask.by_word or ask.phrases:
             also = distinct(near.items) if near is not None else None
@@ -114,10 +114,10 @@ class Gathering:
                 self._drop_other_words()
             if not len(matches.chunks) and times is None and not ask.excluded:
                 pool.by_substring = self._take_substrings()
-        if vector is not None and self.meaning is not None:
+        if self.meaning is not None:
             known = set(near.items.tolist()) if near is not None else set()
             missing = np.array([n for n in pool.numbers if n not in known], np.int64)
-            pool.add_cosines(self.meaning.scores(vector.values, missing))
+            pool.add_cosines(self.meaning.scores(missing))
             pool.fill_missing_cosines()
 
     def _drop_other_words(self) -> None:
@@ -174,8 +174,8 @@ class Gathering:
             pool.add_scores(matches, joined=True)
             numbers = distinct(matches.items) if ask.phrases else numbers
         pool.add(numbers.tolist(), joined=True)
-        if ask.vector is not None and self.meaning is not None and len(numbers):
-            pool.add_cosines(self.meaning.scores(ask.vector.values, numbers))
+        if self.meaning is not None and len(numbers):
+            pool.add_cosines(self.meaning.scores(numbers))
             pool.fill_missing_cosines()
 
     def _answer(self, near: Mapping[int, list[tuple[int, int]]], distances: Mapping[int, int]) -> Candidates:
@@ -208,11 +208,12 @@ class Gathering:
             feedback_priors(connection, numbers) if needs.feedback else {},
             learned_shift(connection, needs.learned_by) if needs.learned_by else 0.0,
             active[0][0] if active else None,
-            _waiting(connection, ask.model) if ask.model and active else 0,
+            _waiting(connection, ask) if ask.model and active else 0,
             self.keywords.respelled,
             windows,
             branches,
-            bool(ask.model) and bool(connection.rows(STRAYS, (ask.model,))[0][0]),
+            tuple(row[0] for row in connection.once(DISTINCT)),
+            bool(ask.model) and bool(connection.rows(STRAYS, (ask.model, ask.second))[0][0]),
         )
 
     def _tfidf(self, known: Mapping[int, Item]) -> dict[int, float]:
@@ -223,8 +224,9 @@ class Gathering:
         return tfidf_cosines(texts_of, self.file.analyzer, self.ask.text, self.pool, known, frequencies, respelled)
 
 
-def _waiting(connection: Connection, fingerprint: str) -> int:
+def _waiting(connection: Connection, ask: Ask) -> int:
     rows = connection.rows(
-        "SELECT count(*) FROM jobs WHERE fingerprint=(SELECT id FROM fingerprints WHERE name=?)", (fingerprint,)
+        "SELECT count(*) FROM jobs WHERE fingerprint IN (SELECT id FROM fingerprints WHERE name IN (?, ?))",
+        (ask.model, ask.second),
     )
     return int(rows[0][0])

@@ -15,12 +15,13 @@ from ricordo.store.prepare import embedded_text
 from ricordo.store.sql import jobs
 from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.batches import in_parts
+from ricordo.store.sql.languages import in_languages
 from ricordo.store.sql.times import now_micros
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.store.sqlite.sketches import sketch
 from ricordo.store.sqlite.vectors import Entries, compact, write_block
-from ricordo.store.values import Job
+from ricordo.store.values import EVERY_LANGUAGE, Job, Languages
 
 
 class Jobs(jobs.SharedJobs):
@@ -30,21 +31,27 @@ class Jobs(jobs.SharedJobs):
         super().__init__(file.database)
         self._file = file
 
-    def enqueue_missing(self, fingerprint: str, dimensions: int, kind: str | None = None) -> int:
-        """Put live chunks without a vector on the backlog."""
+    def enqueue_missing(
+        self, fingerprint: str, dimensions: int, kind: str | None = None, languages: Languages = EVERY_LANGUAGE
+    ) -> int:
+        """Put live chunks in some languages without a vector on the backlog."""
         with self._file.database.write() as connection:
             number = jobs.fingerprint_id(connection, fingerprint, dimensions)
             have = self._file.vector_index.entries(connection, number).chunks
-            return enqueue_missing(connection, number, have, kind)
+            return enqueue_missing(connection, number, have, kind, languages)
 
-    def enqueue_waiting(self, fingerprint: str, other: str, dimensions: int) -> int:
+    def enqueue_waiting(
+        self, fingerprint: str, other: str, dimensions: int, languages: Languages = EVERY_LANGUAGE
+    ) -> int:
         """Let what waits for a vector of one fingerprint wait for one of another, too."""
         with self._file.database.write() as connection:
             number = jobs.fingerprint_id(connection, other, dimensions)
             have = self._file.vector_index.entries(connection, number).chunks
+            condition, values = in_languages(languages)
             rows = connection.rows(
-                "SELECT j.chunk, j.kind FROM jobs j JOIN fingerprints f ON f.id=j.fingerprint WHERE f.name=?",
-                (fingerprint,),
+                "SELECT j.chunk, j.kind FROM jobs j JOIN fingerprints f ON f.id=j.fingerprint"
+                f" JOIN chunks c ON c.id=j.chunk WHERE f.name=?{condition}",
+                (fingerprint, *values),
             )
             return _enqueue(connection, number, rows, have)
 
@@ -84,11 +91,15 @@ class Jobs(jobs.SharedJobs):
             _finish(connection, number, done)
 
 
-def enqueue_missing(connection: Connection, fingerprint: int, have: Array, kind: str | None) -> int:
+def enqueue_missing(
+    connection: Connection, fingerprint: int, have: Array, kind: str | None, languages: Languages = EVERY_LANGUAGE
+) -> int:
     """Put every live chunk, and every chunk of a checkpoint, that has no vector and no job on the backlog."""
     condition, values = ("AND i.kind=?", (kind,)) if kind else ("", ())
+    spoken, codes = in_languages(languages)
     rows = connection.rows(
-        f"SELECT c.id, i.kind FROM chunks c JOIN items i ON i.n=c.item WHERE {jobs.WANTS_VECTOR} {condition}", values
+        f"SELECT c.id, i.kind FROM chunks c JOIN items i ON i.n=c.item WHERE {jobs.WANTS_VECTOR} {condition}{spoken}",
+        (*values, *codes),
     )
     before = connection.total_changes()
     _enqueue(connection, fingerprint, rows, have)

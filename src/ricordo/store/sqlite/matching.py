@@ -45,7 +45,7 @@ class KeywordSide:
         likely = self.respelled.get(word.written)
         if likely:
             return Wanted(word.written, likely, word.weight * RESPELLED)
-        return Wanted(word.term, (word.term,), word.weight, word.certainty)
+        return Wanted(word.term, word.terms, word.weight, word.certainty)
 
     def _rarest(self, words: Sequence[Wanted], count: int) -> list[Wanted]:
         _, frequencies = self.index.document_frequencies(self.connection, [word.label for word in words])
@@ -54,11 +54,12 @@ class KeywordSide:
 
     def _spellings(self) -> dict[str, tuple[str, ...]]:
         """For words of the ask that occur nowhere, the index terms that they most likely mean."""
-        written = {word.term: word.written for word in self.ask.words if word.written}
-        if not written or self.times is not None:
+        asked = [word for word in self.ask.words if word.written]
+        if not asked or self.times is not None:
             return {}
-        _, frequencies = self.index.document_frequencies(self.connection, list(written))
-        unknown = [written[term] for term in written if not frequencies[term]]
+        terms = [term for word in asked for term in word.terms]
+        _, frequencies = self.index.document_frequencies(self.connection, terms)
+        unknown = [word.written for word in asked if not any(frequencies[term] for term in word.terms)]
         found: dict[str, tuple[str, ...]] = {}
         for letter in first_letters(unknown):
             known = self.index.words_from(self.connection, letter)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from ricordo.store.sql.batches import marks
 from ricordo.store.sql.meaning import SharedVectors
 from ricordo.store.sqlite.open_file import OpenFile
-from ricordo.store.sqlite.vectors import Visible, bump_vectors
+from ricordo.store.sqlite.vectors import Visible, bump_vectors, withdraw
+from ricordo.store.values import EVERY_LANGUAGE, Languages
 
 
 class Vectors(SharedVectors):
@@ -16,10 +20,17 @@ class Vectors(SharedVectors):
         super().__init__(file.database)
         self._file = file
 
-    def counts(self, fingerprint: str) -> dict[str, int]:
-        """How many live chunks there are, have a vector, wait for one, or failed."""
+    def counts(self, fingerprint: str, languages: Languages = EVERY_LANGUAGE) -> dict[str, int]:
+        """How many live chunks in some languages there are, have a vector, wait for one, or failed."""
         with self._file.database.read() as connection:
             live = connection.rows("SELECT total FROM lexical_stats WHERE field=-1")[0][0]
+            if languages != EVERY_LANGUAGE:
+                noted = connection.rows(
+                    "SELECT language, count(*) FROM chunks WHERE language <> '' AND state=0 GROUP BY 1"
+                )
+                live = sum(count for code, count in noted if code in languages) + (
+                    live - sum(count for _, count in noted) if "" in languages else 0
+                )
             rows = connection.rows("SELECT id FROM fingerprints WHERE name=?", (fingerprint,))
             if not rows:
                 return {"chunks": live, "embedded": 0, "pending": 0, "running": 0, "failed": 0}
@@ -30,6 +41,20 @@ class Vectors(SharedVectors):
             )
         waiting = {state: states.get(state, 0) for state in ("pending", "running", "failed")}
         return {"chunks": live, "embedded": embedded, **waiting}
+
+    def settle(self, first: str, second: str, languages: Sequence[str]) -> None:
+        """Drop the vectors of one model of passages in some languages that have one of a second model."""
+        index = self._file.vector_index
+        with self._file.database.write() as connection:
+            numbers: dict[str, int] = dict(
+                connection.rows("SELECT name, id FROM fingerprints WHERE name IN (?, ?)", (first, second))
+            )
+            if len(numbers) < 2:
+                return
+            rows = connection.rows(f"SELECT id FROM chunks WHERE language IN ({marks(languages)})", tuple(languages))
+            spoken = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+            gone = np.intersect1d(spoken, index.entries(connection, numbers[second]).chunks)
+            withdraw(connection, numbers[first], gone)
 
     def drop(self, fingerprints: Sequence[int]) -> int:
         """Clear the rows of fingerprints, a bounded number at a time; returns how many vectors there were."""

@@ -13,7 +13,7 @@ from ricordo.store.sql.batches import marks
 from ricordo.store.sql.matches import VectorMatches
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.open_file import OpenFile
-from ricordo.store.sqlite.vectors import Visible
+from ricordo.store.sqlite.vectors import Visible, best_items
 
 
 class MeaningSide:
@@ -31,6 +31,13 @@ class MeaningSide:
             self.alive = np.zeros(int(times.max(initial=0)) + 1, bool)
             self.alive[times] = True
 
+    def leave_out(self, first: MeaningSide) -> None:
+        """Look only at chunks that have no vector of another side."""
+        if first.number is not None:
+            has = self.index.entries(self.connection, first.number).chunks
+            self.alive = self.alive.copy()
+            self.alive[has[has < len(self.alive)]] = False
+
     def nearest(self, query: Array, limit: int, allowed: Array | None) -> VectorMatches:
         """The nearest chunks, until ``limit`` different items are among them."""
         if self.number is None:
@@ -45,9 +52,40 @@ class MeaningSide:
         return VectorMatches(*self.index.scores(self.connection, self.number, query, numbers, Visible(self.alive)))
 
 
-def meaning_side(file: OpenFile, connection: Connection, vector: QueryVector, times: Array | None) -> MeaningSide:
-    """The side that a query's vector can be compared with."""
-    return MeaningSide(file, connection, vector.fingerprint, len(vector.values), times)
+class MeaningSides:
+    """Compares a query with the vectors of one model and, where a passage has none of it, with those of another."""
+
+    def __init__(
+        self, file: OpenFile, connection: Connection, vectors: Sequence[QueryVector], times: Array | None
+    ) -> None:
+        self._sides: list[tuple[QueryVector, MeaningSide]] = []
+        for vector in vectors:
+            side = MeaningSide(file, connection, vector.fingerprint, len(vector.values), times)
+            if self._sides:
+                side.leave_out(self._sides[0][1])
+            self._sides.append((vector, side))
+
+    def nearest(self, limit: int, allowed: Array | None) -> VectorMatches:
+        """The nearest chunks, until ``limit`` different items are among them."""
+        found = self._together([(one, side.nearest(one.values, limit, allowed)) for one, side in self._sides])
+        if len(self._sides) == 1:
+            return found
+        best = best_items(found.cosines, found.items, limit)
+        return VectorMatches(found.chunks[best], found.items[best], found.cosines[best])
+
+    def scores(self, numbers: Array) -> VectorMatches:
+        """Cosines of every visible chunk of some items."""
+        return self._together([(one, side.scores(one.values, numbers)) for one, side in self._sides])
+
+    def _together(self, found: Sequence[tuple[QueryVector, VectorMatches]]) -> VectorMatches:
+        if len(found) == 1:
+            vector, only = found[0]
+            return VectorMatches(only.chunks, only.items, vector.comparable(only.cosines))
+        return VectorMatches(
+            np.concatenate([one.chunks for _, one in found]),
+            np.concatenate([one.items for _, one in found]),
+            np.concatenate([vector.comparable(one.cosines) for vector, one in found]),
+        )
 
 
 def aimed_cosines(

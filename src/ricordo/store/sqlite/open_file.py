@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ricordo.store.base import Mirror
+from ricordo.store.sql.renewing import WORDS, WORDS_VERSION, renew_words
 from ricordo.store.sql.store_id import give_id
 from ricordo.store.sqlite.caches import BriefCache, FilterCache
 from ricordo.store.sqlite.connection import Database
@@ -24,11 +25,21 @@ class OpenFile:
         migrate(self.database)
         self.language = self._own_language(language)
         self.analyzer = Analyzer(self.language)
+        self._renew_words()
         self.lexical = LexicalIndex()
         self.vector_index = VectorIndex()
         self.briefs = BriefCache()
         self.filters = FilterCache()
         self.mirror: Mirror | None = None
+
+    def _renew_words(self) -> None:
+        """Index words again that an older Ricordo made otherwise."""
+        with self.database.read() as connection:
+            if self.database.read_only or connection.meta(WORDS) == WORDS_VERSION:
+                return
+        from ricordo.store.sqlite.checks import rebuild_lexical
+
+        renew_words(self.database, self.analyzer, lambda: rebuild_lexical(self.database, self.analyzer))
 
     def _own_language(self, language: str) -> str:
         """A store keeps the language it was made with: its terms are stems of that language."""

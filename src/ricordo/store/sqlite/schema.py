@@ -344,9 +344,20 @@ def _seventh(connection: Connection) -> None:
     connection.run("UPDATE roots SET machine=?", (this_machine().id,))
 
 
+_ELEVENTH = """
+ALTER TABLE chunks ADD COLUMN language TEXT NOT NULL DEFAULT '';  -- its code; empty for the store's, and unknown ones
+CREATE INDEX chunks_language ON chunks(language) WHERE language <> '';
+"""
+
+
+def _eleventh(connection: Connection) -> None:
+    """Which language each passage is in. Those of passages from before are found when the store is opened."""
+    connection.run(_ELEVENTH)
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _first, _second, _third, _fourth, _fifth, _sixth, _seventh, make_proposal_tables, make_step_tables,
-    make_sync_tables,
+    make_sync_tables, _eleventh,
 )  # fmt: skip
 SCHEMA_VERSION = len(MIGRATIONS)
 

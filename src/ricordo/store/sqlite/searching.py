@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 
 from ricordo.errors import UsageError
 from ricordo.store.asking import Aim, Ask, Candidates, Passages, Shown
+from ricordo.store.sql.languages import DISTINCT
 from ricordo.store.sqlite import shown as showing
 from ricordo.store.sqlite.gathering import Gathering
 from ricordo.store.sqlite.nearness import aimed_cosines
@@ -30,6 +31,12 @@ class Index:
         with self._database.read() as connection:
             rows = connection.once("SELECT name FROM fingerprints WHERE active")
         return rows[0][0] if rows else None
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of passages that are not in the store's own."""
+        with self._database.read() as connection:
+            return tuple(row[0] for row in connection.once(DISTINCT))
 
     def candidates(self, ask: Ask) -> Candidates:
         if ask.per_side < 1:

@@ -8,6 +8,7 @@ from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.store.sqlite.job_queue import enqueue_missing
 from ricordo.store.sqlite.sketches import sketch
 from ricordo.store.sqlite.vectors import BLOCK_ENTRIES, Entries, VectorIndex, bump_vectors, write_block
+from ricordo.store.values import Languages
 from ricordo.values.reports import Check
 
 _SAMPLE = 500
@@ -37,7 +38,8 @@ def vectors(database: Database, repair: bool) -> Check:
 
 def _problem(connection: Connection, number: int, dimensions: int) -> str | None:
     entries = VectorIndex().entries(connection, number)
-    live = {row[0] for row in connection.rows("SELECT id FROM chunks WHERE state=0")}
+    # Those in other languages may wait for another model, or for none where no model reads them.
+    live = {row[0] for row in connection.rows("SELECT id FROM chunks WHERE state=0 AND language IN ('', 'en')")}
     waiting = {row[0] for row in connection.rows("SELECT chunk FROM jobs WHERE fingerprint=?", (number,))}
     lost = live - set(entries.chunks.tolist()) - waiting
     if lost:
@@ -77,7 +79,7 @@ def rebuild_vectors(database: Database, number: int, dimensions: int) -> None:
             part = sound[at : at + BLOCK_ENTRIES]
             write_block(connection, number, _entries(part))
         have = np.array([row[0] for row in sound], np.int64)
-        enqueue_missing(connection, number, have, None)
+        enqueue_missing(connection, number, have, None, Languages(only=("", "en")))
         bump_vectors(connection)
 
 

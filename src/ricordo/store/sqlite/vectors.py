@@ -113,7 +113,7 @@ class VectorIndex:
             wanted = max(COMPARED_PER_RESULT * items, COMPARED_AT_LEAST, len(positions) // COMPARED_SHARE)
             positions = nearest_by_sketch(entries.sketches, query, positions, wanted, others)
         cosines = self.cosines(connection, fingerprint, query, entries.vectors[positions])
-        order = _best_items(cosines, entries.items[positions], items)
+        order = best_items(cosines, entries.items[positions], items)
         positions, cosines = positions[order], cosines[order]
         return entries.chunks[positions], entries.items[positions], cosines
 
@@ -212,7 +212,7 @@ def _split(mask: Array) -> tuple[Array, Array | None]:
     return positions, np.flatnonzero(~mask) if few else None
 
 
-def _best_items(cosines: Array, owners: Array, items: int) -> Array:
+def best_items(cosines: Array, owners: Array, items: int) -> Array:
     """Places of the best cosines, best first, up to the one that brings the last of ``items`` different items."""
     size = len(cosines)
     take = min(size, 4 * items)
@@ -383,3 +383,17 @@ def compact(connection: Connection, fingerprint: int) -> None:
         fingerprint,
         Entries(entries.chunks[kept], entries.items[kept], entries.vectors[kept], entries.sketches[:, kept]),
     )
+
+
+def withdraw(connection: Connection, fingerprint: int, chunks: Array) -> None:
+    """Take the vectors of some chunks out of the blocks of a fingerprint, and drop them."""
+    for (block,) in connection.rows("SELECT id FROM vector_blocks WHERE fingerprint=? ORDER BY id", (fingerprint,)):
+        part = read_block(connection, block)
+        kept = ~np.isin(part.chunks, chunks)
+        if not kept.all():
+            connection.run("DELETE FROM vector_blocks WHERE id=?", (block,))
+            if kept.any():
+                columns = part.chunks[kept], part.items[kept], part.vectors[kept], part.sketches[:, kept]
+                write_block(connection, fingerprint, Entries(*columns))
+            connection.run_many("DELETE FROM vectors WHERE id=?", [(row,) for row in part.vectors[~kept].tolist()])
+    bump_vectors(connection)

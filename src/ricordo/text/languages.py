@@ -1,0 +1,180 @@
+"""Which language a text is in, by its script and by its small words; no model and no download are needed for that.
+
+A script decides at once where one language has it almost to itself (Greek, Thai, kana). Languages with Latin letters
+are told apart by their small words, and in short texts by letters that few of them have. Of code, names, lists of
+numbers and most single words it cannot be told. ``tests/unit/test_languages.py`` measures it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+
+from ricordo.frozen import frozen
+from ricordo.text.small_words import SMALL_WORDS
+
+ENGLISH = "en"
+UNKNOWN = ""
+"""Stands for the language of what is in none, or in one that cannot be told: code, names, numbers."""
+
+_LOOKED_AT = 1_000
+"""The most characters of a text that are looked at."""
+_OTHER_SCRIPT = 0.3
+"""From this share of its letters on, another script decides."""
+_LEAST_SHARE = 0.12
+"""The share of small words that a text has at least that is written in a language; English has about 0.4."""
+_LEAST_WORDS = 2
+"""How many different small words must be there, so that a name or a keyword does not decide."""
+_FOREIGN_LETTERS = 0.05
+"""In this share of its words a long text may have letters of other languages: it names people and places."""
+_SHORT = 300
+"""A passage with fewer characters may tell too little."""
+_LETTERS = re.compile(r"[^\W\d_]+")
+_SIGNS_OF_CODE = str.maketrans("", "", "{}();=<>[]$`\\|&#")
+_ASCII_WORDS = bytes(code if chr(code).isalpha() else ord(" ") for code in range(128)) + b" " * 128
+_CODE_SHARE = 0.06
+"""From this share of such signs on, a text in Latin letters is code."""
+
+
+@frozen
+class Language:
+    """A language that is recognised: its name, and the Snowball algorithm for its words ("" where there is none)."""
+
+    code: str
+    name: str
+    stemmer: str = ""
+
+
+_KNOWN = (
+    ("ar", "Arabic", "arabic"), ("bg", "Bulgarian", ""), ("bn", "Bengali", ""), ("ca", "Catalan", "catalan"),
+    ("cs", "Czech", "czech"), ("da", "Danish", "danish"), ("de", "German", "german"), ("el", "Greek", "greek"),
+    ("en", "English", "english"), ("es", "Spanish", "spanish"), ("fa", "Persian", "persian"),
+    ("fi", "Finnish", "finnish"), ("fr", "French", "french"), ("he", "Hebrew", ""), ("hi", "Hindi", "hindi"),
+    ("hu", "Hungarian", "hungarian"), ("hy", "Armenian", "armenian"), ("id", "Indonesian", "indonesian"),
+    ("it", "Italian", "italian"), ("ja", "Japanese", ""), ("ka", "Georgian", ""), ("ko", "Korean", ""),
+    ("lo", "Lao", ""), ("my", "Burmese", ""), ("km", "Khmer", ""), ("nl", "Dutch", "dutch"),
+    ("no", "Norwegian", "norwegian"), ("pl", "Polish", "polish"), ("pt", "Portuguese", "portuguese"),
+    ("ro", "Romanian", "romanian"), ("ru", "Russian", "russian"), ("sv", "Swedish", "swedish"),
+    ("ta", "Tamil", "tamil"), ("th", "Thai", ""), ("tr", "Turkish", "turkish"), ("uk", "Ukrainian", ""),
+    ("vi", "Vietnamese", ""), ("zh", "Chinese", ""),
+)  # fmt: skip
+LANGUAGES = {code: Language(code, name, stemmer) for code, name, stemmer in _KNOWN}
+
+_SCRIPTS = (
+    ("ja", "\u3040-\u30ff\uff66-\uff9d"),
+    ("zh", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"),
+    ("ko", "\uac00-\ud7a3\u1100-\u11ff"),
+    ("ru", "\u0400-\u052f"),
+    ("ar", "\u0600-\u06ff\u0750-\u077f\ufb50-\ufdff\ufe70-\ufeff"),
+    ("he", "\u0590-\u05ff"),
+    ("el", "\u0370-\u03ff\u1f00-\u1fff"),
+    ("hi", "\u0900-\u097f"),
+    ("bn", "\u0980-\u09ff"),
+    ("ta", "\u0b80-\u0bff"),
+    ("th", "\u0e00-\u0e7f"),
+    ("lo", "\u0e80-\u0eff"),
+    ("my", "\u1000-\u109f"),
+    ("ka", "\u10a0-\u10ff"),
+    ("hy", "\u0530-\u058f"),
+    ("km", "\u1780-\u17ff"),
+)
+"""The language that a script most likely means, and its letters."""
+_DENSE = frozenset({"ja", "zh", "ko", "th", "lo", "my", "km"})
+"""Scripts in which a letter says as much as several Latin ones."""
+_LETTERS_OF = {
+    "ca": "àçèéíïòóúü", "cs": "áčďéěíňóřšťúůýž", "da": "æøåé", "de": "äöüß", "en": "", "es": "áéíñóúü", "fi": "äöå",
+    "fr": "àâæçèéêëîïôœùûüÿ", "hu": "áéíóöőúüű", "id": "", "it": "àèéìíîòóùú", "nl": "éëïöüèá", "no": "æøåéòô",
+    "pl": "ąćęłńóśźż", "pt": "àáâãçéêíóôõúü", "ro": "ăâîșşțţ", "sv": "åäöé", "tr": "çğıöşüâîû",
+    "vi": "àáâãèéêìíòóôõùúýăđĩũơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ",
+}  # fmt: skip
+"""The letters that each language has besides a to z: one with others cannot be it."""
+
+
+@cache
+def _scripts() -> re.Pattern[str]:
+    return re.compile("|".join(f"(?P<{code}>[{letters}]+)" for code, letters in _SCRIPTS))
+
+
+def language_of(text: str, *, short: bool = False) -> str:
+    """The code of a text's language; ``UNKNOWN`` where it cannot be told.
+
+    ``short`` is for questions: one small word or letter is enough, because there is not more to go by.
+
+    >>> language_of("Wie lange dauert die Prüfung, und wer macht sie?"), language_of("for i in range(10): print(i)")
+    ('de', '')
+    >>> language_of("会議の議事録", short=True), language_of("Produktivität", short=True)
+    ('ja', 'de')
+    """
+    start = text[:_LOOKED_AT]
+    if not start.isascii() and (code := _by_script(start)):
+        return code
+    return _by_small_words(start, short=short)
+
+
+def _by_script(text: str) -> str:
+    """The language of the script that a good part of the letters belongs to."""
+    counts: Counter[str] = Counter()
+    for found in _scripts().finditer(text):
+        code = str(found.lastgroup)
+        counts[code] += (found.end() - found.start()) * (3 if code in _DENSE else 1)
+    if not counts:
+        return ""
+    letters = sum(len(run) for run in _LETTERS.findall(_scripts().sub(" ", text))) + counts.total()
+    if counts["ja"] and counts["ja"] * 20 >= counts["ja"] + counts["zh"]:
+        counts["ja"] += counts.pop("zh", 0)  # Japanese uses both
+    code, most = counts.most_common(1)[0]
+    if most < _OTHER_SCRIPT * letters:
+        return ""
+    if code == "ru":
+        return _cyrillic(text.lower())
+    return "fa" if code == "ar" and sum(map(text.count, "پچژگ")) * 40 > most else code
+
+
+def _cyrillic(text: str) -> str:
+    """Ukrainian and Bulgarian by letters that Russian does not have, or lacks."""
+    if any(letter in text for letter in "іїєґ"):
+        return "uk"
+    return "bg" if text.count("ъ") * 60 > len(text) and "ы" not in text and "э" not in text else "ru"
+
+
+def _by_small_words(text: str, *, short: bool) -> str:
+    """The language with the most small words, if these are enough and more than the English ones."""
+    words = Counter(_words(text.lower()))
+    if not words or (not short and len(text) - len(text.translate(_SIGNS_OF_CODE)) > _CODE_SHARE * len(text)):
+        return UNKNOWN
+    hits: Counter[str] = Counter()
+    small = [word for word in words.keys() & SMALL_WORDS.keys() if len(word) > 1 or not word.isascii()]
+    for word in small:
+        for code in SMALL_WORDS[word]:
+            hits[code] += words[word]
+    total = words.total()
+    english = hits[ENGLISH]
+    special = Counter(letter for letter in text.lower() if letter.isalpha() and not letter.isascii())
+    for code, letters in _LETTERS_OF.items() if special else ():
+        own = sum(special[letter] for letter in letters)
+        if special.total() - own > (0 if short else _FOREIGN_LETTERS * total):
+            hits.pop(code, None)  # it does not have these letters
+        elif own and (short or hits[code]):
+            hits[code] += 1 if short else own // 3
+    best = max(hits, key=lambda code: (hits[code], code == ENGLISH), default=UNKNOWN)
+    if not best or hits[best] <= (english if best != ENGLISH else 0):
+        return UNKNOWN
+    different = sum(1 for word in small if best in SMALL_WORDS[word])
+    enough = short or (different >= _LEAST_WORDS and hits[best] >= _LEAST_SHARE * total)
+    return best if enough else UNKNOWN
+
+
+def _words(text: str) -> list[str]:
+    if text.isascii():
+        return text.encode("ascii").translate(_ASCII_WORDS).decode("ascii").split()
+    return _LETTERS.findall(text)
+
+
+def passage_languages(whole: str, passages: Sequence[str]) -> list[str]:
+    """The language of each passage of a text; a short one that does not tell has that of the whole."""
+    if len(passages) == 1:
+        return [language_of(passages[0])]
+    common = language_of(whole)
+    return [language_of(one) or (common if len(one) < _SHORT else UNKNOWN) for one in passages]
