@@ -149,3 +149,34 @@ def test_a_service_is_asked_for_the_whole_query_only(
     engine = asked_twice(open_engine, monkeypatch, model)
     engine.search(TWO_QUESTIONS, track=False)
     assert model.asked == [TWO_QUESTIONS]
+
+
+def test_a_page_that_is_called_what_was_asked_for_comes_before_pages_that_say_it_more_often(engine: Ricordo) -> None:
+    """The title, a heading and the name of a file are what somebody types who looks for them."""
+    often = "Garbage collection of pods. " * 12
+    engine.save("note:/often", often + "How garbage collection works is garbage collection.", wait=False)
+    engine.save("note:/titled", "Unused things are removed after a while.", fields={"title": "Garbage collection"})
+    filler = "What else there is to say of it stands on other pages, and there is a lot. " * 12
+    text = f"# Cleaning\n\n{filler}\n\n## Garbage collection\n\nUnused things go.\n"
+    engine.save("note:/headed", text, structure="markdown", kind="document")
+    found = engine.search("garbage collection", explain=True, track=False).hits
+    refs = [hit.ref for hit in found]
+    assert refs == ["note:/titled", "note:/headed", "note:/often"]
+    [step] = [hit.explain.steps for hit in found if hit.ref == "note:/headed" and hit.explain]
+    assert step[-1][0].startswith("a heading is the query")
+    assert step[-1][1] == pytest.approx(found[[hit.ref for hit in found].index("note:/headed")].score)
+    plain = [hit.ref for hit in engine.search("garbage collection", profile="bm25", track=False).hits]
+    assert plain[0] == "note:/often"
+
+
+def test_words_in_the_order_of_the_query_come_before_the_same_words_scattered(engine: Ricordo) -> None:
+    engine.save(
+        "note:/scattered", "The quota of a request has a limit, and a long wait follows if one is denied by it."
+    )
+    engine.save("note:/copied", "It said that the request was denied by the quota, and nobody knew why it said so.")
+    for number in range(8):
+        engine.save(f"note:/other-{number}", f"Something else, number {number}, of the server.")
+    found = engine.search("the request was denied by the quota of", explain=True, track=False).hits
+    assert found[0].ref == "note:/copied"
+    assert found[0].explain is not None
+    assert "words of the query in a row" in found[0].explain.steps[-1][0]

@@ -57,3 +57,14 @@ def test_a_passage_that_only_words_found_is_compared_by_meaning_too_before_one_i
     engine.embed()
     hit = next(one for one in engine.search("kettle", limit=90).hits if one.ref == "note:/long")
     assert hit.evidence[0].heading.endswith("Second"), "near in meaning, and it holds the word"
+
+
+def test_a_list_of_further_pages_is_not_shown_in_place_of_the_passage_that_answers(engine: Ricordo) -> None:
+    """It has the words of the question, often more of them than the answer."""
+    answer = "If you give a container arguments but no command, the command of its image runs with your arguments. "
+    filler = "Nothing of that kind is said in this paragraph, which fills the page. " * 11
+    links = "* [Give a container a command](/command)\n* [Arguments of a container](/arguments)\n"
+    engine.save("note:/page", f"# Page\n\n{answer * 3}\n\n{filler}\n\n## What's next\n\n{links}")
+    [hit] = engine.search("command and arguments of a container", track=False).hits
+    assert hit.evidence[0].text.startswith("# Page") or "If you give" in hit.evidence[0].text
+    assert "[Arguments" not in hit.evidence[0].text

@@ -23,6 +23,7 @@ from ricordo.search import memories
 from ricordo.search.abroad import NO_SECOND, SecondModel, language_of_question
 from ricordo.search.contradicted import newer_first
 from ricordo.search.diversity import diverse_order, similarity_of
+from ricordo.search.exact import ExactNames
 from ricordo.search.fit import REPEATS, best_fit, fit_from, fit_parts, note_of
 from ricordo.search.meaning import NONE_YET, SWITCHED_OFF, QueryMeaning, QueryVectors
 from ricordo.search.pool import Pool
@@ -294,7 +295,10 @@ class Searcher:
             if request.as_of is None or entry.member.version is not None
         )
         last = request.offset + request.limit
-        looked_again = self._looked_again(placed, ranking.pool, reader, request, text)
+        named: Iterable[Ranked] = placed
+        if "exact" in profile.refine and text:
+            named = ExactNames(self.analyzer, text).first(placed, reader, last, full=request.mode == "full")
+        looked_again = self._looked_again(named, ranking.pool, reader, request, text)
         ranked: Iterator[Ranked] = (entry for entry in looked_again if entry.score >= floor)
         each = request.turns or is_about_turns(filters)
         if profile.sessions_last and text and not each and _holds_turns(ranking.pool):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.frozen import frozen
 from ricordo.search.pool import Member
+from ricordo.search.shape import worth
 from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
 from ricordo.store.file_parts import Machines
 from ricordo.store.parts import SearchIndex
@@ -205,7 +206,8 @@ def _evidence(reader: HitReader, entry: Ranked, marker: Marker, snippets: bool) 
         parts.append(Evidence(part.chunk, part.lines, snippet, part.heading, place, score, in_lines))
     if len(parts) > 1:
         # The title says the same of all passages of an item; which of them answers, their headings say.
-        parts.sort(key=lambda one: -one.score * (1.0 + HEADED * marker.share_of(one.heading)))
+        worths = {part.chunk: worth(part.heading, part.text) for part in reader.texts(entry)}
+        parts.sort(key=lambda one: -one.score * (1.0 + HEADED * marker.share_of(one.heading) ** 3) * worths[one.chunk])
     return tuple(parts)
 
 

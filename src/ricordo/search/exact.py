@@ -1,0 +1,113 @@
+"""Puts first what is called exactly as the query says: by its title, its file name, a heading, or words in a row.
+
+The two sides of a search know which words a passage has, not where they stand. Somebody who types a heading or copies
+half a sentence wants that very place, so the best hits are looked at once more: what is named by the query comes before
+what only holds its words. ``explain`` shows what a hit gains or loses by it, as a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from ricordo.search.present import HitReader, Ranked
+from ricordo.text.words import Analyzer, folded_words
+from ricordo.values.kinds import SESSION
+
+LOOKED_AT = 20
+"""How many of the best hits are looked at; what is named by the query has all of its words, and is among them."""
+MOST_WORDS = 16
+"""A longer query is a text, and not the name of anything."""
+COVERED = 0.6
+"""The share of the query's words that a hit's best passage must have, by rarity, to be looked at."""
+SAME_TERMS = 0.25
+"""What a hit gains of the way to a score of 1 if its title or a heading has the words of the query in other forms."""
+IN_A_ROW = 0.4
+FEWEST_IN_A_ROW = 4
+"""A passage that has at least so many words of the query in a row, and more than half of them, gains that share."""
+
+
+class ExactNames:
+    """Looks at hits for what a query says word for word."""
+
+    def __init__(self, analyzer: Analyzer, text: str) -> None:
+        self._analyzer = analyzer
+        self.words = tuple(folded_words(text))
+        self._terms = frozenset(analyzer.query_terms(text))
+
+    def first(self, ranked: Iterable[Ranked], reader: HitReader, last: int, *, full: bool = False) -> Iterable[Ranked]:
+        """The hits, those before others that are named by the query.
+
+        What is looked at is read together with the page that ends at ``last``, because over a network every call is a
+        trip; with ``full``, which reads whole texts, only the page is looked at.
+        """
+        if not 0 < len(self.words) <= MOST_WORDS:
+            return ranked
+        rest = iter(ranked)
+        head = list(islice(rest, last if full else max(LOOKED_AT, last)))
+        looked_at = [entry for entry in head[:LOOKED_AT] if entry.member.coverage >= COVERED]
+        if not looked_at:
+            return (*head, *rest)
+        reader.read(head, contents=full)
+        best = max(entry.score for entry in head)
+        found = {entry.n: self._found(entry, reader, best) for entry in looked_at}
+        named = [found.get(entry.n) or (0, entry) for entry in head]
+        named.sort(key=lambda one: (-one[1].score, -one[0]))
+        return (*(entry for _, entry in named), *rest)
+
+    def _found(self, entry: Ranked, reader: HitReader, best: float) -> tuple[int, Ranked] | None:
+        """The hit with what it gains, and how it precedes hits of the same score; turns of sessions have no names."""
+        item = reader.item(entry)
+        if item.kind == SESSION:
+            return None
+        texts = reader.texts(entry)
+        headings = [part.heading.rpartition(" › ")[2] for part in texts if part.heading]
+        names = [
+            (3, "its title", item.title),
+            (2, "its file name", item.ref.path.rpartition("/")[2].partition(".")[0]),
+            *((1, "a heading", heading) for heading in headings),
+        ]
+        for place, what, name in names:
+            if name and tuple(folded_words(name)) == self.words:
+                return place, _scored(entry, best, f"{what} is the query: as high as the best")
+        if any(self._has_same_terms(name) for name in (item.title, *headings)):
+            return 0, _raised(entry, "a title or heading has the words of the query", SAME_TERMS)
+        longest = max((in_a_row(self.words, folded_words(part.text)) for part in texts), default=0)
+        if longest >= FEWEST_IN_A_ROW and 2 * longest > len(self.words):
+            return 0, _raised(entry, f"{longest} words of the query in a row", IN_A_ROW * longest / len(self.words))
+        return None
+
+    def _has_same_terms(self, name: str) -> bool:
+        return bool(self._terms) and frozenset(self._analyzer.query_terms(name)) == self._terms
+
+
+def _raised(entry: Ranked, why: str, gain: float) -> Ranked:
+    return _scored(entry, entry.score + (1.0 - entry.score) * gain, f"{why}: {gain:.2f} of what is missing to 1")
+
+
+def _scored(entry: Ranked, score: float, why: str) -> Ranked:
+    if entry.explain is None:
+        return replace(entry, score=score)
+    return replace(entry, score=score, explain=replace(entry.explain, steps=(*entry.explain.steps, (why, score))))
+
+
+def in_a_row(query: Sequence[str], text: Sequence[str]) -> int:
+    """The length of the longest run of a query's words that stands in a text.
+
+    >>> in_a_row(("the", "pod", "is", "evicted"), "why the pod is gone".split())
+    3
+    """
+    best = 0
+    starts: dict[str, list[int]] = {}
+    for at, word in enumerate(query):
+        starts.setdefault(word, []).append(at)
+    for at, word in enumerate(text):
+        for start in starts.get(word, ()):
+            length = 1
+            while (
+                start + length < len(query) and at + length < len(text) and query[start + length] == text[at + length]
+            ):
+                length += 1
+            best = max(best, length)
+    return best

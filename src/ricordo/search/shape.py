@@ -1,0 +1,52 @@
+"""How much a passage says by its shape: prose answers, while lists of links, tables and bare code seldom do.
+
+Which passage of a page is shown is decided by words and meaning; a list of further pages or an acknowledgement often
+has all the words of a question, and answers nothing. Pure functions; they change neither the order of hits nor scores.
+"""
+
+from __future__ import annotations
+
+import re
+
+ENOUGH = 300
+"""So many characters of prose are as good as more."""
+WITHOUT_PROSE = 0.1
+"""The part of its value that a passage without any prose loses."""
+ASIDE = 0.2
+"""The part that a passage loses which leads elsewhere or stands at the end for form's sake."""
+
+_LINK = re.compile(r"\[[^\]]*\]\([^)]*\)|`[^`]*<[^>]*>`__?|https?://\S+")
+_FIELD = re.compile(r"[A-Z][A-Za-z-]+: ")
+_FENCE = ("```", "~~~")
+_NO_PROSE = frozenset("#|<{+=-~^.:")
+"""What a line begins with that is a heading, a row of a table, a tag or a mark."""
+_ASIDE = (
+    r"what.?s ?next|see also|further reading|references|footnotes|acknowledge?ments?|copyright|change ?log"
+    r"|change history|table of contents|previous discussion"
+)
+_HEADED_ASIDE = re.compile(rf"(?:{_ASIDE})", re.IGNORECASE)
+_LINE_ASIDE = re.compile(rf"^(?:#+ )?[\W_]*(?:heading )?[\W_]*(?:{_ASIDE})[\W_]*$", re.IGNORECASE | re.MULTILINE)
+
+
+def worth(heading: str, text: str) -> float:
+    """The part of its value that a passage keeps when it is compared with others of its item.
+
+    >>> worth("Usage", "## What's next\\n\\n* [Pods](/pods)\\n* [Nodes](/nodes)\\n")
+    0.72
+    """
+    part = 1.0 - WITHOUT_PROSE * (1.0 - min(1.0, prose_in(text) / ENOUGH))
+    last = heading.rpartition(" › ")[2]
+    return part * (1.0 - ASIDE) if _HEADED_ASIDE.search(last) or _LINE_ASIDE.search(text) else part
+
+
+def prose_in(text: str) -> int:
+    """How many characters of sentences a text has, without links, headings, tables and code."""
+    size = 0
+    fenced = False
+    for line in text.splitlines():
+        bare = line.strip()
+        if bare.startswith(_FENCE):
+            fenced = not fenced
+        elif bare and not fenced and bare[0] not in _NO_PROSE and not line.startswith(("    ", "\t")):
+            size += 0 if _FIELD.match(bare) else len(_LINK.sub("", bare).strip("* "))
+    return size
