@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import Ricordo, UsageError
+from ricordo.engine.last_looks import is_due
 from ricordo.values.tidy import TIDY_KINDS
 
 from .conftest import Opens
@@ -161,3 +162,19 @@ def test_an_unknown_kind_is_refused_and_the_kinds_are_named(opens: Opens) -> Non
         assert all(kind in str(refused.value.hint) for kind in TIDY_KINDS)
     with pytest.raises(UsageError, match="decided one by one"):
         engine.tidy(do=("proposals",))
+
+
+def test_status_says_how_much_the_last_look_found(
+    opens: Opens, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RICORDO_STATE_HOME", str(tmp_path / "state"))
+    engine = opens()
+    assert is_due(engine.location)
+    engine.remember("The freeze holds.", ref="memory:/freeze", valid_until="2020-01-31")
+    assert "to_tidy" not in engine.status()
+    engine.tidy()
+    assert engine.status()["to_tidy"] == 1
+    assert not is_due(engine.location)
+    engine.tidy(do=("expired",))
+    engine.tidy()
+    assert "to_tidy" not in engine.status()

@@ -14,6 +14,7 @@ from ricordo import registry
 from ricordo.config.settings import Config
 from ricordo.engine.context import EngineContext
 from ricordo.engine.file_systems import network_kind
+from ricordo.engine.last_looks import found_last
 from ricordo.engine.mending import Restore, mend_damage
 from ricordo.engine.project_stores import NOT_TRUSTED
 from ricordo.errors import Error
@@ -59,6 +60,8 @@ class HealthVerbs:
         status = store_status(context.store, context.location, context.config)
         knowledge = context.knowledge.status() if context.knowledge is not None else None
         status |= {"vectors": self._vectors(), "knowledge": knowledge}
+        if to_tidy := found_last(context.location):
+            status |= {"to_tidy": to_tidy}
         return status | ({"not_trusted": NOT_TRUSTED} if context.projects.untrusted() else {})
 
     def _vectors(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.engine.branches import left_behind
 from ricordo.engine.context import EngineContext
 from ricordo.engine.items import ItemVerbs
+from ricordo.engine.last_looks import note_look
 from ricordo.engine.proposals import ProposalDesk
 from ricordo.errors import Error, UsageError
 from ricordo.permissions import refuse_agents
@@ -78,6 +79,8 @@ class TidyVerbs:
         look = self._look()
         if not do:
             found = [one for kind in wanted for one in look.findings(kind)]
+            if not kinds:
+                note_look(self._context.location, len(found))
             return TidyReport(tuple(found[:limit]), _counts(found))
         if many := next((kind for kind in chosen if kind in _FOR_ONE), None):
             raise UsageError(f"{many} are decided one by one", hint="‹:review› lists them; so does tidy, with ids.")

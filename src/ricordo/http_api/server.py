@@ -165,6 +165,7 @@ class Attendant:
         while not self._ending.is_set():
             self._serving.service.wake()
             self._follow()
+            self._look_for_mess()
             self._look.wait(LOOK_SECONDS)
             self._look.clear()
 
@@ -193,6 +194,15 @@ class Attendant:
         self._stop_following = threading.Event()
         if roots:
             self._begin(self._watch, engine, roots, self._stop_following)
+
+    def _look_for_mess(self) -> None:
+        """Once a day, look what should be tidied; nothing is changed, and ``status`` says how much there is."""
+        from ricordo.engine.last_looks import is_due
+
+        with suppress(Error, OSError):
+            engine = self._serving.service.engine()
+            if is_due(engine.location):
+                engine.tidy(limit=1)
 
     def _watch(self, engine: Any, roots: tuple[str, ...], stop: threading.Event) -> None:
         try:
