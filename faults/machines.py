@@ -313,7 +313,6 @@ def check(machines: list[Machine], people: People, *, files: bool) -> list[str]:
         ]
     held = texts_of(pictures[0])
     lost = people.written.keys() - people.erased.keys() - people.binned.keys() - held
-    lost = people.written.keys() - people.erased.keys() - held
     problems += [f"{text} was acknowledged and is lost" for text in sorted(lost)]
     problems += [f"{text} was erased and is still there" for text in sorted(people.erased.keys() & held)]
     for machine in machines:

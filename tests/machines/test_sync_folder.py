@@ -322,6 +322,21 @@ def test_what_leaves_the_bin_stays_where_it_was_brought_back(two: tuple[Place, P
     assert desk.shown() == laptop.shown()
 
 
+def test_what_was_brought_back_and_then_erased_is_gone_also_where_it_was_brought_back(two: tuple[Place, Place]) -> None:
+    desk, laptop = two
+    note_on_both(desk, laptop)
+    with desk.at() as engine:
+        engine.rm(NOTE)
+    settle(desk, laptop)
+    for place in two:
+        with place.at() as engine:
+            engine.restore(NOTE)
+    with desk.at() as engine:
+        engine.rm(NOTE, purge=True)
+    settle(desk, laptop)
+    assert desk.texts() == laptop.texts() == set()
+
+
 def test_a_folder_that_is_gone_is_said_and_loses_nothing(two: tuple[Place, Place]) -> None:
     desk, laptop = two
     with desk.at() as engine:

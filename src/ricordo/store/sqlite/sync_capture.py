@@ -150,8 +150,7 @@ class Capture:
         """Write down that an item was erased: all of it that this machine knows, and nothing that it has not seen."""
         known = sync_rows.of_items(self._connection, [item])[item]
         uids = sorted(uid for uid, entry in known if entry.kind in (VERSION, STATE, FEEDBACK) and entry.body)
-        before = merged(known)
-        is_emptied = before is not None and before.state == "deleted"
+        is_emptied = self._only_left_the_bin(item)
         texts = {  # what only left the bin, may have been brought back elsewhere
             text_mark(item, entry.body["version"]["text_hash"])
             for _, entry in known
@@ -161,6 +160,18 @@ class Capture:
             said = self._doer(item, "erased")
             self._say(ERASE, item, (), {"uids": uids, "texts": sorted(texts), "provenance": said})
             sync_rows.erase(self._connection, uids)
+
+    def _only_left_the_bin(self, item: str) -> bool:
+        """Whether an item that is gone was in the bin when it was last seen, and nobody had brought it back since."""
+        rows = self._connection.rows(
+            "SELECT s.seen, a.version FROM sync_items s JOIN audit a ON a.item = s.item AND a.what = 'erased'"
+            " WHERE s.item=? ORDER BY a.id DESC LIMIT 1",
+            (item,),
+        )
+        if not rows:
+            return False
+        version, _, state = rows[0][0].split(" ")[:3]
+        return bool(state == "deleted" and int(version) == rows[0][1])
 
     def _doer(self, item: str, what: str) -> dict[str, Any]:
         """Who did something to an item, as the store wrote it down; without that, whoever speaks now."""
