@@ -56,8 +56,6 @@ class MultilingualEmbedder:
     def __init__(self, *, threads: int | None = None, cache: Path | None = None) -> None:
         self._threads = threads
         self._cache = cache
-        self._lock = threading.Lock()
-        self._loaded: Any = None
 
     @property
     def fingerprint(self) -> str:
@@ -84,25 +82,27 @@ class MultilingualEmbedder:
         return found
 
     def load(self) -> Any:
-        """The model, loaded on first use."""
-        if self._loaded is None:
-            with self._lock:
-                if self._loaded is None:
-                    self._loaded = self._open()
-        return self._loaded
+        """The model, loaded on first use; all engines of a process share it."""
+        with _LOADING:
+            return _opened(self._threads, self._cache)
 
-    def _open(self) -> Any:
-        from importlib import import_module
 
-        try:
-            package = import_module(PACKAGE)
-            tokenizer = import_module(f"{PACKAGE}.pure_tokenizer").UsePureTokenizer
-            backend = import_module(f"{PACKAGE}.backends.numpy").NumpyBackend
-        except (ImportError, AttributeError) as error:
-            raise Unavailable(f"the model for other languages cannot be used: {error}", hint=EXTRA) from error
-        folder = Path(str(package.__file__)).parent / "resources"
-        for name, digest in _FILES.items():
-            verify(folder / name, digest, self._cache, hint=_REINSTALL)
-        from ricordo.models.local_onnx import cores
+_LOADING = threading.Lock()
 
-        return backend(str(folder / "weights.npz"), tokenizer(str(folder / "sp.model")), self._threads or cores())
+
+@cache
+def _opened(threads: int | None, checked: Path | None) -> Any:
+    from importlib import import_module
+
+    try:
+        package = import_module(PACKAGE)
+        tokenizer = import_module(f"{PACKAGE}.pure_tokenizer").UsePureTokenizer
+        backend = import_module(f"{PACKAGE}.backends.numpy").NumpyBackend
+    except (ImportError, AttributeError) as error:
+        raise Unavailable(f"the model for other languages cannot be used: {error}", hint=EXTRA) from error
+    folder = Path(str(package.__file__)).parent / "resources"
+    for name, digest in _FILES.items():
+        verify(folder / name, digest, checked, hint=_REINSTALL)
+    from ricordo.models.local_onnx import cores
+
+    return backend(str(folder / "weights.npz"), tokenizer(str(folder / "sp.model")), threads or cores())
