@@ -38,7 +38,7 @@ LEFT_OUT = re.compile(
     r"|ricordo (add|refresh) .*https://|models use|tools add (time|--from)|tools (show|call)"  # other servers
     r"|postgresql://|\bDIR\b|\bjq\b"
 )
-WITH_MODEL = ("README", "search", "knowledge")
+WITH_MODEL = ("README", "search", "knowledge", "languages")
 """Pages that print what a search by meaning finds; the others are followed without vectors, which is quicker."""
 OF_FRAMEWORKS = "integrations"
 """Its samples are pieces of the scripts in examples/integrations, which tests/integrations runs."""

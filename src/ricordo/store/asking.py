@@ -76,8 +76,10 @@ class QueryVector:
     """What makes cosines of its model comparable with those of others."""
 
     def comparable(self, cosines: Array) -> Array:
-        """Cosines of its model on the scale that all models share."""
-        found: Array = self.shift + self.stretch * cosines
+        """Cosines of its model on the scale that all models share, which ends at 1."""
+        import numpy as np
+
+        found: Array = np.minimum(self.shift + self.stretch * cosines, 1.0)
         return found
 
 
