@@ -7,10 +7,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import apsw
 import pytest
 
 from ricordo import ConfigProvider, Ricordo
+from ricordo.errors import Unavailable
+from ricordo.store.sql.renewing import WORDS
+from ricordo.store.sqlite import checks
 from ricordo.store.sqlite.schema import SCHEMA_VERSION
 
 STORES = sorted((Path(__file__).parents[1] / "fixtures" / "stores").glob("schema-*.db.gz"))
@@ -74,3 +79,38 @@ def test_a_migration_that_is_killed_in_the_middle_is_done_again(step: int, tmp_p
     )
     assert done.returncode == -9, done.stderr
     check(store)
+
+
+def test_words_that_are_being_indexed_anew_when_the_power_fails_are_indexed_by_the_next_who_opens_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its words were made by the rules of an earlier Ricordo; until they are renewed, a German plural is not found."""
+    config = ConfigProvider({"embedding.provider": "none"})
+    store = tmp_path / "store.db"
+    with Ricordo.open(store, config=config) as engine:
+        engine.save("note:/frist", "Die Häuser der Altstadt sind alt und werden von der Stadt nicht mehr gepflegt.")
+    raw = apsw.Connection(str(store))
+    raw.execute(f"DELETE FROM meta WHERE name = '{WORDS}'")
+    raw.execute("UPDATE chunks SET language = ''")
+    raw.close()
+
+    def fail(*given: object) -> None:
+        raise Unavailable("the power is off", hint="Switch it on.")
+
+    with monkeypatch.context() as off:
+        off.setattr(checks, "rebuild_lexical", fail)
+        with pytest.raises(Unavailable):
+            Ricordo.open(store, config=config)
+    done: list[object] = []
+    rebuild = checks.rebuild_lexical
+
+    def again(*given: Any) -> None:
+        done.append(given)
+        rebuild(*given)
+
+    monkeypatch.setattr(checks, "rebuild_lexical", again)
+    with Ricordo.open(store, config=config) as engine:
+        assert engine.search("Haus Altstadt", track=False).hits
+    assert len(done) == 1
+    with Ricordo.open(store, config=config):
+        assert len(done) == 1

@@ -23,15 +23,16 @@ _MADE_OTHERWISE = re.compile(rf"[{JOINING}ıłøđæœ\u0370-\u1fff]", re.IGNORE
 def renew_words(database: Database, analyzer: Analyzer, rebuild: Callable[[], None]) -> None:
     """Note the languages of passages, and index the words again where that changes any.
 
-    It is noted first, so that of several processes one does it; ``doctor --repair`` finishes what was interrupted.
+    That it was done is noted at the end: if it was interrupted, the next process that opens the store begins again.
     """
     with database.write() as connection:
         if connection.meta(WORDS) == WORDS_VERSION:
             return  # another process was faster
-        connection.set_meta(WORDS, WORDS_VERSION)
         changes = _note_languages(connection, analyzer)
     if changes:
         rebuild()
+    with database.write() as connection:
+        connection.set_meta(WORDS, WORDS_VERSION)
 
 
 def _note_languages(connection: Connection, analyzer: Analyzer) -> bool:
