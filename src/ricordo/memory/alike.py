@@ -26,7 +26,7 @@ LONGEST = 2_000
 
 
 @frozen
-class Statement:
+class ComparedMemory:
     """A memory as it is compared with others."""
 
     text: str
@@ -46,7 +46,7 @@ class Pair:
     contradiction: str = ""
 
 
-def pairs(told: Mapping[int, Statement]) -> Iterator[Pair]:
+def pairs(told: Mapping[int, ComparedMemory]) -> Iterator[Pair]:
     """The pairs among some memories that say the same or contradict each other.
 
     A memory is the older of one pair at most, so that each can be dealt with for itself.

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
 from ricordo.ingest.redact import redact_item
-from ricordo.memory.alike import Pair, Statement, pairs
+from ricordo.memory.alike import ComparedMemory, Pair, pairs
 from ricordo.memory.citations import NAME as CITATIONS
 from ricordo.memory.citations import states_of
 from ricordo.memory.forgetting import is_protected, last_use
@@ -60,7 +60,7 @@ class Look:
     @cached_property
     def _pairs(self) -> list[Pair]:
         memories = self._memories
-        told = {n: Statement(text, memories[n].updated_at, memories[n].fields) for n, text in self._texts.items()}
+        told = {n: ComparedMemory(text, memories[n].updated_at, memories[n].fields) for n, text in self._texts.items()}
         return [pair for pair in pairs(told) if not is_protected(memories[pair.older])]
 
     def _paired(self, kind: str, pair: Pair, why: str) -> Finding:

@@ -354,9 +354,8 @@ def compared(vectors: Sequence[Compared], counted: str, joined: str) -> tuple[st
 def cosine(vector: QueryVector, column: str = "v.vector") -> str:
     """The cosine of a vector with a query, on the scale that all models share."""
     plain = f"-({column} <#> ?::vector)"
-    if (vector.shift, vector.stretch) == (0, 1):
-        return plain
-    return f"least({vector.shift!r} + {vector.stretch!r} * {plain}, 1.0)"
+    scaled = f"least({vector.shift!r} + {vector.stretch!r} * {plain}, 1.0)"
+    return plain if (vector.shift, vector.stretch) == (0, 1) else scaled
 
 
 def lacks(index: VectorIndex) -> str:
