@@ -214,7 +214,7 @@
   // Parts that take a moment are asked for when the page is there; whoever leaves before needs no answer.
   document.querySelectorAll("[data-loads]").forEach(function (part) {
     fetch(part.dataset.loads, { headers: { "HX-Request": "true" } })
-      .then(function (answer) { return answer.text(); })
+      .then(function (answer) { return answer.ok ? answer.text() : ""; }) // an error is no part of the page
       .then(function (html) { part.innerHTML = html; }) // the server's own template, in which every text is escaped
       .catch(function () { /* the page is left, or the server is away */ });
   });
