@@ -24,10 +24,8 @@ UV := $(shell command -v uv 2>/dev/null)
 demo: $(STAMP)
 	@$(BIN)/python tools/demo.py
 
-# What fails beside other tests is run once more alone, because some tests wait for real browsers and servers on a full
-# machine; the names of what failed the first time stay in the output.
 test: lint
-	$(BIN)/python -m pytest -n $(WORKERS) || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
+	$(BIN)/python -m pytest -n $(WORKERS)
 
 coverage: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term --cov-report=html $(TESTS)

@@ -117,7 +117,7 @@ def test_a_second_look_is_set_up_by_config_and_asked_for_by_flag(notes: Any) -> 
     plain = notes.json("search", "keys", "--rerank", "cross-encoder", "--explain")
     assert plain["meta"]["degraded"] == []
     steps = [step["step"] for step in plain["hits"][0]["explain"]["steps"]]
-    assert steps[-2:] == ["rerank opinion", "rerank blend"]  # behind that its title is the query
+    assert steps == ["its title is the query: as high as the best", "rerank opinion", "rerank blend"]
     assert "rerank blend" in notes.run("search", "keys", "--rerank", "cross-encoder", "--explain").stdout
     assert "cross-encoder, llm, none" in notes.json("search", "keys", "--rerank", "oracle", code=2)["hint"]
 

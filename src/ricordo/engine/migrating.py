@@ -18,7 +18,7 @@ from ricordo.config.places import locate
 from ricordo.engine.checks import check_choice
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
-from ricordo.errors import PathConflict, StoreError, UsageError, from_dict
+from ricordo.errors import PathConflict, StoreError, Unavailable, UsageError, from_dict
 from ricordo.store.base import Store
 from ricordo.store.prepare import embed_hash
 from ricordo.store.values import Backlog
@@ -244,23 +244,12 @@ def _copy_vectors(source: Store, target: Store, model: Backlog | None) -> int:
 
 def _compare(source: Store, target: Store, progress: OnProgress) -> Counter[str]:
     """Count every kind of record in both stores, and compare each item, version by version."""
-    from ricordo.exchange.records import TYPE_NAMES, Header
-
     sides = []
-    done = total = 0
     for store in (source, target):
-        counts: Counter[str] = Counter()
-        digest = hashlib.sha256()
-        for record in store.transfer.records():
-            counts[TYPE_NAMES.get(type(record), "header")] += 1
-            digest.update(_identity(record))
-            if isinstance(record, Header):
-                total = total or 2 * sum(record.counts.values())
-                continue
-            done += 1
-            if progress is not None and done % _BATCH == 0:
-                progress(Progress(min(done, total), total, "", "comparing"))
-        sides.append((counts, digest.hexdigest()))
+        try:
+            sides.append(_summed(store, progress))
+        except Unavailable:  # a connection broke, and with it the snapshot that was read; once more, without a report
+            sides.append(_summed(store, None))
     (mine, own), (theirs, copied) = sides
     if mine != theirs or own != copied:
         off = ", ".join(f"{name}: {mine[name]} and {theirs[name]}" for name in sorted(mine | theirs))
@@ -269,6 +258,25 @@ def _compare(source: Store, target: Store, progress: OnProgress) -> Counter[str]
             hint="Was the source changed meanwhile? Run it again; the source was not touched.",
         )
     return mine
+
+
+def _summed(store: Store, progress: OnProgress) -> tuple[Counter[str], str]:
+    """How many records of each kind a store holds, and a hash of what identifies its items."""
+    from ricordo.exchange.records import TYPE_NAMES, Header
+
+    counts: Counter[str] = Counter()
+    digest = hashlib.sha256()
+    done = total = 0
+    for record in store.transfer.records():
+        counts[TYPE_NAMES.get(type(record), "header")] += 1
+        digest.update(_identity(record))
+        if isinstance(record, Header):
+            total = sum(record.counts.values())
+            continue
+        done += 1
+        if progress is not None and done % _BATCH == 0:
+            progress(Progress(done, total, "", "comparing"))
+    return counts, digest.hexdigest()
 
 
 def _identity(record: Record) -> bytes:
