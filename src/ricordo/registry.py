@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -14,6 +14,7 @@ from ricordo.values.items import Item, Ref
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config, StoreLocation
+    from ricordo.exchange.records import Record
     from ricordo.models.base import LLM, Embedder, Reranker, TokenCounter
     from ricordo.models.hub import ModelFolder
     from ricordo.models.multilingual import MultilingualEmbedder
@@ -53,6 +54,13 @@ def _server_store(address: str, config: Config, *, create: bool) -> Store:
         keep_versions=config.store.keep_versions,
         create=create,
     )
+
+
+def salvage(path: Path, language: str, left_out: list[str], *, log: bool) -> Generator[Record]:
+    """What can be read of a store's file that is too damaged to be opened; the rest is named in ``left_out``."""
+    from ricordo.store.sqlite.rescuing import salvage_file
+
+    yield from salvage_file(path, language, left_out, log=log)
 
 
 def token_counter() -> TokenCounter:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +11,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ricordo import CorruptStore, Ricordo
+from ricordo import ConfigProvider, CorruptStore, Ricordo
 from ricordo.cli.program import program
 
 Opener = Callable[..., Ricordo]
+NO_VECTORS = ConfigProvider({"embedding.provider": "none"})
 
 
 def change(engine: Ricordo, sql: str, *values: object) -> None:
@@ -197,27 +199,142 @@ def test_a_log_that_is_whole_raises_no_alarm(open_engine: Opener, tmp_path: Path
     assert not (tmp_path / "whole.db-mark").exists(), "nothing is left once the log is gone"
 
 
-@pytest.mark.parametrize("table", ["items", "versions", "chunks"])
+TEXTS = {f"note:/n{number}": f"text number {number} about the river " * 30 for number in range(40)}
+
+
+Hurt = tuple[Path, dict[str, list[int]]]
+"""The file of a closed store, and the pages of each of its tables and indexes, by ``TABLE KIND``."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Hurt:
+    """A store of forty notes."""
+    path = tmp_path_factory.mktemp("whole") / "whole.db"
+    with Ricordo.open(path, config=NO_VECTORS) as engine:
+        for ref, text in TEXTS.items():
+            engine.save(ref, text, wait=False)
+        engine.link("note:/n1", "note:/n2", "supports")
+    with sqlite3.connect(path) as raw:
+        raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        rows = raw.execute("SELECT name || ' ' || pagetype, pageno FROM dbstat ORDER BY pageno").fetchall()
+    raw.close()
+    pages: dict[str, list[int]] = {}
+    for name, page in rows:
+        pages.setdefault(name, []).append(page)
+    return path, pages
+
+
+@pytest.fixture
+def hurt(whole: Hurt, tmp_path: Path) -> Hurt:
+    """A copy of it, to be damaged."""
+    return copied(whole[0], tmp_path / "hurt.db"), whole[1]
+
+
+def overwrite(store: Path, page: int, *, head_only: bool = False) -> None:
+    """Damage a page: all of it, or its first 100 bytes."""
+    with store.open("r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(b"\xff" * 100 if head_only else random.Random(page).randbytes(4096))
+
+
+def rescued(store: Path, open_engine: Opener) -> tuple[Ricordo, tuple[str, ...]]:
+    """A new store with what an export of a damaged one says, and what that names as damaged."""
+    out = store.with_name("rescued.jsonl")
+    with Ricordo.open(store, create=False, damaged=True) as engine:
+        left_out = engine.export(out, salvage=True, force=True).left_out
+    copy = open_engine("copy")
+    copy.import_(out, trust=True)
+    assert copy.doctor().ok, copy.doctor()
+    return copy, left_out
+
+
+def texts_of(engine: Ricordo) -> dict[str, str]:
+    return {str(item.ref): engine.get(item.ref).content for item in engine.list(limit=100)}
+
+
+@pytest.mark.parametrize("table", ["versions", "chunks"])
 def test_salvage_writes_what_can_be_read_around_a_damaged_page_and_names_the_rest(
-    open_engine: Opener, tmp_path: Path, table: str
+    hurt: Hurt, open_engine: Opener, table: str
+) -> None:
+    store, pages = hurt
+    leaves = pages[f"{table} leaf"]
+    overwrite(store, leaves[len(leaves) // 2], head_only=True)
+    copy, left_out = rescued(store, open_engine)
+    assert left_out
+    saved = texts_of(copy)
+    assert 25 <= len(saved) < 40
+    assert saved.items() <= TEXTS.items()
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "sqlite_schema internal", "sqlite_schema leaf", "items internal", "versions internal", "chunks internal",
+        "meta leaf", "chunks_item leaf", "sqlite_autoindex_versions_1 leaf", "sqlite_autoindex_sync_folders_1 leaf",
+    ],
+)  # fmt: skip
+def test_whatever_other_page_is_damaged_every_item_is_saved(hurt: Hurt, open_engine: Opener, what: str) -> None:
+    store, pages = hurt
+    overwrite(store, pages[what][-1])
+    copy, _ = rescued(store, open_engine)
+    assert texts_of(copy) == TEXTS
+    assert [link.type for link in copy.links("note:/n1").links] == ["supports"]
+
+
+def test_a_file_whose_head_is_damaged_is_saved_whole_with_what_stands_in_its_log(
+    hurt: Hurt, open_engine: Opener, tmp_path: Path
 ) -> None:
     engine = open_engine("hurt")
-    for number in range(40):
-        engine.save(f"note:/n{number}", f"text number {number} about the river " * 30, wait=False)
+    engine.save("note:/later", "written to the log", wait=False)
+    store = copied(tmp_path / "hurt.db", tmp_path / "broken.db")
     engine.close()
-    with sqlite3.connect(engine.location) as raw:
-        raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        size = raw.execute("PRAGMA page_size").fetchone()[0]
-        pages = raw.execute(
-            "SELECT pageno FROM dbstat WHERE name=? AND pagetype='leaf' ORDER BY pageno", (table,)
-        ).fetchall()
-    raw.close()
-    with Path(engine.location).open("r+b") as file:
-        file.seek((pages[len(pages) // 2][0] - 1) * size)
-        file.write(b"\xff" * 100)
-    report = open_engine("hurt").export(tmp_path / "rescued.jsonl", salvage=True)
-    assert report.left_out
-    copy = open_engine("copy")
-    copy.import_(tmp_path / "rescued.jsonl")
-    assert 30 <= copy.count() < 40
-    assert copy.doctor().ok
+    overwrite(store, 1, head_only=True)
+    copy, left_out = rescued(store, open_engine)
+    assert texts_of(copy) == {**TEXTS, "note:/later": "written to the log"}
+    assert left_out == ()
+
+
+def test_an_item_whose_row_is_gone_is_made_anew_from_its_versions_and_named(hurt: Hurt, open_engine: Opener) -> None:
+    store, pages = hurt
+    overwrite(store, pages["items leaf"][1])
+    copy, left_out = rescued(store, open_engine)
+    assert texts_of(copy) == TEXTS
+    assert any(line.endswith("made anew from its versions") for line in left_out)
+
+
+def test_the_command_saves_a_store_that_no_command_opens_and_says_so_first(hurt: Hurt, tmp_path: Path) -> None:
+    store, pages = hurt
+    overwrite(store, pages["sqlite_schema leaf"][0])
+    listed = CliRunner().invoke(program, ["--store", str(store), "list"])
+    assert listed.exit_code == 5
+    assert "export --salvage FILE" in listed.stderr
+    out = tmp_path / "x.jsonl"
+    exported = CliRunner().invoke(program, ["--store", str(store), "export", "--salvage", str(out)])
+    assert exported.exit_code == 1
+    assert "40 items" in exported.stdout
+    assert "the table items: it is damaged" in exported.stderr
+    into = ["--store", str(tmp_path / "new.db"), "import", str(out)]
+    assert CliRunner().invoke(program, into, env={"RICORDO_EMBEDDING_PROVIDER": "none"}).exit_code == 0
+
+
+def test_a_file_without_any_item_says_that_only_a_backup_helps(tmp_path: Path) -> None:
+    letter = tmp_path / "letter.db"
+    letter.write_bytes(b"Dear reader, this is not a database." * 200)
+    before = letter.read_bytes()
+    with (
+        Ricordo.open(letter, create=False, damaged=True) as engine,
+        pytest.raises(CorruptStore, match="not a single item") as caught,
+    ):
+        engine.export(tmp_path / "out.jsonl", salvage=True)
+    assert "backup" in str(caught.value.hint)
+    assert letter.read_bytes() == before
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_damaged_store_that_was_opened_to_be_saved_answers_nothing_else(hurt: Hurt) -> None:
+    store, pages = hurt
+    overwrite(store, pages["sqlite_schema leaf"][0])
+    with Ricordo.open(store, create=False, damaged=True) as engine, pytest.raises(CorruptStore):
+        engine.search("river")
+    with pytest.raises(CorruptStore):
+        Ricordo.open(store)

@@ -20,7 +20,7 @@ from ricordo.engine.checks import check_type, is_bare, is_id, is_url, only_one, 
 from ricordo.engine.models_in_use import ModelsInUse
 from ricordo.engine.project_stores import ProjectStores, is_trusted_whole, note_made_here
 from ricordo.engine.tiers import Tiers
-from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
+from ricordo.errors import CorruptStore, Error, NotFound, StoreError, Unavailable, UsageError
 from ricordo.memory.tracking import Tracker
 from ricordo.permissions import refuse_file_ref
 from ricordo.steps import no_step
@@ -356,8 +356,10 @@ class EngineContext:
         return n
 
 
-def open_or_error(located: Located, config: Config, *, create: bool) -> Store | Error:
-    """The store; where other tiers can answer without it, the error that kept it from opening."""
+def open_or_error(located: Located, config: Config, *, create: bool, damaged: bool = False) -> Store | Error:
+    """The store; where other tiers can answer without it, the error that kept it from opening. So for a file that is
+    ``damaged``, if that is wanted: what can be read of it can be exported.
+    """
     is_named_file = located.location.origin == "flag" and not located.location.address
     named = located.location.path if is_named_file else None
     if create and named is not None and not named.parent.exists():
@@ -372,7 +374,8 @@ def open_or_error(located: Located, config: Config, *, create: bool) -> Store | 
                 note_made_here(store, located.location)
         return store
     except (StoreError, Unavailable) as error:
-        if all(place.store == located.location.name for place in places(located, config)):
+        is_alone = all(place.store == located.location.name for place in places(located, config))
+        if is_alone and not (damaged and isinstance(error, CorruptStore) and not located.location.address):
             raise
         return error
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from ricordo import registry
 from ricordo.engine.checks import check_choice
 from ricordo.engine.context import EngineContext
 from ricordo.engine.foreign import ForeignImport, Source
 from ricordo.engine.import_claims import Claims
 from ricordo.engine.items import ItemVerbs
-from ricordo.errors import NotFound, PathConflict, StoreError, UsageError
+from ricordo.errors import CorruptStore, NotFound, PathConflict, StoreError, UsageError
 from ricordo.values.choices import IMPORT_FORMATS, ON_CONFLICT
 from ricordo.values.hits import Filters
 from ricordo.values.items import Saved
@@ -81,13 +82,12 @@ class MoveVerbs:
         from ricordo.exchange import lines as exchange
         from ricordo.values.reports import ExportReport
 
-        if salvage:  # a damaged store is neither written to nor compared with its files
-            store = self._context.unsynced_store
+        left_out: list[str] = []
+        if salvage:
+            source = self._salvaged(left_out, log=log)
         else:
             self._context.flush_use()
-            store = self._context.store
-        left_out: list[str] = []
-        source = store.transfer.salvage(left_out, log=log) if salvage else store.transfer.records(log=log)
+            source = self._context.store.transfer.records(log=log)
         with closing(source) as records:
             if not isinstance(target, (str, Path)):
                 return ExportReport("-", *exchange.write(records, target), tuple(left_out))
@@ -95,6 +95,17 @@ class MoveVerbs:
             with _new_file(path, force=force) as out:
                 written = exchange.write(records, out)
             return ExportReport(str(path), *written, tuple(left_out))
+
+    def _salvaged(self, left_out: list[str], *, log: bool) -> Generator[Record]:
+        """What can be read of a damaged store, which is neither written to nor compared with its files."""
+        context = self._context
+        try:
+            return context.unsynced_store.transfer.salvage(left_out, log=log)
+        except CorruptStore:  # it could not even be opened
+            if context.located.location.address:
+                raise
+            language = context.config.lexical.language
+            return registry.salvage(context.located.location.path, language, left_out, log=log)
 
     @verb(
         "admin",

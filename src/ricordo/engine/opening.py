@@ -42,6 +42,7 @@ from ricordo.engine.trusting import TrustVerbs
 from ricordo.engine.undoing import UndoVerbs
 from ricordo.engine.use import UseVerbs
 from ricordo.engine.vectors import VectorVerbs
+from ricordo.errors import CorruptStore, Error
 from ricordo.store.base import Store
 from ricordo.values.items import Ref
 from ricordo.values.reports import RefreshReport, TierState
@@ -111,11 +112,13 @@ class OpenEngine:
         start: Path | None = None,
         tier: str | None = None,
         embedder: Embedder | None = None,
+        damaged: bool = False,
     ) -> Self:
         """Open a store: the one named, else RICORDO_STORE, the nearest project's, or the user's own.
 
         Where the settings name tiers, their stores are searched together with it; ``tier`` opens one of them alone.
-        ``embedder`` is the one that is set, where the caller made it already.
+        ``embedder`` is the one that is set, where the caller made it already. With ``damaged``, a file that is too
+        damaged for that is opened, too, for ``export(salvage=True)`` alone; everything else raises the reason.
         """
         provider: Callable[[], Config]
         if config is None:
@@ -128,7 +131,15 @@ class OpenEngine:
         settings = provider()
         folder = start or current_folder()
         located = locate(str(store) if store is not None else None, settings, folder, tier)
-        context = EngineContext(open_or_error(located, settings, create=create), located, provider, folder)
+        opened = open_or_error(located, settings, create=create, damaged=damaged)
+        try:
+            context = EngineContext(opened, located, provider, folder)
+        except CorruptStore as error:  # its head can be read, but not all that the engine looks at first
+            if not isinstance(opened, Error):
+                opened.close()
+            if not damaged or located.location.address:
+                raise
+            context = EngineContext(error, located, provider, folder)
         if embedder is not None:
             context.models.use_embedder(embedder)
         return cls(context)

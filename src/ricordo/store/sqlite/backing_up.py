@@ -36,7 +36,7 @@ def back_up(
     try:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         with database.read() as source:
-            _copy(source, partial, progress)
+            copy_pages(source, partial, progress)
             counts = _counts(source)
         damaged = _verify(partial, counts)
         _flush_to_disk(partial)
@@ -77,9 +77,12 @@ def _check_target(database: Database, target: Path, *, force: bool) -> None:
         )
 
 
-def _copy(source: Connection, partial: Path, progress: Callable[[int, int], None]) -> None:
+def copy_pages(
+    source: Connection, target: Path, progress: Callable[[int, int], None] = lambda done, total: None
+) -> None:
+    """Copy every page to a file that is there and empty, damaged ones as they are."""
     source.run("SELECT count(*) FROM sqlite_schema")  # from here on, this reader sees the state of this moment
-    copy = Connection(str(partial), flags=apsw.SQLITE_OPEN_READWRITE)
+    copy = Connection(str(target), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         # An incomplete copy is deleted, so a journal would protect nothing.
         copy.pragma("journal_mode", "OFF")

@@ -16,7 +16,7 @@ from typing import Any
 
 import apsw
 
-from ricordo.errors import CorruptStore, ReadOnlyStore, StoreError, Unavailable, half_a_character
+from ricordo.errors import CorruptStore, Error, ReadOnlyStore, StoreError, Unavailable, half_a_character
 from ricordo.store.sql.batches import marks
 from ricordo.store.sql.protocols import UNREADABLE, AroundCommit, Dialect, Row, WordIndex
 from ricordo.store.sql.transactions import decoded, mirroring
@@ -133,15 +133,22 @@ class Database:
         self._mirrored = True
         self._foreign = False
         _prepare_file(path, create)
-        with self.translated():
-            try:
-                self._open_first()
-            except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.ProtocolError):
-                if not self.read_only:
-                    raise
-                self._refuse_unread_log()
-                self.is_immutable = True
-                self._open_first()
+        try:
+            with self.translated():
+                self._try_to_open()
+        except Error:
+            self.close()
+            raise
+
+    def _try_to_open(self) -> None:
+        try:
+            self._open_first()
+        except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.ProtocolError):
+            if not self.read_only:
+                raise
+            self._refuse_unread_log()
+            self.is_immutable = True
+            self._open_first()
 
     def _open_first(self) -> None:
         """Open once, without writing, to see what the file is before anything else touches it."""
@@ -300,7 +307,8 @@ class Database:
         except (apsw.CorruptError, apsw.NotADBError) as error:
             raise CorruptStore(
                 f"the store {self.path} is damaged or not a Ricordo store ({error})",
-                hint="Nothing was written. Restore a backup, or name another file with ‹store›.",
+                hint="Nothing was written. Restore a backup, or save what can be read with ‹:export --salvage FILE›;"
+                " or name another file with ‹store›.",
             ) from error
         except apsw.ReadOnlyError as error:
             raise ReadOnlyStore(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ricordo.errors import Error
 from ricordo.store.base import Mirror
 from ricordo.store.sql.renewing import WORDS, WORDS_VERSION, renew_words
 from ricordo.store.sql.store_id import give_id
@@ -22,10 +23,14 @@ class OpenFile:
         self.path = path
         self.keep_versions = keep_versions
         self.database = Database(path, busy_seconds=busy_seconds, create=create)
-        migrate(self.database)
-        self.language = self._own_language(language)
-        self.analyzer = Analyzer(self.language)
-        self._renew_words()
+        try:
+            migrate(self.database)
+            self.language = self._own_language(language)
+            self.analyzer = Analyzer(self.language)
+            self._renew_words()
+        except Error:
+            self.database.close()
+            raise
         self.lexical = LexicalIndex()
         self.vector_index = VectorIndex()
         self.briefs = BriefCache()

@@ -35,10 +35,11 @@ class Transfer(SharedTransfer):
 
     def salvage(self, left_out: list[str], *, log: bool = True) -> Generator[Record]:
         """All that can still be read of a damaged store; what cannot be read is added to ``left_out``."""
-        from ricordo.store.sqlite import salvaging
+        from ricordo.store.sqlite import rescuing, salvaging
 
         with self._file.database.read() as connection:
-            yield from salvaging.records(connection, self._file.language, left_out, log=log)
+            reader = salvaging.records if rescuing.is_sound(connection) else rescuing.salvage_open
+            yield from reader(connection, self._file.language, left_out, log=log)
 
     def backup(
         self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None
