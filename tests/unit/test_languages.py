@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
 from ricordo.config.word_settings import SPOKEN
 from ricordo.models.local_onnx import UNREAD, shipped_counter
+from ricordo.search.query import parse_query, topic_of
+from ricordo.search.wording import QueryWords
 from ricordo.text.languages import LANGUAGES, language_of, passage_languages
 from ricordo.text.words import Analyzer, fold
+from ricordo.values.days import spoken_day
 
 SENTENCES = {
     "en": "The release was moved to April because the tests were not ready in time.",
@@ -116,3 +121,66 @@ def test_a_store_that_does_not_stem_stems_in_no_language() -> None:
     analyzer = Analyzer("none")
     assert analyzer.in_language("de").terms("Häuser") == ["hauser"]
     assert analyzer.terms("книгами") == ["книгами"]
+
+
+@pytest.mark.parametrize(
+    ("english", "others"),
+    [
+        ("yesterday", ["gestern", "hier", "ayer", "昨天", "昨日", "вчера"]),
+        ("last week", ["letzte Woche", "la semaine dernière", "la semana pasada", "上周", "先週"]),
+        ("last month", ["letzten Monat", "le mois dernier", "el mes pasado", "上个月", "先月"]),
+        ("3 days ago", ["vor 3 Tagen", "il y a 3 jours", "hace 3 días", "3天前", "3 日前"]),
+        ("2 weeks ago", ["vor 2 Wochen", "il y a 2 semaines", "hace 2 semanas", "2 周前", "2週間前"]),
+        ("friday", ["Freitag", "vendredi", "viernes", "星期五", "金曜日"]),
+        ("last monday", ["letzten Montag", "lundi dernier", "el lunes pasado"]),
+        ("today", ["heute", "aujourd’hui", "hoy", "今天", "今日"]),
+    ],
+)
+def test_days_are_understood_as_people_name_them(english: str, others: list[str]) -> None:
+    now = datetime(2026, 11, 18, 9, 30)
+    assert spoken_day(english, now) is not None
+    assert {other: spoken_day(other, now) for other in others} == dict.fromkeys(others, spoken_day(english, now))
+    for other in others:
+        parsed = parse_query(f"Brot after:{other} before:2099-01-01 pain")
+        assert parsed.words == "Brot pain", parsed.notes
+        assert parsed.filters.after == parse_query(f'after:"{english}"').filters.after
+
+
+def test_words_that_only_begin_like_a_day_are_none() -> None:
+    assert spoken_day("hier soir", datetime(2026, 11, 18)) is None
+    assert parse_query("after:hier soir").words == "soir"
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("Wie konfiguriere ich den Server?", ["konfiguri", "serv"]),
+        ("Comment configurer le serveur ?", ["configur", "serveur"]),
+        ("¿Cómo se configura el servidor?", ["configur", "servidor"]),
+        ("怎么配置服务器", ["配置", "置服", "服务", "务器"]),
+        ("サーバーの設定", ["サー", "ーバ", "バー", "設定"]),
+    ],
+)
+def test_words_that_ask_are_not_looked_for(question: str, words: list[str]) -> None:
+    code = language_of(question, short=True)
+    asked = QueryWords(question, Analyzer(), [code]).asked(question)
+    assert [terms[0] for terms in asked] == words
+    without = QueryWords(question, Analyzer(), []).asked(question)  # no passage is in that language
+    assert len(without) == len(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "topic"),
+    [
+        ("notes about bread", "bread"),
+        ("Notizen über Brot", "Brot"),
+        ("zeig mir alle Notizen zur Miete", "Miete"),
+        ("notes sur le pain", "le pain"),
+        ("todas las notas sobre pan", "pan"),
+        ("关于面包", "面包"),
+        ("パンについてのメモ", "パン"),
+        ("Notizen", "Notizen"),
+    ],
+)
+def test_a_request_in_front_of_a_topic_is_left_out(words: str, topic: str) -> None:
+    assert topic_of(words) == topic

@@ -13,12 +13,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ricordo.text.languages import language_of
 from ricordo.text.stopwords import STOP_WORDS
 
 FEWEST_WORDS = 4
 """Shorter messages in Latin letters are looked at whatever their language is."""
 STOP_SHARE = 0.15
 """A text is in a language if at least this share of its words are stop words of that language, or ask in English."""
+
+_BY_SCRIPT = ("zh", "ja")
+"""Languages with phrases here that are known by their scripts."""
 
 
 @cache
@@ -53,7 +57,7 @@ def topic_words() -> Mapping[str, frozenset[str]]:
 @cache
 def _words_of_languages() -> list[frozenset[str]]:
     """For each language that is read, the words by which it is known."""
-    known = {language: STOP_WORDS[language] for language in _rules()["phrases"]}
+    known = {language: STOP_WORDS[language] for language in _rules()["phrases"] if language in STOP_WORDS}
     known["english"] = known["english"].union(word_list("asking"), *topic_words().values())
     return list(known.values())
 
@@ -63,13 +67,15 @@ def is_read(text: str) -> bool:
 
     >>> is_read("No, that is wrong."), is_read("Das ist falsch, ich meinte den anderen Knopf."), is_read("Нет, не так")
     (True, True, False)
+    >>> is_read("不对，我要的是另一个"), is_read("違います、もう一つのボタンです")
+    (True, True)
     >>> is_read("Rename parser module, run linter")
     True
     """
     letters = [letter for letter in text if letter.isalpha()]
     latin = sum(letter < "\u0250" for letter in letters)
     if letters and latin < 0.7 * len(letters):
-        return False
+        return language_of(text) in _BY_SCRIPT
     words = re.findall(r"[^\W\d_]+", text.lower())
     if len(words) < FEWEST_WORDS:
         return True

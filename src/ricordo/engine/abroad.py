@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ricordo import registry
 from ricordo.errors import Error
-from ricordo.search.abroad import SecondModel
+from ricordo.search.abroad import INSTALL, SecondModel
 from ricordo.store.values import EVERY_LANGUAGE
+from ricordo.values.reports import Check
 
 if TYPE_CHECKING:
     from ricordo.engine.models_in_use import ModelsInUse
@@ -20,7 +21,64 @@ MOST_AT_ONCE = 500
 
 def second_model(models: ModelsInUse) -> SecondModel:
     """The model for other languages, as searches use it."""
-    return SecondModel(models.second, lambda store, language: reach_out(models, store, language), models.offers_second)
+    left: dict[int, int] = {}  # how many vectors there were when a store was first asked: counting takes time
+
+    def left_behind(store: Store) -> int:
+        if not models.offers_second():
+            return 0
+        if id(store) not in left:
+            left[id(store)] = store.vectors.counts(models.second_fingerprint())["embedded"]
+        return left[id(store)]
+
+    return SecondModel(
+        models.second,
+        lambda store, language: reach_out(models, store, language),
+        models.offers_second,
+        models.spoken,
+        left_behind,
+    )
+
+
+def second_counts(models: ModelsInUse, store: Store) -> dict[str, Any] | None:
+    """How many passages have a vector of the model for other languages, and how many lack one; None where no passage is
+    in any, and none has one.
+    """
+    name = models.second_fingerprint()
+    if not name:
+        return None
+    backlog = models.backlog()
+    second = backlog.second if backlog is not None else None
+    made = store.vectors.counts(name, second.languages if second is not None else EVERY_LANGUAGE)
+    if second is None and not made["embedded"]:
+        return None
+    if second is not None and not made["chunks"] and not store.index.languages:
+        return None
+    wanted = made["chunks"] if second is not None else made["embedded"]
+    return {"made_by": name, "made": made["embedded"], "missing": wanted - made["embedded"]}
+
+
+def check_second(models: ModelsInUse, store: Store, *, repair: bool) -> Check | None:
+    """Whether passages in other languages have the vectors that they should; with ``repair`` the others wait for them.
+
+    Without the package that embeds them they are found by their words, which is no fault.
+    """
+    counts = second_counts(models, store)
+    if counts is None:
+        return None
+    backlog = models.backlog()
+    second = backlog.second if backlog is not None else None
+    made, missing, name = counts["made"], counts["missing"], counts["made_by"]
+    if second is None:
+        return Check(
+            "other languages", True, f"{made:,} vectors are left of a model that is not installed ({name}): {INSTALL}"
+        )
+    if not missing:
+        return Check("other languages", True, f"whole ({name})")
+    found = f"{made:,} of {made + missing:,} passages have their vector"
+    if repair:
+        store.jobs.enqueue_missing(second.fingerprint, second.dimensions, None, second.languages)
+        found += ", the others wait for it"
+    return Check("other languages", True, f"{found}: 'ricordo embed' makes them ({name})")
 
 
 def reach_out(models: ModelsInUse, store: Store, language: str) -> None:

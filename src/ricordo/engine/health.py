@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo import registry
 from ricordo.config.settings import Config
+from ricordo.engine.abroad import check_second, second_counts
 from ricordo.engine.context import EngineContext
 from ricordo.engine.file_systems import network_kind
 from ricordo.engine.last_looks import found_last
@@ -73,7 +74,9 @@ class HealthVerbs:
         backlog = {name: n for name, n in store.jobs.summary().items() if name in ("pending", "running", "failed")}
         model = " ".join(part for part in (embedding.provider, embedding.model) if part)
         embedded = store.vectors.counts(active)["embedded"] if active else 0
-        return {"model": model, "made_by": active, "made": embedded, **backlog}
+        abroad = second_counts(self._context.models, store)
+        others = {"other_languages": abroad} if abroad else {}
+        return {"model": model, "made_by": active, "made": embedded, **backlog, **others}
 
     @verb(
         "write",
@@ -99,6 +102,7 @@ class HealthVerbs:
         mended = _run("mending", lambda _: mend_damage(context, self._restore), repair) if repair else None
         checks = [*([mended] if mended else []), *check_store(context.unsynced_store, context.location, repair=repair)]
         checks.append(_run("language", self._language, repair))
+        checks.append(_run("other languages", self._other_languages, repair))
         checks.append(_run("trust", self._trust, repair))
         if context.knowledge:
             knowledge = context.knowledge
@@ -121,6 +125,9 @@ class HealthVerbs:
             store.transfer.adopt_language(wanted, rebuild=True)
             return Check("language", False, differs, repaired=True)
         return Check("language", True, f"{differs}: 'ricordo doctor --repair' indexes them again")
+
+    def _other_languages(self, repair: bool) -> Check | None:
+        return check_second(self._context.models, self._context.unsynced_store, repair=repair)
 
 
 def store_status(store: Store, location: str, config: Config) -> dict[str, Any]:

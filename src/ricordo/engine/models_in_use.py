@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,6 +72,19 @@ class ModelsInUse:
         """Whether installing the embedder for other languages would help."""
         return self._provider().embedding.provider == "local" and not registry.has_multilingual()
 
+    def second_fingerprint(self) -> str:
+        """The fingerprint that vectors for other languages have, whether the model is installed or not; "" where the
+        model that is set embeds everything.
+        """
+        from ricordo.models.fingerprint import fingerprint_of
+
+        config = self._provider()
+        return fingerprint_of(registry.multilingual(config)) if config.embedding.provider == "local" else ""
+
+    def spoken(self) -> Sequence[str]:
+        """The languages that the user says to speak (``language.mine``)."""
+        return self._provider().language.mine
+
     def reranker(self, kind: str) -> Reranker:
         """The reranker of a kind, as it is set."""
         config = self._provider()
@@ -133,7 +146,7 @@ class ModelsInUse:
         embedder = self.second()
         if embedder is None:
             return None
-        speaks = any(code in embedder.languages for code in self._provider().language.mine)
+        speaks = any(code in embedder.languages for code in self.spoken())
         languages = EVERY_LANGUAGE if speaks else Languages(only=tuple(sorted(embedder.languages)))
         return Backlog(fingerprint_of(embedder), embedder.dimensions, languages)
 

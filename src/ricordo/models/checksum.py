@@ -22,7 +22,7 @@ def verify(file: Path, sha256: str, cache: Path | None = None, *, hint: str = _H
     try:
         state = file.stat()
         known = [state.st_size, state.st_mtime_ns, sha256]
-        results = (cache or _user_cache()) / "verified-models.json"
+        results = (cache or user_cache()) / "verified-models.json"
         verified = _read(results)
         if verified.get(str(file)) == known:
             return
@@ -35,7 +35,8 @@ def verify(file: Path, sha256: str, cache: Path | None = None, *, hint: str = _H
     _write(results, {**verified, str(file): known})
 
 
-def _user_cache() -> Path:
+def user_cache() -> Path:
+    """The folder for what can be made again."""
     from platformdirs import user_cache_path
 
     return user_cache_path("ricordo")

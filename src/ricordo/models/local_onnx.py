@@ -196,6 +196,10 @@ class LocalEmbedder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self.tokenizer.count_tokens(texts)
 
+    def is_whole(self, word: str) -> bool:
+        """Whether a folded word is one token: English texts, of which the tokenizer was made, have it often."""
+        return self.tokenizer.load().token_to_id(word) is not None
+
     def load(self) -> InferenceSession:
         """The model, loaded on first use."""
         if self._loaded is None:

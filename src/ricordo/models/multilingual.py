@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Unavailable
-from ricordo.models.checksum import verify
+from ricordo.models.checksum import user_cache, verify
 
 if TYPE_CHECKING:
     from ricordo.models.base import Vectors
@@ -91,18 +91,20 @@ _LOADING = threading.Lock()
 
 
 @cache
-def _opened(threads: int | None, checked: Path | None) -> Any:
+def _opened(threads: int | None, cache: Path | None) -> Any:
     from importlib import import_module
 
     try:
         package = import_module(PACKAGE)
-        tokenizer = import_module(f"{PACKAGE}.pure_tokenizer").UsePureTokenizer
-        backend = import_module(f"{PACKAGE}.backends.numpy").NumpyBackend
+        tokens = import_module(f"{PACKAGE}.pure_tokenizer")
+        backend = import_module(f"{PACKAGE}.backends.numpy")
     except (ImportError, AttributeError) as error:
         raise Unavailable(f"the model for other languages cannot be used: {error}", hint=EXTRA) from error
-    folder = Path(str(package.__file__)).parent / "resources"
+    resources = Path(str(package.__file__)).parent / "resources"
     for name, digest in _FILES.items():
-        verify(folder / name, digest, checked, hint=_REINSTALL)
+        verify(resources / name, digest, cache, hint=_REINSTALL)
     from ricordo.models.local_onnx import cores
+    from ricordo.models.multilingual_files import opened
 
-    return backend(str(folder / "weights.npz"), tokenizer(str(folder / "sp.model")), threads or cores())
+    kept = (cache or user_cache()) / f"multilingual-{_FILES['weights.npz'][:8]}"
+    return opened(backend, tokens, resources, kept, threads or cores())

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.frozen import frozen
 from ricordo.models.fingerprint import fingerprint_of
-from ricordo.text.languages import LANGUAGES, language_of
+from ricordo.text.languages import ENGLISH, LANGUAGES, language_of
+from ricordo.text.small_words import SMALL_WORDS
+from ricordo.text.words import Analyzer, fold, words_in
 
 if TYPE_CHECKING:
     from ricordo.models.base import Embedder
     from ricordo.store.base import Store
+    from ricordo.store.parts import SearchIndex
 
 INSTALL = "pip install 'ricordo[multilingual]'"
 
@@ -30,6 +33,10 @@ class SecondModel:
     """Before a question in a language is answered: makes the vectors that a small store lacks for it."""
     offered: Callable[[], bool] = lambda: False
     """Whether one could be installed that would help."""
+    mine: Callable[[], Collection[str]] = tuple
+    """The languages that the user says to speak."""
+    left_behind: Callable[[Store], int] = lambda store: 0
+    """How many vectors of it a store has that cannot be used, because it is not installed any more."""
 
 
 NO_SECOND = SecondModel()
@@ -47,10 +54,34 @@ class Route:
     notes: tuple[str, ...] = ()
 
 
-def language_of_question(text: str) -> str:
-    """The language of a question; "" for English, and where it cannot be told."""
+def language_of_question(
+    text: str,
+    is_whole: Callable[[str], bool],
+    index: SearchIndex,
+    analyzer: Analyzer,
+    mine: Callable[[], Collection[str]],
+) -> str:
+    """The language of a question; "" for English, and where it cannot be told.
+
+    A single small word or letter may stand in English, too (die casting, Müller's contract). So where there is not more
+    to go by, most other words must be ones that neither the model for English has whole nor the store contains; if it
+    contains passages in that language, or the user speaks it, half of them, and the store is not asked.
+    """
     code = language_of(text, short=True)
-    return "" if code == "en" else code
+    if code in ("", ENGLISH):
+        return ""
+    if language_of(text) == code:
+        return code
+    words = {fold(word) for word in words_in(text.lower()) if code not in SMALL_WORDS.get(word, ())}
+    unknown = [word for word in words if not is_whole(word)]
+    if code in (*index.languages, *mine()):
+        return code if len(unknown) * 2 >= len(words) else ""
+    if len(unknown) * 2 <= len(words):
+        return ""
+    terms = {word: analyzer.terms(word) for word in unknown}
+    _, known = index.document_frequencies({term for found in terms.values() for term in found})
+    unknown = [word for word in unknown if not all(known.get(term) for term in terms[word])]
+    return code if len(unknown) * 2 > len(words) else ""
 
 
 def unread_by(embedder: object) -> Collection[str]:
@@ -59,15 +90,18 @@ def unread_by(embedder: object) -> Collection[str]:
     return frozenset(found)
 
 
-def route(store: Store, text: str, own: Embedder, second: SecondModel, languages: Collection[str]) -> Route:
-    """How a question is embedded. In a store of English alone, an English question never asks for the second model."""
-    spoken = language_of_question(text)
+def route(store: Store, spoken: str, own: Embedder, second: SecondModel) -> Route:
+    """How a question in a language is embedded. In a store of English alone, an English one never asks for the second
+    model.
+    """
+    languages = store.index.languages
     unread = spoken in unread_by(own)
     if not spoken and not languages:
         return Route()
     other = second.embedder()
     if other is None:
-        return Route(spoken, by_words=unread, notes=_offer(spoken, second, unread=unread))
+        notes = _offer(spoken, second, unread=unread) or _left_behind(second.left_behind(store))
+        return Route(spoken, by_words=unread, notes=notes)
     foreign: Collection[str] = getattr(getattr(other, "embedder", other), "languages", ())
     if spoken not in foreign:
         return Route(spoken, both=any(code in foreign for code in languages) and not unread, by_words=unread)
@@ -86,6 +120,15 @@ def _offer(spoken: str, second: SecondModel, *, unread: bool) -> tuple[str, ...]
     return (
         f"this question seems to be in {LANGUAGES[spoken].name}, and the model reads English, {found}; {INSTALL},"
         " then 'ricordo embed', finds texts by meaning in sixteen languages",
+    )
+
+
+def _left_behind(vectors: int) -> tuple[str, ...]:
+    if not vectors:
+        return ()
+    return (
+        f"texts in other languages are found by their words: the model that made {vectors:,} vectors of them is not"
+        f" installed; {INSTALL} brings it back, or 'ricordo embed' makes other ones where it can",
     )
 
 

@@ -12,12 +12,13 @@ from ricordo.errors import ContractError, Unavailable
 from ricordo.frozen import frozen
 from ricordo.models.fingerprint import fingerprint_of
 from ricordo.plugins import call_plugin
-from ricordo.search.abroad import Route, SecondModel, route
+from ricordo.search.abroad import Route, SecondModel, language_of_question, route
 from ricordo.store.asking import Ask, Candidates, QueryVector
 
 if TYPE_CHECKING:
     from ricordo.models.base import Embedder
     from ricordo.store.base import Store
+    from ricordo.text.words import Analyzer
 
 SWITCHED_OFF = "vectors: switched off; 'ricordo config set embedding.provider local' switches them on"
 NONE_YET = "vectors: this item has none yet; run 'ricordo embed'"
@@ -61,8 +62,10 @@ class QueryVectors:
         embedder: Callable[[], Embedder | None],
         fallback: Callable[[], Embedder | None],
         second: SecondModel,
+        analyzer: Analyzer,
     ) -> None:
         self.store = store
+        self.analyzer = analyzer
         self.embedder = embedder
         self.fallback = fallback
         self.second = second
@@ -77,6 +80,19 @@ class QueryVectors:
         second = self.second.embedder()
         return fingerprint_of(second) if second is not None else ""
 
+    def language(self, text: str) -> str:
+        """The language of a question; "" for English, and where it cannot be told."""
+        return language_of_question(text, self._is_whole, self.store.index, self.analyzer, self.second.mine)
+
+    def _is_whole(self, word: str) -> bool:
+        """Whether the model for English has a word whole."""
+        try:
+            embedder = self.embedder()
+        except Unavailable:
+            return False  # embedding the question reports it
+        known: Callable[[str], bool] | None = getattr(getattr(embedder, "embedder", embedder), "is_whole", None)
+        return known is not None and known(word)
+
     def meaning(self, text: str, active: str | None, questions: Sequence[str] = ()) -> QueryMeaning:
         """The vector of a query, and of the ``questions`` that it consists of.
 
@@ -90,7 +106,7 @@ class QueryVectors:
             model = fingerprint_of(embedder)
             if active is None:
                 return QueryMeaning(model=model)
-            way = route(self.store, text, embedder, self.second, self.store.index.languages)
+            way = route(self.store, self.language(text), embedder, self.second)
             if way != Route():
                 return self._routed(way, embedder, text, questions)
             return QueryMeaning(_query_vector(embedder, model, text, questions), model)

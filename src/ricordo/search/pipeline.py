@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from ricordo.config.settings import Config
 from ricordo.errors import Unavailable
 from ricordo.search import memories
-from ricordo.search.abroad import NO_SECOND, SecondModel, language_of_question
+from ricordo.search.abroad import NO_SECOND, SecondModel
 from ricordo.search.contradicted import newer_first
 from ricordo.search.diversity import diverse_order, similarity_of
 from ricordo.search.exact import ExactNames
@@ -76,12 +76,12 @@ class Searcher:
         self.config = config
         self.rerankers = rerankers
         self.analyzer = Analyzer(store.language)
-        self.vectors = QueryVectors(store, embedder, fallback, second)
+        self.vectors = QueryVectors(store, embedder, fallback, second, self.analyzer)
 
     def search(self, request: Request) -> Answer:
         """Answer a request, as the store is at this moment."""
         request.check()
-        if request.vectors and (spoken := language_of_question(request.query)):
+        if request.vectors and (spoken := self.vectors.language(request.query)):
             self.vectors.second.reach_out(self.store, spoken)
         with self.store.index.snapshot():
             known = self.store.index.languages

@@ -12,6 +12,7 @@ from typing import Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
+from ricordo.values.day_words import joined
 from ricordo.values.days import SPOKEN, parse_time
 from ricordo.values.hits import Filters
 from ricordo.values.items import SEVERITIES
@@ -27,13 +28,15 @@ _PART = re.compile(
     rf"""
     (?P<minus>(?<!\S)-)?"(?P<phrase>[^"]*)"
     | (?<!\S)(?P<name>kind|tag|drive|path|domain|severity|category|importance|tier|after|before|thread|facet):
-      (?:"(?P<quoted>[^"]*)"|(?P<value>(?:(?<=after:)|(?<=before:))(?:{SPOKEN})(?!\S)|\S+))
+      (?:"(?P<quoted>[^"]*)"|(?P<value>(?:(?<=after:)|(?<=before:))(?i:{SPOKEN})(?!\S)|\S+))
     | (?<!\S)-(?P<excluded>\w[^\s"]*)
     | (?P<prefix>\w+)\*(?!\w)
     | (?P<word>[^\s"]+|")
     """,
     re.VERBOSE,
 )
+
+_DAY = re.compile(r"(?<!\S)(after:|before:)(\S+(?: [^\s:]+){1,4})")
 
 
 @frozen
@@ -63,6 +66,7 @@ def parse_query(text: str, *, literal: bool = False) -> ParsedQuery:
     text = text.replace("\x00", " ").encode("utf-8", "replace").decode()  # half a character cannot be looked for
     if literal:
         return ParsedQuery(text=text, words=text, notes=tuple(notes))
+    text = _DAY.sub(lambda found: found[1] + joined(found[2]), text)
     words: list[str] = []
     shown: list[str] = []
     phrases: list[str] = []
@@ -123,10 +127,24 @@ _REQUEST = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
+_REQUESTS_ABROAD = re.compile(
+    r"""^\s*(?:(?:bitte\s+)?(?:zeig(?:e|en)?|such(?:e|en)?|finde?n?|gib)\s+(?:sie\s+)?(?:mir\s+)?)?
+    (?:(?:alle|meine|unsere|die)\s+)*(?:notiz(?:en)?|dokumente?|dateien?|seiten?|texte?|informationen|alles)
+    \s+(?:über|zum?|zur|zu\s+de[mnr]|bezüglich)\s+(?=\S)
+    | ^\s*(?:(?:montre|trouve|cherche|donne)[sz]?(?:-moi)?\s+)?(?:(?:toutes|tous|les|mes|nos|des)\s+)*
+    (?:notes?|documents?|fichiers?|pages?|textes?|informations?|tout)\s+(?:sur|concernant|à\s+propos\s+d[eu'’])\s*(?=\S)
+    | ^\s*(?:(?:muéstra|busca|encuentra|da)(?:me)?\s+)?(?:(?:todas|todos|las|los|mis|nuestras|unas)\s+)*
+    (?:notas?|documentos?|archivos?|páginas?|textos?|información|todo)\s+(?:sobre|acerca\s+del?)\s+(?=\S)
+    | ^(?:请|請)?(?:查找|搜索|显示|顯示|找)?(?:所有|我的)?(?:关于|關於)(?=\S)
+    | (?<=\S)(?:についての|に関する)(?:資料|メモ|ノート|文書)$""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
 
 def topic_of(words: str) -> str:
     """The words without a request in front of them: "notes about bread" looks for bread, not for the word notes."""
-    return _REQUEST.sub("", words, count=1)
+    found = _REQUEST.sub("", words, count=1)
+    return _REQUESTS_ABROAD.sub("", found) or found
 
 
 def _problem(name: str, value: str) -> str | None:

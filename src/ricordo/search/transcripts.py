@@ -43,7 +43,10 @@ _PAST = re.compile(
     | (?:abbiamo|avevamo) | ieri | l'ultima\s+volta
     | (?:fizemos|decidimos|falamos) | ontem | da\s+última\s+vez
     | (?:hebben|hadden)\s+(?:we|wij) | gisteren | vorige\s+(?:keer|week|sessie)
-    )\b""",
+    | вчера | в\s+прошлый\s+раз | на\s+прошлой\s+неделе | мы\s+(?:решили|обсуждали|говорили|делали)
+    )\b
+    | 昨天 | 上(?:周|週|次|个?星期) | 之前我们 | 我们(?:之前|决定|讨论|说|做) | 昨日 | 先週 | 前回 | 決め(?:た|ました)
+    | (?:話|相談)し(?:た|ました)""",
     re.VERBOSE | re.IGNORECASE,
 )
 
@@ -51,6 +54,8 @@ _PAST = re.compile(
 def is_about_the_past(text: str) -> bool:
     """Whether a question is about what was done or said, and so about sessions as much as about sources.
 
+    >>> is_about_the_past("上周我们决定了什么"), is_about_the_past("前回の会議"), is_about_the_past("会議の議事録")
+    (True, True, False)
     >>> is_about_the_past("what did we decide about the cache"), is_about_the_past("how is the cache cleared")
     (True, False)
     """

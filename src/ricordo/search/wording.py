@@ -9,6 +9,7 @@ from ricordo.config.settings import Config
 from ricordo.search.query import ParsedQuery, topic_of
 from ricordo.store.asking import Ask, AskedWord, Phrase
 from ricordo.store.values import Scoring
+from ricordo.text.asking_words import asked_for
 from ricordo.text.languages import UNKNOWN, language_of
 from ricordo.text.scripts import has_unspaced
 from ricordo.text.words import Analyzer, folded_words, words_in
@@ -26,6 +27,8 @@ class QueryWords:
 
     def __init__(self, text: str, analyzer: Analyzer, languages: Collection[str]) -> None:
         spoken = language_of(text, short=True) if languages else UNKNOWN
+        self._small = analyzer.in_language(spoken or language_of(text))
+        """Knows the stop words: of the question's language, also where no passage is in it."""
         self.main = analyzer.in_language(spoken) if spoken in languages else analyzer
         every = (analyzer, *(analyzer.in_language(code) for code in languages))
         self.others = tuple(one for one in dict.fromkeys(every) if one is not self.main)
@@ -36,11 +39,15 @@ class QueryWords:
         forms = [terms for one in self.others if len(terms := one.terms_of(word)) == len(own)]
         return [tuple(dict.fromkeys(column)) for column in zip(own, *forms, strict=True)]
 
+    def _is_stop_word(self, word: str) -> bool:
+        return self.main.is_stop_word(word) or self._small.is_stop_word(word)
+
     def asked(self, text: str) -> list[tuple[str, ...]]:
         """The terms that a text asks for: stop words are left out unless nothing else is left."""
         words = words_in(text)
-        kept = [word for word in words if not self.main.is_stop_word(word)]
-        return [terms for word in (kept or words) for terms in self.terms_of(word)]
+        kept = [word for word in words if not self._is_stop_word(word)]
+        parts = (part for word in (kept or words) for part in asked_for(word))
+        return [terms for part in parts for terms in self.terms_of(part)]
 
     def phrase(self, text: str) -> Phrase:
         """A phrase, with the terms that it has in every language: the others are looked for in the texts alone."""

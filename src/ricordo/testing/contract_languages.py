@@ -84,3 +84,6 @@ class LanguageContract(SearchContract):
         assert store.vectors.counts(second.fingerprint, Languages(only=("de",)))["chunks"] == 1
         assert store.vectors.counts(second.fingerprint)["chunks"] == 2
         assert store.vectors.counts(second.fingerprint)["embedded"] == 1
+        assert store.vectors.counts(second.fingerprint, Languages(only=("de",)))["embedded"] == 1
+        assert store.vectors.counts(second.fingerprint, Languages(without=("de",)))["embedded"] == 0
+        assert store.vectors.counts(own.fingerprint, Languages(only=("de", "fr")))["embedded"] == 0

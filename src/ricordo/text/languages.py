@@ -27,11 +27,14 @@ _LEAST_SHARE = 0.12
 """The share of small words that a text has at least that is written in a language; English has about 0.4."""
 _LEAST_WORDS = 2
 """How many different small words must be there, so that a name or a keyword does not decide."""
+_LEAST_LETTERS = 2
+"""So many letters that a language has besides a to z stand for one small word, where no English one is."""
 _FOREIGN_LETTERS = 0.05
 """In this share of its words a long text may have letters of other languages: it names people and places."""
 _SHORT = 300
 """A passage with fewer characters may tell too little."""
 _LETTERS = re.compile(r"[^\W\d_]+")
+_ADDRESS = re.compile(r"\S*://\S*")
 _SIGNS_OF_CODE = str.maketrans("", "", "{}();=<>[]$`\\|&#")
 _ASCII_WORDS = bytes(code if chr(code).isalpha() else ord(" ") for code in range(128)) + b" " * 128
 _CODE_SHARE = 0.06
@@ -92,6 +95,10 @@ _LETTERS_OF = {
 """The letters that each language has besides a to z: one with others cannot be it."""
 
 
+_LIKELY = "nl pl tr it pt es fr de"
+"""Of languages that a text may be in just as well, the later one is taken: more of what people write is in it."""
+
+
 @cache
 def _scripts() -> re.Pattern[str]:
     return re.compile("|".join(f"(?P<{code}>[{letters}]+)" for code, letters in _SCRIPTS))
@@ -108,6 +115,8 @@ def language_of(text: str, *, short: bool = False) -> str:
     ('ja', 'de')
     """
     start = text[:_LOOKED_AT]
+    if "://" in start:
+        start = _ADDRESS.sub(" ", start)  # com, en and de stand in many
     if not start.isascii() and (code := _by_script(start)):
         return code
     return _by_small_words(start, short=short)
@@ -158,10 +167,12 @@ def _by_small_words(text: str, *, short: bool) -> str:
             hits.pop(code, None)  # it does not have these letters
         elif own and (short or hits[code]):
             hits[code] += 1 if short else own // 3
-    best = max(hits, key=lambda code: (hits[code], code == ENGLISH), default=UNKNOWN)
+    best = max(hits, key=lambda code: (hits[code], code == ENGLISH, _LIKELY.find(code)), default=UNKNOWN)
     if not best or hits[best] <= (english if best != ENGLISH else 0):
         return UNKNOWN
     different = sum(1 for word in small if best in SMALL_WORDS[word])
+    if not english and sum(special[letter] for letter in _LETTERS_OF[best]) >= _LEAST_LETTERS:
+        different += 1  # short texts have few small words
     enough = short or (different >= _LEAST_WORDS and hits[best] >= _LEAST_SHARE * total)
     return best if enough else UNKNOWN
 

@@ -29,8 +29,57 @@ _LISTS = {
         hoe hun ik in is je kan maar me met mij mijn naar niet nog nu of om omdat onder ons ook op over te tot u uit
         van veel voor want was wat we wel werd wie wij zal ze zich zij zijn zo""",
 }
+_ASKING = {
+    "german": """welche welcher welches wann warum wieviel viele wurde wurden waren hatte haben worden werden woher
+        wen wem machen mehr gibt mein meine unser unsere""",
+    "french": """quel quelle quels quelles quand comment pourquoi combien quoi cela étaient était avait ont fait
+        plus quelqu sous entre après depuis""",
+    "spanish": """qué quién quiénes cuándo cuál cuáles cómo cuánto cuántos cuánta dónde había fueron han ser puede
+        hasta desde cuando""",
+    "italian": """quale quali quanto quanti perché dove cosa era erano fu essere stato stata dopo fra dell nell sull""",
+    "portuguese": """quais onde quanto quantos foram como tinha eram pelos pelas até depois uns à às""",
+    "dutch": """welke wanneer waarom hoeveel waar werden worden tussen na deed kunnen heeft geweest""",
+}
+"""More of them, mostly words that ask."""
+_OTHERS = {
+    "catalan": """amb als aquest aquesta com del dels el els en és són i la les més no per però què qui quan on una
+        un va van seva seu també sense""",
+    "czech": """a aby ale ani až byl byla bylo být co je jeho jak jako jsem jsou když která které který má na nebo
+        od při se si tak také že v ve z ze kde kdo proč kolik""",
+    "danish": """af at blev da de den der det du efter eller en er et for fra ham han har hun hvad hvem hvor hvordan
+        ikke jeg kan med mellem men når og om på skal som til var vi ved""",
+    "finnish": """ei että hän ja jos joka jota kun kuin mikä mitä milloin missä mukaan myös niin nämä on oli ovat se
+        sekä tai tämä vai vain kuinka kuka ollut""",
+    "hungarian": """a az egy és hogy is nem van volt ez azt meg de mint még csak már ki mi mikor hol hogyan milyen
+        melyik volna között után ezt""",
+    "indonesian": """ada adalah apa atau bagaimana berapa dalam dan dari dengan di ini itu juga kapan ke kepada mana
+        oleh pada sebagai siapa tidak untuk yang telah akan""",
+    "norwegian": """av at ble da de den der det du etter eller en er et for fra ham han har hun hva hvem hvor
+        hvordan ikke jeg kan med mellom men når og om på skal som til var vi ved""",
+    "polish": """aby ale był była było być co czy dla do gdy gdzie ich ile jak jako jakie jaki jest jego jej kiedy
+        kto która które który lub ma na nie o od oraz pod przez przy się są tak za że został""",
+    "romanian": """al ale ar au care ce cel cine când câte cu cum dar de din este fi fost în la lui mai nu o pe
+        pentru prin sau se sunt și unde un""",
+    "swedish": """att av blev de den det du efter eller en ett för från han har hon hur hos inte jag kan med mellan
+        men när och om på ska som till under var vad vem vi vid är""",
+    "turkish": """ama ancak bir bu çok da daha de değil diye en gibi göre hangi her için ile ise kadar kim ki mi mı
+        mu mü nasıl ne neden nerede nedir olan olarak oldu olduğu onun o sonra şey tarafından ve veya ya zaman kaç""",
+    "vietnamese": """các của cho có được gì hoặc khi không là làm một nào người những này ở ra sao theo thì trong
+        tại từ và về vào với ai đã để đó""",
+    "russian": """а без бы был была были было быть в вам вас вы где да для до его ее если есть еще же за и из или им
+        их к как какая какие какой когда который которая которые кто куда ли мне мы на над не нет но о об он она они
+        от откуда по под почему при про с сколько так такой там то тоже только ты у уже чего чем что чтобы эта эти
+        это этот я""",
+    "arabic": """في من إلى على عن مع هو هي هم هذا هذه ذلك التي الذي الذين كان كانت ما ماذا متى أين كيف كم لماذا هل
+        أي أو أن إن لا لم لن قد كل بعد قبل بين حتى ثم و""",
+    "hindi": """का के की को में से है हैं था थे थी और या पर ने यह वह इस उस ये वे क्या कब कहाँ कहां कैसे कौन क्यों
+        कितना कितने कितनी किस किसने किसे जो भी तो ही लिए एक नहीं हो गया गई गए""",
+    "greek": """ο η το οι τα του της των τον την και ή να με σε για από που πως πώς πότε πού ποιος ποια ποιο τι
+        γιατί πόσο πόσα είναι ήταν δεν θα στο στη στην στον ένα μια ένας""",
+}
+"""Words of other languages that carry no topic, those that ask among them."""
 
 STOP_WORDS: dict[str, frozenset[str]] = {}
-for _language, _text in _LISTS.items():
-    STOP_WORDS[_language] = frozenset(_text.split())
+for _language, _text in (*_LISTS.items(), *_OTHERS.items()):
+    STOP_WORDS[_language] = frozenset((*_text.split(), *_ASKING.get(_language, "").split()))
 STOP_WORDS["porter"] = STOP_WORDS["english"]

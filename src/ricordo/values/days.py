@@ -1,4 +1,7 @@
-"""Days as people say them: yesterday, last week, monday, 3 days ago. Each means the moment at which it begins."""
+"""Days as people say them: yesterday, last week, monday, 3 days ago. Each means the moment at which it begins.
+
+They may be said in other languages, too (``day_words``).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from ricordo.errors import UsageError
+from ricordo.values.day_words import in_english
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _AGO = re.compile(r"(\d{1,5}) ?(d|day|days|w|week|weeks|h|hour|hours|m|month|months|y|year|years)(?: ago)?")
@@ -22,7 +26,7 @@ def spoken_day(text: str, now: datetime) -> datetime | None:
     >>> spoken_day("monday", datetime(2026, 11, 18, 9)).isoformat()
     '2026-11-16T00:00:00'
     """
-    words = " ".join(re.split(r"[\s_-]+", text.strip().lower()))
+    words = " ".join(re.split(r"[\s_-]+", in_english(text).strip().lower()))
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     week = today - timedelta(days=today.weekday())
     month = today.replace(day=1)

@@ -32,8 +32,8 @@ class Vectors(SharedVectors):
                     else ("SELECT total FROM lexical_stats WHERE field=-1", ()),
                     (
                         "SELECT count(*) FROM chunks c JOIN vectors v ON v.hash = c.embed_hash"
-                        " JOIN fingerprints f ON f.id = v.fingerprint WHERE f.name=? AND c.state=0",
-                        (fingerprint,),
+                        f" JOIN fingerprints f ON f.id = v.fingerprint WHERE f.name=? AND c.state=0{condition}",
+                        (fingerprint, *codes),
                     ),
                     (
                         "SELECT j.state, count(*) FROM jobs j JOIN fingerprints f ON f.id = j.fingerprint"

@@ -35,7 +35,12 @@ class Vectors(SharedVectors):
             if not rows:
                 return {"chunks": live, "embedded": 0, "pending": 0, "running": 0, "failed": 0}
             entries = self._file.vector_index.entries(connection, rows[0][0])
-            embedded = int(Visible(self._file.lexical.alive(connection)).mask(entries).sum())
+            counted = Visible(self._file.lexical.alive(connection)).mask(entries)
+            if codes := languages.only if languages.only is not None else languages.without:
+                named = connection.rows(f"SELECT id FROM chunks WHERE language IN ({marks(codes)}) AND state=0", codes)
+                among = np.isin(entries.chunks, [chunk for (chunk,) in named])
+                counted &= among if languages.only is not None else ~among
+            embedded = int(counted.sum())
             states: dict[str, int] = dict(
                 connection.rows("SELECT state, count(*) FROM jobs WHERE fingerprint=? GROUP BY state", (rows[0][0],))
             )

@@ -21,11 +21,15 @@ def vectors(database: Database, repair: bool) -> Check:
         if not active:
             return Check("vectors", True, "none yet")
         number, name, dimensions = active[0]
-        problem = _problem(connection, number, dimensions)
+        problem = _lost(connection, number) or _problem(connection, number, dimensions)
+        others = connection.rows("SELECT id, name, dimensions FROM fingerprints WHERE NOT active")
+        broken = [(one, found) for one in others if (found := _problem(connection, one[0], one[2]))]
         live = connection.rows("SELECT count(*) FROM chunks WHERE state=0")[0][0]
         waiting = connection.rows(
             "SELECT count(*) FROM jobs j JOIN chunks c ON c.id=j.chunk AND c.state=0 WHERE j.fingerprint=?", (number,)
         )[0][0]
+    if problem is None and broken:  # of the model for other languages, or of a fallback
+        return _mended(database, broken, repair)
     if problem is None and waiting:
         have = f"{live - waiting:,} of {live:,} passages have theirs"
         return Check("vectors", True, f"{have}, {waiting:,} wait: 'ricordo embed' makes them ({name})")
@@ -33,10 +37,20 @@ def vectors(database: Database, repair: bool) -> Check:
         return Check("vectors", True, f"whole ({name})")
     if repair:
         rebuild_vectors(database, number, dimensions)
+        for (other, _, size), _ in broken:
+            rebuild_vectors(database, other, size, waiting=())
     return Check("vectors", False, problem, repaired=repair)
 
 
-def _problem(connection: Connection, number: int, dimensions: int) -> str | None:
+def _mended(database: Database, broken: list[tuple[tuple[int, str, int], str]], repair: bool) -> Check:
+    """The check that names the first problem of vectors which are not the active model's."""
+    for (number, _, dimensions), _ in broken if repair else ():
+        rebuild_vectors(database, number, dimensions, waiting=())
+    (_, name, _), problem = broken[0]
+    return Check("vectors", False, f"{problem} ({name})", repaired=repair)
+
+
+def _lost(connection: Connection, number: int) -> str | None:
     entries = VectorIndex().entries(connection, number)
     # Those in other languages may wait for another model, or for none where no model reads them.
     live = {row[0] for row in connection.rows("SELECT id FROM chunks WHERE state=0 AND language IN ('', 'en')")}
@@ -44,6 +58,11 @@ def _problem(connection: Connection, number: int, dimensions: int) -> str | None
     lost = live - set(entries.chunks.tolist()) - waiting
     if lost:
         return f"{len(lost)} passages have no vector and do not wait for one"
+    return None
+
+
+def _problem(connection: Connection, number: int, dimensions: int) -> str | None:
+    entries = VectorIndex().entries(connection, number)
     rows = connection.rows(
         "SELECT count(*) FROM vectors WHERE fingerprint=? AND length(vector)<>?", (number, 4 * dimensions)
     )
@@ -64,8 +83,10 @@ def _problem(connection: Connection, number: int, dimensions: int) -> str | None
     return None
 
 
-def rebuild_vectors(database: Database, number: int, dimensions: int) -> None:
-    """Drop bad rows, write all blocks again from what is left, and let what has no vector wait for one."""
+def rebuild_vectors(database: Database, number: int, dimensions: int, waiting: tuple[str, ...] = ("", "en")) -> None:
+    """Drop bad rows, write all blocks again from what is left, and let what has no vector wait for one, if it is in one
+    of the languages of ``waiting``.
+    """
     with database.write() as connection:
         connection.run("DELETE FROM vectors WHERE fingerprint=? AND length(vector)<>?", (number, 4 * dimensions))
         connection.run("DELETE FROM vector_blocks WHERE fingerprint=?", (number,))
@@ -79,7 +100,8 @@ def rebuild_vectors(database: Database, number: int, dimensions: int) -> None:
             part = sound[at : at + BLOCK_ENTRIES]
             write_block(connection, number, _entries(part))
         have = np.array([row[0] for row in sound], np.int64)
-        enqueue_missing(connection, number, have, None, Languages(only=("", "en")))
+        if waiting:
+            enqueue_missing(connection, number, have, None, Languages(only=waiting))
         bump_vectors(connection)
 
 

@@ -1,0 +1,124 @@
+"""Days as they are named in languages besides English: each name with the English one that ``days`` understands."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+
+_NAMES = {
+    "now": "jetzt, maintenant, ahora, adesso, agora, nu, сейчас, 现在, 現在, 今",
+    "today": "heute, aujourd'hui, hoy, oggi, hoje, vandaag, dzisiaj, dziś, сегодня, bugün, 今天, 今日, きょう, 오늘",
+    "yesterday": "gestern, hier, ayer, ieri, ontem, gisteren, wczoraj, вчера, dün, 昨天, 昨日, きのう, 어제",
+    "2 days ago": "vorgestern, avant-hier, anteayer, antes de ayer, l'altro ieri, anteontem, eergisteren,"
+    " przedwczoraj, позавчера, 前天, 一昨日, おととい, 그저께",
+    "tomorrow": "morgen, demain, mañana, domani, amanhã, jutro, завтра, yarın, 明天, 明日, あした, 내일",
+    "this week": "diese woche, cette semaine, esta semana, questa settimana, deze week, ten tydzień, эта неделя,"
+    " на этой неделе, bu hafta, 这周, 這週, 本周, 本週, 这个星期, 这星期, 今週, 이번 주, 이번주",
+    "last week": "letzte woche, vorige woche, semaine dernière, la semaine dernière, semana pasada,"
+    " la semana pasada, settimana scorsa, la settimana scorsa, semana passada, na semana passada, vorige week,"
+    " afgelopen week, zeszły tydzień, w zeszłym tygodniu, прошлая неделя, на прошлой неделе, geçen hafta, 上周, 上週,"
+    " 上个星期, 上星期, 先週, 지난주, 지난 주",
+    "this month": "diesen monat, dieser monat, ce mois, ce mois-ci, este mes, questo mese, este mês, deze maand,"
+    " ten miesiąc, этот месяц, bu ay, 这个月, 本月, 今月, 이번 달, 이번달",
+    "last month": "letzten monat, letzter monat, vorigen monat, mois dernier, le mois dernier, mes pasado,"
+    " el mes pasado, mese scorso, il mese scorso, mês passado, no mês passado, vorige maand, zeszły miesiąc,"
+    " прошлый месяц, в прошлом месяце, geçen ay, 上个月, 上個月, 上月, 先月, 지난달, 지난 달",
+    "this year": "dieses jahr, cette année, este año, quest'anno, este ano, dit jaar, ten rok, этот год, bu yıl,"
+    " 今年, 올해",
+    "last year": "letztes jahr, voriges jahr, année dernière, l'année dernière, l'an dernier, año pasado,"
+    " el año pasado, anno scorso, l'anno scorso, ano passado, no ano passado, vorig jaar, zeszły rok, прошлый год,"
+    " в прошлом году, geçen yıl, 去年, 昨年, 작년",
+    "monday": "montag, lundi, lunes, lunedì, segunda, segunda-feira, maandag, poniedziałek, понедельник, 周一, 星期一,"
+    " 月曜, 月曜日, 월요일",
+    "tuesday": "dienstag, mardi, martes, martedì, terça, terça-feira, dinsdag, wtorek, вторник, 周二, 星期二, 火曜,"
+    " 火曜日, 화요일",
+    "wednesday": "mittwoch, mercredi, miércoles, mercoledì, quarta, quarta-feira, woensdag, środa, среда, 周三,"
+    " 星期三, 水曜, 水曜日, 수요일",
+    "thursday": "donnerstag, jeudi, jueves, giovedì, quinta, quinta-feira, donderdag, czwartek, четверг, 周四, 星期四,"
+    " 木曜, 木曜日, 목요일",
+    "friday": "freitag, vendredi, viernes, venerdì, sexta, sexta-feira, vrijdag, piątek, пятница, 周五, 星期五, 金曜,"
+    " 金曜日, 금요일",
+    "saturday": "samstag, sonnabend, samedi, sábado, sabato, zaterdag, sobota, суббота, 周六, 星期六, 土曜, 土曜日,"
+    " 토요일",
+    "sunday": "sonntag, dimanche, domingo, domenica, zondag, niedziela, воскресенье, 周日, 星期日, 星期天, 日曜,"
+    " 日曜日, 일요일",
+}
+_UNITS = {
+    "hour": "stunde, stunden, heure, heures, hora, horas, ora, ore, uur, uren, час, часа, часов, 小时, 時間, 시간",
+    "day": "tag, tage, tagen, jour, jours, día, días, giorno, giorni, dia, dias, dag, dagen, dzień, dni, день, дня,"
+    " дней, gün, 天, 日, 일",
+    "week": "woche, wochen, semaine, semaines, semana, semanas, settimana, settimane, week, weken, tydzień, tygodnie,"
+    " неделя, неделю, недели, недель, hafta, 周, 个星期, 星期, 週, 週間, 주",
+    "month": "monat, monate, monaten, mois, mes, meses, mese, mesi, mês, maand, maanden, miesiąc, miesiące, месяц,"
+    " месяца, месяцев, ay, 个月, か月, ヶ月, 개월",
+    "year": "jahr, jahre, jahren, an, ans, année, années, año, años, anno, anni, ano, anos, jaar, rok, lata, год, года,"
+    " лет, yıl, 年, 년",
+}
+_MOST_WORDS = 5
+"""The longest names have so many words: il y a 3 jours."""
+_LAST_BEFORE = "letzten, letzter, vorigen, vergangenen, geçen, afgelopen, vorige, в прошлый, в прошлую"
+_LAST_BEHIND = "dernier, pasado, scorso, scorsa, passado, passada"
+_AGO = re.compile(
+    r"(?:(?:vor|il y a|hace|ha)\s+(?P<before>\d{1,5})\s*(?P<unit_before>\D+?)"
+    r"|(?P<behind>\d{1,5})\s*(?P<unit_behind>\D+?)\s*(?:fa|atras|geleden|temu|назад|once|之?前|前|전))"
+)
+
+
+def plain(text: str) -> str:
+    """A name as it is compared: lower case, accents dropped, one space between words."""
+    letters = unicodedata.normalize("NFKD", text.strip().lower().replace("’", "'").replace("ı", "i"))
+    return " ".join(re.split(r"[\s_-]+", "".join(one for one in letters if not unicodedata.combining(one))))
+
+
+def _listed(names: str) -> list[str]:
+    return [name.strip() for name in names.split(",")]
+
+
+@cache
+def _english() -> dict[str, str]:
+    """All names, compared as ``plain``, with the English ones."""
+    known = {plain(name): english for english, names in _NAMES.items() for name in _listed(names)}
+    days = [(name, english) for english, names in _NAMES.items() if english.endswith("day") for name in _listed(names)]
+    for name, english in days:
+        if english in ("today", "yesterday"):
+            continue
+        known |= {plain(f"{last} {name}"): f"last {english}" for last in _listed(_LAST_BEFORE)}
+        for last in _listed(_LAST_BEHIND):
+            known |= {plain(f"{name} {last}"): f"last {english}", plain(f"el {name} {last}"): f"last {english}"}
+    return known
+
+
+@cache
+def _units() -> dict[str, str]:
+    return {plain(name): english for english, names in _UNITS.items() for name in _listed(names)}
+
+
+def joined(words: str) -> str:
+    """Words of which the first name a day in another language, with these joined to one word; the others as they are.
+
+    >>> joined("la semana pasada en casa"), joined("monday at home")
+    ('la_semana_pasada en casa', 'monday at home')
+    """
+    apart = words.split(" ")
+    for count in range(min(_MOST_WORDS, len(apart)), 1, -1):
+        name = " ".join(apart[:count])
+        if in_english(name) != name:
+            return " ".join(("_".join(apart[:count]), *apart[count:]))
+    return words
+
+
+def in_english(text: str) -> str:
+    """What a day that is named in another language is in English; other text as it is.
+
+    >>> in_english("Letzte Woche"), in_english("il y a 3 jours"), in_english("上周"), in_english("3日前")
+    ('last week', '3 days ago', 'last week', '3 days ago')
+    """
+    name = plain(text)
+    if name in _english():
+        return _english()[name]
+    ago = _AGO.fullmatch(name)
+    if ago is None:
+        return text
+    unit = _units().get((ago["unit_before"] or ago["unit_behind"]).strip())
+    return text if unit is None else f"{ago['before'] or ago['behind']} {unit}s ago"
