@@ -2,6 +2,7 @@
 
 FOLDER holds XQuAD as sets that ``ricordo eval`` takes: ``xquad_de`` (questions and paragraphs in German), and
 ``xquad_de_to_en`` (questions in German, paragraphs in English), each with corpus.jsonl, queries.jsonl and qrels.tsv.
+``--cost`` prints the processor time that both models take for a question and a paragraph in German, and to load.
 ``--background`` prints how the cosines of unrelated texts are spread, by which the two models are made comparable.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +40,25 @@ def background(folder: Path) -> None:
         print(f"{name} {embedder.fingerprint}: mean {unrelated.mean():.3f}, spread {unrelated.std():.3f}")
 
 
+def cost(folder: Path) -> None:
+    """Processor time per question and per paragraph of both models, in one run, and to load them."""
+    questions, paragraphs = (_texts(folder / "xquad_de" / f"{part}.jsonl")[:60] for part in ("queries", "corpus"))
+    for embedder in (LocalEmbedder(threads=1), MultilingualEmbedder(threads=1)):
+        times = [time.process_time()]
+        embedder.load()
+        times.append(time.process_time())
+        for question in questions:
+            embedder.embed_query(question)
+        times.append(time.process_time())
+        embedder.embed_documents(paragraphs)
+        times.append(time.process_time())
+        load, asking, reading = np.diff(times)
+        print(
+            f"{embedder.fingerprint}: load {load:.2f} s, {1000 * asking / len(questions):.1f} ms a question,"
+            f" {1000 * reading / len(paragraphs):.1f} ms a paragraph"
+        )
+
+
 def _texts(file: Path) -> list[str]:
     return [json.loads(line)["text"] for line in file.read_text("utf-8").splitlines()]
 
@@ -49,7 +70,11 @@ def main() -> None:
     parser.add_argument("--queries", type=int, help="ask only that many of each set, spread evenly")
     parser.add_argument("--profiles", default=",".join(PROFILES))
     parser.add_argument("--background", action="store_true")
+    parser.add_argument("--cost", action="store_true")
     given = parser.parse_args()
+    if given.cost:
+        cost(given.folder)
+        return
     if given.background:
         background(given.folder)
     else:

@@ -50,6 +50,10 @@ def test_corrections_are_noticed(text: str) -> None:
         ("Ottimo, grazie mille", "praise"),
         ("Não, você esqueceu os testes", "correction"),
         ("Nee, ik bedoelde de andere knop", "correction"),
+        ("不对，我要的是另一个按钮", "correction"),
+        ("谢谢，太好了！", "praise"),
+        ("違います、もう一つのボタンです", "correction"),
+        ("ありがとうございます、助かりました", "praise"),
     ],
 )
 def test_other_languages_are_read_too(text: str, facet: str) -> None:
@@ -81,7 +85,9 @@ def test_words_of_other_languages_do_not_mislead_in_english(text: str) -> None:
         ("ok", True),
         ("Bitte mach den Knopf blau und nicht grün.", True),
         ("Нет, я просил синюю кнопку", False),
-        ("いいえ、青いボタンです", False),
+        ("いいえ、青いボタンです", True),
+        ("不对，是蓝色的按钮", True),
+        ("아니요, 파란색 버튼입니다", False),
         ("Prosím, změňte tlačítko dole na stránce, hned zítra ráno", False),
     ],
 )

@@ -58,9 +58,10 @@ def _keep(made: Any, kept: Path) -> None:
         "marks/units": np.asarray(marks._units, np.uint32),
         "marks/texts": np.frombuffer(marks._normalized, np.uint8),
     }
-    for name, write in ((TABLE, lambda file: np.save(file, made.table)), (REST, lambda file: np.savez(file, **rest))):
-        content = io.BytesIO()
-        write(content)
+    table, others = io.BytesIO(), io.BytesIO()
+    np.save(table, made.table)
+    np.savez(others, **rest)
+    for name, content in ((TABLE, table), (REST, others)):
         replace_file(kept / name, content.getvalue())
 
 
