@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from ricordo import ConfigProvider, Ricordo, speaking
+from ricordo import ConfigProvider, Ricordo, log, speaking
 from ricordo.cli import install_verbs
 from ricordo.config.machine import MACHINE_NAME
 from ricordo.programs.table import PROGRAMS
@@ -58,8 +59,11 @@ def clean_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("RICORDO_DATA_HOME", str(home / "data"))
     monkeypatch.setenv("RICORDO_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("RICORDO_CONFIG_HOME", str(home / "config"))
-    monkeypatch.delenv("RICORDO_STORE", raising=False)
+    for name in ("RICORDO_STORE", "RICORDO_PASSPHRASE", "RICORDO_PASSPHRASE_FD", "RICORDO_KEY_FILE"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(speaking, "_of_process", speaking._of_process)  # a command that runs in this process sets it
+    monkeypatch.setattr(log, "_without_texts", False)  # whoever opens an encrypted store sets these two
+    monkeypatch.setattr(tempfile, "tempdir", tempfile.tempdir)
     for name in (one.variable for one in PROGRAMS.values() if one.variable):
         monkeypatch.delenv(name, raising=False)
     for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST"):

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
         Conflict,
         ContractError,
         CorruptStore,
+        DamagedHeader,
         Error,
         Forbidden,
+        LockedStore,
         MissingExtra,
         NewerSchema,
         NotFound,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
         Unavailable,
         Unreadable,
         UsageError,
+        WrongKey,
     )
     from ricordo.search.profile import Profile
     from ricordo.values.context import ContextReport, Skill
@@ -58,9 +61,9 @@ _MODULES = {
     "ricordo.config.loading": ("Config", "ConfigProvider"),
     "ricordo.values.context": ("ContextReport", "Skill"),
     "ricordo.errors": (
-        "Conflict", "ContractError", "CorruptStore", "Error", "Forbidden", "MissingExtra", "NewerSchema",
-        "NotFound", "PathConflict", "ReadOnlyStore", "StaleVersion", "StoreError", "Unavailable", "Unreadable",
-        "UsageError",
+        "Conflict", "ContractError", "CorruptStore", "DamagedHeader", "Error", "Forbidden", "LockedStore",
+        "MissingExtra", "NewerSchema", "NotFound", "PathConflict", "ReadOnlyStore", "StaleVersion", "StoreError",
+        "Unavailable", "Unreadable", "UsageError", "WrongKey",
     ),
     "ricordo.values.reports": (
         "AddReport", "BackupReport", "DoctorReport", "ExportReport", "ImportReport", "Progress", "SyncReport",
@@ -85,6 +88,7 @@ __all__ = [
     "ContextReport",
     "ContractError",
     "CorruptStore",
+    "DamagedHeader",
     "DoctorReport",
     "Duplicate",
     "Entry",
@@ -105,6 +109,7 @@ __all__ = [
     "LearningStatus",
     "Link",
     "LinkReport",
+    "LockedStore",
     "MissingExtra",
     "NewerSchema",
     "NotFound",
@@ -132,6 +137,7 @@ __all__ = [
     "VacuumReport",
     "Version",
     "WeightChange",
+    "WrongKey",
     "__version__",
 ]
 

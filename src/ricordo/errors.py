@@ -13,6 +13,9 @@
     ├── StoreError         the store itself cannot be used as asked
     │   ├── ReadOnlyStore  the file or its folder cannot be written
     │   ├── CorruptStore   SQLite reports damage, or this is not a Ricordo store
+    │   │   └── DamagedHeader  an encrypted store whose beginning, or the note on its key, is damaged
+    │   ├── LockedStore    an encrypted store whose key is not at hand
+    │   ├── WrongKey       a key or passphrase that is not that of the store
     │   └── NewerSchema    a newer Ricordo wrote this store
     ├── Unreadable         a file or page that cannot be turned into text
     ├── Forbidden          an address that may not be reached, or a page that needs a login
@@ -124,6 +127,18 @@ class ReadOnlyStore(StoreError):
 
 class CorruptStore(StoreError):
     code = "corrupt"
+
+
+class DamagedHeader(CorruptStore):
+    code = "damaged_header"
+
+
+class LockedStore(StoreError):
+    code = "locked"
+
+
+class WrongKey(StoreError):
+    code = "wrong_key"
 
 
 class NewerSchema(StoreError):

@@ -23,6 +23,7 @@ LARGEST_BYTES = 1_000_000
 
 _to_file = False
 _to_screen = False
+_without_texts = False
 _handlers: list[logging.Handler] = []
 _made_for: tuple[Path | None, TextIO | None] = (None, None)
 
@@ -34,11 +35,29 @@ def keep_log(*, verbose: bool = False) -> None:
     _to_screen = verbose
 
 
+def leave_out_texts() -> None:
+    """From now on, no message of an error is written to a file, only where it came from: the store is encrypted, and
+    messages quote what is in it.
+    """
+    global _without_texts
+    _without_texts = True
+
+
+def is_kept() -> bool:
+    """Whether this process is a program of ours, which writes a log; not one that uses Ricordo as a library."""
+    return _to_file
+
+
+def leaves_out_texts() -> bool:
+    """Whether this process has opened an encrypted store."""
+    return _without_texts
+
+
 def report(message: str, error: BaseException | None = None, *, trace: str = "") -> None:
     """Write one line, with the trace of ``error``, or with a ``trace`` that another process sent as text."""
     logger = _logger()
     text = f"{message}\n{trace.rstrip()}" if trace else message
-    logger.warning("%s", text, exc_info=error)
+    logger.warning("%s", text, exc_info=error, stacklevel=2)
 
 
 def _logger() -> logging.Logger:
@@ -85,18 +104,36 @@ def _file_handler(path: Path) -> logging.Handler | None:
         handler = RotatingFileHandler(path, maxBytes=LARGEST_BYTES, backupCount=1, encoding="utf-8", errors="replace")
     except OSError:
         return None
-    handler.setFormatter(_formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
+    handler.setFormatter(_formatter("%(asctime)s %(process)d %(levelname)s %(message)s", to_file=True))
     return handler
 
 
-def _formatter(form: str) -> logging.Formatter:
-    """One that masks passwords in addresses; the errors of libraries repeat those that they were given."""
+def _formatter(form: str, *, to_file: bool = False) -> logging.Formatter:
+    """One that masks passwords in addresses; the errors of libraries repeat those that they were given.
+
+    In a file, texts are left out if that was asked for.
+    """
     import logging
 
     from ricordo.masking import masked_in
 
     class Masking(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
+            if to_file and _without_texts:
+                return " ".join((self.formatTime(record), str(record.process), record.levelname, _places_in(record)))
             return masked_in(super().format(record))
 
     return Masking(form)
+
+
+def _places_in(record: logging.LogRecord) -> str:
+    """Where a record came from, and where its errors were raised, without any text."""
+    import traceback
+
+    lines = [f"{record.filename}:{record.lineno} (texts are left out: the store is encrypted)"]
+    error = record.exc_info[1] if record.exc_info else None
+    while error is not None:
+        lines.append(f"{type(error).__name__}:")
+        lines += [f"  {one.filename}:{one.lineno} {one.name}" for one in traceback.extract_tb(error.__traceback__)]
+        error = error.__cause__ or error.__context__
+    return "\n".join(lines)

@@ -15,6 +15,7 @@ from ricordo.values.items import Item, Ref
 if TYPE_CHECKING:
     from ricordo.config.loading import Config, StoreLocation
     from ricordo.exchange.records import Record
+    from ricordo.keys.finding import StoreKey
     from ricordo.models.base import LLM, Embedder, Reranker, TokenCounter
     from ricordo.models.hub import ModelFolder
     from ricordo.models.multilingual import MultilingualEmbedder
@@ -38,6 +39,13 @@ def open_store(location: StoreLocation, config: Config, *, create: bool) -> Stor
         keep_versions=config.store.keep_versions,
         create=create,
     )
+
+
+def change_key(path: Path, before: StoreKey | None, after: StoreKey | None, seconds: float = 5.0) -> None:
+    """Encrypt or decrypt the file of a store in place; nobody may have it open."""
+    from ricordo.store.sqlite.encrypted import change_key
+
+    change_key(path, before, after, seconds)
 
 
 def _server_store(address: str, config: Config, *, create: bool) -> Store:

@@ -1,6 +1,7 @@
 """What hooks told agents: one line for each answer, so that one can see which items were shown, and opened later.
 
-Only refs and the number of tokens are kept, no text and no prompt. ``usage.log`` switches it off.
+Only refs and the number of tokens are kept, no text and no prompt. ``usage.log`` switches it off. The refs of an
+encrypted store are sealed with its key.
 """
 
 from __future__ import annotations
@@ -13,23 +14,30 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ricordo.config.files import state_home
+from ricordo.config.files import replace_file, state_home
+from ricordo.errors import Error
+from ricordo.keys.sealing import seal_at_hand, seal_of
 
 NAME = "hooks.shown"
 LONGEST_FILE = 500_000
 """A longer file is renamed to ``hooks.shown.1``, in place of an older one."""
 
 
-def note(event: str, store: str, refs: Sequence[str], asker: str = "", tokens: int = 0) -> None:
-    """Append an answer; a file that cannot be written must not fail the hook."""
-    with suppress(OSError):
+def note(event: str, store: str, refs: Sequence[str], asker: str = "", tokens: int = 0, sealing: str = "") -> None:
+    """Append an answer; a file that cannot be written must not fail the hook. ``sealing`` is the store whose key seals
+    it, if one of those that were asked is encrypted.
+    """
+    with suppress(OSError, Error):
+        seal = seal_of(sealing)
         path = state_home(os.environ) / NAME
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(FileNotFoundError):
             if path.stat().st_size > LONGEST_FILE:
                 path.replace(path.with_name(f"{NAME}.1"))
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        line = {"at": int(time.time()), "event": event, "store": store, "refs": list(refs)}
+        line = {"at": int(time.time()), "event": event, "store": store}
+        line |= {"refs": list(refs)} if seal is None else {"by": sealing, "sealed": seal.sealed([list(refs), asker])}
+        asker = asker if seal is None else ""
         line |= {"asker": asker} if asker else {}
         line |= {"tokens": tokens} if tokens else {}
         with os.fdopen(handle, "ab") as file:
@@ -46,8 +54,23 @@ def lines(since: float) -> Iterator[dict[str, Any]]:
             continue
         for text in content.splitlines():
             try:
-                line = json.loads(text)
+                line = _opened(json.loads(text))
                 if line["at"] >= since and isinstance(line["refs"], list):
                     yield line
             except (ValueError, KeyError, TypeError):  # a line that was cut when the machine stopped
                 continue
+
+
+def forget(store: str) -> None:
+    """Remove what was noted about a store."""
+    for path in (state_home(os.environ) / f"{NAME}.1", state_home(os.environ) / NAME):
+        with suppress(FileNotFoundError):
+            mark = f'"store": {json.dumps(store)}'.encode()
+            replace_file(path, b"".join(line for line in path.read_bytes().splitlines(True) if mark not in line))
+
+
+def _opened(line: dict[str, Any]) -> dict[str, Any]:
+    """A line with its refs, if they were sealed and the key is at hand."""
+    if "sealed" in line and (seal := seal_at_hand(line["by"])) is not None:
+        line["refs"], line["asker"] = seal.opened(line["sealed"])
+    return line

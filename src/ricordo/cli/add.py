@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from ricordo.values.reports import SyncReport, WatchEvent
 
 
-@verb("init", examples=["ricordo init", "ricordo init ~/projects/site"])
+@verb("init", examples=["ricordo init", "ricordo init ~/projects/site", "ricordo init --encrypt"])
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-def init(call: Call, folder: Path | None) -> int:
+@click.option("--encrypt", is_flag=True, help="Encrypt the new store.")
+@click.option("--key", metavar="WHERE", default="", help="With --encrypt: keyring, passphrase or a key file.")
+def init(call: Call, folder: Path | None, encrypt: bool, key: str) -> int:
     """It makes a folder .ricordo with a store. Every command that runs in this folder or below it then uses that
     store. Without one, items go to your own store. With --store, such as the address of a team's store, the project
     uses that one. Running it again changes nothing. In a git repository, it asks on a
@@ -33,6 +35,13 @@ def init(call: Call, folder: Path | None) -> int:
     from ricordo.config.loading import init_project, set_value
 
     place = init_project(folder or Path())
+    if encrypt:
+        from ricordo.cli.passphrases import asking_at_terminal
+        from ricordo.config.loading import ConfigProvider, locate_store
+        from ricordo.engine.encrypting import make_encrypted
+
+        asking_at_terminal()
+        make_encrypted(locate_store(call.store or str(place), ConfigProvider()(), place.parent).path, key)
     if call.store:  # the project's commands use it from now on, and not a file in the project's folder
         set_value("store.location", call.store, scope="project", start=place.parent)
     call.store = call.store or str(place)
@@ -42,7 +51,7 @@ def init(call: Call, folder: Path | None) -> int:
             engine.add(place.parent, history=True, wait=False)
 
     def draw(screen: Screen) -> None:
-        screen.line(f"the store of this project is {location}")
+        screen.line(f"the store of this project is {location}{', encrypted' if encrypt else ''}")
         screen.note("next: ricordo add PATH")
         if spoken and not mine:
             screen.note(

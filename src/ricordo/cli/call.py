@@ -58,9 +58,11 @@ class Call:
         """
         if self.lends is not None:
             return cast("Ricordo", self._borrowed(meaning=meaning))
+        from ricordo.cli.passphrases import asking_at_terminal
         from ricordo.config.loading import ConfigProvider
         from ricordo.speaking import speak_as
 
+        asking_at_terminal()
         speak_as(said_at_terminal(os.environ))
         config = ConfigProvider({"search.profile": self.profile} if self.profile else None)
         if self.profile:

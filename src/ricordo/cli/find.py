@@ -68,8 +68,9 @@ def _show(call: Call, engine: Ricordo, answer: Answer, form: str, query: str, of
     def draw(screen: Screen) -> None:
         from ricordo.cli.last_search import keep
         from ricordo.cli.present_hits import show_answer
+        from ricordo.engine.lending import sealing_store
 
-        keep([hit.ref for hit in answer.hits], offset + 1)
+        keep([hit.ref for hit in answer.hits], offset + 1, sealing_store(engine))
         show_answer(screen, answer, query=query, language=language, first=offset + 1, form=form)
 
     return call.answer(answer.to_dict(), draw)

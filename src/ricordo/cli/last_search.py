@@ -1,4 +1,7 @@
-"""The hits of the last search at each terminal, so that a command after it may name a hit by its number: ``get 1``."""
+"""The hits of the last search at each terminal, so that a command after it may name a hit by its number: ``get 1``.
+
+Those of an encrypted store are sealed with its key.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import Any
 from ricordo.cli import streams
 from ricordo.config.files import current_folder, state_home
 from ricordo.errors import UsageError
+from ricordo.keys.sealing import seal_at_hand, seal_of
 
 NAME = "last-searches.json"
 MOST_TERMINALS = 20
@@ -18,11 +22,14 @@ MOST_TERMINALS = 20
 _NUMBER = re.compile(r"([1-9][0-9]{0,3})(:[0-9]+(?:-[0-9]+)?)?")
 
 
-def keep(refs: Sequence[str], first: int) -> None:
+def keep(refs: Sequence[str], first: int, store: str) -> None:
     """Keep what a search showed, numbered from ``first`` on; a file that cannot be written must not fail the search."""
+    seal = seal_at_hand(store)
+    shown: dict[str, Any] = {"first": first}
+    shown |= {"refs": list(refs)} if seal is None else {"store": store, "sealed": seal.sealed(list(refs))}
     path, mine = state_home(os.environ) / NAME, streams.current().sitting
     others = [(name, found) for name, found in _kept().items() if name != mine]
-    text = json.dumps(dict([*others, (mine, {"first": first, "refs": list(refs)})][-MOST_TERMINALS:]))
+    text = json.dumps(dict([*others, (mine, shown)][-MOST_TERMINALS:]))
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(path.with_suffix(".new"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -47,12 +54,19 @@ def ref_of(name: str) -> str:
             f"{name} would be a hit of the last search, and there was none at this terminal",
             hint="Search first, or name the item by its ref, id, path or URL.",
         )
-    refs, first = found["refs"], found["first"]
+    refs, first = _refs(found), found["first"]
     place = int(number[1]) - first
     if not 0 <= place < len(refs):
         shown = f"hits {first} to {first + len(refs) - 1}" if refs else "no hits"
         raise UsageError(f"the last search showed {shown}, not {number[1]}", hint="Search again with a higher ‹limit›.")
     return f"{refs[place]}{number[2] or ''}"
+
+
+def _refs(found: dict[str, Any]) -> list[str]:
+    if "sealed" not in found:
+        return list(found["refs"])
+    seal = seal_of(found["store"])
+    return list(seal.opened(found["sealed"]) or ()) if seal is not None else []
 
 
 def _kept() -> dict[str, Any]:

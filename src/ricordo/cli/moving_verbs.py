@@ -104,23 +104,68 @@ def _counts(records: Mapping[str, int]) -> str:
 @command(
     "migrate",
     without=("target",),
-    extra=(click.Argument(["source"], metavar="FROM"), click.Argument(["target"], metavar="TO")),
+    extra=(
+        click.Argument(["source"], metavar="[FROM]", required=False),
+        click.Argument(["target"], metavar="[TO]", required=False),
+        click.Option(["--rekey"], is_flag=True, help="Keep the key of an encrypted store elsewhere (--key)."),
+    ),
 )
-def migrate(call: Call, source: str, target: str) -> int:
+def migrate(call: Call, source: str = "", target: str = "", rekey: bool = False, **given: Any) -> int:
     """Everything is copied: items with all versions, links, logs, what was learned, and vectors. FROM is only read. TO
     is empty, or was begun by an earlier run, which is taken up again. At the end both are compared, by counts and by
-    hashes.
+    hashes. Without TO, --encrypt and --decrypt change the store where it lies; nobody else may use it meanwhile.
     """
     from ricordo import Ricordo
+    from ricordo.cli.passphrases import asking_at_terminal
 
+    asking_at_terminal()
+    if not target:
+        return _in_place(call, source, rekey=rekey, **given)
+    if rekey:
+        raise UsageError("--rekey changes a store where it lies", hint="Leave out TO.")
     with Ricordo.open(source, create=False) as engine, ProgressLine.for_call(call) as progress:
-        report = engine.migrate(target, progress=progress)
+        report = engine.migrate(target, progress=progress, **given)
 
     def draw(screen: Screen) -> None:
         screen.line(f"{report.items:,} items are in {report.target}, {report.written:,} of them copied now")
         screen.note(f"{report.vectors:,} vectors came along; counts and hashes agree ({report.seconds:.1f} s)")
 
     return call.answer(report.to_dict(), draw)
+
+
+def _in_place(
+    call: Call, source: str, *, rekey: bool, encrypt: bool = False, decrypt: bool = False, key: str = ""
+) -> int:
+    """Encrypt or decrypt a store where it lies, or keep its key elsewhere."""
+    from pathlib import Path
+
+    from ricordo.config.loading import ConfigProvider
+    from ricordo.config.places import locate
+    from ricordo.engine import encrypting
+
+    if encrypt + decrypt + rekey != 1:
+        raise UsageError(
+            "there is no store to copy into", hint="Name it, or pass one of --encrypt, --decrypt, --rekey."
+        )
+    location = locate(source or call.store, ConfigProvider()(), Path.cwd(), call.tier).location
+    how = ""
+    if encrypt:
+        how = encrypting.encrypt_in_place(location, key)
+    elif rekey:
+        how = encrypting.keep_key_elsewhere(location, key)
+    else:
+        encrypting.decrypt_in_place(location)
+
+    def draw(screen: Screen) -> None:
+        if how:
+            screen.line(f"the store {location.name} is encrypted; its key is {how}")
+            screen.note(
+                "without the key nothing of it can be read: keep a copy of it, and of the file beside the store"
+            )
+        else:
+            screen.line(f"the store {location.name} is no longer encrypted")
+
+    return call.answer({"store": location.name, "encrypted": how or None}, draw)
 
 
 @command("promote")

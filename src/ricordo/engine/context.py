@@ -21,6 +21,7 @@ from ricordo.engine.models_in_use import ModelsInUse
 from ricordo.engine.project_stores import ProjectStores, is_trusted_whole, note_made_here
 from ricordo.engine.tiers import Tiers
 from ricordo.errors import CorruptStore, Error, NotFound, StoreError, Unavailable, UsageError
+from ricordo.keys.sealing import holds_secrets
 from ricordo.memory.tracking import Tracker
 from ricordo.permissions import refuse_file_ref
 from ricordo.steps import no_step
@@ -132,6 +133,8 @@ class EngineContext:
         place = knowledge_place(location, config)
         if place is None or not store.usage.can_record():
             return None
+        if config.knowledge.folder is None and holds_secrets(location.name):
+            return None  # files would be readable; who wants them all the same names a folder
         from ricordo.memory.knowledge import Knowledge
         from ricordo.memory.knowledge_folder import KnowledgeFolder
         from ricordo.memory.knowledge_seals import Seals

@@ -19,6 +19,8 @@ from ricordo.engine.last_looks import found_last
 from ricordo.engine.mending import Restore, mend_damage
 from ricordo.engine.project_stores import NOT_TRUSTED
 from ricordo.errors import Error
+from ricordo.keys.finding import way_of
+from ricordo.keys.sealing import holds_secrets
 from ricordo.store.base import Store
 from ricordo.values.hits import Filters
 from ricordo.values.reports import Check, DoctorReport
@@ -104,10 +106,16 @@ class HealthVerbs:
         checks.append(_run("language", self._language, repair))
         checks.append(_run("other languages", self._other_languages, repair))
         checks.append(_run("trust", self._trust, repair))
+        checks.append(_run("encryption", self._encryption, repair))
         if context.knowledge:
             knowledge = context.knowledge
             checks.append(_run("knowledge files", lambda repair: knowledge.check(repair=repair), repair))
         return DoctorReport(tuple(check for check in checks if check is not None))
+
+    def _encryption(self, repair: bool) -> Check | None:
+        from ricordo.engine.encrypting import check
+
+        return check(self._context, repair=repair)
 
     def _trust(self, repair: bool) -> Check | None:
         """Whether the user trusts the projects whose stores are open; nothing to repair, only the user can."""
@@ -143,6 +151,7 @@ def store_status(store: Store, location: str, config: Config) -> dict[str, Any]:
         "profile": config.search.profile,
         "untrusted_settings": list(config.untrusted),
         "secrets": store.secrets.counts(),
+        "encrypted": way_of(path) if holds_secrets(location) else None,
     }
 
 

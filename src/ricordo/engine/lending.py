@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ricordo.config.places import Located
+from ricordo.config.places import Located, places
+from ricordo.keys.sealing import holds_secrets
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -28,6 +29,15 @@ EMBEDDED_AT_ONCE = 16
 def before_closing(engine: Ricordo, work: Callable[[], None]) -> None:
     """Call something when the engine is closed, unless an error ended its ``with`` block."""
     engine._last = work
+
+
+def sealing_store(engine: Ricordo) -> str:
+    """The store whose key seals what is kept of an answer outside of it: the first of those searched together that is
+    encrypted. Empty if none is.
+    """
+    context = engine._context
+    stores = (context.location, *(place.store for place in places(context.located, context.config)))
+    return next((store for store in stores if holds_secrets(store)), "")
 
 
 @contextmanager

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import REF_TEXT
 
+KEY_AT_HAND = {
+    "http": "keys are made at the user's terminal",
+    "mcp": "keys are made at the user's terminal",
+}
 _BATCH = 200
 _WORKER = "migrate"
 
@@ -57,6 +61,7 @@ class MigrateVerbs:
         examples=(
             "ricordo migrate ~/.local/share/ricordo/ricordo.db postgresql://ann@db/team",
             "ricordo migrate postgresql://ann@db/team copy.db",
+            "ricordo migrate --encrypt",
         ),
     )
     def migrate(
@@ -65,6 +70,19 @@ class MigrateVerbs:
             str | Path, Say("The store to copy into: a path or an address.", longest=REF_TEXT, shown="TO")
         ],
         *,
+        encrypt: Annotated[bool, Say("Encrypt the copy, or without TO the store itself.", not_on=KEY_AT_HAND)] = False,
+        decrypt: Annotated[
+            bool,
+            Say("Let the copy of an encrypted store be readable, or without TO the store itself.", not_on=KEY_AT_HAND),
+        ] = False,
+        key: Annotated[
+            str,
+            Say(
+                "With --encrypt: where the key is kept, 'keyring', 'passphrase' or a key file.",
+                not_on=KEY_AT_HAND,
+                shown="WHERE",
+            ),
+        ] = "",
         progress: OnProgress = None,
     ) -> MigrateReport:
         """Copy this store into another one, a file or a workspace on a server, and compare the two.
@@ -72,6 +90,7 @@ class MigrateVerbs:
         The target is empty, or holds what an earlier run of the same copied; then the rest is copied. This store is
         only read.
         """
+        from ricordo.engine.encrypting import make_encrypted, refuse_silent_decryption
         from ricordo.values.reports import MigrateReport
 
         started = time.monotonic()
@@ -81,6 +100,9 @@ class MigrateVerbs:
         place = locate_store(str(target), context.config, context.start)
         if place.name == context.location:
             raise UsageError("a store cannot be copied into itself", hint="Name another file or workspace.")
+        refuse_silent_decryption(context.location, place, encrypt=encrypt, decrypt=decrypt)
+        if encrypt:
+            make_encrypted(place.path, key)
         other = registry.open_store(place, context.config, create=True)
         try:
             _refuse_strangers(source, other)

@@ -41,9 +41,10 @@ class Tools(IndexedTools):
     @cached_property
     def records(self) -> CallRecords:
         """The log of calls, and whole results."""
+        from ricordo.keys.sealing import seal_of
         from ricordo.tools.records import CallRecords
 
-        return CallRecords()
+        return CallRecords(seal=seal_of(self._context.location))
 
     @verb(
         "write",

@@ -23,6 +23,7 @@ from ricordo.frozen import frozen
 from ricordo.hooks.log import log, open_log
 from ricordo.hooks.outlet import Outlet
 from ricordo.hooks.payload import NAMES, Payload, is_worth_asking, read_payload
+from ricordo.keys.sealing import holds_secrets
 from ricordo.log import keep_log, report
 from ricordo.programs.table import running_program
 from ricordo.speaking import asker, speaking
@@ -218,10 +219,12 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
             tokens += report.tokens
         if not task and NOT_TRUSTED in report.warnings:  # said once, when a session starts
             texts.append(f"Ricordo: {NOT_TRUSTED}")
+    from ricordo.engine.lending import sealing_store
+
     text = joined(*texts)
     outlet.offer(payload.answer(text) if text else {})
     is_noted = refs and engine.config.usage.log
-    outlet.shown = (payload.name, engine.location, refs, asker(), tokens) if is_noted else None
+    outlet.shown = (payload.name, engine.location, refs, asker(), tokens, sealing_store(engine)) if is_noted else None
 
 
 def _start_reading(payload: Payload, config: Config, asked: _Place) -> None:
@@ -243,7 +246,7 @@ def _start_reading(payload: Payload, config: Config, asked: _Place) -> None:
     detached = 0
     if sys.platform == "win32":
         detached = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
-    with open_log() as errors:
+    with open_log() if not holds_secrets(place.name) else open(os.devnull, "wb") as errors:  # noqa: PTH123 - no path
         subprocess.Popen(
             [*command, "--quiet", "--store", place.address or place.name],
             cwd=payload.folder,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ricordo.config.files import state_home
+from ricordo.log import leaves_out_texts
 
 LOG_NAME = "hooks.log"
 LOG_BYTES = 200_000
@@ -18,6 +19,8 @@ _LONGEST_REASON = 500
 
 def log(event: str, reason: str) -> None:
     """Log why a hook had no answer, without any text of the user's. A log that cannot be written is no failure."""
+    if leaves_out_texts():  # an error may quote what is in the store
+        reason = f"{reason.partition(':')[0].split(' ')[0]} (texts are left out: the store is encrypted)"
     line = " ".join(f"{event or '(no event)'}: {reason}".split())[:_LONGEST_REASON]
     with suppress(OSError), open_log() as file:
         file.write(f"{datetime.now().astimezone().isoformat(timespec='seconds')} {line}\n".encode("utf-8", "replace"))

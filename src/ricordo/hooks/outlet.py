@@ -30,7 +30,7 @@ class Outlet:
         self._send = send
         self._started = started
         self._limit = DEFAULT_SECONDS
-        self.shown: tuple[str, str, list[str], str, int] | None = None
+        self.shown: tuple[str, str, list[str], str, int, str] | None = None
         """What the last answer shows: the event, the store, the refs of the items, who asked, and how many tokens."""
 
     def limit(self, seconds: float) -> None:

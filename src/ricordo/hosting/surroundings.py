@@ -9,10 +9,13 @@ SURROUNDINGS = (
 )  # fmt: skip
 """Variables that an answer may depend on, besides those that begin with RICORDO_."""
 
+KEYS = ("RICORDO_PASSPHRASE", "RICORDO_KEY_FILE")
+"""Variables that open stores: they are sent to nobody, and whoever has a store open needs none."""
+
 
 def is_surrounding(name: str) -> bool:
     """Whether a variable must be the same for whoever asks and whoever answers."""
-    return name.startswith("RICORDO_") or name in SURROUNDINGS
+    return (name.startswith("RICORDO_") and not name.startswith(KEYS)) or name in SURROUNDINGS
 
 
 def own_surroundings() -> list[str]:

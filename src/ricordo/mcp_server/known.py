@@ -13,14 +13,13 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from ricordo._version import __version__
-from ricordo.config.homes import state_folder
+from ricordo.config.homes import MCP_FOLDER, PAGE, state_folder
 from ricordo.hosting.surroundings import is_surrounding
 
 TYPE_CHECKING = False  # type checkers take it for true; importing typing would cost more than the rest of this module
 if TYPE_CHECKING:
     from typing import Any
 
-FOLDER = "mcp"
 _CHECK = 32
 """How many bytes of a record's hash stand before it, as hexadecimal digits."""
 
@@ -60,14 +59,14 @@ def record_path(chosen: Sequence[str], env: Mapping[str, str]) -> str:
     """Where the record of this program, this Python and these choices is, or would be."""
     parts = (__version__, __file__, sys.version, sys.executable, env.get("PYTHONPATH", ""), *chosen)
     name = _hash("\0".join(parts).encode("utf-8", "replace"))
-    return os.path.join(state_folder(env), FOLDER, f"{name}.json")  # noqa: PTH118 - pathlib is slow to import
+    return os.path.join(state_folder(env), MCP_FOLDER, f"{name}.json")  # noqa: PTH118 - pathlib is slow to import
 
 
 def page_path(args: Sequence[str], env: Mapping[str, str]) -> str:
     """Where the list of resources is kept that a server with these arguments gave out last in this folder."""
     own = sorted(f"{name}={value}" for name, value in env.items() if is_surrounding(name))
     name = _hash("\0".join((__version__, os.getcwd(), *args, *own)).encode("utf-8", "replace"))  # noqa: PTH109 - slow
-    return os.path.join(state_folder(env), FOLDER, f"page-{name}.json")  # noqa: PTH118 - pathlib is slow to import
+    return os.path.join(state_folder(env), MCP_FOLDER, f"{PAGE}{name}.json")  # noqa: PTH118 - pathlib is slow to import
 
 
 def read_record(path: str) -> Answers | None:

@@ -73,6 +73,16 @@ class ToolService(Service):
             return False  # each hook says itself that the settings cannot be read
 
     @property
+    def keeps_titles(self) -> bool:
+        """Whether the list of resources may be kept for the next process: not if one of the stores is encrypted."""
+        from ricordo.engine.lending import sealing_store
+
+        try:
+            return not sealing_store(self.engine())
+        except Error:
+            return False
+
+    @property
     def seconds(self) -> float:
         """How long one call may take: the setting ``mcp.seconds``, read again for each call."""
         try:

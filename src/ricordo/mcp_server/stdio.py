@@ -55,7 +55,7 @@ def serve(service: ToolService, chosen: Sequence[str] = (), args: Sequence[str] 
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     threads = CallThreads()
     reader, writer, given = taken_over()
-    wire = Wire(writer, given, Path(page_path(args, os.environ)))
+    wire = Wire(writer, given, Path(page_path(args, os.environ)), lambda: service.keeps_titles)
     door = HookDoor()
     try:
         anyio.run(_serve, service, threads, reader, wire, partial(_beside, service, chosen, door))
@@ -103,11 +103,13 @@ async def _beside(service: ToolService, chosen: Sequence[str], door: HookDoor) -
 class Wire:
     """Reads and writes lines, and knows which requests still wait for their answer."""
 
-    def __init__(self, writer: BinaryIO, given: Mapping[str | int, str], page: Path) -> None:
+    def __init__(self, writer: BinaryIO, given: Mapping[str | int, str], page: Path, keeps: Callable[[], bool]) -> None:
         self._writer = writer
         self._given = dict(given)
         """What was answered before the server was there; its own answers to these requests are not sent."""
         self._page = page
+        self._keeps = keeps
+        """Whether the list of resources may be written to a file."""
         self._pages: set[str | int] = set()
         """The requests for the first page of resources."""
         self._version = ""
@@ -157,7 +159,7 @@ class Wire:
         page = on_the_wire(result)
         if given is not None and given != page:
             await self._write({"jsonrpc": "2.0", "method": "notifications/resources/list_changed"})
-        if given != page:
+        if given != page and await anyio.to_thread.run_sync(self._keeps):
             with suppress(Error):  # the next server loads before it answers
                 replace_file(self._page, record_bytes({self._version: {"resources/list": page}}, ()))
 

@@ -1,6 +1,7 @@
 """Keeps a log line for each call, and the whole text of results that were too long to show, which can be read by id.
 
-Both are files in the user's folder of logs. One older log is kept, and the newest results.
+Both are files in the user's folder of logs. One older log is kept, and the newest results. If the store of the tools is
+encrypted, what was asked and answered is sealed with its key.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 from ricordo.config.files import Environment, state_home
 from ricordo.errors import NotFound, UsageError
+from ricordo.keys.sealing import Seal
 
 LOG = "tool-calls.jsonl"
 LARGEST_LOG = 5_000_000
@@ -24,14 +26,16 @@ LONGEST_ARGUMENTS = 2_000
 RESULTS = "tool-results"
 MOST_RESULTS = 200
 LARGEST_RESULT = 20_000_000
+_SEALED = "sealed:"
 _ID = re.compile(r"[0-9a-f]{12}")
 
 
 class CallRecords:
     """The log and the results."""
 
-    def __init__(self, env: Environment | None = None) -> None:
+    def __init__(self, env: Environment | None = None, *, seal: Seal | None = None) -> None:
         self.folder: Path = state_home(os.environ if env is None else env)
+        self._seal = seal
 
     @property
     def log(self) -> Path:
@@ -44,6 +48,8 @@ class CallRecords:
         clean, _ = redact_values(arguments)
         shortened = json.dumps(clean, ensure_ascii=False, default=str)[:LONGEST_ARGUMENTS]
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        if self._seal is not None:
+            shortened = _SEALED + self._seal.sealed(shortened)
         line = {"at": now, "tool": name, "arguments": shortened, "outcome": outcome, "ms": round(ms, 1), **more}
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -65,13 +71,22 @@ class CallRecords:
         found: list[dict[str, Any]] = []
         for line in reversed(lines):
             with suppress(ValueError):  # the first line may be cut
-                found.append(json.loads(line))
+                found.append(self._opened(json.loads(line)))
             if len(found) == limit:
                 break
         return found
 
+    def _opened(self, line: dict[str, Any]) -> dict[str, Any]:
+        said = str(line.get("arguments", ""))
+        if not said.startswith(_SEALED):
+            return line
+        opened = self._seal.opened(said.removeprefix(_SEALED)) if self._seal is not None else None
+        return line | {"arguments": opened if opened is not None else "(sealed by the key of another store)"}
+
     def keep(self, text: str) -> str:
         """Keep a whole result; returns its id."""
+        if self._seal is not None:
+            text = _SEALED + self._seal.sealed(text)
         folder = self.folder / RESULTS
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         name = secrets.token_hex(6)
@@ -88,8 +103,14 @@ class CallRecords:
         if not _ID.fullmatch(name):
             raise UsageError(f"'{name[:40]}' is not the id of a result", hint="call_tool returns the id, 12 letters.")
         try:
-            return (self.folder / RESULTS / f"{name}.txt").read_text(encoding="utf-8")
+            text = (self.folder / RESULTS / f"{name}.txt").read_text(encoding="utf-8")
         except FileNotFoundError:
             raise NotFound(
                 f"there is no result {name} any more", hint=f"The last {MOST_RESULTS} are kept; call the tool again."
             ) from None
+        if not text.startswith(_SEALED):
+            return text
+        opened = self._seal.opened(text.removeprefix(_SEALED)) if self._seal is not None else None
+        if opened is None:
+            raise NotFound(f"the result {name} is sealed by the key of another store", hint="Call the tool again.")
+        return str(opened)

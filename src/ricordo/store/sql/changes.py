@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
+from ricordo.config.homes import forget_listed_titles
 from ricordo.errors import Conflict, Error, NotFound, StaleVersion
 from ricordo.store.prepare import kept_language
 from ricordo.store.sql import heads, jobs, links, saving
@@ -276,7 +278,10 @@ class Changes:
         return head
 
     def forget_words(self, texts: Iterable[str]) -> None:
-        """Drop words from the vocabulary that occur in no remaining text."""
+        """After texts were erased: drop words from the vocabulary that occur in no remaining text, and titles that MCP
+        servers kept.
+        """
+        forget_listed_titles(os.environ)
         analyzer = Analyzer(self._opened.language)
         for text in texts:
             analyzer.in_language(kept_language(language_of(text), analyzer)).counts(text)

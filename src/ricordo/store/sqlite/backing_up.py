@@ -14,8 +14,11 @@ from pathlib import Path
 import apsw
 
 from ricordo.errors import PathConflict, StoreError, UsageError
+from ricordo.keys.finding import StoreKey
+from ricordo.keys.note import note_path, read_note, write_note
 from ricordo.store.sql.damage import find_damage
 from ricordo.store.sqlite.connection import Connection, Database
+from ricordo.store.sqlite.encrypted import unlock
 from ricordo.values.reports import Damage
 
 STEP_PAGES = 2_000
@@ -36,10 +39,11 @@ def back_up(
     try:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         with database.read() as source:
-            copy_pages(source, partial, progress)
+            copy_pages(source, partial, progress, database.key)
             counts = _counts(source)
-        damaged = _verify(partial, counts)
+        damaged = _verify(partial, database.key, counts)
         _flush_to_disk(partial)
+        _copy_note(database.path, target, is_needed=database.key is not None)
         partial.replace(target)
         return counts[0], damaged
     except OSError as error:
@@ -77,13 +81,25 @@ def _check_target(database: Database, target: Path, *, force: bool) -> None:
         )
 
 
+def _copy_note(store: Path, target: Path, *, is_needed: bool) -> None:
+    """Put beside a copy how its key is found: it is that of the store."""
+    if is_needed:
+        write_note(target, read_note(store))
+    else:
+        note_path(target).unlink(missing_ok=True)
+
+
 def copy_pages(
-    source: Connection, target: Path, progress: Callable[[int, int], None] = lambda done, total: None
+    source: Connection,
+    target: Path,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    key: StoreKey | None = None,
 ) -> None:
     """Copy every page to a file that is there and empty, damaged ones as they are."""
     source.run("SELECT count(*) FROM sqlite_schema")  # from here on, this reader sees the state of this moment
     copy = Connection(str(target), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
+        unlock(copy, key)
         # An incomplete copy is deleted, so a journal would protect nothing.
         copy.pragma("journal_mode", "OFF")
         copy.pragma("synchronous", "OFF")
@@ -100,10 +116,11 @@ def _counts(connection: Connection) -> tuple[int, ...]:
     return tuple(connection.rows(f"SELECT count(*) FROM {table}")[0][0] for table in tables)
 
 
-def _verify(path: Path, counts: tuple[int, ...]) -> list[Damage]:
+def _verify(path: Path, key: StoreKey | None, counts: tuple[int, ...]) -> list[Damage]:
     """Open the copy as a reader would, compare it with what was copied, and compute every hash again."""
     copy = Connection(f"{path.absolute().as_uri()}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
+        unlock(copy, key)
         problems = [row[0] for row in copy.rows("PRAGMA integrity_check(5)")]
         if problems != ["ok"] or _counts(copy) != counts:
             raise StoreError(

@@ -17,11 +17,13 @@ from typing import Any
 import apsw
 
 from ricordo.errors import CorruptStore, Error, ReadOnlyStore, StoreError, Unavailable, half_a_character
+from ricordo.keys.finding import find_key
 from ricordo.store.sql.batches import marks
 from ricordo.store.sql.protocols import UNREADABLE, AroundCommit, Dialect, Row, WordIndex
 from ricordo.store.sql.transactions import decoded, mirroring
-from ricordo.store.sqlite import dialect, log_mark, segments
+from ricordo.store.sqlite import dialect, encrypted, log_mark, segments
 from ricordo.store.sqlite.lock_holder import lock_holder
+from ricordo.store.sqlite.new_file import prepare_file
 
 APPLICATION_ID = 0x5269_636F  # "Rico"
 
@@ -132,7 +134,9 @@ class Database:
         self.around_commit: AroundCommit | None = None
         self._mirrored = True
         self._foreign = False
-        _prepare_file(path, create)
+        self.key = find_key(path) if path.exists() or create else None
+        """What the file is encrypted with; None if everybody can read it."""
+        prepare_file(path, create)
         try:
             with self.translated():
                 self._try_to_open()
@@ -185,6 +189,7 @@ class Database:
         if self.is_immutable:
             name, flags = f"{self.path.absolute().as_uri()}?immutable=1", flags | apsw.SQLITE_OPEN_URI
         connection = Connection(name, flags=flags)
+        encrypted.unlock(connection, self.key)
         connection.set_busy_timeout(int(self.busy_seconds * 1000))
         connection.pragma("synchronous", "NORMAL")
         connection.pragma("foreign_keys", 1)
@@ -305,6 +310,8 @@ class Database:
         except UnicodeEncodeError:
             raise half_a_character() from None
         except (apsw.CorruptError, apsw.NotADBError) as error:
+            if self.key is not None and isinstance(error, apsw.NotADBError):
+                raise encrypted.damaged(self.path, error) from error
             raise CorruptStore(
                 f"the store {self.path} is damaged or not a Ricordo store ({error})",
                 hint="Nothing was written. Restore a backup, or save what can be read with ‹:export --salvage FILE›;"
@@ -380,19 +387,3 @@ def _end_reading(connection: Connection) -> None:
         _end(connection, "COMMIT")
     except apsw.CorruptError:
         _end(connection, "ROLLBACK")
-
-
-def _prepare_file(path: Path, create: bool) -> None:
-    if path.is_dir():
-        raise StoreError(f"{path} is a folder, not a store", hint=f"Did you mean {path / 'ricordo.db'}?")
-    if path.exists():
-        return
-    if not create:
-        raise StoreError(f"there is no store at {path}", hint="Run ‹:init› or add something first.")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    except OSError as error:
-        raise StoreError(
-            f"cannot make a store at {path}: {error.strerror}", hint="Name a place you can write to with ‹store›."
-        ) from error

@@ -38,7 +38,9 @@ class Transfer(SharedTransfer):
         from ricordo.store.sqlite import rescuing, salvaging
 
         with self._file.database.read() as connection:
-            reader = salvaging.records if rescuing.is_sound(connection) else rescuing.salvage_open
+            # of an encrypted page that is damaged, nothing can be read: there is nothing to take from it row by row
+            is_readable = self._file.database.key is not None or rescuing.is_sound(connection)
+            reader = salvaging.records if is_readable else rescuing.salvage_open
             yield from reader(connection, self._file.language, left_out, log=log)
 
     def backup(
