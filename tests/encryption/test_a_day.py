@@ -125,5 +125,5 @@ def test_none_of_a_thousand_words_lies_readable_after_a_days_use(day: Day) -> No
 
     day.run("migrate", "--decrypt")  # so that it is certain that the words were there, and would have been found
     readable = set().union(*found_in(day.looked_at, planted).values())
-    assert len(readable) == 1_000
+    assert readable >= set(planted) - set(asked[60:])  # prompts are stored nowhere
     assert found_in([day.place / "backups"], planted) == {}

@@ -78,7 +78,7 @@ def show_state(screen: Screen, state: SyncState) -> None:
 
 def show_folder(screen: Screen, folder: SyncFolder) -> None:
     """A folder with the machines that write to it, and what is wrong with it."""
-    screen.line(screen.bold(one_line(folder.path)))
+    screen.line(screen.bold(one_line(folder.path)) + (", encrypted" if folder.is_encrypted else ""))
     if folder.unwritten:
         screen.line(f"  {_counted(folder.unwritten, 'change')} to write")
     for machine in folder.machines:

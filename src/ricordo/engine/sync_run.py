@@ -39,7 +39,7 @@ class FolderSync:
             self._log.capture(self._backlog)
             reachable = []
             for folder in self._log.folders():
-                files = MachineFiles(Path(folder.path))
+                files = MachineFiles(Path(folder.path), folder.key)
                 if files.is_there():
                     reachable.append(files)
                     self._take_in(folder, files)
@@ -142,7 +142,7 @@ class FolderSync:
 
 def state_of(log: SyncLog, folder: KnownFolder) -> SyncFolder:
     """What is known about a folder now; nothing is changed."""
-    files = MachineFiles(Path(folder.path))
+    files = MachineFiles(Path(folder.path), folder.key)
     unwritten = log.count_unwritten(folder)
     if not files.is_there():
         return SyncFolder(folder.path, False, unwritten, problems=(_gone(folder.path),))
@@ -157,7 +157,7 @@ def state_of(log: SyncLog, folder: KnownFolder) -> SyncFolder:
             SyncMachine(machine, name, is_this or folder.trust_all or machine in let_in, is_this, len(found), waiting)
         )
     problems = tuple(f"{one.name} ({one.id}) is not let in" for one in machines if not one.let_in)
-    return SyncFolder(folder.path, True, unwritten, tuple(machines), problems)
+    return SyncFolder(folder.path, True, unwritten, tuple(machines), problems, bool(folder.key))
 
 
 def _gone(path: str) -> str:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from ricordo.engine.checks import check_choice
 from ricordo.engine.context import EngineContext
 from ricordo.errors import Error, NotFound, UsageError
+from ricordo.keys.sealing import holds_secrets
+from ricordo.keys.shared import folder_key
 from ricordo.permissions import refuse_agents, refuse_settings
 from ricordo.values.syncing import WHAT, SyncFolder, SyncMachine, SyncRun, SyncState
 from ricordo.verbs.declare import verb
@@ -60,10 +62,16 @@ class SyncVerbs:
         ]
         | None = None,
         trust_all: Annotated[bool, Say("Let in every machine that writes to the folder, without asking.")] = False,
+        encrypt: Annotated[bool, Say("Encrypt the files, with a key that your machines share.")] = False,
+        key: Annotated[
+            str, Say("With --encrypt: 'passphrase' (the usual), or a key file, on each machine.", shown="WHERE")
+        ] = "",
+        readable: Annotated[bool, Say("Let the files be readable, although the store is encrypted.")] = False,
     ) -> SyncFolder:
         """Any folder will do that something brings to your machines: Syncthing, iCloud, Dropbox, a git repository, a
         USB stick. This machine writes its changes to files there that it alone writes, and takes in those of machines
-        that you let in (``sync-folder accept``). What travels is chosen for the whole store.
+        that you let in (``sync-folder accept``). What travels is chosen for the whole store. The first machine that
+        encrypts makes the key; on the others, the same passphrase or a copy of the key file is needed once.
         """
         from ricordo.engine.sync_run import state_of
 
@@ -75,7 +83,15 @@ class SyncVerbs:
             check_choice("what", one, tuple(WHAT))
         if what:
             log.choose([one for one in WHAT if one in what])
+        if not (encrypt or readable) and holds_secrets(self._context.location):
+            raise UsageError(
+                "the store is encrypted, and its texts would be readable in the folder",
+                hint="‹encrypt› encrypts them there, too; ‹readable› says that they may be read.",
+            )
+        shared = folder_key(place, key) if encrypt else b""
         log.add_folder(str(place), trust_all=trust_all)
+        if encrypt:
+            log.encrypt_folder(self._folder_at(str(place)), shared)
         return state_of(log, self._folder_at(str(place)))
 
     @verb(

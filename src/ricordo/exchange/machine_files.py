@@ -24,6 +24,7 @@ from ricordo.errors import Unavailable, Unreadable
 from ricordo.exchange.codec import BadRecord, decode
 from ricordo.exchange.entries import LogEntry, entry_from
 from ricordo.frozen import frozen
+from ricordo.keys.shared import is_sealed, opened_file, sealed_file
 
 FORMAT = "ricordo-sync"
 FORMAT_VERSION = 1
@@ -86,8 +87,10 @@ class ReadLog:
 class MachineFiles:
     """Reads and writes the files of one folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, key: bytes = b"") -> None:
+        """With a ``key``, files are encrypted, and others are not believed."""
         self.folder = folder
+        self._key = key
 
     def is_there(self) -> bool:
         """Whether the folder can be used now: a stick may be unplugged, a share not mounted."""
@@ -121,7 +124,7 @@ class MachineFiles:
         if digest_of(data) != file.digest:
             return None
         try:
-            first, *rest = data.splitlines()
+            first, *rest = self._opened(data).splitlines()
             header = decode(LogHeader, json.loads(first))
             if (header.format, header.version) != (FORMAT, FORMAT_VERSION):
                 raise BadRecord(f"it is written in {header.format} {header.version}, which this Ricordo does not know")
@@ -141,13 +144,30 @@ class MachineFiles:
         """
         for file in reversed(self.files(machine)):
             try:
-                with (self.folder / file.place).open("rb") as source:
-                    plain: Any = json.loads(source.readline(10_000))
+                plain: Any = json.loads(self._first_line(self.folder / file.place))
                 name = " ".join(str(plain["name"]).split())[:60]
                 return name if name.isprintable() and name else machine
             except (OSError, ValueError, KeyError, TypeError):
                 continue
         return machine
+
+    def _first_line(self, path: Path) -> bytes:
+        with path.open("rb") as source:
+            line = source.readline(10_000)
+            return self._opened(line + source.read(LARGEST_FILE)).partition(b"\n")[0] if is_sealed(line) else line
+
+    def _opened(self, data: bytes) -> bytes:
+        """What a file holds, if it is encrypted as the folder is."""
+        if not is_sealed(data):
+            if self._key:
+                raise BadRecord("it is not encrypted, and the folder is")
+            return data
+        if not self._key:
+            raise BadRecord("it is encrypted; 'ricordo sync-folder add FOLDER --encrypt' asks for the key")
+        opened = opened_file(self._key, data)
+        if opened is None:
+            raise BadRecord("it was encrypted with another key")
+        return opened
 
     def write(self, machine: Machine, log: str, number: int, previous: str, entries: Sequence[LogEntry]) -> LogFile:
         """Write the next file of a log; it gets its name when all of it is on the disk."""
@@ -158,6 +178,7 @@ class MachineFiles:
             "seal": _seal(machine.id, log, number, [line.rstrip(b"\n") for line in lines]),
         }  # fmt: skip
         data = json.dumps(header, ensure_ascii=False).encode() + b"\n" + b"".join(lines)
+        data = sealed_file(self._key, data) if self._key else data
         file = LogFile(machine.id, log, number, digest_of(data))
         path = self.folder / file.place
         partial = path.with_name(f".{path.name}.{os.getpid()}.partial")

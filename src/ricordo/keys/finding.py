@@ -57,14 +57,17 @@ def ask_with(ask: Ask | None) -> None:
     _asking = ask
 
 
-def find_key(store: Path) -> StoreKey | None:
-    """The key of a store; None if it is not encrypted. An error says why it cannot be had, or that it is wrong."""
+def find_key(store: Path, key_file: str = "") -> StoreKey | None:
+    """The key of a store; None if it is not encrypted. An error says why it cannot be had, or that it is wrong.
+
+    ``key_file`` is where it is on this machine, if the note was written on another one.
+    """
     if not is_encrypted(store):
         return None
     note = read_note(store)
     name = str(store.absolute()), note.check
     if name not in _found:
-        key = _look_up(store, note)
+        key = _look_up(store, note, key_file or os.environ.get("RICORDO_KEY_FILE", "").strip())
         if not note.fits(key):
             raise WrongKey(
                 f"the key that was found is not that of the store {store}",
@@ -125,8 +128,8 @@ def _where(note: KeyNote) -> str:
     }.get(note.by, f"in the file {note.file}")
 
 
-def _look_up(store: Path, note: KeyNote) -> bytes:
-    if given := os.environ.get("RICORDO_KEY_FILE", "").strip():
+def _look_up(store: Path, note: KeyNote, given: str) -> bytes:
+    if given:
         held = _read_key_file(Path(given).expanduser(), store)
         if note.fits(held) or note.by == KEY_FILE:
             return held
@@ -254,11 +257,11 @@ def _stretched(typed: str, how: Stretching) -> bytes:
     return maker.derive(typed.encode("utf-8", "surrogatepass"))
 
 
-def sealed_with(key: bytes, text: bytes) -> bytes:
-    """A text that only the key opens."""
+def sealed_with(key: bytes, text: bytes, nonce: bytes | None = None) -> bytes:
+    """A text that only the key opens. A ``nonce`` that is given must differ for each text."""
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-    nonce = secrets.token_bytes(12)
+    nonce = nonce or secrets.token_bytes(12)
     return nonce + ChaCha20Poly1305(key).encrypt(nonce, text, None)
 
 

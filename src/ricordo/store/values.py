@@ -153,6 +153,8 @@ class KnownFolder:
     is_whole: bool
     stale: int
     """1 if the log must be written anew, 2 while that is being done."""
+    key: bytes = b""
+    """What its files are encrypted with; empty if they are not."""
 
 
 @frozen

@@ -42,6 +42,7 @@ class SyncFolder(Plain):
     """How many changes of this store are not in the folder yet."""
     machines: tuple[SyncMachine, ...] = ()
     problems: tuple[str, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
+    is_encrypted: bool = field(default=False, metadata=LEFT_OUT_WHEN_EMPTY)
 
 
 @frozen

@@ -23,6 +23,8 @@ from ricordo.values.items import Saved
 from ricordo.values.syncing import USUALLY, WHAT
 
 _WHAT = "sync_what"
+_KEY = "sync_key "
+"""Before the number of a folder: the key that its files are encrypted with."""
 _FOLDER = "id, path, trust_all, log, number, digest, upto, is_whole, stale"
 
 
@@ -40,8 +42,11 @@ class SyncLog:
             rows = connection.rows(
                 f"SELECT {_FOLDER} FROM sync_folders WHERE machine=? ORDER BY id", (this_machine().id,)
             )
+            keys = {row[0]: bytes.fromhex(str(connection.meta(f"{_KEY}{row[0]}") or "")) for row in rows}
         return [
-            KnownFolder(identity, path, bool(trust_all), log, number, digest, upto, bool(is_whole), stale)
+            KnownFolder(
+                identity, path, bool(trust_all), log, number, digest, upto, bool(is_whole), stale, keys[identity]
+            )
             for identity, path, trust_all, log, number, digest, upto, is_whole, stale in rows
         ]
 
@@ -54,9 +59,18 @@ class SyncLog:
                 (this_machine().id, path, int(trust_all), _new_log(), now_micros()),
             )
 
+    def encrypt_folder(self, folder: KnownFolder, key: bytes) -> None:
+        """Encrypt its files from now on, and those that are there again."""
+        if key == folder.key:
+            return
+        with self._database.write(durable=True) as connection:
+            connection.set_meta(f"{_KEY}{folder.id}", key.hex())
+        self.start_log(folder, anew=True)
+
     def remove_folder(self, folder: int) -> None:
         """Sync through a folder no more; everything stays in the store."""
         with self._database.write(durable=True) as connection:
+            connection.run("DELETE FROM meta WHERE name=?", (f"{_KEY}{folder}",))
             connection.run("DELETE FROM sync_folders WHERE id=?", (folder,))
             connection.run("DELETE FROM sync_files WHERE folder=?", (folder,))
 
