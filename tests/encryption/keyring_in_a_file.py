@@ -12,7 +12,7 @@ from keyring.backend import KeyringBackend
 class FileKeyring(KeyringBackend):
     """Keeps passwords in the file that TEST_KEYRING names."""
 
-    priority = 5  # type: ignore[assignment]  # the library has it as a property of the class
+    priority = 5
 
     def _read(self) -> dict[str, str]:
         path = Path(os.environ["TEST_KEYRING"])

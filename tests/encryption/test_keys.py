@@ -13,7 +13,8 @@ import pytest
 
 from ricordo import ConfigProvider, DamagedHeader, LockedStore, Ricordo, UsageError, WrongKey, log
 from ricordo.config.loading import StoreLocation
-from ricordo.engine.encrypting import decrypt_in_place, encrypt_in_place, keep_key_elsewhere, make_encrypted
+from ricordo.engine.encrypted import make_encrypted
+from ricordo.engine.encrypting import decrypt_in_place, encrypt_in_place, keep_key_elsewhere
 from ricordo.errors import CorruptStore
 from ricordo.keys import finding, note
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import UsageError, WrongKey
-from ricordo.engine.encrypting import make_encrypted
+from ricordo.engine.encrypted import make_encrypted
 from ricordo.keys import finding
 
 from .conftest import MakePlaces, Place, settle

@@ -38,7 +38,7 @@ def init(call: Call, folder: Path | None, encrypt: bool, key: str) -> int:
     if encrypt:
         from ricordo.cli.passphrases import asking_at_terminal
         from ricordo.config.loading import ConfigProvider, locate_store
-        from ricordo.engine.encrypting import make_encrypted
+        from ricordo.engine.encrypted import make_encrypted
 
         asking_at_terminal()
         make_encrypted(locate_store(call.store or str(place), ConfigProvider()(), place.parent).path, key)

@@ -1,8 +1,4 @@
-"""Encrypts a store where it lies, decrypts it, or keeps its key elsewhere; and looks for what of it lies readable.
-
-Markdown files of memories are text that everybody can read, so an encrypted store has none, unless the setting
-``knowledge.folder`` names a folder for them.
-"""
+"""Encrypts a store where it lies, decrypts it, or keeps its key elsewhere."""
 
 from __future__ import annotations
 
@@ -12,26 +8,12 @@ from pathlib import Path
 from ricordo import registry, told_log
 from ricordo.config.files import state_home
 from ricordo.config.homes import forget_listed_titles
-from ricordo.config.loading import ConfigProvider, StoreLocation
-from ricordo.config.places import knowledge_place
-from ricordo.engine.context import EngineContext
+from ricordo.config.loading import StoreLocation
+from ricordo.engine.encrypted import hide_knowledge_files, make_encrypted
 from ricordo.engine.opening import OpenEngine
 from ricordo.errors import UsageError
 from ricordo.keys.finding import find_key, forget_key, make_key, way_of
-from ricordo.keys.note import is_encrypted, look_again, note_path
-from ricordo.keys.sealing import holds_secrets
-from ricordo.store.base import Store
-from ricordo.values.reports import Check
-
-
-def make_encrypted(place: Path, choice: str) -> str:
-    """Make a key for a store that does not exist yet, which is encrypted then; returns how the key is kept."""
-    if place.exists() and place.stat().st_size:
-        if is_encrypted(place):
-            return way_of(place)
-        raise UsageError(f"the store {place} exists and is not encrypted", hint="‹:migrate --encrypt› encrypts it.")
-    make_key(place, choice)
-    return way_of(place)
+from ricordo.keys.note import is_encrypted, is_plain, look_again
 
 
 def encrypt_in_place(location: StoreLocation, choice: str) -> str:
@@ -47,9 +29,9 @@ def encrypt_in_place(location: StoreLocation, choice: str) -> str:
     made = make_key(path, choice)
     try:
         registry.change_key(path, None, made)
-    except BaseException:
-        forget_key(path)
-        raise
+    finally:
+        if is_plain(path):  # it failed, and nothing was changed
+            forget_key(path)
     look_again(path)
     forget_what_was_noted(path)
     with OpenEngine.open(path, create=False) as engine:
@@ -74,52 +56,6 @@ def keep_key_elsewhere(location: StoreLocation, choice: str) -> str:
     assert key is not None, "an encrypted store has a key, or finding it failed"
     make_key(path, choice, key=key.key)
     return way_of(path)
-
-
-def check(context: EngineContext, *, repair: bool) -> Check | None:
-    """What ``doctor`` says about encryption; None if the store is not encrypted and was not meant to be."""
-    location = context.located.location
-    if location.address:
-        return None
-    if not holds_secrets(context.location):
-        if not note_path(location.path).exists():
-            return None
-        return Check(
-            "encryption", False, "the store is not encrypted, although there is a note on its key:"
-            " 'ricordo migrate --encrypt' was cut short, or a plain copy was put in its place"
-        )  # fmt: skip
-    if left := hide_knowledge_files(context.unsynced_store, location, repair=repair):
-        readable = f"{left:,} Markdown files of memories lie readable beside the encrypted store"
-        return Check("encryption", False, readable, repaired=repair)
-    text = f"the store is encrypted; its key is {way_of(location.path)}"
-    if context.knowledge is not None:
-        text += f". Its memories lie readable in {context.knowledge.folder.path}, because knowledge.folder names it"
-    return Check("encryption", True, text)
-
-
-def hide_knowledge_files(store: Store, location: StoreLocation, *, repair: bool) -> int:
-    """How many Markdown files of an encrypted store lie readable, which no setting asks for; ``repair`` removes them.
-
-    A file that somebody changed since is left; it is taken in when the store is plain again.
-    """
-    from ricordo.memory.knowledge_folder import FileChanged, KnowledgeFolder
-
-    config = ConfigProvider()()
-    place = knowledge_place(location, config)
-    if place is None or config.knowledge.folder is not None:
-        return 0
-    folder = KnowledgeFolder(place)
-    present = folder.scan()
-    known = {name: row for name, row in store.knowledge.files().items() if name in present}
-    if repair:
-        for name, row in known.items():
-            try:
-                with folder.changes(durable=True) as changes:
-                    changes.take(name, row)
-            except FileChanged:
-                continue
-        store.knowledge.note((), tuple(store.knowledge.files()))
-    return len(known)
 
 
 def forget_what_was_noted(path: Path) -> None:
@@ -151,15 +87,3 @@ def _refuse_plain(path: Path) -> None:
         raise UsageError(f"there is no store at {path}", hint="Name another with ‹store›.")
     if not is_encrypted(path):
         raise UsageError(f"the store {path} is not encrypted", hint="‹:migrate --encrypt› encrypts it.")
-
-
-def refuse_silent_decryption(source: str, target: StoreLocation, *, encrypt: bool, decrypt: bool) -> None:
-    """Refuse to copy an encrypted store to where everybody can read it, unless that is said."""
-    if encrypt and target.address:
-        raise UsageError("a store on a server cannot be encrypted here", hint="Leave out ‹encrypt›.")
-    is_kept = encrypt or (not target.address and is_encrypted(target.path))
-    if holds_secrets(source) and not is_kept and not decrypt:
-        raise UsageError(
-            f"the store {source} is encrypted, and its copy would not be",
-            hint="‹encrypt› encrypts the copy, too; ‹decrypt› says that it is to be readable.",
-        )

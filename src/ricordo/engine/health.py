@@ -113,7 +113,7 @@ class HealthVerbs:
         return DoctorReport(tuple(check for check in checks if check is not None))
 
     def _encryption(self, repair: bool) -> Check | None:
-        from ricordo.engine.encrypting import check
+        from ricordo.engine.encrypted import check
 
         return check(self._context, repair=repair)
 

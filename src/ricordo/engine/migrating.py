@@ -90,7 +90,7 @@ class MigrateVerbs:
         The target is empty, or holds what an earlier run of the same copied; then the rest is copied. This store is
         only read.
         """
-        from ricordo.engine.encrypting import make_encrypted, refuse_silent_decryption
+        from ricordo.engine.encrypted import make_encrypted, refuse_silent_decryption
         from ricordo.values.reports import MigrateReport
 
         started = time.monotonic()
