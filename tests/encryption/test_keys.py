@@ -50,7 +50,7 @@ def keyring(tmp_path: Path) -> Iterator[Path]:
     before = library.get_keyring()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TEST_KEYRING", str(tmp_path / "keyring.json"))
-        library.set_keyring(FileKeyring())
+        library.set_keyring(FileKeyring())  # type: ignore[no-untyped-call]  # the library has no types for it
         yield tmp_path / "keyring.json"
     library.set_keyring(before)
 

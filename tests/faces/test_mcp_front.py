@@ -14,7 +14,7 @@ import pytest
 from ricordo import ConfigProvider, Ricordo
 from ricordo.cli.install_verbs import get_server_ready
 from ricordo.mcp_server.front import First
-from ricordo.mcp_server.known import choices, read_record, record_bytes, record_path
+from ricordo.mcp_server.known import choices, page_path, read_record, record_bytes, record_path
 from ricordo.mcp_server.sdk import GREETED_VERSIONS
 
 from .mcp_servers import HELLO, Lines, arguments, environment, stdio, works
@@ -128,6 +128,19 @@ def test_resources_are_listed_as_they_were_last_and_a_change_is_told(tmp_path: P
         assert raw(lines, "resources/list").replace(b'"id":6', b'"id":7') == listed
         assert lines.read() == {"jsonrpc": "2.0", "method": "notifications/resources/list_changed"}
         assert b"the-tide-is-high" in raw(lines, "resources/list")
+
+
+def test_titles_in_a_kept_list_are_forgotten_when_an_item_is_erased(engine: Ricordo) -> None:
+    page, record = Path(page_path([], os.environ)), Path(record_path(choices([], None), os.environ))
+    page.parent.mkdir(parents=True)
+    engine.save("note:/ferry", "The ferry leaves at nine.")
+    for path in (page, record):
+        path.write_bytes(record_bytes({}, ()))
+    engine.rm("note:/ferry")
+    assert page.exists(), "it is in the bin"
+    engine.rm("note:/ferry", purge=True)
+    assert not page.exists()
+    assert record.exists(), "it holds no titles"
 
 
 def test_install_has_the_record_written_beside_itself(tmp_path: Path) -> None:

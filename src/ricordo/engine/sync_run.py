@@ -9,11 +9,11 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from ricordo.config.files import data_home, locked
 from ricordo.config.machine import this_machine
 from ricordo.errors import Unreadable
+from ricordo.exchange.carriers import carrier_of
 from ricordo.exchange.machine_files import LogFile, MachineFiles, parts_of
 from ricordo.store.file_parts import SyncLog
 from ricordo.store.values import Backlog, KnownFolder
@@ -39,14 +39,17 @@ class FolderSync:
             self._log.capture(self._backlog)
             reachable = []
             for folder in self._log.folders():
-                files = MachineFiles(Path(folder.path), folder.key)
-                if files.is_there():
-                    reachable.append(files)
-                    self._take_in(folder, files)
+                carrier = carrier_of(folder.path)
+                files = MachineFiles(carrier.place, folder.key)
+                if problem := carrier.bring():
+                    self._problems.append(problem)
                 else:
-                    self._problems.append(_gone(folder.path))
-            for files in reachable:
-                self._write(files)
+                    reachable.append((folder.id, carrier, files))
+                    self._take_in(folder, files)
+            for identity, carrier, files in reachable:
+                self._write(identity, files)
+                if problem := carrier.take_away(this_machine().id):
+                    self._problems.append(problem)
         counts = self._counts
         return SyncRun(
             counts["written"],
@@ -75,7 +78,7 @@ class FolderSync:
                     is_restored = is_restored or (machine == me and file.log == folder.log)
         if is_restored:  # its files went on without this store, which is an older copy
             self._log.start_log(folder)
-        self._notice_losses(folder, known - present)
+        self._notice_losses(folder, files, known - present)
 
     def _is_let_in(self, folder: KnownFolder, files: MachineFiles, machine: str) -> bool:
         if machine in self._log.let_in():
@@ -107,27 +110,27 @@ class FolderSync:
         self._apart |= dict.fromkeys(taken.apart)
         return True
 
-    def _notice_losses(self, folder: KnownFolder, lost: set[str]) -> None:
+    def _notice_losses(self, folder: KnownFolder, files: MachineFiles, lost: set[str]) -> None:
         """If files of this machine are gone, or all those of another one, everything that is known is written again."""
         machines = {place.split("/")[1] for place in lost}
         own = f"machines/{this_machine().id}/{folder.log}/"
-        left = MachineFiles(Path(folder.path)).machines()
+        left = files.machines()
         if any(place.startswith(own) for place in lost) or machines - set(left) - {this_machine().id}:
             self._log.start_log(folder, anew=True, is_whole=True)
         self._log.forget_files(folder.id, lost)
 
-    def _write(self, files: MachineFiles) -> None:
-        folder = self._known(files)
+    def _write(self, identity: int, files: MachineFiles) -> None:
+        folder = self._known(identity)
         if folder.stale == 1:
             self._log.start_log(folder, anew=True)
-            folder = self._known(files)
+            folder = self._known(identity)
         before = [file for file in files.files(this_machine().id) if file.log != folder.log]
         while entries := self._log.unwritten(folder, _AT_ONCE):
             for upto, part in parts_of(entries):
                 file = files.write(this_machine(), folder.log, folder.number + 1, folder.digest, part)
                 self._log.wrote(folder, file.place, file.number, file.digest, upto)
                 self._counts["written"] += len(part)
-                folder = self._known(files)
+                folder = self._known(identity)
         if folder.stale == 2:
             known = self._log.files(folder.id)
             for file in before:
@@ -136,16 +139,17 @@ class FolderSync:
             self._log.forget_files(folder.id, [file.place for file in before])
             self._log.end_rewriting(folder)
 
-    def _known(self, files: MachineFiles) -> KnownFolder:
-        return next(folder for folder in self._log.folders() if folder.path == str(files.folder))
+    def _known(self, identity: int) -> KnownFolder:
+        return next(folder for folder in self._log.folders() if folder.id == identity)
 
 
 def state_of(log: SyncLog, folder: KnownFolder) -> SyncFolder:
     """What is known about a folder now; nothing is changed."""
-    files = MachineFiles(Path(folder.path), folder.key)
+    carrier = carrier_of(folder.path)
+    files = MachineFiles(carrier.place, folder.key)
     unwritten = log.count_unwritten(folder)
-    if not files.is_there():
-        return SyncFolder(folder.path, False, unwritten, problems=(_gone(folder.path),))
+    if problem := carrier.bring():
+        return SyncFolder(folder.path, False, unwritten, problems=(problem,))
     known, let_in, me = log.files(folder.id), log.let_in(), this_machine()
     machines = []
     for machine in files.machines():
@@ -158,10 +162,6 @@ def state_of(log: SyncLog, folder: KnownFolder) -> SyncFolder:
         )
     problems = tuple(f"{one.name} ({one.id}) is not let in" for one in machines if not one.let_in)
     return SyncFolder(folder.path, True, unwritten, tuple(machines), problems, bool(folder.key))
-
-
-def _gone(path: str) -> str:
-    return f"the folder {path} is not there; nothing is lost, the next sync writes what it lacks"
 
 
 @contextmanager

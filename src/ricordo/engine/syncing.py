@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ricordo.config.machine import this_machine
 from ricordo.engine.checks import check_choice
 from ricordo.engine.context import EngineContext
 from ricordo.errors import Error, NotFound, UsageError
+from ricordo.exchange.carriers import carrier_of, is_remote
 from ricordo.keys.sealing import holds_secrets
 from ricordo.keys.shared import folder_key
 from ricordo.permissions import refuse_agents, refuse_settings
@@ -46,6 +48,7 @@ class SyncVerbs:
         not_on=_NOT_ON,  # type: ignore[arg-type]  # its keys are names of faces
         examples=(
             "ricordo sync-folder add ~/Dropbox/ricordo",
+            "ricordo sync-folder add ssh://me@nas/home/me/ricordo",
             "ricordo sync-folder add /media/stick/ricordo --what memories --what notes",
         ),
     )
@@ -53,7 +56,7 @@ class SyncVerbs:
         self,
         folder: Annotated[
             str | Path,
-            Say("A folder that something brings to your machines.", longest=REF_TEXT, shown="PATH"),
+            Say("A folder that something brings to your machines, or ssh://.", longest=REF_TEXT, shown="PATH"),
         ],
         *,
         what: Annotated[
@@ -69,16 +72,17 @@ class SyncVerbs:
         readable: Annotated[bool, Say("Let the files be readable, although the store is encrypted.")] = False,
     ) -> SyncFolder:
         """Any folder will do that something brings to your machines: Syncthing, iCloud, Dropbox, a git repository, a
-        USB stick. This machine writes its changes to files there that it alone writes, and takes in those of machines
-        that you let in (``sync-folder accept``). What travels is chosen for the whole store. The first machine that
-        encrypts makes the key; on the others, the same passphrase or a copy of the key file is needed once.
+        USB stick; or one that all of them reach with ssh, as ``ssh://host/path``. This machine writes its changes to
+        files there that it alone writes, and takes in those of machines that you let in (``sync-folder accept``). What
+        travels is chosen for the whole store. The first machine that encrypts makes the key; on the others, the same
+        passphrase or a copy of the key file is needed once.
         """
         from ricordo.engine.sync_run import state_of
 
         refuse_settings("where a store is synced")
         refuse_agents("choose where memory travels")
         log = self._sync_log()
-        place = _folder(self._context.start, folder)
+        name = _folder(self._context.start, folder)
         for one in what or ():
             check_choice("what", one, tuple(WHAT))
         if what:
@@ -88,11 +92,15 @@ class SyncVerbs:
                 "the store is encrypted, and its texts would be readable in the folder",
                 hint="‹encrypt› encrypts them there, too; ‹readable› says that they may be read.",
             )
-        shared = folder_key(place, key) if encrypt else b""
-        log.add_folder(str(place), trust_all=trust_all)
+        carrier = carrier_of(name)
+        if problem := carrier.bring():
+            raise NotFound(problem, hint=f"Check that it is there: {name}")
+        shared = folder_key(carrier.place, key) if encrypt else b""
+        log.add_folder(name, trust_all=trust_all)
         if encrypt:
-            log.encrypt_folder(self._folder_at(str(place)), shared)
-        return state_of(log, self._folder_at(str(place)))
+            log.encrypt_folder(self._folder_at(name), shared)
+            carrier.take_away(this_machine().id)
+        return state_of(log, self._folder_at(name))
 
     @verb(
         "admin",
@@ -182,10 +190,10 @@ class SyncVerbs:
         """The store keeps all that it has, and the files stay in the folder for the other machines."""
         refuse_settings("where a store is synced")
         log = self._sync_log()
-        wanted = str(_absolute(self._context.start, folder))
+        wanted = str(folder) if is_remote(folder) else str(_absolute(self._context.start, folder))
         found = self._folder_at(wanted)
         log.remove_folder(found.id)
-        return SyncFolder(found.path, Path(found.path).is_dir())
+        return SyncFolder(found.path, is_remote(wanted) or Path(found.path).is_dir())
 
     def _sync_log(self) -> SyncLog:
         log = self._context.store.sync
@@ -244,14 +252,17 @@ def _absolute(start: Path, folder: str | Path) -> Path:
     return Path(start / Path(folder).expanduser()).resolve()
 
 
-def _folder(start: Path, folder: str | Path) -> Path:
+def _folder(start: Path, folder: str | Path) -> str:
+    """The path of a folder, or its address."""
     text = str(folder)
+    if is_remote(text):
+        return text
     if "://" in text:
         raise UsageError(
-            f"{text} is not a folder of this machine",
-            hint="Mount it (sshfs), or copy a folder with Syncthing, rsync or git, and name that folder.",
+            f"{text} is neither a folder of this machine nor an address of ssh",
+            hint="Name a folder, or ssh://host/path.",
         )
     place = _absolute(start, folder)
     if not place.is_dir():
         raise NotFound(f"there is no folder {place}", hint=f"Make it first: mkdir -p {place}")
-    return place
+    return str(place)
