@@ -384,8 +384,8 @@ def test_a_copy_of_a_store_on_another_machine_begins_with_the_same_versions(
 def test_addresses_and_missing_folders_are_refused_with_another_way(make_places: MakePlaces, tmp_path: Path) -> None:
     (desk,) = make_places("desk")
     with desk.at() as engine:
-        with pytest.raises(UsageError, match="is not a folder of this machine"):
-            engine.sync_folder_add("ssh://server/memory")
+        with pytest.raises(UsageError, match="neither a folder of this machine nor an address of ssh"):
+            engine.sync_folder_add("ftp://server/memory")
         with pytest.raises(NotFound, match="there is no folder"):
             engine.sync_folder_add(tmp_path / "nowhere")
         with pytest.raises(NotFound, match="does not sync through"):

@@ -13,7 +13,6 @@ from ricordo.config.machine import this_machine
 from ricordo.engine.checks import check_choice
 from ricordo.engine.context import EngineContext
 from ricordo.errors import Error, NotFound, UsageError
-from ricordo.exchange.carriers import carrier_of, is_remote
 from ricordo.keys.sealing import holds_secrets
 from ricordo.keys.shared import folder_key
 from ricordo.permissions import refuse_agents, refuse_settings
@@ -78,6 +77,7 @@ class SyncVerbs:
         passphrase or a copy of the key file is needed once.
         """
         from ricordo.engine.sync_run import state_of
+        from ricordo.exchange.carriers import carrier_of
 
         refuse_settings("where a store is synced")
         refuse_agents("choose where memory travels")
@@ -190,10 +190,10 @@ class SyncVerbs:
         """The store keeps all that it has, and the files stay in the folder for the other machines."""
         refuse_settings("where a store is synced")
         log = self._sync_log()
-        wanted = str(folder) if is_remote(folder) else str(_absolute(self._context.start, folder))
+        wanted = str(folder) if _is_remote(folder) else str(_absolute(self._context.start, folder))
         found = self._folder_at(wanted)
         log.remove_folder(found.id)
-        return SyncFolder(found.path, is_remote(wanted) or Path(found.path).is_dir())
+        return SyncFolder(found.path, _is_remote(wanted) or Path(found.path).is_dir())
 
     def _sync_log(self) -> SyncLog:
         log = self._context.store.sync
@@ -248,6 +248,10 @@ def sync_quietly(context: EngineContext) -> SyncRun | None:
         return None
 
 
+def _is_remote(folder: str | Path) -> bool:
+    return str(folder).startswith("ssh://")
+
+
 def _absolute(start: Path, folder: str | Path) -> Path:
     return Path(start / Path(folder).expanduser()).resolve()
 
@@ -255,7 +259,7 @@ def _absolute(start: Path, folder: str | Path) -> Path:
 def _folder(start: Path, folder: str | Path) -> str:
     """The path of a folder, or its address."""
     text = str(folder)
-    if is_remote(text):
+    if _is_remote(text):
         return text
     if "://" in text:
         raise UsageError(

@@ -53,12 +53,7 @@ class Carrier(Protocol):
 
 def carrier_of(path: str) -> Carrier:
     """What carries a folder, by its path or its address."""
-    return SshFolder(path) if is_remote(path) else LocalFolder(Path(path))
-
-
-def is_remote(path: str | Path) -> bool:
-    """Whether a folder is behind ``ssh://``."""
-    return str(path).startswith(SCHEME)
+    return SshFolder(path) if path.startswith(SCHEME) else LocalFolder(Path(path))
 
 
 class LocalFolder:
