@@ -121,7 +121,7 @@ def test_a_model_that_fails_costs_nothing_and_is_asked_again_later(
     opened: Callable[..., Ricordo], service: Service, tmp_path: Path
 ) -> None:
     service.say(Step({"error": "not today"}, 400))
-    engine = opened(**{"llm.seconds": 5})
+    engine = opened(**{"llm.seconds": 60})
     report = engine.sessions_add(talk(tmp_path, "The harbour office shuts at twelve."), wait=False)
     assert "did not answer" in report.notes[-1]
     assert sum(one.tokens for one in engine.stats().spent) == 0

@@ -30,8 +30,13 @@ pytestmark = [
 ]
 FACT = "The signing keys rotate every quarter, on the first Monday."
 PROMPT = "When do we rotate the signing keys?"
-LISTINGS = {"qwen": 6}
-"""How often a list of servers is asked for: Qwen Code gives each server five seconds to start, whatever is set."""
+PATIENCE = """
+const wait = globalThis.setTimeout;
+globalThis.setTimeout = Object.assign((work, ms, ...rest) => wait(work, ms === 5000 ? 240000 : ms, ...rest), wait);
+"""
+"""Qwen Code gives a server five seconds to answer when it lists it, whatever is set; a busy machine needs longer to
+start any program. With this it waits as long as the test does.
+"""
 PACKAGES = {
     "claude-code": ("@anthropic-ai/claude-code", "claude"),
     "codex": ("@openai/codex", "codex"),
@@ -110,7 +115,7 @@ class Machine:
             [str(self.program), *args],
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=600,
             check=False,
             cwd=self.project,
             env={**os.environ, **env},
@@ -133,13 +138,12 @@ def test_the_program_reads_the_server_that_install_wrote(
     agent: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Claude Code, Qwen Code and opencode start it, too; the others only list it."""
+    patience = tmp_path / "patience.cjs"
+    patience.write_text(PATIENCE, encoding="utf-8")
+    options = {"NODE_OPTIONS": f"--require {patience}"} if agent == "qwen" else {}
     with closing(Machine(tmp_path, agent, monkeypatch)) as machine:
-        line = printed = ""
-        for _ in range(LISTINGS.get(agent, 1)):
-            printed = machine.run("mcp", "list")
-            line = next((line for line in printed.splitlines() if "ricordo" in line), "")
-            if words in line:
-                break
+        printed = machine.run("mcp", "list", **options)
+    line = next((line for line in printed.splitlines() if "ricordo" in line), "")
     assert words in line, printed
 
 

@@ -243,7 +243,7 @@ async def ask_every_tool(handlers: Handlers) -> dict[str, list[dict[str, Any]]]:
 
 
 def mcp(folder: Path, ask: Callable[[Handlers], Any]) -> Any:
-    settings = {"embedding.provider": "none", "search.min_fit": 0.0, "tools.seconds": 20.0, "mcp.seconds": 60.0}
+    settings = {"embedding.provider": "none", "search.min_fit": 0.0, "tools.seconds": 120.0, "mcp.seconds": 60.0}
     config = ConfigProvider(settings, start=folder)
     service = ToolService(TOOLSETS, store=str(folder / "store.db"), config=config)
     threads = CallThreads()

@@ -103,7 +103,7 @@ lines = st.lists(st.sampled_from(["", " ", "word", "# Head", "x" * 700, "漢" * 
 numbers = st.one_of(st.integers(-3, 35), st.sampled_from([10**9, -(10**9), 10**30]))
 
 
-@settings(max_examples=150, deadline=2_000)
+@settings(max_examples=150)
 @given(
     text=lines.map("\n".join),
     ranges=st.lists(st.tuples(numbers, numbers), max_size=8),
@@ -119,7 +119,7 @@ def test_whatever_a_model_proposes_the_text_is_covered(text: str, ranges: Ranges
     assert_covers(text, chunk_at(text, places, structure=structure, counter=None))
 
 
-@settings(max_examples=60, deadline=2_000)
+@settings(max_examples=60)
 @given(text=lines.map("\n".join), cuts=st.sets(st.integers(1, 29)), structure=st.sampled_from(["markdown", "text"]))
 def test_every_orderly_cover_is_accepted(text: str, cuts: set[int], structure: str) -> None:
     count = len(text.split("\n")) - (text.endswith("\n") and "\n" in text)

@@ -149,4 +149,4 @@ def pages(open_engine: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch) 
     """An engine that may reach the loopback, and wastes no time being polite or patient."""
     monkeypatch.setattr("ricordo.sources.url_fetch.FIRST_PAUSE", 0.01)
     monkeypatch.delenv("GITHUB_TOKEN", raising=False)
-    return open_engine(**{"fetch.allow_private": True, "fetch.delay": 0, "fetch.seconds": 5, "fetch.max_mb": 1})
+    return open_engine(**{"fetch.allow_private": True, "fetch.delay": 0, "fetch.seconds": 60, "fetch.max_mb": 1})

@@ -52,7 +52,7 @@ class Bytes:
 COUNTERS = (WordPiece(), Bytes(), None)
 
 
-@settings(max_examples=400, deadline=2_000)
+@settings(max_examples=400)
 @given(
     text=texts,
     structure=st.sampled_from(STRUCTURES),
@@ -111,7 +111,7 @@ def test_passages_cover_the_text_and_fit_the_window(
         assert last == 1 + text.count("\n", 0, end - 1)
 
 
-@settings(max_examples=150, deadline=2_000)
+@settings(max_examples=150)
 @given(
     parts=st.tuples(*[st.text(st.characters(exclude_categories=["Cs"]), max_size=300)] * 4),
     counter=st.sampled_from(COUNTERS),

@@ -306,11 +306,11 @@ def test_a_tier_that_hangs_is_left_alone_by_this_process_and_the_next(
     opened: Callable[..., Ricordo], slow_own: tuple[threading.Event, list[str]]
 ) -> None:
     go, heard = slow_own
-    memory = opened(tiers__seconds=10)
-    for engine in (memory, memory, opened(tiers__seconds=10)):
+    memory = opened(tiers__seconds=20)
+    for engine in (memory, memory, opened(tiers__seconds=20)):
         answer = engine.search("lighthouse")
         assert [hit.tier for hit in answer.hits] == ["project"]
-        assert answer.meta.degraded == ("tier agent: did not answer within 10 s",)
+        assert answer.meta.degraded == ("tier agent: did not answer within 20 s",)
         with pytest.raises(NotFound):
             engine.get("memory:/harbour")
     assert heard == ["asked"], "it is not asked again before its pause is over"
@@ -370,7 +370,7 @@ def test_an_engine_is_closed_after_the_searches_of_late_tiers(
     opened: Callable[..., Ricordo], slow_own: tuple[threading.Event, list[str]]
 ) -> None:
     go, heard = slow_own
-    memory = opened(tiers__seconds=10)
+    memory = opened(tiers__seconds=20)
     memory.search("lighthouse")
     assert heard == ["asked"]
     threading.Timer(0.2, go.set).start()

@@ -76,7 +76,7 @@ def signed_in(running: Any, site: Listening) -> Any:
 @pytest.fixture
 def tab(running: Any, site: Listening, signed_in: Any) -> Iterator[Tab]:
     context = running.new_context(storage_state=signed_in, viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(120_000)
     opened = Tab(context, site)
     yield opened
     context.close()

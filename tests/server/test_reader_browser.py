@@ -99,7 +99,7 @@ def tab(running: Any, site: Listening, signed_in: Any) -> Iterator[Tab]:
     context = running.new_context(
         storage_state=signed_in, viewport={"width": 1400, "height": 900}, service_workers="block"
     )
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(120_000)
     opened = Tab(context, site)
     yield opened
     context.close()

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,7 +21,7 @@ from ricordo.cli.program import program
 from ..faces.npm_tools import npm_folder
 
 pytestmark = pytest.mark.skipif(os.name != "posix" or not shutil.which("node"), reason="Node is not installed")
-FIND, CALL, WAIT = "mcp__ricordo__find_tools", "mcp__ricordo__call_tool", "Glob"
+FIND, CALL, WAIT = "mcp__ricordo__find_tools", "mcp__ricordo__call_tool", "Read"
 
 
 def next_move(asked: dict[str, Any]) -> dict[str, Any]:
@@ -34,9 +35,10 @@ def next_move(asked: dict[str, Any]) -> dict[str, Any]:
     ]
     names = {tool.get("name") for tool in asked.get("tools") or ()}
     if FIND not in names:
-        if WAIT in names:  # our server is still starting: ask for something harmless, and look again
+        if WAIT in names:  # our server is still starting: ask for something harmless, and look again a second later
+            time.sleep(1)
             number = len(asked["messages"])
-            return {"type": "tool_use", "id": f"w{number}", "name": WAIT, "input": {"pattern": "*.none"}}
+            return {"type": "tool_use", "id": f"w{number}", "name": WAIT, "input": {"file_path": f"none-{number}"}}
         return {"type": "text", "text": "a title"}  # a question beside the conversation
     if not results:
         return {"type": "tool_use", "id": "t1", "name": FIND, "input": {"task": "say some words back"}}
@@ -126,7 +128,7 @@ def test_claude_code_finds_and_calls_a_tool_behind_the_gateway(
         [str(claude), "-p", "Say hello through a tool.", "--allowedTools", f"{FIND},{CALL}"],
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=600,
         check=False,
         cwd=project,
         stdin=subprocess.DEVNULL,
@@ -135,7 +137,7 @@ def test_claude_code_finds_and_calls_a_tool_behind_the_gateway(
             "ANTHROPIC_BASE_URL": model,
             "ANTHROPIC_API_KEY": "sk-ant-none",
             "ENABLE_TOOL_SEARCH": "false",
-            "MCP_TIMEOUT": "60000",
+            "MCP_TIMEOUT": "400000",
             "MCP_CONNECTION_NONBLOCKING": "false",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         },
