@@ -99,3 +99,45 @@ def test_names_and_decisions_that_do_not_fit_are_refused_with_a_hint(engine: Ric
         engine.review(LINT.ref, "refuse", text="Other words.")
     with pytest.raises(UsageError, match="which item"):
         engine.review(decision="accept")
+
+
+def test_what_was_decided_travels_with_an_export_and_does_not_come_back(engine: Ricordo, tmp_path: Path) -> None:
+    engine.review(LINT.ref, "never")
+    engine.export(tmp_path / "all.jsonl")
+    with Ricordo.open(tmp_path / "trusted.db", config=NO_VECTORS) as other:
+        other.import_(tmp_path / "all.jsonl", trust=True)
+        assert [one.text for one in other.review().proposals] == [PNPM.text]
+        assert other.store.proposals.add([LINT]) == 0
+        assert dict(other.store.proposals.rules()) == {"pattern rule": "never"}
+        again = other.import_(tmp_path / "all.jsonl", trust=True)
+        assert (again.records.get("proposal", 0), again.records.get("proposal_rule", 0)) == (0, 0)
+
+
+def test_a_file_that_is_not_trusted_brings_no_proposals_that_wait_and_no_rules(engine: Ricordo, tmp_path: Path) -> None:
+    engine.review(LINT.ref, "always")
+    engine.export(tmp_path / "all.jsonl")
+    with Ricordo.open(tmp_path / "other.db", config=NO_VECTORS) as other:
+        report = other.import_(tmp_path / "all.jsonl")
+        assert other.review().proposals == ()
+        assert not other.store.proposals.rules()
+        assert other.store.proposals.add([LINT]) == 0
+        assert any("1 proposal that waits" in note for note in report.saved.notes)
+
+
+def test_a_decision_from_elsewhere_holds_for_what_still_waits_here(engine: Ricordo, tmp_path: Path) -> None:
+    with Ricordo.open(tmp_path / "other.db", config=NO_VECTORS) as other:
+        other.store.proposals.add([LINT, PNPM])
+        other.review(PNPM.ref, "refuse")
+        other.export(tmp_path / "all.jsonl")
+    engine.review(LINT.ref, "accept")
+    engine.import_(tmp_path / "all.jsonl", trust=True)
+    assert engine.review().proposals == ()
+    assert [one.state for one in engine.store.proposals.listing()] == ["accepted", "refused"]
+
+
+def test_migrating_carries_proposals_and_decisions(engine: Ricordo, tmp_path: Path) -> None:
+    engine.review(LINT.ref, "refuse")
+    engine.migrate(str(tmp_path / "target.db"))
+    with Ricordo.open(tmp_path / "target.db", config=NO_VECTORS) as other:
+        assert [one.text for one in other.review().proposals] == [PNPM.text]
+        assert other.store.proposals.add([LINT]) == 0

@@ -1,15 +1,25 @@
-"""Memories that name files of the project say what became of them."""
+"""Memories that name files, lines, symbols, commands, items or pages say what became of them."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from ricordo import Ricordo
+from ricordo import Ricordo, UsageError
 
 Opens = Callable[..., Ricordo]
+CART = "class Cart:\n    def total(self):\n        return 1\n\n    def clear(self):\n        return None\n"
+
+
+@pytest.fixture(autouse=True)
+def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow machine finds the same."""
+    for name in ("checking", "finding", "diffs"):
+        monkeypatch.setattr(f"ricordo.memory.citations.{name}.SECONDS", 120.0)
 
 
 @pytest.fixture
@@ -22,6 +32,21 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def git(folder: Path, *arguments: str) -> None:
+    person = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *person, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(project: Path) -> Path:
+    shutil.rmtree(project / ".git")
+    git(project, "init", "-q", "-b", "main")
+    (project / "src" / "cart.py").write_text(CART)
+    git(project, "add", ".")
+    git(project, "commit", "-qm", "Begin")
+    return project
+
+
 def told(mind: Ricordo) -> tuple[str, ...]:
     (hit,) = mind.search("where is the total computed").hits
     return hit.citations
@@ -29,7 +54,7 @@ def told(mind: Ricordo) -> tuple[str, ...]:
 
 def test_a_memory_says_whether_the_file_it_names_is_fresh_changed_moved_or_gone(opens: Opens, project: Path) -> None:
     mind = opens()
-    mind.remember("The total is computed in src/cart.py:1, and missing.py does not exist.")
+    mind.remember("The total is computed in src/cart.py, and missing.py does not exist.")
     assert told(mind) == ("src/cart.py: fresh",)
     (project / "src" / "cart.py").rename(project / "cart.py")
     assert told(mind) == ("src/cart.py: moved to cart.py",)
@@ -38,6 +63,174 @@ def test_a_memory_says_whether_the_file_it_names_is_fresh_changed_moved_or_gone(
     (project / "src" / "cart.py").unlink()
     (project / "cart.py").unlink()
     assert told(mind) == ("src/cart.py: gone",)
+
+
+@pytest.mark.parametrize("written", ["src/cart.py:2-3", "src/cart.py#L2-L3", "src/cart.py lines 2-3"])
+def test_cited_lines_are_followed_when_others_are_put_above_them(opens: Opens, project: Path, written: str) -> None:
+    file = project / "src" / "cart.py"
+    file.write_text("import os\ndef total():\n    return 1\n")
+    mind = opens()
+    mind.remember(f"The total is computed in {written}.")
+    assert told(mind) == ("src/cart.py:2-3: fresh",)
+    file.write_text(file.read_text() + "# the end\n")
+    assert told(mind) == ("src/cart.py:2-3: fresh",)
+    file.write_text("import sys\n" + file.read_text())
+    assert told(mind) == ("src/cart.py:2-3: moved to src/cart.py:3-4",)
+    file.write_text(file.read_text().replace("return 1", "return 2"))
+    assert told(mind) == ("src/cart.py:2-3: changed",)
+
+
+@pytest.mark.parametrize("written", ["Cart.total()", "`Cart.total`", "Cart.total"])
+def test_a_cited_symbol_is_known_by_its_definition(opens: Opens, project: Path, written: str) -> None:
+    file = project / "src" / "cart.py"
+    file.write_text(CART)
+    mind = opens()
+    saved = mind.remember(f"The total is computed by {written}, and nowhere() does not exist.")
+    [cited] = mind.get(saved.ref).fields.metadata["citations"]
+    assert (cited["path"], cited["symbol"]) == ("src/cart.py", "Cart.total")
+    file.write_text(CART.replace("None", "0"))
+    assert told(mind) == ("Cart.total: fresh",)
+    file.write_text(CART.replace("return 1", "return 2"))
+    assert told(mind) == ("Cart.total: changed",)
+    (project / "sums.py").write_text(CART)
+    file.write_text("")
+    assert told(mind) == ("Cart.total: moved to sums.py:2",)
+    (project / "sums.py").unlink()
+    assert told(mind) == ("Cart.total: gone",)
+
+
+def test_commands_are_looked_up_and_never_run(opens: Opens, project: Path) -> None:
+    make, package = project / "Makefile", project / "package.json"
+    make.write_text("docs: src\n\ttouch ran\n\ntest:\n\tpytest\n")
+    package.write_text('{"scripts": {"build": "touch ran"}}')
+    (project / "pyproject.toml").write_text('[project]\nscripts = {shop = "shop:main"}\n')
+    mind = opens()
+    saved = mind.remember("The total is computed by make docs, `npm run build` and `shop total`; make sure of it.")
+    cited = mind.get(saved.ref).fields.metadata["citations"]
+    assert [one["command"] for one in cited] == ["make docs", "npm run build", "shop"]
+    make.write_text(make.read_text().replace("pytest", "pytest -x"))
+    assert told(mind) == ("make docs: fresh", "npm run build: fresh", "shop: fresh")
+    make.write_text(make.read_text().replace("touch", "echo"))
+    package.write_text('{"scripts": {}}')
+    assert told(mind) == ("make docs: changed", "npm run build: gone", "shop: fresh")
+    assert not (project / "ran").exists()
+
+
+def test_a_cited_item_is_followed_through_edits_moves_and_replacements(opens: Opens, project: Path) -> None:
+    mind = opens()
+    mind.note("Add up the prices.", ref="note:/sums")
+    saved = mind.remember("How the total is computed is in note:/sums.")
+    assert told_of(mind, saved.ref) == ["note:/sums: fresh"]
+    mind.edit("note:/sums", fields={"importance": 3})
+    assert told_of(mind, saved.ref) == ["note:/sums: fresh"]
+    mind.mv("note:/sums", "note:/adding")
+    assert told_of(mind, saved.ref) == ["note:/sums: moved to note:/adding"]
+    mind.edit("note:/adding", "Add up the prices and the tax.")
+    [cited] = mind.get(saved.ref).cites
+    assert cited.state == "changed"
+    assert "+Add up the prices and the tax." in cited.diff
+    right = mind.correct("note:/adding", "Multiply the prices.")
+    assert told_of(mind, saved.ref) == [f"note:/sums: replaced by {right.ref}"]
+    mind.rm(right.ref)
+    assert told_of(mind, saved.ref) == ["note:/sums: gone"]
+
+
+def told_of(mind: Ricordo, ref: str) -> list[str]:
+    return [str(one) for one in mind.get(ref).cites]
+
+
+def test_a_url_is_compared_with_the_page_that_is_stored(opens: Opens, project: Path) -> None:
+    mind = opens()
+    mind.save("url:/https://example.org/total", "The total is a sum.")
+    saved = mind.remember("The total is explained on https://example.org/total, not on https://example.org/other.")
+    assert told_of(mind, saved.ref) == ["https://example.org/total: fresh"]
+    mind.edit("url:/https://example.org/total", "The total is a product.")
+    [cited] = mind.get(saved.ref).cites
+    assert (str(cited), "+The total is a product." in cited.diff) == ("https://example.org/total: changed", True)
+
+
+def test_what_is_given_is_cited_besides_what_the_text_names_and_must_be_there(opens: Opens, project: Path) -> None:
+    (project / "src" / "tax.py").write_text("def tax():\n    return 2\n")
+    mind = opens()
+    mind.note("Add up.", ref="note:/sums")
+    saved = mind.remember("The total has a tax.", cites=["src/cart.py:1", "tax()", "note:/sums"])
+    assert told_of(mind, saved.ref) == ["src/cart.py:1: fresh", "tax: fresh", "note:/sums: fresh"]
+    mind.edit(saved.ref, "The total has two taxes, as src/tax.py says.")
+    assert len(mind.get(saved.ref).cites) == 4
+    with pytest.raises(UsageError, match=r"nothing here is called 'src/none\.py'"):
+        mind.remember("The total is nothing.", cites=["src/none.py"])
+    with pytest.raises(UsageError, match="only memories cite"):
+        mind.note("The total is nothing.", cites=["src/cart.py"])
+
+
+def test_a_new_text_cites_what_it_names_and_no_longer_what_the_old_one_named(opens: Opens, project: Path) -> None:
+    (project / "src" / "tax.py").write_text("def tax(): ...\n")
+    mind = opens()
+    saved = mind.remember("The total is computed in src/cart.py.")
+    mind.edit(saved.ref, "The total is computed in src/tax.py.")
+    assert told(mind) == ("src/tax.py: fresh",)
+    mind.correct(saved.ref, "The total is computed by hand.")
+    assert told(mind) == ()
+
+
+def test_a_file_that_git_renamed_is_moved_even_if_it_was_edited(opens: Opens, repository: Path) -> None:
+    mind = opens()
+    mind.remember("The total is computed in src/cart.py.")
+    git(repository, "mv", "src/cart.py", "src/basket.py")
+    (repository / "src" / "basket.py").write_text(CART + "# edited\n")
+    assert told(mind) == ("src/cart.py: moved to src/basket.py",)
+    git(repository, "commit", "-qam", "Rename")
+    assert told(mind) == ("src/cart.py: moved to src/basket.py",)
+    git(repository, "mv", "src/basket.py", "bag.py")
+    git(repository, "commit", "-qam", "Rename again")
+    assert told(mind) == ("src/cart.py: moved to bag.py",)
+    git(repository, "rm", "-q", "bag.py")
+    git(repository, "commit", "-qm", "Remove")
+    assert told(mind) == ("src/cart.py: gone",)
+
+
+def test_what_changed_in_a_file_is_shown_from_git_without_secrets(opens: Opens, repository: Path) -> None:
+    mind = opens()
+    saved = mind.remember("The total is computed in src/cart.py, by Cart.total().")
+    key = "AKIAIOSFODNN7EXAMPLE"
+    (repository / "src" / "cart.py").write_text(CART.replace("return 1", f"return '{key}'"))
+    file, symbol = mind.get(saved.ref).cites
+    assert (str(file), str(symbol)) == ("src/cart.py: changed", "Cart.total: changed")
+    for one in (file, symbol):
+        assert "-        return 1" in one.diff
+        assert "+        return '[redacted: aws key]'" in one.diff
+    assert "clear" not in symbol.diff
+    assert mind.get(saved.ref, version=1).cites == ()
+
+
+def test_what_changed_in_a_stored_file_is_shown_without_git_and_cut_if_it_is_long(opens: Opens, project: Path) -> None:
+    file = project / "src" / "cart.py"
+    file.write_text("one = 1\n")
+    mind = opens()
+    mind.add(file)
+    saved = mind.remember("The total is computed in src/cart.py.")
+    file.write_text("".join(f"line = {n}\n" for n in range(1000)))
+    [cited] = mind.get(saved.ref).cites
+    assert "-one = 1\n+line = 0\n" in cited.diff
+    assert cited.diff.endswith("\n…")
+    assert len(cited.diff.splitlines()) < 50
+
+
+def test_citations_hold_in_all_work_trees_and_what_only_a_branch_has_is_not_called_gone(
+    opens: Opens, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = tmp_path / "tree"
+    git(repository, "worktree", "add", "-q", "-b", "feature", str(tree))
+    monkeypatch.chdir(tree)
+    (tree / "new.py").write_text("def taxes(): ...\n")
+    git(tree, "add", ".")
+    git(tree, "commit", "-qm", "Taxes")
+    mind = opens()
+    mind.remember("The total is computed in src/cart.py and new.py.")
+    (tree / "src" / "cart.py").write_text("")
+    assert told(mind) == ("src/cart.py: changed", "new.py: fresh")
+    monkeypatch.chdir(repository)
+    assert told(mind) == ("src/cart.py: fresh", "new.py: not on this branch")
 
 
 def test_a_memory_of_a_lost_file_ranks_lower_and_agents_are_told_so(opens: Opens, project: Path) -> None:
@@ -49,7 +242,7 @@ def test_a_memory_of_a_lost_file_ranks_lower_and_agents_are_told_so(opens: Opens
     hit = mind.search("total of a cart", explain=True).hits[0]
     assert hit.score == pytest.approx(before * 0.5)
     assert hit.explain is not None
-    assert hit.explain.steps[-1] == ("cites a file that is gone ×0.5", hit.score)
+    assert hit.explain.steps[-1] == ("cites what is gone ×0.5", hit.score)
     told = mind.context("total of a cart").text
     assert told.count("no longer sure: cites src/cart.py, which is gone]") == 2
     assert f"[{rule.ref} no longer sure" in told
@@ -64,4 +257,13 @@ def test_files_outside_the_project_and_of_other_projects_are_not_looked_at(
     saved = mind.remember("The total is in link.txt, ../secret.txt and src/cart.py.")
     assert [one["path"] for one in mind.get(saved.ref).fields.metadata["citations"]] == ["src/cart.py"]
     monkeypatch.chdir(project.parent)
+    assert told(mind) == ()
+
+
+def test_citations_that_nobody_can_read_are_left_alone(opens: Opens, project: Path) -> None:
+    mind = opens()
+    odd = [1, {"path": 2}, {"project": "shop", "path": "../secret.txt", "hash": "x"}, {"item": "x", "id": 1},
+           {"project": "shop", "path": "src/cart.py", "hash": "x", "lines": "all"}]  # fmt: skip
+    saved = mind.remember("The total is computed.", metadata={"citations": odd})
+    assert mind.get(saved.ref).cites == ()
     assert told(mind) == ()

@@ -67,6 +67,9 @@ CONCRETE = {
 }
 
 CONCRETE |= {
+    ("memory/citations/files.py", "sources.git"): "git knows what a file was renamed to",
+    ("memory/citations/diffs.py", "sources.git"): "git keeps what a file said when it was cited",
+    ("memory/citations/diffs.py", "sources.disk"): "a cited file may be a stored one",
     ("tools/index.py", "sources.mcp_client"): "a tool is what a server says of it",
     ("tools/registered.py", "sources.mcp_config"): "an entry of a settings file is a server",
     ("tools/running.py", "sources.mcp_client"): "there is one way to talk to MCP servers",

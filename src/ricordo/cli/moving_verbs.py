@@ -24,6 +24,7 @@ _NAMES = {
     "item": ("item", "items"), "link": ("link", "links"), "feedback": ("verdict", "verdicts"),
     "weights": ("change of weights", "changes of weights"), "query": ("query", "queries"),
     "opening": ("opening", "openings"), "root": ("folder", "folders"),
+    "proposal": ("proposal", "proposals"),
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.cli.present_hits import short_ref
 from ricordo.cli.terminal import Screen, clean, one_line
+from ricordo.values.citations import FRESH
 
 if TYPE_CHECKING:
     from ricordo.values.hits import GrepMatch
@@ -63,6 +64,15 @@ def show_content(screen: Screen, item: Item, original: bytes | None = None) -> N
         screen.note(f"{one_line(str(item.ref))} is kept without text ({kind}); its bytes go to files and pipes only")
 
 
+def show_stale_citations(screen: Screen, item: Item) -> None:
+    """What an item cites that is no longer as it was, and what changed there."""
+    for one in item.cites:
+        if one.state != FRESH:
+            screen.warn(f"it cites {one_line(str(one))}")
+            for line in clean(one.diff).splitlines():
+                screen.note(f"    {line}")
+
+
 def show_several(screen: Screen, items: Iterable[Item]) -> None:
     """Several texts, each under a line with its ref."""
     for number, item in enumerate(items):
@@ -76,7 +86,7 @@ def show_several(screen: Screen, items: Iterable[Item]) -> None:
 
 def show_fields(screen: Screen, item: Item) -> None:
     """All fields of an item that are not empty."""
-    plain = item.to_dict(with_content=False)
+    plain = item.to_dict(with_content=False) | {"cites": list(map(str, item.cites))}
     shown = {name: _field_text(name, value) for name, value in plain.items() if value not in (None, "", [], {})}
     width = max(map(len, shown))
     for name, value in shown.items():

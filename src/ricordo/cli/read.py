@@ -18,6 +18,7 @@ from ricordo.cli.present_items import (
     show_items,
     show_matches,
     show_several,
+    show_stale_citations,
     show_versions,
 )
 from ricordo.cli.running import run, with_globals
@@ -82,6 +83,7 @@ def get(call: Call, refs: tuple[str, ...], meta: bool = False, lines: Lines | No
                 screen.warn(
                     f"{short_ref(str(item.ref))} was edited on two machines, both texts are kept: see version {others}"
                 )
+            show_stale_citations(screen, item)
             if replaced := replaced_text(item):
                 screen.warn(f"{short_ref(str(item.ref))} is archived: {replaced}")
         for _, error in missed:

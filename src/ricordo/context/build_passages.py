@@ -112,7 +112,7 @@ def contradicted_by(ref: str) -> str:
 
 
 def no_longer_sure(citations: Sequence[str]) -> str:
-    """What is said of an item that cites files which are not as they were."""
+    """What is said of an item that cites what is not as it was."""
     stale = [one.replace(": gone", ", which is gone") for one in citations if not one.endswith(": fresh")]
     return f"no longer sure: cites {', '.join(stale)}" if stale else ""
 

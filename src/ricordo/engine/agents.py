@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ricordo import registry
+from ricordo.engine.citing import cited_now
 from ricordo.engine.context import EngineContext
 from ricordo.engine.finding import FindVerbs
 from ricordo.engine.gathering import GatherVerbs
@@ -167,7 +167,7 @@ class AgentVerbs:
                     left_out.append(LeftOut(str(item.ref), reason))
                 else:
                     found[item.ref] = users
-                    if doubt := told_doubts(users.fields.metadata.get("citations"), newer.get(n)):
+                    if doubt := told_doubts(store, users.fields.metadata.get("citations"), newer.get(n)):
                         doubts[str(item.ref)] = doubt
         return sorted(found.values(), key=lambda item: item.ref), doubts
 
@@ -287,15 +287,11 @@ def _own(refs: Collection[str], stores: Mapping[str, Store]) -> set[str]:
     return own - foreign
 
 
-def told_doubts(cited: object, newer: tuple[int, str] | None) -> str:
-    """Why what every agent gets should be doubted: something newer contradicts it, or files that it cites are lost."""
+def told_doubts(store: Store, cited: object, newer: tuple[int, str] | None) -> str:
+    """Why what every agent gets should be doubted: something newer contradicts it, or what it cites is lost."""
     from ricordo.context.build_passages import contradicted_by, no_longer_sure
 
-    states: tuple[str, ...] = ()
-    if isinstance(cited, list):
-        from ricordo.memory.citations import SECONDS, states_of
-
-        states = states_of(cited, time.monotonic() + SECONDS)
+    states = tuple(map(str, cited_now(store, cited, with_diffs=False)))
     return ", ".join(filter(None, (contradicted_by(newer[1] if newer else ""), no_longer_sure(states))))
 
 

@@ -163,13 +163,14 @@ class FindVerbs:
     def _tracked(self, answer: Answer, text: str, tool: str, track: bool | None, *, opens: bool = False) -> Answer:
         """Record what an answer held, if ``track`` or the setting says so; returns the answer.
 
-        If edits of knowledge files could not be taken in before, the answer says so; and hits say what became of the
-        files that they cite.
+        If edits of knowledge files could not be taken in before, the answer says so; and hits say what became of what
+        they cite.
         """
         if any(hit.cited for hit in answer.hits):
             from ricordo.memory.citations import with_citations
 
-            answer = with_citations(answer)
+            tiers = {tier.name: tier for tier in self._context.tiers.federation.tiers}
+            answer = with_citations(answer, lambda name: tiers[name].store if name in tiers else None)
         unseen = self._context.unseen_edits()
         if answer.meta.profile == DEFAULT_PROFILE != self._context.config.search.profile:
             unseen += self._profile_problem()

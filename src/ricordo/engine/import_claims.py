@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ricordo.speaking import speaker, speaking
+from ricordo.values.proposals import WAITING
 from ricordo.values.provenance import IMPORT
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ _MANY = {
     "item that every agent would get": "items that every agent would get",
     "file that an item came from": "files that items came from",
     "entry of the audit": "entries of the audit",
+    "rule about proposals": "rules about proposals",
+    "proposal that waits": "proposals that wait",
 }
 
 
@@ -51,7 +54,13 @@ class Claims:
 
     def without(self, records: Iterator[Record]) -> Iterator[Record]:
         """The records with nothing but texts, fields and what refers to them, unless they are trusted."""
-        from ricordo.exchange.records import AuditRecord, ItemRecord, RootRecord
+        from ricordo.exchange.records import (
+            AuditRecord,
+            ItemRecord,
+            ProposalRecord,
+            ProposalRuleRecord,
+            RootRecord,
+        )
 
         for record in records:
             if self.trust:
@@ -60,6 +69,10 @@ class Claims:
                 self._dropped["folder to refresh"] += 1
             elif isinstance(record, AuditRecord):
                 self._dropped["entry of the audit"] += 1
+            elif isinstance(record, ProposalRuleRecord):
+                self._dropped["rule about proposals"] += 1
+            elif isinstance(record, ProposalRecord) and record.state == WAITING:
+                self._dropped["proposal that waits"] += 1
             elif isinstance(record, ItemRecord):
                 if kinds := [kind for kind in _OFFERED if kind in (record.ref.drive, record.head().kind)]:
                     self._dropped[kinds[0]] += 1

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ricordo.engine.checks import check_choice, check_type, refuse_put_away
+from ricordo.engine.citing import cited_again
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
 from ricordo.errors import StaleVersion, from_dict
@@ -162,6 +163,9 @@ class ItemVerbs:
 
         def changed(draft: Draft) -> PreparedItem:
             draft = replace(draft, fields=draft.fields.with_changes(fields))
+            if content is not None and "metadata" not in fields:
+                about = cited_again(self._context, draft.kind, text, draft.fields.metadata)
+                draft = replace(draft, fields=draft.fields.with_changes({"metadata": about}))
             return (
                 self._context.pipeline.prepare_draft(draft)
                 if content is None

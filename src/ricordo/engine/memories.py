@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ricordo.engine.checks import check_choice, check_type, is_id
+from ricordo.engine.citing import citations_of, cited_again
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
 from ricordo.engine.items import ItemVerbs
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ricordo.memory.remember import Keeper
     from ricordo.verbs.parameters import (
         AllowSecrets,
+        Cites,
         IfDuplicate,
         ItemName,
         KeepAs,
@@ -66,6 +68,7 @@ class RememberOptions(MemoryFields, total=False):
 
     ref: str | Ref | None
     links: Sequence[tuple[str, str | Ref]]
+    cites: Sequence[str]
     source: Writer
     on_duplicate: OnDuplicate | None
     allow_secrets: bool
@@ -97,6 +100,7 @@ class MemoryVerbs:
         kind: KindOfItem | None = None,
         ref: KeepAs | None = None,
         links: Links = (),
+        cites: Cites = (),
         source: WhoSays = "user",
         on_duplicate: IfDuplicate | None = None,
         allow_secrets: AllowSecrets = False,
@@ -107,8 +111,6 @@ class MemoryVerbs:
         decision: nothing is written until ``on_duplicate`` says save, skip, merge or supersede. Secrets are redacted.
         Without a kind, it is what the drive of its ref says (``note:/plan`` is a note), else a memory.
         """
-        from ricordo.memory.citations import NAME as CITATIONS
-        from ricordo.memory.citations import citations_in
         from ricordo.memory.links import checked_type
         from ricordo.memory.remember import VECTOR_SECONDS, memory_of
 
@@ -120,8 +122,8 @@ class MemoryVerbs:
             check_choice("on_duplicate", on_duplicate, ON_DUPLICATE)
         targets = [(checked_type(type_), self._context.present_number(target)) for type_, target in links]
         given = {**fields, "source": _writer(source)}
-        if kind == "memory" and (cited := citations_in(text)):
-            given["metadata"] = {**(fields.get("metadata") or {}), CITATIONS: cited}
+        if cited := citations_of(self._context, kind, text, cites):
+            given["metadata"] = {**(fields.get("metadata") or {}), **cited}
         memory = memory_of(text, kind, self._memory_ref(ref, kind), given, allow_secrets=allow_secrets)
         keeper = self._keeper()
         with _said_by(source):
@@ -216,6 +218,7 @@ class MemoryVerbs:
             return Saved(str(old.ref), "skipped", old.id, old.version, reason="that is what it says")
         kept = {name: value for name, value in old.fields.to_dict().items() if name not in ("mime_type", "is_textual")}
         given = {**kept, **fields, "source": _writer(source)}
+        given["metadata"] = cited_again(self._context, old.kind, text, given.get("metadata") or {})
         memory = memory_of(text, old.kind, None, given, allow_secrets=allow_secrets)
         with _said_by(source):
             saved = replace(self._keeper().succeed(n, memory, "corrects"), reason=f"corrects {old.ref}")

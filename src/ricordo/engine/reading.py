@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ricordo import registry
 from ricordo.engine.checks import refuse_binned
+from ricordo.engine.citing import CITATIONS, cited_now
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
 from ricordo.engine.successors import replacement
@@ -104,7 +105,8 @@ class ReadVerbs:
         lines: Annotated[tuple[int, int], Say("Only these lines, as search counts them.", shown="N|N-M")] | None = None,
         track: Annotated[bool, Say("Count this as opening the item (default) or not.")] | None = None,
     ) -> Item:
-        """An item with its content: now, in one version, or as it was at a time. This counts as opening it.
+        """An item with its content: now, in one version, or as it was at a time. This counts as opening it. A memory
+        says what became of what it cites, with what changed there.
 
         ``lines`` gives the first and the last line to return, counted as hits count them; the content holds only
         these then, and ``first_line`` says where they begin.
@@ -127,6 +129,7 @@ class ReadVerbs:
             item,
             machine=tier.store.machines.elsewhere([str(item.ref)]).get(str(item.ref), ""),
             apart=_apart(tier.store, item.id),
+            cites=cited_now(tier.store, item.fields.metadata.get(CITATIONS)) if version is None else (),
         )
         return item if lines is None else _some_lines(item, lines)
 

@@ -67,7 +67,7 @@ class TidyVerbs:
         ] = (),
         limit: ManyLimit = 100,
     ) -> TidyReport:
-        """Looks for duplicates, contradictions, gone and changed (files that memories cite), expired, unused (for a
+        """Looks for duplicates, contradictions, gone and changed (what memories cite), expired, unused (for a
         year), proposals, secrets and branches (deleted before they were merged), and suggests what to do about each
         finding. Nothing is changed without ``do``. All that one call does is one step: undo takes it back. What changed
         since it was looked at is skipped, with a word.
@@ -151,11 +151,12 @@ class TidyVerbs:
         return store.changes.archive([n])[0]
 
     def _cite_again(self, n: int, ref: str) -> Saved:
-        """Note the files that a memory cites as they are now."""
+        """Note what a memory cites as it is now."""
         from ricordo.memory.citations import NAME, renewed
 
-        item = self._context.unsynced_store.items.get(n)
-        metadata: dict[str, Any] = {**item.fields.metadata, NAME: renewed(item.fields.metadata.get(NAME) or [])}
+        store = self._context.unsynced_store
+        item = store.items.get(n)
+        metadata: dict[str, Any] = {**item.fields.metadata, NAME: renewed(item.fields.metadata.get(NAME) or [], store)}
         return self._items.edit(ref, fields={"metadata": metadata})
 
 

@@ -270,6 +270,32 @@ class AuditRecord:
 
 
 @frozen
+class ProposalRecord:
+    """A sentence that a session seemed to teach, and what was decided about it, so that it is not proposed again."""
+
+    text: str
+    kind: str
+    scope: str
+    quote: str
+    session: str
+    turn: int
+    at: datetime
+    way: str
+    file: str
+    branch: str
+    state: str
+    became: str
+
+
+@frozen
+class ProposalRuleRecord:
+    """What the user decided about a whole kind of proposals."""
+
+    name: str
+    rule: str
+
+
+@frozen
 class FreezeRecord:
     """Whether learning is frozen in the store."""
 
@@ -278,7 +304,7 @@ class FreezeRecord:
 
 Record = (
     Header | ItemRecord | LinkRecord | FeedbackRecord | LearnedRecord | WeightRecord | QueryRecord | OpeningRecord
-    | RootRecord | FreezeRecord | AuditRecord
+    | RootRecord | FreezeRecord | AuditRecord | ProposalRecord | ProposalRuleRecord
 )  # fmt: skip
 
 TYPES: Mapping[str, type[Any]] = {
@@ -293,6 +319,8 @@ TYPES: Mapping[str, type[Any]] = {
     "root": RootRecord,
     "freeze": FreezeRecord,
     "audit": AuditRecord,
+    "proposal": ProposalRecord,
+    "proposal_rule": ProposalRuleRecord,
 }
 """The types by their names in a file, in the order of the file."""
 

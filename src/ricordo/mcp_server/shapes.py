@@ -271,4 +271,5 @@ def facts_of(item: Item) -> dict[str, Any]:
     if kept["source"] == "user" and not is_vouched(item):
         kept["source"] = item.provenance.author  # the item is the user's, this version of it is not
     kept["foreign"] = item.foreign or None
+    kept["citations"] = list(map(str, item.cites))
     return {"ref": str(item.ref)} | without_empty(kept)

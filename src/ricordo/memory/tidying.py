@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -10,10 +9,11 @@ from functools import cached_property
 from ricordo.ingest.redact import redact_item
 from ricordo.memory.alike import ComparedMemory, Pair, pairs
 from ricordo.memory.citations import NAME as CITATIONS
-from ricordo.memory.citations import states_of
+from ricordo.memory.citations import CitationCheck
 from ricordo.memory.forgetting import is_protected, last_use
 from ricordo.store.asking import Shown
 from ricordo.store.base import Store
+from ricordo.values.citations import ELSEWHERE, FRESH, GONE, CitedNow
 from ricordo.values.days import parse_time
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item
@@ -24,7 +24,7 @@ from ricordo.values.tidy import Finding, finding
 
 UNUSED_DAYS = 365
 MOVED_SECONDS = 2.0
-"""How long it is looked for files that were moved."""
+"""How long it is looked for what was moved."""
 _ALL = 1 << 30
 _AT_ONCE = 500
 LeftBehind = Callable[[Mapping[int, Provenance]], Sequence[int]]
@@ -90,28 +90,28 @@ class Look:
                     yield self._paired("contradictions", pair, "The newer contradicts the older.")
 
     @cached_property
-    def _cited(self) -> dict[int, tuple[str, ...]]:
+    def _cited(self) -> dict[int, tuple[CitedNow, ...]]:
         """What became of what memories cite, of those of which something is not as it was."""
-        until = time.monotonic() + MOVED_SECONDS
-        found: dict[int, tuple[str, ...]] = {}
+        check = CitationCheck(self._store, MOVED_SECONDS)
+        found: dict[int, tuple[CitedNow, ...]] = {}
         for n, item in self._memories.items():
-            cited = item.fields.metadata.get(CITATIONS)
-            if isinstance(cited, list | tuple) and cited:
-                stale = tuple(state for state in states_of(cited, until) if not state.endswith(": fresh"))
-                if stale:
-                    found[n] = stale
+            stale = tuple(
+                one for one in check.states(item.fields.metadata.get(CITATIONS)) if one.state not in (FRESH, ELSEWHERE)
+            )
+            if stale:
+                found[n] = stale
         return found
 
     def _gone(self) -> Iterator[Finding]:
         for n, states in self._cited.items():
-            gone = [state.removesuffix(": gone") for state in states if state.endswith(": gone")]
+            gone = [one.what for one in states if one.state == GONE]
             if gone and not is_protected(self._memories[n]):
                 yield self._one("gone", n, self._memories[n], f"It cites {', '.join(gone)}, which is gone.", "archive")
 
     def _changed(self) -> Iterator[Finding]:
         for n, states in self._cited.items():
-            if not any(state.endswith(": gone") for state in states):
-                why = f"What it cites is no longer as it was: {'; '.join(states)}."
+            if not any(one.state == GONE for one in states):
+                why = f"What it cites is no longer as it was: {'; '.join(map(str, states))}."
                 yield self._one("changed", n, self._memories[n], why, "say that it still holds")
 
     def _one(self, kind: str, n: int, item: Item, why: str, action: str) -> Finding:

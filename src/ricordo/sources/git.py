@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 SECONDS = 5.0
@@ -22,11 +23,7 @@ def is_ancestor(repository: Path, commit: str, later: str) -> bool:
 
 def _ended(process: subprocess.Popen[bytes]) -> int:
     """The exit status; a git that takes too long is stopped."""
-    try:
-        process.communicate(timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
+    _output(process, SECONDS)
     return process.returncode
 
 
@@ -44,3 +41,45 @@ def started(top: Path, *arguments: str) -> subprocess.Popen[bytes] | None:
         )
     except OSError:
         return None
+
+
+def renamed_to(top: Path, path: str, seconds: float) -> str:
+    """What a file that is gone is called now, as far as git knows: by a rename that is not committed yet, else by the
+    commit that took the file away. Empty if it was not renamed.
+    """
+    until = time.monotonic() + seconds
+    # The index is compared, not the files: to compare these, git would run the filters that its settings name.
+    names = ("--find-renames", "--diff-filter=R", "--name-status", "-z", "--no-ext-diff", "--no-textconv")
+    if found := _renames(_said(top, until, "diff", "--cached", *names, "HEAD")).get(path):
+        return found
+    commit = _said(top, until, "log", "-1", "--no-renames", "--diff-filter=D", "--format=%H", "--", path).strip()
+    return _renames(_said(top, until, "show", "--format=", *names, commit)).get(path, "") if commit else ""
+
+
+def _renames(listed: str) -> dict[str, str]:
+    parts = listed.split("\0")
+    return {old: new for how, old, new in zip(parts[::3], parts[1::3], parts[2::3], strict=False) if how[:1] == "R"}
+
+
+def blob(top: Path, name: str, seconds: float = SECONDS) -> str | None:
+    """The text of a file by git's name of its content; None if git does not have it."""
+    process = started(top, "cat-file", "blob", name)
+    if process is None:
+        return None
+    output = _output(process, seconds)
+    return output.decode("utf-8", "replace") if process.returncode == 0 else None
+
+
+def _said(top: Path, until: float, *arguments: str) -> str:
+    """What git prints; nothing where it fails or takes too long."""
+    process = started(top, *arguments) if until > time.monotonic() else None
+    output = _output(process, until - time.monotonic()) if process is not None else b""
+    return output.decode("utf-8", "replace") if process is not None and process.returncode == 0 else ""
+
+
+def _output(process: subprocess.Popen[bytes], seconds: float) -> bytes:
+    try:
+        return process.communicate(timeout=max(seconds, 0.001))[0]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.communicate()[0]

@@ -173,9 +173,9 @@ class Hit(Plain):
     contradicted_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """The ref of a newer item that says the contrary."""
     cited: tuple[Any, ...] = field(default=(), metadata=NOT_SHOWN)
-    """The files that it cites, as its metadata has them."""
+    """What it cites, as its metadata has it."""
     citations: tuple[str, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
-    """What became of the files that it cites: ``src/a.py: fresh``, ``changed``, ``moved to …`` or ``gone``."""
+    """What became of what it cites: ``src/a.py: fresh``, ``changed``, ``moved to …``, ``replaced by …`` or ``gone``."""
     version: int = field(default=0, metadata=NOT_SHOWN)
     evidence: tuple[Evidence, ...] = ()
     item: Item | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)

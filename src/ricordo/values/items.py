@@ -10,7 +10,9 @@ from typing import Annotated, Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
+from ricordo.values.citations import CitedNow
 from ricordo.values.days import parse_time
+from ricordo.values.first_words import first_words
 from ricordo.values.kinds import REMEMBERED_KINDS, SESSION
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, named, rounded
 from ricordo.values.provenance import NOBODY, Provenance
@@ -236,25 +238,6 @@ class Saved(Plain):
     """The kinds of secrets that were removed from the text and its fields."""
 
 
-LONGEST_TITLE = 70
-"""A title that is made of a text's first words has at most this many characters."""
-_MARKS = re.compile(r"^[\s#>*+\-`]+")
-
-
-def first_words(text: str) -> str:
-    """The first line of a text that holds words, without Markdown's marks, cut between words.
-
-    >>> first_words("# Keys\\nRotate them."), first_words("- a list")
-    ('Keys', 'a list')
-    """
-    lines = (" ".join(_MARKS.sub("", line).split()) for line in text[:2000].splitlines())
-    line = next((line for line in lines if any(map(str.isalnum, line))), "")
-    if len(line) <= LONGEST_TITLE:
-        return line
-    head = line[: LONGEST_TITLE - 1]
-    return (head.rpartition(" ")[0] or head).rstrip(" ,;:.") + "…"
-
-
 @frozen
 class Item(Plain):
     """One thing worth knowing, in one of its versions (the current one unless another was asked for)."""
@@ -296,6 +279,8 @@ class Item(Plain):
     machine: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """The name of the other machine that has the file; empty for what is on this one, or no file."""
     apart: tuple[int, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)  # versions that two machines wrote at once
+    cites: tuple[CitedNow, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
+    """What became of what it cites, if it is read on its own."""
 
     @property
     def title(self) -> str:
@@ -334,6 +319,8 @@ class Item(Plain):
         for name in ("tier", "machine", "corrected_by", "superseded_by", "foreign", "apart"):
             if getattr(self, name):
                 plain[name] = getattr(self, name)
+        if self.cites:
+            plain["cites"] = [one.to_dict() for one in self.cites]
         return plain
 
 

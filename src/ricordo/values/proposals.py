@@ -45,7 +45,7 @@ class Proposal(Plain):
     @property
     def id(self) -> str:
         """The same sentence of the same turn has the same name, however often and by whomever the turn is read."""
-        return hashlib.sha256(f"{self.session}\n{self.turn}\n{self.text}".encode()).hexdigest()[:8]
+        return proposal_id(self.session, self.turn, self.text)
 
     @property
     def ref(self) -> str:
@@ -53,6 +53,11 @@ class Proposal(Plain):
 
     def to_dict(self) -> dict[str, Any]:
         return {"ref": self.ref, **Plain.to_dict(self)}
+
+
+def proposal_id(session: str, turn: int, text: str) -> str:
+    """The name of a sentence of a turn."""
+    return hashlib.sha256(f"{session}\n{turn}\n{text}".encode()).hexdigest()[:8]
 
 
 @frozen

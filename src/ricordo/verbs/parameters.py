@@ -173,6 +173,14 @@ Links = Annotated[
         name="link", http="links", shown="TYPE REF",
     ),
 ]  # fmt: skip
+Cites = Annotated[
+    Sequence[str],
+    Say(
+        "It rests on this, besides what its text names (repeatable): a file or lines of this project, a symbol, a"
+        " command, a stored item or page.",
+        name="cite", http="cites", shown="WHAT", longest=REF_TEXT,
+    ),
+]  # fmt: skip
 AllowSecrets = Annotated[bool, Say("Do not redact keys, tokens and passwords.")]
 DryRun = Annotated[bool, Say("Only say what would be done.")]
 Force = Annotated[bool, Say("Replace a file that exists.")]

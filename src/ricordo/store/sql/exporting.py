@@ -26,6 +26,8 @@ from ricordo.exchange.records import (
     LearnedRecord,
     LinkRecord,
     OpeningRecord,
+    ProposalRecord,
+    ProposalRuleRecord,
     QueryRecord,
     Record,
     RootRecord,
@@ -37,6 +39,7 @@ from ricordo.exchange.records import (
 from ricordo.store.sql import machines
 from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.batches import in_parts
+from ricordo.store.sql.proposals import COLUMNS, kept_rules
 from ricordo.store.sql.protocols import Connection, Row
 from ricordo.store.sql.times import moment, optional_moment
 from ricordo.values.file_refs import DISK, FileRefs
@@ -73,6 +76,7 @@ _COUNTS = {
     "root": "roots",
     "freeze": "meta WHERE name = 'learning_frozen'",
     "audit": "audit",
+    "proposal": "proposals",
 }
 _LOGS = ("query", "opening", "audit")
 
@@ -83,7 +87,7 @@ def records(connection: Connection, language: str, *, log: bool) -> Iterator[Rec
         name: connection.rows(f"SELECT count(*) FROM {table}")[0][0]
         for name, table in _COUNTS.items()
         if log or name not in _LOGS
-    }
+    } | {"proposal_rule": len(kept_rules(connection))}
     newest = connection.rows(
         "SELECT max(at) FROM (SELECT max(created_at) at FROM versions UNION ALL SELECT max(deleted_at) FROM items)"
     )[0][0]
@@ -111,7 +115,21 @@ def other_records(*, log: bool) -> dict[str, Callable[[Connection], Iterator[Rec
         "folders": _roots,
         "settings of learning": _frozen,
         **({"audit": _audit} if log else {}),
+        "proposals": _proposals,
+        "rules about proposals": _proposal_rules,
     }
+
+
+def _proposals(connection: Connection) -> Iterator[ProposalRecord]:
+    for _, at, state, kind, way, text, quote, scope, file, session, turn, branch, became in connection.rows(
+        f"SELECT {', '.join(COLUMNS)} FROM proposals ORDER BY id"
+    ):
+        yield ProposalRecord(text, kind, scope, quote, session, turn, moment(at), way, file, branch, state, became)
+
+
+def _proposal_rules(connection: Connection) -> Iterator[ProposalRuleRecord]:
+    for name, rule in sorted(kept_rules(connection).items()):
+        yield ProposalRuleRecord(name, rule)
 
 
 def _audit(connection: Connection) -> Iterator[AuditRecord]:

@@ -22,6 +22,8 @@ from ricordo.exchange.records import (
     LearnedRecord,
     LinkRecord,
     OpeningRecord,
+    ProposalRecord,
+    ProposalRuleRecord,
     QueryRecord,
     Record,
     RootRecord,
@@ -30,8 +32,10 @@ from ricordo.exchange.records import (
 from ricordo.store.sql import machines
 from ricordo.store.sql.audit import AUDIT_COLUMNS
 from ricordo.store.sql.batches import in_parts
+from ricordo.store.sql.proposals import keep_rules, kept_rules
 from ricordo.store.sql.protocols import Connection, Row
 from ricordo.store.sql.times import micros
+from ricordo.values.proposals import WAITING, proposal_id
 
 _MANUAL_LINKS = "SELECT count(*) FROM links WHERE origin <> 'text'"
 
@@ -238,6 +242,34 @@ class OtherRecords:
         connection.insert("audit", AUDIT_COLUMNS, rows)
         return len(rows)
 
+    def _proposals(self, connection: Connection, records: Sequence[ProposalRecord]) -> int:
+        """Proposals that are new here; one that waits here and was decided there is decided."""
+        names = ("text", "kind", "scope", "quote", "session", "turn", "way", "file", "branch", "state", "became")
+        before = {
+            identity for marks, part in in_parts(map(_identity, records))
+            for (identity,) in connection.rows(f"SELECT id FROM proposals WHERE id IN ({marks})", part)
+        }  # fmt: skip
+        new = {identity: one for one in records if (identity := _identity(one)) not in before}
+        rows = [(identity, micros(one.at), *(getattr(one, name) for name in names)) for identity, one in new.items()]
+        connection.insert("proposals", ("id", "at", *names), rows)
+        connection.run_many(
+            "UPDATE proposals SET state=?, became=? WHERE id=? AND state=?",
+            [
+                (one.state, one.became, identity, WAITING)
+                for one in records
+                if (identity := _identity(one)) in before and one.state != WAITING
+            ],
+        )
+        return len(new)
+
+    def _proposal_rules(self, connection: Connection, records: Sequence[ProposalRuleRecord]) -> int:
+        kept = kept_rules(connection)
+        said = {one.name: one.rule for one in records if self._is_overwriting or one.name not in kept}
+        new = {name: rule for name, rule in said.items() if kept.get(name) != rule}
+        if new:
+            keep_rules(connection, {**kept, **new})
+        return len(new)
+
     _TAKES: ClassVar[Mapping[type[Any], Callable[[OtherRecords, Connection, Any], int]]] = {
         LinkRecord: _links,
         FeedbackRecord: _feedback,
@@ -248,7 +280,13 @@ class OtherRecords:
         RootRecord: _roots,
         FreezeRecord: _freezes,
         AuditRecord: _audit,
+        ProposalRecord: _proposals,
+        ProposalRuleRecord: _proposal_rules,
     }
+
+
+def _identity(one: ProposalRecord) -> str:
+    return proposal_id(one.session, one.turn, one.text)
 
 
 def _stored(plain: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from datetime import datetime
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.protocols import Connection, Database
 from ricordo.store.sql.times import micros, moment
-from ricordo.values.items import first_words
+from ricordo.values.first_words import first_words
 from ricordo.values.overview import AskedQuestion, GraphEdge, GraphNode, LinkGraph, ShownHit, TagCount
 from ricordo.values.provenance import read
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from ricordo.store.sql.protocols import Database
+from ricordo.store.sql.protocols import Connection, Database
 from ricordo.store.sql.times import micros, moment
 from ricordo.values.proposals import WAITING, Proposal
 
@@ -62,12 +62,11 @@ class Proposals:
 
     def rules(self) -> Mapping[str, str]:
         with self._database.read() as connection:
-            return dict(json.loads(str(connection.meta(_RULES) or "{}")))
+            return kept_rules(connection)
 
     def set_rule(self, name: str, rule: str) -> None:
         with self._database.write(durable=True) as connection:
-            kept = json.loads(str(connection.meta(_RULES) or "{}"))
-            connection.set_meta(_RULES, json.dumps({**kept, name: rule}))
+            keep_rules(connection, {**kept_rules(connection), name: rule})
 
     def read_by_model(self) -> Mapping[str, int]:
         with self._database.read() as connection:
@@ -79,6 +78,16 @@ class Proposals:
                 "INSERT INTO proposal_reads(session, turn) VALUES(?,?) ON CONFLICT DO NOTHING", (session, turn)
             )
             connection.run("UPDATE proposal_reads SET turn=? WHERE session=?", (turn, session))
+
+
+def kept_rules(connection: Connection) -> dict[str, str]:
+    """What the user said about whole kinds of proposals."""
+    return dict(json.loads(str(connection.meta(_RULES) or "{}")))
+
+
+def keep_rules(connection: Connection, rules: Mapping[str, str]) -> None:
+    """Note what the user said about whole kinds of proposals."""
+    connection.set_meta(_RULES, json.dumps(dict(rules)))
 
 
 def _proposal(row: Sequence[object]) -> Proposal:
