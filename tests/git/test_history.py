@@ -129,3 +129,50 @@ def test_the_terminal_shows_who_committed_what_among_the_versions(
     lines = CliRunner().invoke(program, ["history", "pay.py"]).stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]].count("commit") == 2
     assert any(line.startswith("commit") and "Ada" in line and "Retry payments" in line for line in lines)
+
+
+def test_the_history_of_a_renamed_file_has_the_commits_from_before(engine: Ricordo, shop: Checkout) -> None:
+    engine.add(shop.top, history=True)
+    shop.git("mv", "pay.py", "payments.py")
+    shop.commit("Call it payments", when="2024-03-05T10:00:00Z")
+    shop.commit("Pay later", payments__py=f"{PAY}\n# later\n", when="2024-03-06T10:00:00Z")
+    engine.refresh(all=True)
+    told = ["Pay later", "Call it payments", "Retry payments three times", "Add payments"]
+    file = str(shop.top / "payments.py")
+    assert [one.fields.title for one in engine.history(file) if one.commit] == told
+    other = [one.fields.title for one in engine.history(str(shop.top / "README.md")) if one.commit]
+    assert not set(other) & set(told)
+
+
+def test_a_worktree_adds_only_the_commits_that_its_repository_has_not_stored(
+    engine: Ricordo, shop: Checkout, tmp_path: Path
+) -> None:
+    engine.add(shop.top, history=True)
+    before = commit_refs(engine)
+    tree = shop.worktree("feature", tmp_path / "tree")
+    engine.add(tree.top, history=True)
+    assert commit_refs(engine) == before
+    tree.commit("Only here", extra__py="x = 1\n")
+    engine.add(tree.top, history=True)
+    new = set(commit_refs(engine)) - set(before)
+    assert [ref.rpartition("/")[0] for ref in new] == [f"git:{shop.top}"]
+
+
+def test_commits_come_after_the_files_that_fit_unless_they_are_asked_for(engine: Ricordo, shop: Checkout) -> None:
+    for number in range(80):
+        shop.git("commit", "-q", "--allow-empty", "-m", f"Payments and the bank gateway, part {number}")
+    (shop.top / "guide.md").write_text(
+        "# Guide\n\nHow payments reach the bank: through its gateway, which wants a token for each of them.\n"
+    )
+    engine.add(shop.top, history=True)
+    hits = engine.search("payments bank gateway").hits
+    assert hits[0].ref == f"disk:{shop.top}/guide.md"
+    assert {hit.ref.partition(":")[0] for hit in hits[1:]} >= {"git"}
+    steps = [
+        step
+        for hit in engine.search("payments bank gateway", explain=True)
+        if hit.explain
+        for step in hit.explain.steps
+    ]
+    assert any("sources that fit come before commits" in step for step, _ in steps)
+    assert engine.search("why payments bank gateway part 7").hits[0].ref.startswith("git:")

@@ -798,6 +798,7 @@ def _passes(row: Row, filters: Filters) -> bool:
     )  # fmt: skip
     return (
         all(not wanted or value in wanted for wanted, value in single)
+        and row.ref.drive not in filters.not_drives
         and (not filters.tags_any or bool(tags & {tag.casefold() for tag in filters.tags_any}))
         and tags >= {tag.casefold() for tag in filters.tags_all}
         and (not filters.paths or any(_path_fits(row.ref.path, path) for path in filters.paths))

@@ -257,9 +257,14 @@ class ReadVerbs:
         found = store.items.history(n)
         if apart := _apart(store, store.items.get_many([n])[n].id):
             found = [replace(one, apart=one.number in apart) for one in found]
-        commits = store.items.get_many([link.source for link in store.links.of([n]) if link.target == n])
-        found += [commit_version(one) for one in commits.values() if one.ref.drive == "git" and one.state == "live"]
-        return sorted(found, key=lambda one: one.created_at, reverse=True) if commits else found
+        linking = store.items.get_many([link.source for link in store.links.of([n]) if link.target == n])
+        commits = [one for one in linking.values() if one.ref.drive == "git" and one.state == "live"]
+        if not commits:
+            return found
+        from ricordo.ingest.history import commits_of
+
+        found += [commit_version(one) for one in commits_of(store, found[0].ref, commits)]
+        return sorted(found, key=lambda one: one.created_at, reverse=True)
 
     @verb(
         "read",

@@ -8,9 +8,10 @@ keeps what was taken out of the files.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ricordo.config.repository import repository_at
 from ricordo.ingest.pipeline import Incoming
 from ricordo.ingest.redact import redact
 from ricordo.sources import git_history
@@ -18,10 +19,12 @@ from ricordo.sources.disk import disk_ref, ref_path
 from ricordo.sources.git_history import Commit
 from ricordo.store.base import Store
 from ricordo.values.file_refs import FileRefs
-from ricordo.values.items import Parsed, Ref
+from ricordo.values.items import Item, Parsed, Ref
 
 DRIVE = "git"
 CATEGORY = "commit"
+RENAMED = "renamed"
+"""In the metadata of a commit: the new names of files that it renamed, with their old ones."""
 
 
 class History:
@@ -30,7 +33,9 @@ class History:
     def __init__(self, store: Store, top: Path, refs: FileRefs) -> None:
         self._top = top
         self._refs = refs
-        self._place = disk_ref(top, refs).path.rstrip("/")
+        found_at = repository_at(top)
+        main = found_at.main if found_at is not None else None
+        self._place = disk_ref(main or top, refs).path.rstrip("/")  # all work trees of a repository share its commits
         known = {ref.path.rpartition("/")[2] for _, ref, _ in store.items.refs_below(DRIVE, f"{self._place}/")}
         found = git_history.hashes(top)
         self.wanted = git_history.not_known(found, known)
@@ -50,7 +55,8 @@ class History:
             fields={
                 "title": title or commit.name,
                 "category": CATEGORY,
-                "metadata": {"commit": commit.hash, "author": commit.author, "files": list(commit.files)},
+                "metadata": {"commit": commit.hash, "author": commit.author, "files": list(commit.files)}
+                | ({RENAMED: dict(commit.renamed)} if commit.renamed else {}),
             },
             times=(commit.time, commit.time),
             origin=str(self._top),
@@ -67,6 +73,28 @@ class History:
             fence = "`" * max(3, 1 + max(map(len, re.findall("`+", commit.changes)), default=0))
             parts.append(f"{fence}diff\n{commit.changes}\n{fence}")
         return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def commits_of(store: Store, file: Ref, linked: Sequence[Item]) -> list[Item]:
+    """The commits that changed a file, also while it had another name, given those that are linked to it."""
+    found = {one.ref: one for one in linked}
+    for place in {one.ref.path.rpartition("/")[0] for one in linked}:
+        below = store.items.get_many([n for n, _, _ in store.items.refs_below(DRIVE, f"{place}/")])
+        name = _name_in(file, place, linked)
+        for one in sorted(below.values(), key=lambda one: one.updated_at, reverse=True):
+            about = one.fields.metadata
+            if name in (about.get("files") or ()):
+                found[one.ref] = one
+            name = (about.get(RENAMED) or {}).get(name, name)
+    return list(found.values())
+
+
+def _name_in(file: Ref, place: str, linked: Sequence[Item]) -> str:
+    """What a file is called in its repository, of which it may lie in any work tree."""
+    if file.path.startswith(f"{place}/"):
+        return file.path.removeprefix(f"{place}/")
+    names = {name for one in linked for name in one.fields.metadata.get("files") or ()}
+    return max((name for name in names if file.path.endswith(f"/{name}")), key=len, default="")
 
 
 def repository_of(ref: Ref, refs: FileRefs) -> Path | None:

@@ -36,7 +36,7 @@ from ricordo.search.ranking import Ranking, Weighed, needs_of, rank
 from ricordo.search.refine import refine
 from ricordo.search.request import Boosts, Request, is_guarded, shows_all, unheeded
 from ricordo.search.rerank import rerank
-from ricordo.search.transcripts import SessionPlaces, apart, is_about_turns, is_turn, rank_with_sources
+from ricordo.search.transcripts import Later, SessionPlaces, apart, is_about_turns, is_record, later_than_sources
 from ricordo.search.wording import ask_for_words, scoring_of
 from ricordo.store.asking import NEWEST, SUBSTRING, Ask, Candidates, QueryVector
 from ricordo.store.base import Store
@@ -151,11 +151,11 @@ class Searcher:
             return profile.with_weights(request.weights)
         return profile if config.learning.enabled else replace(profile, learns=None)
 
-    def puts_sessions_last(self, request: Request) -> bool:
-        """Whether sources that fit come before sessions in the answer to a request."""
+    def later(self, request: Request) -> Later:
+        """What comes after the sources that fit in the answer to a request."""
         query = parse_query(request.query, literal=request.literal)
-        asks = rank_with_sources(request, both(request.filters, query.filters), query.text)
-        return self._profile(request).sessions_last and not asks
+        found = later_than_sources(request, both(request.filters, query.filters), query.text)
+        return found if self._profile(request).sessions_last else Later()
 
     def similar(self, n: int, *, limit: int, filters: Filters, tier: str = "") -> Answer:
         """Items whose passages are nearest to those of one item; the cosine is the score."""
@@ -219,8 +219,9 @@ class Searcher:
         """The matches by word and by meaning, refined and in order."""
         pool, ask = self._pool(replace(ask, needs=needs_of(profile)), profile, request)
         turns = None
-        if _holds_turns(pool) and self.puts_sessions_last(request):
-            pool, turns = apart(pool, ask, lambda more: self._pool_of(self.store.index.candidates(more), pool.vector))
+        if _holds_records(pool) and (later := self.later(request)) != Later():
+            vector = pool.vector
+            pool, turns = apart(pool, ask, lambda one: self._pool_of(self.store.index.candidates(one), vector), later)
         self._refine(pool, profile, profile.refine)
         ranking = rank(pool, profile, request.boosts, explain=request.explain, as_of=request.as_of)
         ranking = self._continued(ranking, ask, profile, request)
@@ -301,8 +302,8 @@ class Searcher:
         looked_again = self._looked_again(named, ranking.pool, reader, request, text)
         ranked: Iterator[Ranked] = (entry for entry in looked_again if entry.score >= floor)
         each = request.turns or is_about_turns(filters)
-        if profile.sessions_last and text and not each and _holds_turns(ranking.pool):
-            places = SessionPlaces(self.analyzer, text, with_sources=not self.puts_sessions_last(request))
+        if profile.sessions_last and text and not each and _holds_records(ranking.pool):
+            places = SessionPlaces(self.analyzer, text, self.later(request))
             settled = places.settled(list(ranked), reader, DIVERSE_WINDOW if request.diverse else last)
             ranked = (entry for entry in settled if entry.score >= floor)
         if request.diverse:
@@ -342,8 +343,8 @@ class Searcher:
         return judged.page
 
 
-def _holds_turns(pool: Pool) -> bool:
-    return any(is_turn(ref) for one in (pool, *pool.others) for ref in one.found.refs)
+def _holds_records(pool: Pool) -> bool:
+    return any(is_record(ref) for one in (pool, *pool.others) for ref in one.found.refs)
 
 
 def _comparing(ranking: Ranking) -> tuple[float, float]:

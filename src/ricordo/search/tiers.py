@@ -35,6 +35,7 @@ from ricordo.values.reports import TierState
 
 if TYPE_CHECKING:
     from ricordo.search.pipeline import Searcher
+    from ricordo.search.transcripts import Later
 
 MOST_DIFFERENCE = 4_000
 """This many characters of what differs between two tiers' versions are shown."""
@@ -250,8 +251,7 @@ def merged(replies: Sequence[Reply], request: Request) -> Answer:
         hits = [entry for entry in hits if entry[0].score >= request.min_score]
     if len(replies) > 1:
         if weights and "substring" not in weights:
-            if replies[0].tier.searcher.puts_sessions_last(request):
-                hits = _sessions_below(hits)
+            hits = _below_sources(hits, replies[0].tier.searcher.later(request))
             hits.sort(key=lambda entry: (-entry[0].score, entry[0].kind == SESSION, entry[0].ref))
             if request.diverse:
                 hits = [hits[place] for place in _diverse_places([hit for hit, _ in hits])]
@@ -264,17 +264,17 @@ def merged(replies: Sequence[Reply], request: Request) -> Answer:
     return Answer(page, _meta(replies, request, page))
 
 
-def _sessions_below(hits: list[tuple[Hit, ContentMark | None]]) -> list[tuple[Hit, ContentMark | None]]:
-    """Sessions stay below the sources that fit of every tier, as they do in each."""
+def _below_sources(hits: list[tuple[Hit, ContentMark | None]], later: Later) -> list[tuple[Hit, ContentMark | None]]:
+    """What comes later stays below the sources that fit of every tier, as it does in each."""
     from ricordo.search.transcripts import factor_below, lowest_fitting
 
-    sessions = [hit.score for hit, _ in hits if hit.kind == SESSION]
-    lowest = lowest_fitting((hit.score, hit.fit) for hit, _ in hits if hit.kind != SESSION)
-    if lowest is None or not sessions:
+    scores = [hit.score for hit, _ in hits if later.has(hit.ref)]
+    lowest = lowest_fitting((hit.score, hit.fit) for hit, _ in hits if not later.has(hit.ref) and hit.kind != SESSION)
+    if lowest is None or not scores:
         return hits
-    factor = factor_below(max(sessions), lowest)
+    factor = factor_below(max(scores), lowest)
     return [
-        (replace(hit, score=min(lowest, hit.score * factor)) if hit.kind == SESSION and factor < 1 else hit, mark)
+        (replace(hit, score=min(lowest, hit.score * factor)) if later.has(hit.ref) and factor < 1 else hit, mark)
         for hit, mark in hits
     ]
 

@@ -1,8 +1,10 @@
-"""Where sessions stand in an answer: after the sources that fit, each as one hit, and last those that only ask.
+"""Where sessions and commits stand in an answer: after the sources that fit, each session as one hit, and last those
+that only ask.
 
 A question that was asked in many sessions is nearest to itself. Without this, it would find these sessions in place of
 the page that answers it, the more often it is asked the surer. So sources are ranked as if there were no sessions, and
-sessions follow. If the search asks for sessions, or for what was done, they are ranked with everything else.
+sessions follow. If the search asks for sessions, or for what was done, they are ranked with everything else. It is the
+same with the commits of a repository, of which there are many more than files; questions for reasons ask for them.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from ricordo.frozen import frozen
 from ricordo.search.fit import FITS, fit_from, fit_parts
 from ricordo.search.pool import Pool
 from ricordo.search.present import HitReader, Ranked
@@ -27,6 +30,12 @@ CROWDED = 0.25
 JUDGED = 32
 """So many of the best turns are read to see what they add."""
 _OF_SESSIONS = f"{SESSION}:/"
+_COMMITS = "git"
+_REASONS = re.compile(
+    r"\b(?:why|commits?|committed|who\s+(?:wrote|changed|added|removed|made)|when\s+(?:was|were)|since\s+when|warum|wieso"
+    r"|pourquoi|por\s?qu[eé]|perch[eé]|waarom)\b",
+    re.IGNORECASE,
+)
 _PAST = re.compile(
     r"""\b(?:
     (?:did|have|had|were|was)\s+(?:i|we|you)
@@ -62,6 +71,26 @@ def is_about_the_past(text: str) -> bool:
     return _PAST.search(text) is not None
 
 
+@frozen
+class Later:
+    """What comes after the sources that fit in an answer: sessions, commits, both or neither."""
+
+    sessions: bool = False
+    commits: bool = False
+
+    def has(self, ref: str) -> bool:
+        return (self.sessions and is_turn(ref)) or (self.commits and is_commit(ref))
+
+
+def later_than_sources(request: Request, filters: Filters, text: str) -> Later:
+    """What a search does not ask for, in words or by its filters, so that it comes after the sources."""
+    asks_for_commits = _COMMITS in filters.drives or is_about_turns(filters) or _REASONS.search(text) is not None
+    return Later(
+        sessions=not rank_with_sources(request, filters, text),
+        commits=not (asks_for_commits or is_about_the_past(text)),
+    )
+
+
 def rank_with_sources(request: Request, filters: Filters, text: str) -> bool:
     """Whether a search asks for sessions, in words or by its filters."""
     asked = filters.kinds == (SESSION,) or filters.drives == (SESSION,)
@@ -78,53 +107,68 @@ def is_turn(ref: str) -> bool:
     return ref.startswith(_OF_SESSIONS)
 
 
-def apart(pool: Pool, ask: Ask, again: Callable[[Ask], Pool]) -> tuple[Pool, Pool | None]:
-    """The sources and the turns of a pool as pools of their own; None if it does not hold both.
+def is_commit(ref: str) -> bool:
+    """Whether a ref is that of a commit."""
+    return ref.startswith(f"{_COMMITS}:/")
 
-    If turns crowd the pool, ``again`` asks the store for sources alone, so that none of them is lost to turns.
+
+def is_record(ref: str) -> bool:
+    """Whether a ref is that of a record of the past, not of a source."""
+    return is_turn(ref) or is_commit(ref)
+
+
+def apart(pool: Pool, ask: Ask, again: Callable[[Ask], Pool], later: Later) -> tuple[Pool, Pool | None]:
+    """The sources of a pool, and what comes later, as pools of their own; None if it does not hold both.
+
+    If what comes later crowds the pool, ``again`` asks the store for sources alone, so that none of them is lost.
     """
-    turns = _turns_in(pool)
+    turns = _later_in(pool, later)
     if not turns:
         return pool, None
     others = set(pool.found.numbers) - turns
     sources = pool.without(turns)
     if len(pool) >= ask.per_side and len(turns) > CROWDED * len(pool):
-        kinds = tuple(kind for kind in ask.filters.kinds or KINDS if kind != SESSION)
+        kinds = tuple(kind for kind in ask.filters.kinds or KINDS if kind != SESSION or not later.sessions)
         if kinds:
-            found = again(replace(ask, filters=replace(ask.filters, kinds=kinds)))
-            sources = found.without(_turns_in(found))
+            drives = (_COMMITS,) if later.commits else ()
+            found = again(replace(ask, filters=replace(ask.filters, kinds=kinds, not_drives=drives)))
+            sources = found.without(_later_in(found, later))
     if not len(sources):
         return pool, None
     sources.total, sources.notes, sources.degraded = pool.total, pool.notes, pool.degraded
     return sources, pool.without(others)
 
 
-def _turns_in(pool: Pool) -> set[int]:
-    """The numbers of a pool's members that are parts of sessions."""
-    return {n for n, ref in zip(pool.found.numbers, pool.found.refs, strict=True) if is_turn(ref)}
+def _later_in(pool: Pool, later: Later) -> set[int]:
+    """The numbers of a pool's members that come later."""
+    return {n for n, ref in zip(pool.found.numbers, pool.found.refs, strict=True) if later.has(ref)}
 
 
 class SessionPlaces:
-    """Gives the sessions in an order of hits their places."""
+    """Gives the sessions and commits in an order of hits their places."""
 
-    def __init__(self, analyzer: Analyzer, text: str, *, with_sources: bool) -> None:
+    def __init__(self, analyzer: Analyzer, text: str, later: Later) -> None:
         self._analyzer = analyzer
         self._asked = set(analyzer.content_counts(text))
-        self._with_sources = with_sources
+        self._later = later
 
     def settled(self, ranked: Sequence[Ranked], reader: HitReader, last: int) -> list[Ranked]:
         """The order with each session once; ``last`` is how many hits are needed."""
-        sources = [entry for entry in ranked if not is_turn(entry.member.ref)]
         turns = [entry for entry in ranked if is_turn(entry.member.ref)]
-        lowest = None if self._with_sources else lowest_fitting((one.score, _fit(one)) for one in sources)
-        if lowest is not None and sum(one.score >= lowest for one in sources) >= last:
-            return sources  # a page that sessions do not reach
+        commits = [entry for entry in ranked if self._later.commits and is_commit(entry.member.ref)]
+        sources = [one for one in ranked if not (is_turn(one.member.ref) or self._later.has(one.member.ref))]
+        lowest = lowest_fitting((one.score, _fit(one)) for one in sources)
+        may_end = self._later.sessions or not turns
+        if may_end and lowest is not None and sum(one.score >= lowest for one in sources) >= last:
+            return sources  # a page that sessions and commits do not reach
         reader.read([*sources[:last], *turns[:JUDGED]])
         judged = [self._judged(entry, reader) for entry in turns[:JUDGED]]
         tell, ask = _one_each([*judged, *((entry, False) for entry in turns[JUDGED:])])
         if lowest is not None:
-            tell = below(tell, lowest, "sources that fit come before sessions")
-        rest = [*sources, *tell]
+            commits = below(commits, lowest, "sources that fit come before commits")
+            if self._later.sessions:
+                tell = below(tell, lowest, "sources that fit come before sessions")
+        rest = [*sources, *tell, *commits]
         ask = below(ask, min(one.score for one in rest), "it only asks") if rest else ask
         return sorted([*rest, *ask], key=lambda one: -one.score)
 
@@ -134,7 +178,7 @@ class SessionPlaces:
         said = set(self._analyzer.content_counts(text))
         persons = metadata.get("role", "user") == "user"
         if is_own_tool(str(metadata.get("tool") or "")) or repeats(said, self._asked, is_persons=persons):
-            return (entry if self._with_sources else replace(entry, repeats=True)), True
+            return (replace(entry, repeats=True) if self._later.sessions else entry), True
         return entry, persons and only_asks(text, said, self._asked)
 
 

@@ -48,15 +48,20 @@ def renamed_to(top: Path, path: str, seconds: float) -> str:
     commit that took the file away. Empty if it was not renamed.
     """
     until = time.monotonic() + seconds
+
+    def said(*arguments: str) -> str:
+        return output_of(top, until - time.monotonic(), *arguments)
+
     # The index is compared, not the files: to compare these, git would run the filters that its settings name.
     names = ("--find-renames", "--diff-filter=R", "--name-status", "-z", "--no-ext-diff", "--no-textconv")
-    if found := _renames(_said(top, until, "diff", "--cached", *names, "HEAD")).get(path):
+    if found := renames_in(said("diff", "--cached", *names, "HEAD")).get(path):
         return found
-    commit = _said(top, until, "log", "-1", "--no-renames", "--diff-filter=D", "--format=%H", "--", path).strip()
-    return _renames(_said(top, until, "show", "--format=", *names, commit)).get(path, "") if commit else ""
+    commit = said("log", "-1", "--no-renames", "--diff-filter=D", "--format=%H", "--", path).strip()
+    return renames_in(said("show", "--format=", *names, commit)).get(path, "") if commit else ""
 
 
-def _renames(listed: str) -> dict[str, str]:
+def renames_in(listed: str) -> dict[str, str]:
+    """Old names of files and their new ones, from what git lists with ``--name-status -z``."""
     parts = listed.split("\0")
     return {old: new for how, old, new in zip(parts[::3], parts[1::3], parts[2::3], strict=False) if how[:1] == "R"}
 
@@ -70,10 +75,10 @@ def blob(top: Path, name: str, seconds: float = SECONDS) -> str | None:
     return output.decode("utf-8", "replace") if process.returncode == 0 else None
 
 
-def _said(top: Path, until: float, *arguments: str) -> str:
+def output_of(top: Path, seconds: float, *arguments: str) -> str:
     """What git prints; nothing where it fails or takes too long."""
-    process = started(top, *arguments) if until > time.monotonic() else None
-    output = _output(process, until - time.monotonic()) if process is not None else b""
+    process = started(top, *arguments) if seconds > 0 else None
+    output = _output(process, seconds) if process is not None else b""
     return output.decode("utf-8", "replace") if process is not None and process.returncode == 0 else ""
 
 

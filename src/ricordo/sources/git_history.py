@@ -11,17 +11,19 @@ import re
 import secrets
 import threading
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import Popen
 
 from ricordo.errors import Unavailable
 from ricordo.frozen import frozen
-from ricordo.sources.git import started
+from ricordo.sources.git import output_of, renames_in, started
 
 MOST_COMMITS = 2_000
 """How many commits of a repository are read, the newest ones."""
 MOST_FILES = 40
+MOST_RENAMED = 400
 LONGEST_MESSAGE = 6_000
 LONGEST_CHANGES = 6_000
 LONGEST_CHANGES_OF_FILE = 2_000
@@ -49,6 +51,8 @@ class Commit:
     files: tuple[str, ...] = ()
     others: int = 0
     changes: str = ""
+    renamed: tuple[tuple[str, str], ...] = ()
+    """Files that got another name, each with its old one behind the new one."""
 
     @property
     def name(self) -> str:
@@ -78,7 +82,24 @@ def read(top: Path, wanted: Sequence[str]) -> Iterator[Commit]:
             f"--format={mark}%n%H%n%at%n%an%n%B%n{mark}", *wanted[at : at + AT_ONCE],
         )  # fmt: skip
         if process is not None:
-            yield from _commits(process, mark)
+            renamed = _renamed(top, wanted[at : at + AT_ONCE], mark)
+            for commit in _commits(process, mark):
+                yield replace(commit, renamed=renamed.get(commit.hash, ())) if commit.hash in renamed else commit
+
+
+def _renamed(top: Path, wanted: Sequence[str], mark: str) -> dict[str, tuple[tuple[str, str], ...]]:
+    """By commit, which files it gave another name: the new one and the old one."""
+    said = output_of(
+        top, SECONDS, "log", "--no-walk=unsorted", "--find-renames", "--diff-filter=R", "--name-status", "-z",
+        "--no-ext-diff", "--no-textconv", "--no-color", "--no-notes", "--no-decorate", f"--format={mark}%H", *wanted,
+    )  # fmt: skip
+    found: dict[str, tuple[tuple[str, str], ...]] = {}
+    for part in said.split(mark)[1:]:
+        digest, _, names = part.partition("\0")
+        pairs = [(new, old) for old, new in renames_in(names.lstrip("\n")).items() if not is_left_out(new)]
+        if pairs:
+            found[digest.strip()] = tuple(pairs[:MOST_RENAMED])
+    return found
 
 
 def is_left_out(path: str) -> bool:

@@ -38,6 +38,8 @@ class Filters(Plain):
     ] = ()
     also_paths: tuple[str, ...] = ()
     """A second group of paths; an item must be below one path of each group."""
+    not_drives: tuple[str, ...] = ()
+    """None of these drives."""
     threads: Annotated[
         tuple[str, ...], Say("Only this conversation or series.", name="thread", shown="ID", longest=1000)
     ] = ()

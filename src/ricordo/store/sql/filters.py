@@ -37,6 +37,9 @@ def where(filters: Filters, dialect: Dialect) -> tuple[str, list[object]]:
     any_of("i.domain", filters.domains)
     any_of("i.severity", filters.severities)
     any_of("i.drive", filters.drives)
+    if filters.not_drives:
+        parts.append(f"i.drive NOT IN ({marks(filters.not_drives)})")
+        values.extend(filters.not_drives)
     any_of("i.thread", filters.threads)
     any_of("i.loading", filters.loadings)
     if filters.tags_any:
