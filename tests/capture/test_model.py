@@ -128,3 +128,53 @@ def test_a_model_that_fails_costs_nothing_and_is_asked_again_later(
     service.say(Step(said(lessons((1, HARBOUR)))))
     engine.sessions_add(talk(tmp_path, "Nothing new here, thank you."), wait=False)
     assert HARBOUR in [one.text for one in engine.review().proposals]
+
+
+def judged(*rows: tuple[int, str]) -> str:
+    import json
+
+    return json.dumps({"contradicted": [{"number": number, "why": why} for number, why in rows]})
+
+
+LUNCH = "The harbour canteen serves soup at lunch."
+DINNER = "The harbour canteen only opens in the evening."
+
+
+def test_a_model_says_what_a_new_memory_contradicts_within_the_same_budget(
+    opened: Callable[..., Ricordo], service: Service
+) -> None:
+    engine = opened()
+    first = engine.remember(LUNCH)
+    assert service.asked == [], "there was nothing to compare with"
+    service.say(Step(said(judged((1, "closed at lunch"), (7, "no such note")))))
+    asked = engine.remember(DINNER)
+    assert asked.status == "needs_decision"
+    assert [(one.ref, one.contradiction) for one in asked.candidates] == [(first.ref, "closed at lunch")]
+    (spent,) = engine.stats().spent
+    assert (spent.purpose, spent.calls, spent.input_tokens) == ("model", 1, 900)
+
+
+def test_rules_decide_when_the_budget_is_spent_or_the_model_fails(
+    opened: Callable[..., Ricordo], service: Service
+) -> None:
+    engine = opened(**{"memory.model_tokens_per_day": 100})
+    engine.remember("We deploy the harbour page on Fridays.")
+    asked = engine.remember("We deploy the harbour page on Tuesdays.")
+    assert (asked.status, asked.candidates[0].contradiction) == ("needs_decision", "another weekday")
+    assert service.asked == []
+    engine.close()
+    engine = opened()
+    service.say(Step(said("this is no JSON")))
+    asked = engine.remember("We deploy the harbour page on Mondays.")
+    assert (asked.status, asked.candidates[0].contradiction) == ("needs_decision", "another weekday")
+    assert len(service.asked) >= 1
+
+
+def test_without_a_budget_no_model_is_asked_about_contradictions(
+    opened: Callable[..., Ricordo], service: Service
+) -> None:
+    engine = opened(**{"memory.model_tokens_per_day": 0})
+    engine.remember(LUNCH)
+    assert engine.remember(DINNER).status == "created"
+    assert service.asked == []
+    assert engine.stats().spent == ()

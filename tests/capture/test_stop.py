@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.capture.conversations import Conversation
+from tests.capture.conversations import Conversation, awaited
 
 from ricordo import ConfigProvider, Ricordo
 from ricordo.hooks.answers import run
@@ -88,3 +88,44 @@ def test_the_hook_works_as_a_process_of_its_own(project: Path, tmp_path: Path) -
     talk = working(project, tmp_path)
     talk.write()
     assert talk.hook("stop", "Stop", stop_hook_active=False)["decision"] == "block"
+
+
+LINT, LARCH = "Always run make lint before a commit.", "The staging host is called larch."
+
+
+def end_with(folder: Path, home: Path, rule: str) -> None:
+    Conversation(folder, home).user(rule).agent("I will.").end()
+
+
+def test_a_session_whose_capture_is_switched_off_is_stored_and_teaches_nothing(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RICORDO_HOOKS_CAPTURE", "false")
+    end_with(project, tmp_path, LINT)
+    with opened(project) as engine:
+        awaited(engine.sessions, least=lambda found: len(found) == 1)
+        monkeypatch.delenv("RICORDO_HOOKS_CAPTURE")
+        end_with(project, tmp_path, f"Remember that {LARCH[0].lower()}{LARCH[1:]}")
+        found = awaited(lambda: engine.review().proposals, least=lambda found: len(found) >= 1)
+        assert [one.text for one in found] == [LARCH]
+
+
+def test_nothing_at_all_is_stored_of_a_session_in_a_folder_that_is_left_alone(project: Path, tmp_path: Path) -> None:
+    (project / ".ricordoignore").write_text("*\n")
+    end_with(project, tmp_path, LINT)
+    (project / ".ricordoignore").unlink()
+    end_with(project, tmp_path, f"Remember that {LARCH[0].lower()}{LARCH[1:]}")
+    with opened(project) as engine:
+        found = awaited(lambda: engine.review().proposals, least=lambda found: len(found) >= 1)
+        assert [one.text for one in found] == [LARCH]
+        assert len(engine.sessions()) == 1
+
+
+def test_no_proposal_holds_a_secret_wherever_it_stands(project: Path, tmp_path: Path) -> None:
+    key = "AKIAIOSFODNN7EXAMPLE"
+    talk = Conversation(project, tmp_path).user(f"Always deploy with the key {key} and never with another.")
+    talk.agent("I will.").user("Remember that the staging host is called larch.").agent("Noted.").end()
+    with opened(project) as engine:
+        kept = awaited(engine.store.proposals.listing, least=lambda found: len(found) >= 1)
+    assert [one.text for one in kept] == [LARCH]
+    assert key not in str(kept)

@@ -63,6 +63,13 @@ def test_passages_carry_their_ref_their_lines_and_what_their_item_is(engine: Ric
     assert context.parts[0].lines == (5, 7)
 
 
+def test_a_short_note_whose_title_is_its_text_is_told_once(engine: Ricordo) -> None:
+    engine.note("Fetch coffee for the rollout", title="Fetch coffee for the rollout", description="for Ada")
+    told = engine.context("coffee for the rollout").text
+    assert told.count("Fetch coffee for the rollout") == 1
+    assert "for Ada" in told
+
+
 def test_contextual_items_are_told_when_they_share_words_with_the_task(engine: Ricordo) -> None:
     engine.save("note:/deploy", "When deploying, ping Ada.", fields={"loading": "contextual"})
     engine.save("note:/bread", "Feed the starter daily.", fields={"loading": "contextual"})

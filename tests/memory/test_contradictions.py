@@ -87,6 +87,35 @@ def test_a_memory_that_was_changed_since_is_not_marked_any_more(mind: Ricordo) -
     assert [hit.contradicted_by for hit in mind.search("deploy").hits] == ["", ""]
 
 
+def test_an_edit_that_makes_a_contradiction_says_so_and_marks_the_older(mind: Ricordo) -> None:
+    old = mind.remember(FRIDAYS)
+    new = mind.remember("We bake bread at night.")
+    saved = mind.edit(new.ref, "We deploy on Tuesdays.")
+    assert saved.reason == f"contradicts {old.ref}"
+    marked = {hit.ref: hit.contradicted_by for hit in mind.search("deploy").hits}
+    assert marked == {old.ref: new.ref, new.ref: ""}
+    mind.edit(new.ref, "We deploy on Fridays, after lunch.")
+    assert {hit.contradicted_by for hit in mind.search("deploy").hits} == {""}
+    assert mind.edit(new.ref, "We deploy on Mondays.").reason == f"contradicts {old.ref}"
+    assert {hit.ref: hit.contradicted_by for hit in mind.search("deploy").hits}[old.ref] == new.ref
+    mind.undo()
+    assert {hit.contradicted_by for hit in mind.search("deploy").hits} == {""}
+
+
+def test_an_import_that_brings_a_contradiction_says_so_and_marks_the_older(
+    mind: Ricordo, open_engine: Callable[..., Ricordo], tmp_path: Path
+) -> None:
+    other = open_engine("other")
+    theirs = other.remember("We deploy on Tuesdays.", ref="memory:/elsewhere")
+    other.export(tmp_path / "other.jsonl")
+    ours = mind.remember(FRIDAYS)
+    report = mind.import_(tmp_path / "other.jsonl", trust=True)
+    assert "pairs of memories that contradict each other: 1; tidy lists them" in report.saved.notes
+    marked = {hit.ref: hit.contradicted_by for hit in mind.search("deploy").hits}
+    assert marked == {theirs.ref: ours.ref, ours.ref: ""}
+    assert mind.import_(tmp_path / "other.jsonl", trust=True).saved.notes == ()
+
+
 def test_what_holds_at_another_time_is_no_contradiction(mind: Ricordo) -> None:
     mind.remember("The office is in Lisbon.", valid_until="2020-01-01")
     assert mind.remember("The office is in Porto.").status == "created"

@@ -21,7 +21,7 @@ class MemorySettings:
     )
     model_tokens_per_day: int = setting(
         0,
-        "Tokens a day that the language model may read and write to find lessons; 0 leaves it alone.",
+        "Tokens a day that the language model may take to find lessons and contradictions; 0 leaves it alone.",
         sensitive=True,
         minimum=0,
     )

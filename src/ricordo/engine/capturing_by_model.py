@@ -9,18 +9,18 @@ from ricordo.config.ignored import is_left_alone
 from ricordo.config.loading import Config
 from ricordo.engine.capturing import Capturer
 from ricordo.engine.context import EngineContext
+from ricordo.engine.model_budget import ModelBudget, OverBudget
 from ricordo.errors import ContractError, Unavailable
 from ricordo.memory.capture import by_model
-from ricordo.models.base import LLM, LlmUsage
+from ricordo.models.base import LLM
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item
 from ricordo.values.kinds import SESSION
-from ricordo.values.proposals import MODEL, Proposal, Spent
+from ricordo.values.proposals import Proposal
 
 MOST_SESSIONS = 50
 DAYS = 7
 """Sessions that ended longer ago are not read."""
-MILLION = 1_000_000
 
 
 class ModelReader:
@@ -29,11 +29,12 @@ class ModelReader:
     def __init__(self, context: EngineContext, capturer: Capturer) -> None:
         self._context = context
         self._capturer = capturer
+        self._budget = ModelBudget(context)
 
     def read(self) -> tuple[str, ...]:
         """Read as much as today's budget allows; returns notes, of which the first says what may be spent."""
         settings = self._context.config
-        if not settings.memory.model_tokens_per_day or settings.llm.provider == "none" or not self._capturer.is_wanted:
+        if not self._budget.is_open or not self._capturer.is_wanted:
             return ()
         parts = self._parts()
         if not parts:
@@ -52,30 +53,18 @@ class ModelReader:
 
     def _ask(self, llm: LLM, group: list[by_model.Part]) -> tuple[str, list[Proposal]]:
         """One call: why no other may follow (empty if one may), and what was found."""
-        settings = self._context.config
-        spending = self._context.store.spending
-        expected = _expected(settings, by_model.most_tokens(by_model.prompt_for(group)))
-        number = spending.reserve(
-            MODEL,
-            expected,
-            since=_midnight(),
-            tokens=settings.memory.model_tokens_per_day,
-            dollars=settings.memory.model_dollars_per_day,
-        )
-        if number is None:
-            return f"the rest waits: a call of up to {expected.tokens:,} tokens could pass today's budget", []
-        before, found, stopped = llm.usage, list[Proposal](), ""
+        before, found = llm.usage, list[Proposal]()
+        most = by_model.most_tokens(by_model.prompt_for(group))
         try:
-            found = by_model.asked(group, llm)
+            found = self._budget.spend(llm, most, lambda: by_model.asked(group, llm))
+        except OverBudget as over:
+            return f"the rest waits: a call of up to {over.tokens:,} tokens could pass today's budget", []
         except (ContractError, Unavailable) as error:
             if llm.usage == before:  # an answer that cannot be used was paid for, and would be the same again
-                stopped = f"the language model did not answer: {error.message}"
-        finally:
-            spending.settle(number, _difference(before, llm.usage))
-        if not stopped:
-            for part in group:
-                self._context.store.proposals.note_read(part.session, part.last)
-        return stopped, found
+                return f"the language model did not answer: {error.message}", []
+        for part in group:
+            self._context.store.proposals.note_read(part.session, part.last)
+        return "", found
 
     def _kept(self, group: list[by_model.Part], found: list[Proposal]) -> tuple[str, ...]:
         notes: tuple[str, ...] = ()
@@ -109,29 +98,6 @@ def budget_in_words(settings: Config) -> str:
     return f"the language model may read and write up to {limit} a day to find lessons"
 
 
-def _expected(settings: Config, read: int) -> Spent:
-    """The most that a call can cost."""
-    from ricordo.models.llm import price_of
-    from ricordo.models.llm_providers import PROVIDERS
-
-    written = settings.llm.max_tokens
-    model = settings.llm.model or PROVIDERS[settings.llm.provider].model
-    price = price_of(model, settings.llm.input_price, settings.llm.output_price)
-    dollars = (read * price.read + written * price.written) / MILLION if price is not None else None
-    return Spent(MODEL, 1, read, written, 0.0 if dollars is None and settings.llm.provider == "ollama" else dollars)
-
-
-def _difference(before: LlmUsage, after: LlmUsage) -> Spent:
-    cost = None if after.cost is None else after.cost - (before.cost or 0.0)
-    read, written = after.input_tokens - before.input_tokens, after.output_tokens - before.output_tokens
-    return Spent(MODEL, after.calls - before.calls, read, written, cost)
-
-
 def _is_left_alone(item: Item) -> bool:
     folder = str(item.fields.metadata.get("folder") or "")
     return bool(folder) and is_left_alone(Path(folder))
-
-
-def _midnight() -> datetime:
-    """When the day of the user's clock began."""
-    return datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)

@@ -10,6 +10,7 @@ from ricordo.engine.checks import check_choice, check_type, refuse_put_away
 from ricordo.engine.citing import cited_again
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
+from ricordo.engine.judging import ModelJudge
 from ricordo.errors import StaleVersion, from_dict
 from ricordo.steps import undoable
 from ricordo.store.values import PreparedItem
@@ -172,7 +173,18 @@ class ItemVerbs:
                 else self._context.pipeline.prepare_text(draft, text)
             )
 
-        return replace(self._change(n, changed, wait, base), redacted=redacted)
+        saved = replace(self._change(n, changed, wait, base), redacted=redacted)
+        return saved if content is None or saved.status != "updated" else self._contradictions_noted(n, saved)
+
+    def _contradictions_noted(self, n: int, saved: Saved) -> Saved:
+        """Link a memory that got another text to what it contradicts now, and say so."""
+        from ricordo.memory.noticing import note_after_edit
+
+        store = self._context.store
+        draft = store.items.draft(n, store.items.get_many([n])[n].version)
+        prepared = self._context.pipeline.prepare_draft(draft)
+        against = note_after_edit(store, n, prepared, ModelJudge(self._context))
+        return replace(saved, reason=f"contradicts {', '.join(against)}") if against else saved
 
     @verb(
         "write",

@@ -12,6 +12,7 @@ from ricordo.engine.citing import citations_of, cited_again
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
 from ricordo.engine.items import ItemVerbs
+from ricordo.engine.judging import ModelJudge
 from ricordo.errors import UsageError
 from ricordo.speaking import as_agent, speaker
 from ricordo.steps import undoable
@@ -249,9 +250,9 @@ class MemoryVerbs:
     def _keeper(self) -> Keeper:
         from ricordo.memory.remember import Keeper
 
-        return Keeper(
-            self._context.store, self._context.pipeline, self._context.models.backlog(), self._context.models.embedder
-        )
+        models = self._context.models
+        judge = ModelJudge(self._context)
+        return Keeper(self._context.store, self._context.pipeline, models.backlog(), models.embedder, judge)
 
     def _memory_ref(self, ref: str | Ref | None, kind: str) -> Ref | None:
         """The ref that was asked for; a bare name is on the drive of its kind."""

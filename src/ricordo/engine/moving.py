@@ -173,6 +173,7 @@ class MoveVerbs:
     ) -> ImportReport:
         """Import records. The file is read twice, so that nothing is written before all of it was checked."""
         from ricordo.exchange import lines as exchange
+        from ricordo.memory.noticing import note_after_import
         from ricordo.values.reports import ImportReport
 
         records = exchange.read(file, name)
@@ -195,6 +196,9 @@ class MoveVerbs:
         self._context.store.maintain()
         if not was_empty and self._context.store.items.entity_titles():
             self._context.store.links.relink()  # texts in the store may link to imported items, and the other way round
+        imported = {one.ref for one in done if one.status in ("created", "updated")}
+        if pairs := note_after_import(self._context.store, imported):
+            notes = (*notes, f"pairs of memories that contradict each other: {pairs:,}; tidy lists them")
         notes = (*notes, *claims.notes())
         return ImportReport(AddReport(tuple(done), notes), {name: count for name, count in others.items() if count})
 

@@ -30,7 +30,7 @@ from ricordo.store.values import Backlog, PreparedItem
 from ricordo.values.items import Duplicate, Item, Parsed, Ref, Saved, checked_fields
 
 if TYPE_CHECKING:
-    from ricordo.memory.duplicates import Array
+    from ricordo.memory.duplicates import Array, Judge
 
 LONGEST_NAME = 60
 """A line this short can be the name of an entity."""
@@ -112,12 +112,13 @@ class Keeper:
         pipeline: Pipeline,
         backlog: Backlog | None,
         embedder: Callable[[], Embedder | None],
+        judge: Judge | None = None,
     ) -> None:
         self.store = store
         self.pipeline = pipeline
         self.backlog = backlog
         self.embedder = embedder
-        self.finder = DuplicateFinder(store)
+        self.finder = DuplicateFinder(store, judge)
         self.embedder_is_late = False
         """Whether the embedder did not answer in time; then the caller should not wait for it after the save either."""
 

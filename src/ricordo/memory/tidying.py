@@ -42,13 +42,14 @@ class Look:
         return list(getattr(self, f"_{kind}")())
 
     @cached_property
-    def _memories(self) -> dict[int, Item]:
+    def memories(self) -> dict[int, Item]:
+        """All memories by their numbers."""
         return dict(self._store.items.listing(Filters(kinds=("memory",)), _ALL, 0))
 
     @cached_property
     def _texts(self) -> dict[int, str]:
         """The texts of memories: of a long one, its first passage."""
-        return self._read(list(self._memories))
+        return self._read(list(self.memories))
 
     def _read(self, numbers: Sequence[int]) -> dict[int, str]:
         found: dict[int, str] = {}
@@ -58,18 +59,19 @@ class Look:
         return found
 
     @cached_property
-    def _pairs(self) -> list[Pair]:
-        memories = self._memories
+    def pairs(self) -> list[Pair]:
+        """Those that say the same or contradict each other, unless the older is protected."""
+        memories = self.memories
         told = {n: ComparedMemory(text, memories[n].updated_at, memories[n].fields) for n, text in self._texts.items()}
         return [pair for pair in pairs(told) if not is_protected(memories[pair.older])]
 
     def _paired(self, kind: str, pair: Pair, why: str) -> Finding:
-        older, newer = self._memories[pair.older], self._memories[pair.newer]
+        older, newer = self.memories[pair.older], self.memories[pair.newer]
         versions = ((pair.older, older.version), (pair.newer, newer.version))
         return finding(kind, (str(older.ref), str(newer.ref)), why, "archive the older", versions)
 
     def _duplicates(self) -> Iterator[Finding]:
-        for pair in self._pairs:
+        for pair in self.pairs:
             if not pair.contradiction:
                 is_same = self._texts[pair.older] == self._texts[pair.newer]
                 why = "They say the same." if is_same else "They say nearly the same."
@@ -77,15 +79,15 @@ class Look:
 
     def _contradictions(self) -> Iterator[Finding]:
         seen: set[tuple[int, int]] = set()
-        for pair in self._pairs:
+        for pair in self.pairs:
             if pair.contradiction:
                 seen.add((pair.older, pair.newer))
                 yield self._paired("contradictions", pair, f"The newer contradicts the older: {pair.contradiction}.")
-        for link in self._store.links.of(list(self._memories)):
+        for link in self._store.links.of(list(self.memories)):
             newer, older = link.source, link.target
-            if link.type == "contradicts" and older in self._memories and newer in self._memories:
+            if link.type == "contradicts" and older in self.memories and newer in self.memories:
                 pair = Pair(older, newer)
-                if (older, newer) not in seen and not is_protected(self._memories[older]):
+                if (older, newer) not in seen and not is_protected(self.memories[older]):
                     seen.add((older, newer))
                     yield self._paired("contradictions", pair, "The newer contradicts the older.")
 
@@ -94,7 +96,7 @@ class Look:
         """What became of what memories cite, of those of which something is not as it was."""
         check = CitationCheck(self._store, MOVED_SECONDS)
         found: dict[int, tuple[CitedNow, ...]] = {}
-        for n, item in self._memories.items():
+        for n, item in self.memories.items():
             stale = tuple(
                 one for one in check.states(item.fields.metadata.get(CITATIONS)) if one.state not in (FRESH, ELSEWHERE)
             )
@@ -105,14 +107,14 @@ class Look:
     def _gone(self) -> Iterator[Finding]:
         for n, states in self._cited.items():
             gone = [one.what for one in states if one.state == GONE]
-            if gone and not is_protected(self._memories[n]):
-                yield self._one("gone", n, self._memories[n], f"It cites {', '.join(gone)}, which is gone.", "archive")
+            if gone and not is_protected(self.memories[n]):
+                yield self._one("gone", n, self.memories[n], f"It cites {', '.join(gone)}, which is gone.", "archive")
 
     def _changed(self) -> Iterator[Finding]:
         for n, states in self._cited.items():
             if not any(one.state == GONE for one in states):
                 why = f"What it cites is no longer as it was: {'; '.join(map(str, states))}."
-                yield self._one("changed", n, self._memories[n], why, "say that it still holds")
+                yield self._one("changed", n, self.memories[n], why, "say that it still holds")
 
     def _one(self, kind: str, n: int, item: Item, why: str, action: str) -> Finding:
         return finding(kind, (str(item.ref),), why, action, ((n, item.version),))
@@ -126,7 +128,7 @@ class Look:
 
     def _unused(self) -> Iterator[Finding]:
         before = datetime.now(UTC) - timedelta(days=UNUSED_DAYS)
-        for n, item in self._memories.items():
+        for n, item in self.memories.items():
             if last_use(item) < before and not is_protected(item) and item.fields.loading != "always":
                 why = f"Nobody found, opened or changed it since {last_use(item):%Y-%m-%d}."
                 yield self._one("unused", n, item, why, "archive")

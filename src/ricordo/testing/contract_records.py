@@ -10,14 +10,17 @@ from typing import Any
 
 import pytest
 
-from ricordo.exchange.records import Header, ItemRecord
+from ricordo.exchange.records import Header, ItemRecord, ProposalRecord, ProposalRuleRecord
+from ricordo.speaking import speaking
 from ricordo.steps import one_step
+from ricordo.store.asking import Shown
 from ricordo.store.base import Store
 from ricordo.testing.contract_items import ItemsContract
 from ricordo.testing.making import prepared
 from ricordo.values.hits import Filters
 from ricordo.values.items import KnownFile, Ref
 from ricordo.values.proposals import Proposal, Spent
+from ricordo.values.provenance import AGENT, Provenance
 from ricordo.values.use import Learned, Move, Use, UsedItem
 
 
@@ -34,6 +37,45 @@ class RecordsContract(ItemsContract):
         assert store.links.remove(a, b) == 1
         store.changes.remove(c)
         assert store.links.neighbours([b]) == {b: 0}
+
+    def test_a_contradiction_marks_the_older_until_one_of_the_two_is_changed(self, store: Store) -> None:
+        old, new = self.put(store, "memory:/old", "On Fridays."), self.put(store, "memory:/new", "On Tuesdays.")
+
+        def marked() -> dict[int, tuple[int, str]]:
+            return dict(store.index.passages([Shown(old), Shown(new)]).contradicted)
+
+        assert marked() == {}
+        store.links.add(new, old, "contradicts")
+        assert marked() == {old: (new, "memory:/new")}
+        self.put(store, "memory:/new", "On Fridays, too.")
+        assert marked() == {}
+        store.links.remove(new, old, "contradicts")
+        store.links.add(new, old, "contradicts")
+        assert marked() == {old: (new, "memory:/new")}
+        store.changes.archive([new])
+        assert marked() == {}
+
+    def test_what_was_said_on_a_branch_is_known_until_it_is_everybodys(self, store: Store) -> None:
+        with speaking(Provenance(AGENT, via="http", branch="login", repository="/work/shop", commit="a" * 40)):
+            n = self.put(store, "memory:/there", "The login moves.")
+        with speaking(Provenance(AGENT, via="http")):
+            self.put(store, "memory:/here", "The logout stays.")
+        found = store.audit.on_branches()
+        assert {at: (said.branch, said.repository) for at, said in found.items()} == {n: ("login", "/work/shop")}
+        store.audit.accept_from_branch(n)
+        assert dict(store.audit.on_branches()) == {}
+
+    def test_proposals_and_what_was_decided_about_them_are_exported(self, store: Store) -> None:
+        at = datetime(2026, 1, 31, tzinfo=UTC)
+        one = Proposal("Always run make lint.", "rule", "project", "always run make lint", "s", 3, at)
+        store.proposals.add([one])
+        store.proposals.decide(one.id, "refused")
+        store.proposals.set_rule("pattern rule", "never")
+        records = list(store.transfer.records())
+        found = [record for record in records if isinstance(record, ProposalRecord | ProposalRuleRecord)]
+        assert [(type(record).__name__, getattr(record, "state", "")) for record in found] == [
+            ("ProposalRecord", "refused"), ("ProposalRuleRecord", ""),
+        ]  # fmt: skip
 
     def test_a_link_in_a_text_waits_for_its_target(self, store: Store) -> None:
         a = self.put(store, "note:/a", "See [[later]].")

@@ -83,10 +83,13 @@ def told_item(
 ) -> Told:
     """A text under its label. If it comes from outside, all of it is put inside the fence, the label too.
 
-    ``text`` is clean already, because it is cut to fit after that.
+    ``text`` is clean already, because it is cut to fit after that. A title or description that is the whole text, as
+    that of a short note may be, is not said twice.
     """
     parts = (one_line(title, LONGEST_TITLE), one_line(description, LONGEST_DESCRIPTION))
-    head = f"{_label(ref, lines, place)} {': '.join(filter(None, parts)).translate(_ROUND)}".rstrip()
+    whole = one_line(text, LONGEST_DESCRIPTION)
+    about = ": ".join(part for part in dict.fromkeys(parts) if part and part != whole)
+    head = f"{_label(ref, lines, place)} {about.translate(_ROUND)}".rstrip()
     if not outside:
         return Told(f"{head}\n{_closed(text)}")
     return _fenced(f"{head}\n{text}")
