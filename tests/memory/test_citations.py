@@ -76,6 +76,10 @@ def test_cited_lines_are_followed_when_others_are_put_above_them(opens: Opens, p
     assert told(mind) == ("src/cart.py:2-3: fresh",)
     file.write_text("import sys\n" + file.read_text())
     assert told(mind) == ("src/cart.py:2-3: moved to src/cart.py:3-4",)
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[1:]).removesuffix("# the end\n"))
+    file.rename(project / "sums.py")
+    assert told(mind) == ("src/cart.py:2-3: moved to sums.py:2-3",)
+    (project / "sums.py").rename(file)
     file.write_text(file.read_text().replace("return 1", "return 2"))
     assert told(mind) == ("src/cart.py:2-3: changed",)
 

@@ -83,15 +83,19 @@ def part_state(one: Mapping[str, Any], file: FileNow, path: str) -> tuple[str, s
     has_moved = path != one["path"]
     if (part := cited_part(one, path, file.text)) is not None:
         if digest(part.text.encode()) == one["hash"] or (has_moved and "lines" not in one):
-            return (MOVED, f"{path}:{part.line}") if has_moved else (FRESH, "")
+            last = one["lines"][1] if "lines" in one else part.line
+            return (MOVED, _place(path, part.line, last)) if has_moved else (FRESH, "")
     elif is_whole(one):
         return (MOVED, path) if has_moved else (FRESH if file.hash == one["hash"] else CHANGED, "")
     elif "lines" not in one:
         return None
     if "lines" in one and file.text is not None and (line := _found_again(one, file.text)):
-        length = one["lines"][1] - one["lines"][0]
-        return MOVED, f"{path}:{line}" + (f"-{line + length}" if length else "")
+        return MOVED, _place(path, line, line + one["lines"][1] - one["lines"][0])
     return (MOVED, path) if has_moved else (CHANGED, "")
+
+
+def _place(path: str, first: int, last: int) -> str:
+    return f"{path}:{first}" + (f"-{last}" if last > first else "")
 
 
 def _found_again(one: Mapping[str, Any], text: str) -> int:
