@@ -267,3 +267,17 @@ def test_a_russian_memory_is_found_by_an_english_question_through_mcp(tmp_path: 
         assert texts[0] in json.dumps(outcome.plain["hits"][0], ensure_ascii=False)
     finally:
         service.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "ref"),
+    [("Besprechungsnotizen", "note:/notes"), ("Serverraumschlüssel", "note:/room"), ("Gartenhaus", "note:/house")],
+)
+def test_a_compound_that_stands_nowhere_is_looked_for_by_its_parts(tmp_path: Path, query: str, ref: str) -> None:
+    config = ConfigProvider({"embedding.provider": "none"})
+    with Ricordo.open(tmp_path / "store.db", config=config) as engine:
+        engine.save("note:/notes", "Die Notizen zur Besprechung mit dem Steuerberater liegen in der Ablage.")
+        engine.save("note:/room", "Der Schlüssel für den Serverraum hängt nicht am Brett, sondern bei der Leitung.")
+        engine.save("note:/house", "Das Gartenhaus wird im Mai gestrichen, und es bekommt ein neues Dach.")
+        engine.save("note:/garden", "Der Garten und das Haus sind nicht weit von der Schule, und das Haus ist alt.")
+        assert best(engine.search(query, track=False)) == ref

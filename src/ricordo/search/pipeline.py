@@ -21,6 +21,7 @@ from ricordo.config.settings import Config
 from ricordo.errors import Unavailable
 from ricordo.search import memories
 from ricordo.search.abroad import NO_SECOND, SecondModel
+from ricordo.search.compounds import with_parts
 from ricordo.search.contradicted import newer_first
 from ricordo.search.diversity import diverse_order, similarity_of
 from ricordo.search.exact import ExactNames
@@ -99,8 +100,9 @@ class Searcher:
         started = time.perf_counter()
         query = parse_query(request.query, literal=request.literal)
         profile = self._profile(request)
+        asked = ask_for_words(query, self.analyzer, self.store.index.languages, respell=request.respell)
         ask = replace(
-            ask_for_words(query, self.analyzer, self.store.index.languages, respell=request.respell),
+            with_parts(asked, self.store.index, self.analyzer),
             filters=with_archive(both(request.filters, query.filters)),
             as_of=request.as_of,
             scoring=scoring_of(self.config()),
