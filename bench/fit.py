@@ -5,7 +5,8 @@
 Each DIR is a set as ``ricordo eval`` takes it. Of every set, its own questions that have a right answer among the first
 ten hits count as good, and the questions of the other sets as foreign. Prints, per set and for all together, the AUC of
 the answers' fit (how often a good answer fits better than a foreign one), how many good answers are called unfit, and
-how many foreign ones are noticed, at the default bound. Stores are cached as eval's are.
+how many foreign ones are noticed, at the default bound; then, for prompts instead of questions, how many of the good
+ones a hook tells something about, and at how many foreign ones it stays silent. Stores are cached as eval's are.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ from ricordo.evaluate.stores import cached_store, make_vectors, position_of
 from ricordo.search.fit import FITS
 
 Fits = npt.NDArray[np.float64]
+COLUMNS = (
+    "set", "passages", "good", "foreign", "AUC", "good called unfit", "foreign noticed", "hook tells", "hook is silent",
+)  # fmt: skip
+HOOK_FITS = Config().hooks.min_fit
+"""From here on a hook tells what it found."""
 
 
 def main() -> None:
@@ -40,8 +46,8 @@ def main() -> None:
     config = replace(config, usage=off[0], knowledge=off[1])
     sets = [read_dataset(folder) for folder in options.folders]
     every: list[tuple[Fits, Fits]] = []
-    print("| set | passages | good | foreign | AUC | good called unfit | foreign noticed |")
-    print("|---|---|---|---|---|---|---|")
+    print(f"| {' | '.join(COLUMNS)} |")
+    print("|" + "---|" * len(COLUMNS))
     for one in sets:
         others = [question for other in sets if other is not one for question in spread(other, options.foreign)]
         size, good, foreign = fits_of(one, spread(one, options.queries), others, config, options.cache)
@@ -79,7 +85,11 @@ def row(name: str, size: str, good: Fits, foreign: Fits) -> str:
     """A line of the table."""
     above = (good[:, None] > foreign).mean() + (good[:, None] == foreign).mean() / 2
     unfit, noticed = (good < FITS).mean(), (foreign < FITS).mean()
-    return f"| {name} | {size} | {len(good)} | {len(foreign)} | {above:.3f} | {unfit:.1%} | {noticed:.1%} |"
+    tells, silent = (good >= HOOK_FITS).mean(), (foreign < HOOK_FITS).mean()
+    return (
+        f"| {name} | {size} | {len(good)} | {len(foreign)} | {above:.3f} | {unfit:.1%} | {noticed:.1%}"
+        f" | {tells:.1%} | {silent:.1%} |"
+    )
 
 
 if __name__ == "__main__":
