@@ -37,6 +37,7 @@ from ricordo.search.ranking import Ranking, Weighed, needs_of, rank
 from ricordo.search.refine import refine
 from ricordo.search.request import Boosts, Request, is_guarded, shows_all, unheeded
 from ricordo.search.rerank import rerank
+from ricordo.search.topics import without_manner
 from ricordo.search.transcripts import Later, SessionPlaces, apart, is_about_turns, is_record, later_than_sources
 from ricordo.search.wording import ask_for_words, scoring_of
 from ricordo.store.asking import NEWEST, SUBSTRING, Ask, Candidates, QueryVector
@@ -236,7 +237,7 @@ class Searcher:
     def _followed(self, ranking: Ranking, turns: Pool, profile: Profile, request: Request) -> Ranking:
         """The ranking of the sources, with the turns of sessions by the same weights."""
         turns.has_vectors = ranking.pool.has_vectors
-        self._refine(turns, profile, set(profile.refine) - {"feedback", "questions"})  # which ask the store again
+        self._refine(turns, profile, set(profile.refine) - {"neighbours", "feedback", "questions"})  # these ask again
         ranked = rank(
             turns, profile, request.boosts, explain=request.explain, weights=ranking.weights, as_of=request.as_of
         )
@@ -267,13 +268,14 @@ class Searcher:
         """The candidates of both sides, what a reader should know about how they were found, and what was asked."""
         index, sides = self.store.index, request.sides(profile)
         known = index.fingerprint if sides.vectors else None
-        questions = questions_in(ask.text) if "questions" in profile.refine else ()
-        meaning = self.vectors.meaning(ask.text, known, questions) if sides.vectors else QueryMeaning()
+        topic = without_manner(ask.text)
+        questions = questions_in(topic) if "questions" in profile.refine else ()
+        meaning = self.vectors.meaning(topic, known, questions) if sides.vectors else QueryMeaning()
         ask = meaning.asked(replace(ask, by_word=sides.lexical, per_side=sides.limit))
         answer = index.candidates(ask)
         if meaning.model and known is None and answer.active is not None:
             # Another process gave the store its first vectors since it was last asked.
-            meaning = self.vectors.meaning(ask.text, answer.active, questions)
+            meaning = self.vectors.meaning(topic, answer.active, questions)
             ask = meaning.asked(ask)
             answer = index.candidates(ask)
         pool = self._pool_of(answer, meaning.vector)

@@ -119,34 +119,6 @@ def _first_parts(parts: list[str], what: str, notes: list[str]) -> tuple[str, ..
     return once[:MOST_PARTS]
 
 
-_REQUEST = re.compile(
-    r"""^\s*(?:(?:please\s+)?(?:find|show|search|get|give|list|look\s+up)\s+(?:for\s+)?(?:me\s+)?)?
-    (?:(?:all|any|some|my|our|the)\s+)*
-    (?:notes?|documents?|docs?|files?|pages?|memor(?:y|ies)|articles?|entr(?:y|ies)|items?|texts?|info(?:rmation)?|anything|everything)
-    \s+(?:(?:that\s+(?:is|are)\s+)?(?:about|on|regarding|concerning|related\s+to|relating\s+to))\s+(?=\S)""",
-    re.VERBOSE | re.IGNORECASE,
-)
-
-_REQUESTS_ABROAD = re.compile(
-    r"""^\s*(?:(?:bitte\s+)?(?:zeig(?:e|en)?|such(?:e|en)?|finde?n?|gib)\s+(?:sie\s+)?(?:mir\s+)?)?
-    (?:(?:alle|meine|unsere|die)\s+)*(?:notiz(?:en)?|dokumente?|dateien?|seiten?|texte?|informationen|alles)
-    \s+(?:über|zum?|zur|zu\s+de[mnr]|bezüglich)\s+(?=\S)
-    | ^\s*(?:(?:montre|trouve|cherche|donne)[sz]?(?:-moi)?\s+)?(?:(?:toutes|tous|les|mes|nos|des)\s+)*
-    (?:notes?|documents?|fichiers?|pages?|textes?|informations?|tout)\s+(?:sur|concernant|à\s+propos\s+d[eu'’])\s*(?=\S)
-    | ^\s*(?:(?:muéstra|busca|encuentra|da)(?:me)?\s+)?(?:(?:todas|todos|las|los|mis|nuestras|unas)\s+)*
-    (?:notas?|documentos?|archivos?|páginas?|textos?|información|todo)\s+(?:sobre|acerca\s+del?)\s+(?=\S)
-    | ^(?:请|請)?(?:查找|搜索|显示|顯示|找)?(?:所有|我的)?(?:关于|關於)(?=\S)
-    | (?<=\S)(?:についての|に関する)(?:資料|メモ|ノート|文書)$""",
-    re.VERBOSE | re.IGNORECASE,
-)
-
-
-def topic_of(words: str) -> str:
-    """The words without a request in front of them: "notes about bread" looks for bread, not for the word notes."""
-    found = _REQUEST.sub("", words, count=1)
-    return _REQUESTS_ABROAD.sub("", found) or found
-
-
 def _problem(name: str, value: str) -> str | None:
     """Why a filter value cannot be used, or None."""
     if not value:

@@ -17,9 +17,9 @@ from ricordo.frozen import frozen
 from ricordo.memory.learning import shifted
 from ricordo.search import signals
 from ricordo.search.fusion import spread_weights
+from ricordo.search.neighbours import REACH
 from ricordo.search.pool import Array, Lowered, Member, Pool
 from ricordo.search.profile import SIDES, Profile
-from ricordo.search.refine import REACH
 from ricordo.search.request import Boosts
 from ricordo.store.asking import Needs
 from ricordo.values.hits import SignalShare

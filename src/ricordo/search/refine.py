@@ -3,34 +3,33 @@
 Each step was kept because it helped on most evaluation sets (docs/ranking.md has the figures):
 
 1. A chunk that contains more of the query's words counts more, the more so the better the best chunk covers the query.
-2. Neighbouring turns of a conversation raise each other's values, because an answer often follows its question.
+2. Neighbouring turns of a conversation lend to each other, because an answer often follows its question.
 3. Keyword scores are divided by the best one, and scaled by how much of the query that best one covers.
 4. The keyword side counts less if its best match has only common words (measured in nats) or few words of the query.
 5. The query's vector moves towards the best matches, as far as those agree, and the cosines are computed again.
 6. If the query asks for several things, a passage that is near to one of them counts as near to the query.
 
-Everything happens in the pool; only the last two steps ask the store once more, together.
+Everything happens in the pool, and the store is asked once more at most: by the last two steps together or, if there
+are turns of conversations, by the second. Then the last two are left out, because they bring nothing there.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ricordo.search.fusion import steady_spreads
+from ricordo.search.neighbours import Lending, places_in
 from ricordo.search.pool import Pool
 from ricordo.store.asking import Aim
 from ricordo.store.found import NO_CHUNK
 from ricordo.store.parts import SearchIndex
 
 Array = npt.NDArray[Any]
-REACH = 2
-LENT = (0.25, 0.10)
-"""The share of the better neighbour at a distance of one and of two turns; the item's own value has the rest."""
 FEEDBACK_ITEMS = 5
 FEEDBACK_POOL = 60
 """In a smaller pool the query is not moved, because the best few say too little."""
@@ -48,22 +47,30 @@ def refine(index: SearchIndex, pool: Pool, steps: Collection[str], lexical_share
     if "evidence" in steps and pool.answer.maximum:
         found = pool.best_lexical_of_sides() * pool.answer.maximum
         pool.belief = belief(found, pool.best_coverage_of_sides())
-    near = pool.answer.neighbours if "neighbours" in steps else {}
-    numbers = pool.found.numbers
     owners = pool.found.passages.owners
-    coverage = pool.best_coverage()
-    lexical = lend(numbers, near, _covered(pool, owners, coverage**2 if "coverage" in steps else 0.0))
-    best = float(lexical.max(initial=0.0))
-    if best > 0:
-        whole = pool.answer.by_substring  # the query stands there as it was written
-        pool.scale = (1.0 if whole else math.sqrt(coverage * pool.answer.share)) / best
-        lexical = lexical * pool.scale
-    cosines = lend(numbers, near, np.maximum(pool.cosines, 0.0))
-    if "feedback" in steps or "questions" in steps:
-        towards = _best_matches(pool, (lexical, cosines), lexical_share * pool.belief) if "feedback" in steps else ()
+    lexical = _covered(pool, owners, pool.best_coverage() ** 2 if "coverage" in steps else 0.0)
+    cosines = np.maximum(pool.cosines, 0.0)
+    share = lexical_share * pool.belief
+    places = places_in(pool) if "neighbours" in steps else None
+    if places is not None:
+        lending = Lending.among(index, pool, places, _merit(lexical * _scale(pool, lexical), cosines, share))
+        lexical, cosines = lending.of(lexical), lending.of(cosines)
+    pool.scale = _scale(pool, lexical)
+    lexical = lexical * pool.scale
+    if places is None and ("feedback" in steps or "questions" in steps):
+        towards = _best_matches(pool, _merit(lexical, cosines, share)) if "feedback" in steps else ()
         moved = _moved(index, pool, owners, towards)
-        cosines = cosines if moved is None else lend(numbers, near, moved)
+        cosines = cosines if moved is None else moved
     pool.lexical, pool.cosines = lexical, cosines
+
+
+def _scale(pool: Pool, lexical: Array) -> float:
+    """What keyword scores are multiplied by: the best one counts as much as it covers of the query."""
+    best = float(lexical.max(initial=0.0))
+    if best <= 0:
+        return 1.0
+    whole = pool.answer.by_substring  # the query stands there as it was written
+    return (1.0 if whole else math.sqrt(pool.best_coverage() * pool.answer.share)) / best
 
 
 def _covered(pool: Pool, owners: Array, power: float) -> Array:
@@ -75,13 +82,17 @@ def _covered(pool: Pool, owners: Array, power: float) -> Array:
     return best
 
 
-def _best_matches(pool: Pool, sides: tuple[Array, Array], lexical_share: float) -> tuple[tuple[int, float], ...]:
+def _merit(lexical: Array, cosines: Array, lexical_share: float) -> Array:
+    """How good each member looks by both sides."""
+    spread_lexical, spread_vector = steady_spreads(lexical, cosines)
+    merit: Array = cosines / spread_vector + (lexical_share * lexical / spread_lexical if lexical.any() else 0.0)
+    return merit
+
+
+def _best_matches(pool: Pool, merit: Array) -> tuple[tuple[int, float], ...]:
     """The passages that the query moves towards, each with its weight; none if the candidates are too few."""
-    lexical, cosines = sides
     if len(pool) < FEEDBACK_POOL:
         return ()
-    spread_lexical, spread_vector = steady_spreads(lexical, cosines)
-    merit = cosines / spread_vector + (lexical_share * lexical / spread_lexical if lexical.any() else 0.0)
     best = np.argsort(-merit, kind="stable")[:FEEDBACK_ITEMS]
     weights = np.exp(merit[best] - merit[best[0]])
     chunks = pool.found.vector_chunks[best]
@@ -117,22 +128,3 @@ def belief(evidence: float, coverage: float) -> float:
     (0.64, 0.92, 1.0)
     """
     return 1.0 - (1.0 - coverage) * EVIDENCE / (evidence + EVIDENCE)
-
-
-def lend(numbers: list[int], near: Mapping[int, Sequence[tuple[int, int]]], values: Array) -> Array:
-    """Values with a share of the better neighbour's at each distance; where there is none, the item's own counts."""
-    if not near:
-        return values
-    place = {n: i for i, n in enumerate(numbers)}
-    lent = values.copy()
-    for n, others in near.items():
-        at = place.get(n)
-        if at is None:
-            continue
-        own = float(values[at])
-        total = own
-        for distance, share in enumerate(LENT, start=1):
-            found = [float(values[place[m]]) for m, away in others if abs(away) == distance and m in place]
-            total += share * (max([*found, own] if len(found) < 2 else found) - own)
-        lent[at] = total
-    return lent

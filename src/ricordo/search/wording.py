@@ -6,7 +6,8 @@ import math
 from collections.abc import Collection
 
 from ricordo.config.settings import Config
-from ricordo.search.query import ParsedQuery, topic_of
+from ricordo.search.query import ParsedQuery
+from ricordo.search.topics import topic_of
 from ricordo.store.asking import Ask, AskedWord, Phrase
 from ricordo.store.values import Scoring
 from ricordo.text.asking_words import asked_for

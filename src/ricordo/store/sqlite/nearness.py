@@ -9,7 +9,6 @@ import numpy as np
 from ricordo.errors import ContractError
 from ricordo.store.asking import Aim, QueryVector
 from ricordo.store.sql.arrays import Array
-from ricordo.store.sql.batches import marks
 from ricordo.store.sql.matches import VectorMatches
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.open_file import OpenFile
@@ -108,14 +107,13 @@ def aimed_cosines(
     return found
 
 
-def vectors_of(connection: Connection, fingerprint: str, chunks: Sequence[int]) -> dict[int, Array]:
+def vectors_of(file: OpenFile, connection: Connection, fingerprint: str, chunks: Sequence[int]) -> dict[int, Array]:
     """The vectors of some chunks, as far as they have one."""
-    rows = connection.rows(
-        "SELECT c.id, v.vector FROM chunks c JOIN vectors v ON v.hash = c.embed_hash"
-        f" JOIN fingerprints f ON f.id = v.fingerprint WHERE f.name=? AND c.id IN ({marks(chunks)})",
-        (fingerprint, *chunks),
-    )
-    return {chunk: np.frombuffer(data, np.float32) for chunk, data in rows}
+    rows = connection.once("SELECT id, dimensions FROM fingerprints WHERE name=?", fingerprint)
+    if not rows:
+        return {}
+    number, dimensions = rows[0]
+    return file.vector_index.vectors(connection, number, dimensions, np.array(chunks, np.int64))
 
 
 def vectors_of_item(connection: Connection, fingerprint: str, n: int) -> Array:

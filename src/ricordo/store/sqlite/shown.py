@@ -45,7 +45,7 @@ def passages(
         found,
         {n: marks for n, (_, marks) in layouts.items()},
         _shares(file, connection, ask, shown) if ask is not None else {},
-        vectors_of(connection, vectors, best) if vectors else {},
+        vectors_of(file, connection, vectors, best) if vectors else {},
         _sessions(connection, list(known.values())),
         _replaced(connection, list(known)) if ask is not None and ask.as_of is not None else {},
         _contradicted(connection, list(known)),
