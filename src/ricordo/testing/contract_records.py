@@ -56,12 +56,12 @@ class RecordsContract(ItemsContract):
         assert marked() == {}
 
     def test_what_was_said_on_a_branch_is_known_until_it_is_everybodys(self, store: Store) -> None:
-        with speaking(Provenance(AGENT, via="http", branch="login", repository="/work/shop", commit="a" * 40)):
+        with speaking(Provenance(AGENT, via="http", branch="login", repository="/home/ada/shop", commit="a" * 40)):
             n = self.put(store, "memory:/there", "The login moves.")
         with speaking(Provenance(AGENT, via="http")):
             self.put(store, "memory:/here", "The logout stays.")
         found = store.audit.on_branches()
-        assert {at: (said.branch, said.repository) for at, said in found.items()} == {n: ("login", "/work/shop")}
+        assert {at: (said.branch, said.repository) for at, said in found.items()} == {n: ("login", "/home/ada/shop")}
         store.audit.accept_from_branch(n)
         assert dict(store.audit.on_branches()) == {}
 
