@@ -208,7 +208,8 @@ class Searcher:
             return Ranking(pool, [Weighed(member, 0.0) for member in pool.members()], {})
         if request.backend == "grep":
             pool = self._pool_of(self.store.index.candidates(replace(ask, find=SUBSTRING, per_side=wanted)))
-            order = [Weighed(m, m.lexical, (_substring_share(m.lexical),)) for m in pool.members()]
+            found = ((m, m.lexical) for m in pool.members())
+            order = [Weighed(m, value, (SignalShare("substring", value, 1.0, value),)) for m, value in found]
             return Ranking(pool, order, {"substring": 1.0})
         if not request.memories:
             return self._ranked_matches(ask, profile, request)
@@ -396,7 +397,3 @@ def _explained(entry: Ranked, ranking: Ranking, reader: HitReader) -> Ranked:
     terms = tuple(TermShare(row.label, row.frequencies, row.idf, row.share / together * part) for row in rows)
     explain = entry.explain or Explain(entry.value)
     return replace(entry, explain=replace(explain, terms=terms))
-
-
-def _substring_share(value: float) -> SignalShare:
-    return SignalShare("substring", value, 1.0, value)
