@@ -208,8 +208,8 @@ class Searcher:
             return Ranking(pool, [Weighed(member, 0.0) for member in pool.members()], {})
         if request.backend == "grep":
             pool = self._pool_of(self.store.index.candidates(replace(ask, find=SUBSTRING, per_side=wanted)))
-            found = ((m, m.lexical) for m in pool.members())
-            order = [Weighed(m, value, (SignalShare("substring", value, 1.0, value),)) for m, value in found]
+            held = ((m, m.lexical) for m in pool.members())
+            order = [Weighed(m, value, (SignalShare("substring", value, 1.0, value),)) for m, value in held]
             return Ranking(pool, order, {"substring": 1.0})
         if not request.memories:
             return self._ranked_matches(ask, profile, request)
