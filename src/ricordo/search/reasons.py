@@ -30,12 +30,12 @@ def explain_item(
         return Explanation(request.query, ref, False, reason)
 
     if item.state == "deleted":
-        return not_found("it is in the bin; 'ricordo restore' brings it back")
+        return not_found("it is in the bin; restoring it brings it back")
     answer = search(replace(request, limit=DEEP, explain=True))
     for rank, hit in enumerate(answer.hits, start=1):
         if hit.ref == ref:
             where = f"rank {rank} of {answer.meta.candidates} candidates, score {hit.score:.3f}"
-            reason = where if rank <= request.limit else f"{where}: beyond the first {request.limit}; raise --limit"
+            reason = where if rank <= request.limit else f"{where}: beyond the first {request.limit}"
             return Explanation(request.query, ref, True, reason, rank, hit)
     if is_turn(ref) and any(session_of(hit.ref) == session_of(ref) for hit in answer.hits if is_turn(hit.ref)):
         return not_found("another turn of its session is shown; a filter by thread shows all")
@@ -49,7 +49,7 @@ def explain_item(
 def _missing(searcher: Searcher, store: Store, request: Request, n: int) -> str:
     item = store.items.get(n)
     if item.state == "archived" and request.as_of is None:
-        return "it is archived (superseded or forgotten); --as-of or history still shows it"
+        return "it is archived (superseded or forgotten); its history and a search as of an earlier time still show it"
     query = parse_query(request.query, literal=request.literal)
     filters = replace(both(request.filters, query.filters), states=("live", "archived"))
     if not store.items.passes(n, filters):
@@ -68,5 +68,5 @@ def _missing(searcher: Searcher, store: Store, request: Request, n: int) -> str:
         labels = sorted((*wanted, *(f"{prefix}*" for prefix in ask.prefixes)))
         return f"it contains none of the words of the query ({', '.join(labels[:8])})"
     if request.min_score:
-        return f"its score is below --min-score {request.min_score}"
+        return f"its score is below the least that was asked for, {request.min_score}"
     return f"it is not among the best {DEEP}"

@@ -25,18 +25,19 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 NAVIGATION = (
-    ("/", "Search"),
-    ("/browse", "Browse"),
-    ("/add", "Add"),
-    ("/timeline", "Timeline"),
-    ("/graph", "Graph"),
-    ("/asked", "Asked"),
-    ("/insight", "Insight"),
-    ("/review", "Review"),
-    ("/profiles", "Ranking"),
-    ("/jobs", "Health"),
-    ("/settings", "Settings"),
+    ("/", "Search", "s"),
+    ("/browse", "Browse", "b"),
+    ("/add", "Add", "a"),
+    ("/timeline", "Timeline", "t"),
+    ("/graph", "Graph", "g"),
+    ("/asked", "Asked", "q"),
+    ("/insight", "Insight", "i"),
+    ("/review", "Review", "r"),
+    ("/profiles", "Ranking", "p"),
+    ("/jobs", "Health", "h"),
+    ("/settings", "Settings", "c"),
 )
+"""Address, name, and the key that leads there after ``g``."""
 
 
 @cache

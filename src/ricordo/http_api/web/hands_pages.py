@@ -10,9 +10,10 @@ from fastapi import Form, Query, Request, Response
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.http_api.serving import Here
 from ricordo.http_api.web.frame import page, page_router, shows
-from ricordo.http_api.web.search_pages import Many, asked_from
+from ricordo.http_api.web.search_pages import Asked, AskedHere
 from ricordo.steps import one_step
 from ricordo.values.hits import Filters
+from ricordo.values.kinds import KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -23,6 +24,8 @@ handling = page_router("write")
 MOST_CHOSEN = 1000
 MOST_EXPORTED = 1000
 PAGE = 200
+WRITTEN = tuple(kind for kind in KINDS if kind != "session")
+"""The kinds of items that somebody wrote."""
 STATES = {"deleted": "Bin", "archived": "Archive"}
 FILES = {"markdown": ("text/markdown; charset=utf-8", "ricordo.md"), "json": ("application/json", "ricordo.json")}
 Refs = Annotated[list[str], Form(min_length=1, max_length=MOST_CHOSEN)]
@@ -34,21 +37,28 @@ async def bin_page(
     request: Request,
     here: Here,
     state: Annotated[str, Query(max_length=20)] = "deleted",
+    sessions: bool = False,
     offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
 ) -> Response:
-    """What was removed or archived, the latest first, to bring it back."""
+    """What was removed or archived, the latest first, to bring it back. Pieces of sessions that are kept in the archive
+    for good would bury the rest, so they are listed apart.
+    """
     shown = state if state in STATES else "deleted"
 
     def work(engine: Ricordo) -> dict[str, Any]:
-        filters = Filters(states=(shown,))
-        status = engine.status()
+        archived = Filters(states=("archived",), kinds=("session",) if sessions else WRITTEN)
+        filters = archived if shown == "archived" else Filters(states=("deleted",))
         return {
             "items": engine.list(filters=filters, limit=PAGE, offset=offset),
-            "total": {"deleted": status["in_bin"], "archived": status["archived"]},
+            "total": {"deleted": engine.status()["in_bin"], "archived": engine.count(archived)},
+            "pieces": engine.count(Filters(states=("archived",), kinds=("session",))) if shown == "archived" else 0,
             "days": engine.config.store.bin_days,
         }
 
-    return page(request, "bin.html", state=shown, states=STATES, offset=offset, page_size=PAGE, **await here.ask(work))
+    found = await here.ask(work)
+    return page(
+        request, "bin.html", state=shown, states=STATES, sessions=sessions, offset=offset, page_size=PAGE, **found
+    )
 
 
 @shows(looking, "/tags")
@@ -61,17 +71,11 @@ async def tags_page(request: Request, here: Here) -> Response:
 async def export(
     request: Request,
     here: Here,
+    asked: AskedHere,
     format: Annotated[str, Query(max_length=20)] = "markdown",  # noqa: A002 - the name in the address
     ref: Annotated[list[str] | None, Query(max_length=MOST_EXPORTED)] = None,
-    q: Annotated[str, Query(max_length=10_000)] = "",
-    kind: Many = None,
-    drive: Many = None,
-    tag: Many = None,
-    tier: Many = None,
-    profile: Annotated[str, Query(max_length=100)] = "",
 ) -> Response:
     """Items as a file: those that are named, or all that a search finds."""
-    asked = asked_from(q, kind, drive, tag, tier, profile)
     return await _file(here, format, lambda engine: ref or _found(engine, asked))
 
 
@@ -102,7 +106,7 @@ async def _file(here: Here, format: str, chosen: Callable[[Ricordo], Sequence[st
     return Response(await here.ask(work), media_type=media, headers=headers)
 
 
-def _found(engine: Ricordo, asked: Any) -> list[str]:
+def _found(engine: Ricordo, asked: Asked) -> list[str]:
     """The refs of all that a search finds, each once."""
     if not asked.parameters():
         return []

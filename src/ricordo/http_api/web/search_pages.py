@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 
 from ricordo.frozen import frozen
 from ricordo.http_api.serving import Here, Who
@@ -154,20 +154,13 @@ def asked_from(
     return Asked(q, kinds, drives, tags, tiers, profile)
 
 
+AskedHere = Annotated[Asked, Depends(asked_from)]
+"""What the address of a page asks for."""
+
+
 @shows(searching, "/")
-async def search_page(
-    request: Request,
-    here: Here,
-    who: Who,
-    q: Annotated[str, Query(max_length=10_000)] = "",
-    kind: Many = None,
-    drive: Many = None,
-    tag: Many = None,
-    tier: Many = None,
-    profile: Annotated[str, Query(max_length=100)] = "",
-) -> Response:
+async def search_page(request: Request, here: Here, who: Who, asked: AskedHere) -> Response:
     """The page, with the results of the query in its address; without one, the home."""
-    asked = asked_from(q, kind, drive, tag, tier, profile)
     is_new = bool(asked.q.strip()) and here.lately.is_new(who.id, asked.q)
 
     def work(engine: Ricordo) -> dict[str, Any]:
@@ -185,16 +178,10 @@ async def search_page(
 async def hits(
     request: Request,
     here: Here,
-    q: Annotated[str, Query(max_length=10_000)] = "",
-    kind: Many = None,
-    drive: Many = None,
-    tag: Many = None,
-    tier: Many = None,
-    profile: Annotated[str, Query(max_length=100)] = "",
+    asked: AskedHere,
     offset: Annotated[int, Query(ge=0, le=1000)] = 0,
 ) -> Response:
     """Only the results, while the user types; a query that is not finished yet is not recorded."""
-    asked = asked_from(q, kind, drive, tag, tier, profile)
     found = await here.ask(lambda engine: searched(engine, asked, offset=offset, track=False))
     found |= {"facets": {}, "is_all": True}
     answer = page(request, "more_hits.html" if offset else "results.html", **found)
@@ -204,18 +191,8 @@ async def hits(
 
 
 @shows(searching, "/facets")
-async def facets(
-    request: Request,
-    here: Here,
-    q: Annotated[str, Query(max_length=10_000)] = "",
-    kind: Many = None,
-    drive: Many = None,
-    tag: Many = None,
-    tier: Many = None,
-    profile: Annotated[str, Query(max_length=100)] = "",
-) -> Response:
+async def facets(request: Request, here: Here, asked: AskedHere) -> Response:
     """What the hits can be narrowed to; it is asked for after the hits, so that these do not wait for it."""
-    asked = asked_from(q, kind, drive, tag, tier, profile)
     return page(request, "facets_part.html", asked=asked, **await here.ask(lambda engine: counted(engine, asked)))
 
 

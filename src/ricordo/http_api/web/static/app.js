@@ -28,7 +28,7 @@
   }
 
   function choices() {
-    return all(".hit .open, .folder .open, .ranked .open");
+    return all(".hit .open, .folder .open, .ranked .open, .question .open, .events .open, .home .open");
   }
 
   function choose(step) {
@@ -44,8 +44,18 @@
     if (dialog && !dialog.open) dialog.showModal();
   }
 
-  var places = { s: "/", b: "/browse", a: "/add", t: "/timeline", i: "/insight", g: "/graph" };
   var goes = false;
+
+  function place(key) {
+    return /^[a-z]$/.test(key) && document.querySelector("[data-go='" + key + "']");
+  }
+
+  // What hangs open over the page, a menu or a few buttons, is closed by Escape and by a click elsewhere.
+  function closeOpen(except) {
+    all("details.drop[open]").forEach(function (one) { if (one !== except) one.open = false; });
+    var button = document.querySelector(".menu-button[aria-expanded='true']");
+    if (button && !except) button.click();
+  }
 
   function onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -59,12 +69,14 @@
       }
       return;
     }
-    if (goes && places[event.key]) {
+    if (goes && place(event.key)) {
       goes = false;
-      location.href = places[event.key];
+      event.stopImmediatePropagation(); // the letter means nothing else now
+      location.href = place(event.key).href;
       return;
     }
     goes = event.key === "g";
+    if (event.key === "Escape") closeOpen();
     if (event.key === "/" ) {
       event.preventDefault();
       if (box) {
@@ -157,6 +169,7 @@
   document.addEventListener("keydown", onKey);
   document.addEventListener("focusin", onFocus);
   document.addEventListener("click", function (event) {
+    closeOpen((event.target.closest && event.target.closest("details.drop, .top")) || document.body);
     var opener = event.target.closest && event.target.closest("[data-opens]");
     if (opener) openKeys();
     if (event.target.closest && event.target.closest(".theme-button")) switchTheme();

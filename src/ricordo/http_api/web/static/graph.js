@@ -122,6 +122,7 @@
     canvas.height = height * ratio;
     canvas.style.height = height + "px";
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    if (!isMoved && x.length) fit();
     draw();
   }
 

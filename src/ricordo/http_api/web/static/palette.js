@@ -21,9 +21,8 @@
 
   function run(row) {
     if (!row) return;
-    var link = row.querySelector("a");
     dialog.close();
-    if (link) location.href = link.href;
+    if (row.dataset.href) location.href = row.dataset.href;
     else if (row.dataset.press) document.body.dispatchEvent(new KeyboardEvent("keydown", { key: row.dataset.press, bubbles: true }));
   }
 
@@ -84,6 +83,6 @@
   });
   list.addEventListener("click", function (event) {
     var row = event.target.closest(".choice");
-    if (row && !event.target.closest("a")) run(row);
+    if (row) run(row);
   });
 })();

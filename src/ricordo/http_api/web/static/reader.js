@@ -42,7 +42,7 @@
           box.className = "hover-peek";
           box.setAttribute("role", "tooltip");
           box.innerHTML = html;
-          document.body.appendChild(box);
+          (document.getElementById("main") || document.body).appendChild(box); // what a page says stands in its landmarks
           place(link);
         })
         .catch(function () {
