@@ -21,15 +21,26 @@ from tests.server.http_sites import Listening, listen
 
 from ricordo.values.items import Entry
 
-FRAMES = """frames => new Promise(done => {
+FRAMES = """([frames, way]) => new Promise(done => {
     const canvas = document.getElementById("graph-canvas"), box = canvas.getBoundingClientRect(), times = [];
     const at = {bubbles: true, pointerId: 1, clientX: box.x + 200, clientY: box.y + 200};
     let last = performance.now(), step = 0;
+    canvas.setPointerCapture = () => {};  // there is no such pointer
+    if (way === "pan") canvas.dispatchEvent(new PointerEvent("pointerdown", at));
     function next(now) {
         times.push(now - last);
         last = now;
-        if (++step > frames) return done(times.slice(1));
-        canvas.dispatchEvent(new WheelEvent("wheel", {...at, deltaY: step % 40 < 20 ? -40 : 40, cancelable: true}));
+        if (++step > frames) {
+            canvas.dispatchEvent(new PointerEvent("pointercancel", at));
+            return done(times.slice(1));
+        }
+        if (way === "zoom") {
+            canvas.dispatchEvent(new WheelEvent("wheel", {...at, deltaY: step % 40 < 20 ? -40 : 40, cancelable: true}));
+        } else {
+            const dx = 250 * Math.sin(step / 25), dy = 60 * Math.sin(step / 40);
+            const there = {...at, clientX: at.clientX + dx, clientY: at.clientY + dy};
+            canvas.dispatchEvent(new PointerEvent("pointermove", there));
+        }
         requestAnimationFrame(next);
     }
     requestAnimationFrame(next);
@@ -53,10 +64,12 @@ def measure(page: Any, site: Listening, frames: int) -> dict[str, float]:
     page.goto(f"{site.address}/graph")
     page.wait_for_selector("#graph-kinds label")
     found = {"until the data are there, ms": (time.perf_counter() - began) * 1000}
-    found |= _frames("layout", page.evaluate(FRAMES, frames // 2))
+    found |= _frames("layout, zoom", page.evaluate(FRAMES, [frames // 2, "zoom"]))
     page.wait_for_selector("#graph-canvas[data-settled]", timeout=600_000)
     found["until the last place is found, ms"] = (time.perf_counter() - began) * 1000
-    return found | _frames("settled", page.evaluate(FRAMES, frames))
+    for way in ("pan", "zoom"):
+        found |= _frames(f"settled, {way}", page.evaluate(FRAMES, [frames, way]))
+    return found
 
 
 def _frames(name: str, times: list[float]) -> dict[str, float]:

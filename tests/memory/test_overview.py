@@ -49,9 +49,30 @@ def test_a_question_without_an_answer_is_one_that_nothing_fits_until_it_is_writt
         assert open_one.text == "when does the ferry leave"
         assert open_one.fit is not None
         assert open_one.fit < 0.5
+        assert open_one.fit_now == open_one.fit
         engine.save("note:/ferry", "When does the ferry leave? The ferry leaves at nine.")
         assert engine.asked(unanswered=True).questions == ()
         assert len(engine.asked().questions) == 3  # asking again is not recorded
+
+
+def test_how_well_a_question_fitted_is_as_it_was_when_it_was_asked_and_moves_with_the_store(
+    engine: Ricordo, tmp_path: Path
+) -> None:
+    with engine:
+        engine.save("note:/keys", "Rotate the signing keys every month.")
+        engine.search("signing keys")
+        engine.search("when does the ferry leave")
+        engine.save("note:/ferry", "When does the ferry leave? The ferry leaves at nine.")
+        engine.rm("note:/keys")
+        then = [(one.text, one.fit) for one in engine.asked().questions]
+        ferry, keys = (fit for _, fit in then)
+        assert ferry is not None
+        assert keys is not None
+        assert ferry < 0.5 < keys
+        engine.export(tmp_path / "all.jsonl", log=True)
+    with Ricordo.open(tmp_path / "other.db", config=ConfigProvider(NO_VECTORS, env={}, start=tmp_path)) as other:
+        other.import_(tmp_path / "all.jsonl")
+        assert [(one.text, one.fit) for one in other.asked().questions] == then
 
 
 def test_with_several_tiers_a_question_is_in_the_log_once_in_the_store_that_was_asked(tmp_path: Path) -> None:
@@ -64,6 +85,7 @@ def test_with_several_tiers_a_question_is_in_the_log_once_in_the_store_that_was_
         assert [hit.ref for hit in engine.search("harbour").hits][:1] == ["note:/harbour"]
         asked = engine.asked().questions
         assert [(one.text, one.results) for one in asked] == [("harbour", 1)]
+        assert (asked[0].fit or 0) > 0.5  # as the store that answered judged it
         assert engine.stats().queries == 1
     with Ricordo.open(team, config=ConfigProvider(NO_VECTORS, env={}, start=tmp_path)) as other:
         assert other.asked().questions == ()

@@ -58,7 +58,7 @@ def files(trap: str) -> dict[str, str]:
         "tides.eml": MAIL + trap,
         "ports.csv": f'port,depth\nOslo,"12 {cell}"\nBergen,9\n',
         "study.ipynb": json.dumps({"cells": cells, "nbformat": 4}),
-        "page.html": f"<title>A page</title><main><h2>Keys</h2><p>Words about keys, enough of them to be the text of a page. {trap}</p></main>",
+        "page.html": f"<title>A page</title><main><p>Words about keys{' and doors' * 8}. {trap}</p></main>",
         "rotate.py": f"import os\n\nKEYS = {trap!r}\n",
         "plain.txt": f"Plain words about keys.\n{trap}\n",
         "data.json": json.dumps({"keys": ["a", trap]}),

@@ -57,6 +57,7 @@ def test_questions_are_listed_with_asker_and_what_became_of_them(kept: Site) -> 
     page = shown(kept, "/asked")
     row = r"signing keys</a>.*agent claude-code \(mcp\).*session s-7.*Keys</a> <span.*?>opened<"
     assert re.search(row, page, re.DOTALL)
+    assert len(re.findall(r"fitted \d+ %", page)) == 2
     mine = shown(kept, "/asked", by="claude-code")
     assert ("signing keys" in mine, ">doors<" in mine) == (True, False)
     assert "Nothing was asked in this time" in shown(kept, "/asked", day="2020-01-01")

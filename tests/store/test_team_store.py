@@ -264,7 +264,7 @@ def test_a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_its_trust()
         raw.execute("DROP TABLE audit, steps, step_items, step_links")
         raw.execute("ALTER TABLE versions DROP COLUMN provenance")
         raw.execute("ALTER TABLE items DROP COLUMN provenance, DROP COLUMN vouched")
-        raw.execute("ALTER TABLE query_log DROP COLUMN asker")
+        raw.execute("ALTER TABLE query_log DROP COLUMN asker, DROP COLUMN fit")
         raw.execute("ALTER TABLE retrieval_log DROP COLUMN asker")
         raw.execute(
             "ALTER TABLE roots DROP CONSTRAINT roots_pkey, DROP COLUMN machine, ADD PRIMARY KEY (workspace, path)"

@@ -29,7 +29,8 @@ def show_asked(screen: Screen, report: AskedReport) -> None:
 
 def _outcome(one: AskedQuestion) -> str:
     found = f"{one.results} hit{'' if one.results == 1 else 's'}"
-    return found if one.fit is None else f"{found}, fit {one.fit:.2f}"
+    fits = [(one.fit, "fit"), (one.fit_now, "now")]
+    return ", ".join([found, *(f"{words} {fit:.2f}" for fit, words in fits if fit is not None)])
 
 
 def show_tags(screen: Screen, tags: Sequence[TagCount]) -> None:

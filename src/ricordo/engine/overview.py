@@ -50,12 +50,13 @@ class OverviewVerbs:
         by: Annotated[
             str, Say("Only what this author, program, session, token, door or machine asked.", longest=NAME_TEXT)
         ] = "",
-        unanswered: Annotated[bool, Say("Only those that nothing fits; they are asked again.")] = False,
+        unanswered: Annotated[bool, Say("Only those that nothing fitted or fits now; they are asked again.")] = False,
         limit: Limit = 50,
     ) -> AskedReport:
         """The latest first. Each question is in the log once, in the store that was asked, whichever tiers it searched;
-        of its hits, those that this store keeps are listed. For ``unanswered``, the latest questions are asked
-        again, each once, because what was missing may have been written down since; ``fit`` is that of now.
+        of its hits, those that this store keeps are listed. ``fit`` is that of the moment, as the store that answered
+        judged it. For ``unanswered``, those that nothing fitted are asked again, each once, because what was missing
+        may have been written down since; ``fit_now`` is that of now.
         """
         from ricordo.text.durations import moment_since
         from ricordo.values.overview import AskedReport
@@ -74,16 +75,17 @@ class OverviewVerbs:
         return AskedReport(tuple(found[:limit]), more=len(found) > limit)
 
     def _unfit(self, questions: Sequence[AskedQuestion]) -> list[AskedQuestion]:
-        """Of the latest questions, each once, those for which nothing fits now."""
+        """Of the latest questions, each once, those that nothing fitted then, and nothing fits now."""
+        least = self._context.config.search.min_fit
         latest: dict[str, AskedQuestion] = {}
         for one in questions:
             latest.setdefault(one.text.strip().casefold(), one)
-        least = self._context.config.search.min_fit
+        doubtful = [one for one in latest.values() if one.fit is None or one.fit < least]
         unfit = []
-        for one in list(latest.values())[:MOST_ASKED_AGAIN]:
+        for one in doubtful[:MOST_ASKED_AGAIN]:
             fit = self._finding.search(one.text, limit=3, track=False, rerank="none", snippets=False).meta.fit
             if fit is not None and fit < least:
-                unfit.append(replace(one, fit=fit))
+                unfit.append(replace(one, fit_now=fit))
         return unfit
 
     @verb("read", "find", "Show the tags, and how many items have each.", answers="tags", examples=("ricordo tags",))

@@ -237,6 +237,8 @@ class QueryRecord:
     found: tuple[FoundRecord, ...]
     asker: Mapping[str, Any] = field(default_factory=dict)
     """Who asked; empty for unknown."""
+    fit: float | None = None
+    """How well the best hit fitted; None for unknown."""
 
 
 @frozen

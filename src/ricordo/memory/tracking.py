@@ -55,7 +55,8 @@ class Tracker:
         refs = tuple(hit.ref for hit in answer.hits)
         meta = answer.meta
         self._record(
-            Use(items, tool, text, meta.profile, meta.milliseconds, refs, opened, settings.log, asker()), settings
+            Use(items, tool, text, meta.profile, meta.milliseconds, refs, opened, settings.log, asker(), meta.fit),
+            settings,
         )
 
     def opened(self, item: Item, *, settings: UsageSettings) -> None:

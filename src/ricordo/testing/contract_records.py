@@ -112,13 +112,14 @@ class RecordsContract(ItemsContract):
         a = self.put(store, "note:/a", "See [[b]].", tags=["Red", "blue"])
         b = self.put(store, "note:/b", "Text.", tags=["red"])
         item = store.items.get(a)
-        found = Use((UsedItem(item.id, 1, 0.9),), "search", "a question", "default", 12.0, ("note:/a",))
+        found = Use((UsedItem(item.id, 1, 0.9),), "search", "a question", "default", 12.0, ("note:/a",), fit=0.75)
         opened = Use((UsedItem(item.id, 1),), "get", opened=True)
         store.usage.record([found, Use((), "search", "unknown thing", "default", 1.0), opened], keep_days=90)
         store.lessons.add_feedback("a question", a, "accepted", counted=True)
         options: dict[str, Any] = {"since": None, "until": None, "opened_within": 60.0, "limit": 10}
         (question,) = [one for one in store.overview.questions(by="", **options) if one.results]
         assert [(one.ref, one.opened, one.verdict) for one in question.shown] == [("note:/a", True, "accepted")]
+        assert sorted(str(one.fit) for one in store.overview.questions(by="", **options)) == ["0.75", "None"]
         assert store.overview.questions(by="nobody", **options) == []
         assert {one.tag.lower(): one.count for one in store.overview.tags()} == {"red": 2, "blue": 1}
         graph = store.overview.graph(10)

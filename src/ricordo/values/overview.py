@@ -35,6 +35,8 @@ class AskedQuestion(Plain):
     shown: tuple[ShownHit, ...] = ()
     """The best hits that are still kept in this store."""
     fit: float | None = field(default=None, metadata=rounded(3))
+    """How well the best hit fitted when it was asked; None where that was not judged or not recorded yet."""
+    fit_now: float | None = field(default=None, metadata=rounded(3))
     """How well the best hit fits now, where the question was asked again for this report."""
 
 

@@ -40,6 +40,8 @@ class Use:
     logged: bool = True
     asker: str = ""
     """Who asked, as a store keeps it."""
+    fit: float | None = None
+    """How well the best hit fitted; None where that was not judged."""
 
 
 @frozen

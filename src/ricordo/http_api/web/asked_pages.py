@@ -45,6 +45,7 @@ async def asked_page(
             "daily": Counter(one.at.astimezone().date() for one in everybody),
             "store": engine.location,
             "logged": engine.config.usage.log,
+            "least": engine.config.search.min_fit,
         }
         if chosen == "told":
             return values | _told(engine, by, since, until)

@@ -290,19 +290,19 @@ def _lessons(connection: Connection) -> Iterator[FeedbackRecord | LearnedRecord 
 
 def _queries(connection: Connection) -> Iterator[QueryRecord]:
     rows = connection.stream(
-        "SELECT q.id, q.text, q.tool, q.profile, q.results, q.refs, q.ms, q.at, q.asker, i.id, r.ref,"
+        "SELECT q.id, q.text, q.tool, q.profile, q.results, q.refs, q.ms, q.at, q.asker, q.fit, i.id, r.ref,"
         " r.version, r.score, r.at FROM query_log q LEFT JOIN retrieval_log r ON r.query = q.id"
         " LEFT JOIN items i ON i.n = r.item"
         " ORDER BY q.id, r.id"
     )
-    for (_, text, tool, profile, results, refs, ms, at, asker), group in groupby(rows, key=lambda row: row[:9]):
+    for (_, text, tool, profile, results, refs, ms, at, asker, fit), group in groupby(rows, key=lambda row: row[:10]):
         found = tuple(
             FoundRecord(item, ref, version, score, moment(when))
-            for item, ref, version, score, when in (row[9:] for row in group)
+            for item, ref, version, score, when in (row[10:] for row in group)
             if item is not None
         )
         yield QueryRecord(
-            text, tool, profile, results, tuple(json.loads(refs)), ms, moment(at), found, json.loads(asker or "{}")
+            text, tool, profile, results, tuple(json.loads(refs)), ms, moment(at), found, json.loads(asker or "{}"), fit
         )
 
 

@@ -179,11 +179,11 @@ class OtherRecords:
         rows = [
             (
                 one.text, one.tool, one.profile, one.results, json.dumps(one.refs), one.ms, micros(one.at),
-                _stored(one.asker),
+                _stored(one.asker), one.fit,
             )
             for one in new
         ]  # fmt: skip
-        names = ("text", "tool", "profile", "results", "refs", "ms", "at", "asker")
+        names = ("text", "tool", "profile", "results", "refs", "ms", "at", "asker", "fit")
         numbers = self._numbers(connection, (found.item for one in new for found in one.found))
         connection.insert(
             "retrieval_log",

@@ -55,14 +55,14 @@ class Overview:
                 values.append(value)
         with self._database.read() as connection:
             rows = connection.rows(
-                "SELECT q.id, q.at, q.text, q.tool, q.asker, q.results, q.ms, q.refs FROM query_log q"
+                "SELECT q.id, q.at, q.text, q.tool, q.asker, q.results, q.ms, q.refs, q.fit FROM query_log q"
                 f" WHERE {' AND '.join(conditions)} ORDER BY q.at DESC, q.id DESC LIMIT ?",
                 (*values, limit),
             )
             shown = _shown(connection, {row[0]: row[2] for row in rows}, int(opened_within * 1_000_000))
         return [
-            AskedQuestion(moment(at), text, tool, read(asker), results, ms, _in_order(shown.get(number, ()), refs))
-            for number, at, text, tool, asker, results, ms, refs in rows
+            AskedQuestion(moment(at), text, tool, read(asker), results, ms, _in_order(shown.get(number, ()), refs), fit)
+            for number, at, text, tool, asker, results, ms, refs, fit in rows
         ]
 
     def tags(self) -> list[TagCount]:

@@ -103,10 +103,11 @@ def writable(text: str) -> str:
 def _record(connection: Connection, use: Use, now: int) -> None:
     query = None
     if use.logged and use.text is not None:
+        said = (writable(use.text), use.tool, use.profile)
         query = connection.rows(
-            "INSERT INTO query_log(text, tool, profile, results, refs, ms, at, asker) VALUES(?,?,?,?,?,?,?,?)"
+            "INSERT INTO query_log(text, tool, profile, results, refs, ms, at, asker, fit) VALUES(?,?,?,?,?,?,?,?,?)"
             " RETURNING id",
-            (writable(use.text), use.tool, use.profile, len(use.items), json.dumps(use.refs), use.ms, now, use.asker),
+            (*said, len(use.items), json.dumps(use.refs), use.ms, now, use.asker, use.fit),
         )[0][0]
     by_id = {item.id: item for item in use.items}
     # An item may have left the store since it was shown; it is then simply not found here.

@@ -355,9 +355,14 @@ def _eleventh(connection: Connection) -> None:
     connection.run(_ELEVENTH)
 
 
+def _twelfth(connection: Connection) -> None:
+    """How well the best hit of a question fitted when it was asked; unknown of questions from before."""
+    connection.run("ALTER TABLE query_log ADD COLUMN fit REAL")
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _first, _second, _third, _fourth, _fifth, _sixth, _seventh, make_proposal_tables, make_step_tables,
-    make_sync_tables, _eleventh,
+    make_sync_tables, _eleventh, _twelfth,
 )  # fmt: skip
 SCHEMA_VERSION = len(MIGRATIONS)
 

@@ -1,16 +1,22 @@
 // The graph on a canvas: colours by kind, directions, zoom, pan, search, time. Places are found by graph_layout.js.
+// Links and items are painted on a sheet that is larger than the screen. While the graph is moved, that sheet is moved
+// and stretched, which takes a few milliseconds; when it rests, the sheet is painted anew.
 (function () {
   "use strict";
   var canvas = document.getElementById("graph-canvas");
   if (!canvas) return;
-  var pen = canvas.getContext("2d");
+  var screen = canvas.getContext("2d");
+  var sheet = document.createElement("canvas");
+  var pen = sheet.getContext("2d");
   var box = canvas.parentElement;
   var status = document.getElementById("graph-status");
   var chosenBox = document.getElementById("graph-chosen");
   var finder = document.getElementById("graph-find");
   var slider = document.getElementById("graph-time");
-  var nodes = [], edges = [], near = [], degree = [], radius = [], shown = [], x = [], y = [];
+  var nodes = [], edges = [], plain = [], typed = [], near = [], degree = [], radius = [], shown = [], x = [], y = [];
   var scale = 1, left = 0, top = 0, width = 0, height = 0;
+  var margin = 0, seen = null, isStale = true, isMoving = false, isLayingOut = true, rest = 0, paintedAt = 0, cost = 0;
+  var REST = 140, CHEAP = 40, OFTEN = 500, SHARE = 12;
   var hovered = -1, chosen = -1, matches = [], isMoved = false, isDrawing = false;
   var colours = {}, kinds = [], hidden = {}, until = Infinity;
   var HUES = ["--s0", "--s1", "--s2", "--s3", "--s4", "--s5", "--s6", "--s7"];
@@ -45,6 +51,8 @@
       degree[edge.source]++;
       degree[edge.target]++;
     });
+    plain = edges.filter(function (edge) { return edge.type === "mentions"; });
+    typed = edges.filter(function (edge) { return edge.type !== "mentions"; });
     for (var i = 0; i < nodes.length; i++) radius[i] = 3.2 + 1.7 * Math.sqrt(degree[i]);
     kinds = Object.keys(counts).sort(function (a, b) { return counts[b] - counts[a] || (a < b ? -1 : 1); });
     makeLegend(counts);
@@ -56,6 +64,7 @@
       x = event.data.x;
       y = event.data.y;
       if (!isMoved) fit();
+      isLayingOut = !event.data.over;
       if (event.data.over) canvas.dataset.settled = "yes";
       draw();
     };
@@ -121,7 +130,11 @@
     canvas.width = width * ratio;
     canvas.height = height * ratio;
     canvas.style.height = height + "px";
-    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    margin = Math.round(width / 5);
+    sheet.width = (width + 2 * margin) * ratio;
+    sheet.height = (height + 2 * margin) * ratio;
+    screen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.setTransform(ratio, 0, 0, ratio, margin * ratio, margin * ratio);
     if (!isMoved && x.length) fit();
     draw();
   }
@@ -145,18 +158,34 @@
     left = atX - ((atX - left) * next) / scale;
     top = atY - ((atY - top) * next) / scale;
     scale = next;
-    isMoved = true;
-    draw();
+    move();
   }
 
   function pan(dx, dy) {
     left += dx;
     top += dy;
-    isMoved = true;
-    draw();
+    move();
   }
 
+  function move() {
+    isMoved = true;
+    isMoving = true;
+    clearTimeout(rest);
+    rest = setTimeout(function () {
+      isMoving = false;
+      drawOver();
+    }, REST);
+    drawOver();
+  }
+
+  // Everything anew: items, links or their colours are others.
   function draw() {
+    isStale = true;
+    drawOver();
+  }
+
+  // What lies on the sheet stays; what is over it (labels, what is chosen) is painted anew.
+  function drawOver() {
     if (isDrawing) return;
     isDrawing = true;
     requestAnimationFrame(function () {
@@ -165,27 +194,33 @@
     });
   }
 
-  function paintEdges(list, style, line) {
+  function isOutside(a, b) {
+    var ax = x[a] * scale + left, bx = x[b] * scale + left, ay = y[a] * scale + top, by = y[b] * scale + top;
+    return (ax < -margin && bx < -margin) || (ay < -margin && by < -margin) ||
+      (ax > width + margin && bx > width + margin) || (ay > height + margin && by > height + margin);
+  }
+
+  function paintEdges(pen, list, style, line) {
     pen.strokeStyle = style;
     pen.lineWidth = line;
     pen.beginPath();
     for (var i = 0; i < list.length; i++) {
       var a = list[i].source, b = list[i].target;
-      if (!shown[a] || !shown[b]) continue;
+      if (!shown[a] || !shown[b] || isOutside(a, b)) continue;
       pen.moveTo(x[a] * scale + left, y[a] * scale + top);
       pen.lineTo(x[b] * scale + left, y[b] * scale + top);
     }
     pen.stroke();
   }
 
-  function paintArrows(list, style) {
+  function paintArrows(pen, list, style) {
     pen.fillStyle = style;
     pen.beginPath();
     for (var i = 0; i < list.length; i++) {
       var a = list[i].source, b = list[i].target;
       if (!shown[a] || !shown[b]) continue;
       var bx = x[b] * scale + left, by = y[b] * scale + top;
-      if (bx < -20 || by < -20 || bx > width + 20 || by > height + 20) continue;
+      if (!isOnSheet(b)) continue;
       var angle = Math.atan2((y[b] - y[a]), (x[b] - x[a])), r = drawnRadius(b) + 1;
       var tipX = bx - Math.cos(angle) * r, tipY = by - Math.sin(angle) * r;
       pen.moveTo(tipX, tipY);
@@ -201,35 +236,68 @@
 
   function paint() {
     if (!x.length) return;
-    pen.clearRect(0, 0, width, height);
+    var isSame = seen && seen.scale === scale && seen.left === left && seen.top === top;
+    // What moves must not wait for the sheet; it is painted so seldom then that most of the time is left for moving.
+    var isHurried = seen && cost > CHEAP && (isMoving || isLayingOut);
+    var isDue = performance.now() - paintedAt > Math.max(OFTEN, SHARE * cost);
+    if ((isStale || !isSame) && (!isHurried || (isDue && (isStale || !isCovered())))) paintSheet();
+    screen.clearRect(0, 0, width, height);
+    screen.imageSmoothingEnabled = !isHurried; // without a graphics card, smoothing takes ten times as long
+    var by = scale / seen.scale;
+    screen.drawImage(sheet, left - (seen.left + margin) * by, top - (seen.top + margin) * by,
+                     (width + 2 * margin) * by, (height + 2 * margin) * by);
+    paintOver();
+  }
+
+  // Whether the sheet still fills the screen, and is not stretched so far that it is blurred.
+  function isCovered() {
+    var by = scale / seen.scale, x0 = left - (seen.left + margin) * by, y0 = top - (seen.top + margin) * by;
+    return by < 2.5 && x0 <= 0 && y0 <= 0 && x0 + (width + 2 * margin) * by >= width && y0 + (height + 2 * margin) * by >= height;
+  }
+
+  function paintSheet() {
+    var began = performance.now();
+    pen.clearRect(-margin, -margin, width + 2 * margin, height + 2 * margin);
     var many = edges.length > 1500;
     pen.globalAlpha = many ? 0.35 : 0.7;
-    paintEdges(edges.filter(isPlain), colours.line, 1);
+    paintEdges(pen, plain, colours.line, 1);
     pen.globalAlpha = many ? 0.6 : 0.9;
-    paintEdges(edges.filter(isTyped), colours.typed, 1.4);
+    paintEdges(pen, typed, colours.typed, 1.4);
     if (edges.length < 400 || scale > 1.1) {
-      paintArrows(edges.filter(isPlain), colours.soft);
-      paintArrows(edges.filter(isTyped), colours.typed);
-    }
-    var centre = hovered >= 0 ? hovered : chosen;
-    if (centre >= 0) {
-      var own = edges.filter(function (edge) { return edge.source === centre || edge.target === centre; });
-      pen.globalAlpha = 1;
-      paintEdges(own, colours.mark, 1.8);
-      paintArrows(own, colours.mark);
+      paintArrows(pen, plain, colours.soft);
+      paintArrows(pen, typed, colours.typed);
     }
     pen.globalAlpha = 1;
     paintNodes();
-    paintLabels(centre);
+    seen = { scale: scale, left: left, top: top };
+    isStale = false;
+    paintedAt = began;
+    requestAnimationFrame(function () { cost = performance.now() - began; }); // browsers paint after a script has said what
   }
 
-  function isTyped(edge) { return edge.type !== "mentions"; }
-  function isPlain(edge) { return edge.type === "mentions"; }
+  function paintOver() {
+    var centre = hovered >= 0 ? hovered : chosen;
+    if (centre >= 0) {
+      var own = edges.filter(function (edge) { return edge.source === centre || edge.target === centre; });
+      paintEdges(screen, own, colours.mark, 1.8);
+      paintArrows(screen, own, colours.mark);
+    }
+    if (chosen >= 0 && shown[chosen]) {
+      screen.strokeStyle = colours.focus;
+      screen.lineWidth = 3;
+      screen.beginPath();
+      disc(screen, chosen);
+      screen.stroke();
+    }
+    paintLabels(screen, centre);
+  }
 
-  function isOnScreen(i) {
+  function isWithin(i, beyond) {
     var px = x[i] * scale + left, py = y[i] * scale + top;
-    return px > -20 && py > -20 && px < width + 20 && py < height + 20;
+    return px > -beyond && py > -beyond && px < width + beyond && py < height + beyond;
   }
+  function isOnScreen(i) { return isWithin(i, 20); }
+  function isOnSheet(i) { return isWithin(i, margin + 20); }
 
   function paintNodes() {
     var isSearching = finder.value.trim() !== "";
@@ -241,38 +309,31 @@
       pen.beginPath();
       var dim = [];
       for (var i = 0; i < nodes.length; i++) {
-        if (!shown[i] || nodes[i].kind !== kind || !isOnScreen(i)) continue;
+        if (!shown[i] || nodes[i].kind !== kind || !isOnSheet(i)) continue;
         if (isSearching && !found[i]) {
           dim.push(i);
           continue;
         }
-        disc(i);
+        disc(pen, i);
       }
       pen.fill();
       if (dim.length) {
         pen.globalAlpha = 0.18;
         pen.beginPath();
-        dim.forEach(disc);
+        dim.forEach(function (i) { disc(pen, i); });
         pen.fill();
         pen.globalAlpha = 1;
       }
     });
-    if (chosen >= 0 && shown[chosen]) {
-      pen.strokeStyle = colours.focus;
-      pen.lineWidth = 3;
-      pen.beginPath();
-      disc(chosen);
-      pen.stroke();
-    }
   }
 
-  function disc(i) {
+  function disc(pen, i) {
     var px = x[i] * scale + left, py = y[i] * scale + top, r = drawnRadius(i);
     pen.moveTo(px + r, py);
     pen.arc(px, py, r, 0, 6.2832);
   }
 
-  function paintLabels(centre) {
+  function paintLabels(pen, centre) {
     var wanted = {};
     if (centre >= 0) {
       wanted[centre] = true;
@@ -321,7 +382,7 @@
   function choose(i) {
     chosen = i;
     chosenBox.replaceChildren();
-    if (i < 0) return draw();
+    if (i < 0) return drawOver();
     var node = nodes[i];
     var head = document.createElement("h2");
     head.append(link("/item?ref=" + encodeURIComponent(node.ref), node.title));
@@ -345,7 +406,7 @@
       list.append(row);
     });
     chosenBox.append(head, about, link("/graph?ref=" + encodeURIComponent(node.ref), "Only what is around it"), list);
-    draw();
+    drawOver();
   }
 
   function link(address, words) {
@@ -396,7 +457,7 @@
         if (over !== hovered) {
           hovered = over;
           canvas.classList.toggle("over", over >= 0);
-          draw();
+          drawOver();
         }
         return;
       }
@@ -419,7 +480,7 @@
     });
     canvas.addEventListener("pointerleave", function () {
       hovered = -1;
-      draw();
+      drawOver();
     });
     canvas.addEventListener("wheel", function (event) {
       event.preventDefault();
