@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,6 +44,20 @@ def findings(page: Any, *rules: str) -> list[str]:
     options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
     found = page.evaluate("options => axe.run(document, options)", options)
     return [f"{one['id']}: {node['html'][:160]}" for one in found["violations"] for node in one["nodes"]]
+
+
+def loaded(page: Any) -> None:
+    """Wait for the parts of a page that come after it: those of the home, what hits can be narrowed to, a graph."""
+    waiting = (
+        "[...document.querySelectorAll('[data-loads]')].some(one => /Asking again|Looking/.test(one.innerText))"
+        " || document.querySelector('#graph-canvas:not([data-settled])') !== null"
+        " || (document.querySelector('.found .hit') && document.querySelector('.facets[hx-get]')"
+        " && !document.querySelector('.facets section'))"
+    )
+    deadline = time.monotonic() + 120
+    while page.evaluate(waiting):
+        assert time.monotonic() < deadline, page.url
+        page.wait_for_timeout(20)
 
 
 class Tab:

@@ -88,7 +88,8 @@ def _happen(engine: Ricordo, folder: Path, agent: Provenance, trap: str) -> None
     """What people and agents did: corrections, removals, questions, sessions, commits, proposals."""
     wrong = engine.remember(f"Deploys are on Monday. {trap}", title=f"Deploys {trap}".strip())
     engine.correct(wrong.ref, f"Deploys are on Tuesday. {trap}")
-    engine.remember(f"The old badge opens the gate. {trap}", valid_until="2020-01-01")
+    engine.remember(f"The old badge opens the gate. {trap}", ref=f"memory:/badge{trap}", valid_until="2020-01-01",
+                    on_duplicate="save")  # fmt: skip
     engine.save("note:/rule", f"My rule. {trap}", fields={"title": f"The rule {trap}".strip(), "loading": "always"})
     for name in ("removed", "archived"):
         engine.save(f"note:/{name}", f"An office in Bern, {name}. {trap}", fields={"title": f"Office {name} {trap}"})

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from .browsers import Tab, browser, findings
+from .browsers import Tab, browser, findings, loaded
 from .full_sites import fill
 from .http_sites import Listening, listen
 
@@ -60,17 +59,6 @@ def wrong(page: Any, where: str) -> list[str]:
     return found
 
 
-def settled(page: Any) -> None:
-    """Wait for the parts that a page loads later, and for the list that a script makes of a graph."""
-    deadline = time.monotonic() + 60
-    while page.evaluate(
-        "[...document.querySelectorAll('[data-loads]')].some(one => /Asking again|Looking/.test(one.innerText))"
-        " || document.querySelector('#graph-canvas:not([data-settled])') !== null"
-    ):
-        assert time.monotonic() < deadline, page.url
-        page.wait_for_timeout(20)
-
-
 def test_axe_finds_nothing_on_any_page_light_and_dark_on_a_desktop_and_on_a_phone(
     tab: Tab, site: tuple[Listening, list[str]]
 ) -> None:
@@ -78,7 +66,7 @@ def test_axe_finds_nothing_on_any_page_light_and_dark_on_a_desktop_and_on_a_phon
     for path in site[1]:
         turned(tab.page, DESKTOP, "light")
         page = tab.go(path)
-        settled(page)
+        loaded(page)
         if page.locator("h1").count() != 1:
             found.append(f"{path} has not one h1")
         found += wrong(page, path)

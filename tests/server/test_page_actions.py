@@ -112,7 +112,7 @@ def test_folders_that_hold_one_folder_alone_are_skipped(site: Site) -> None:
 def test_a_chosen_facet_is_marked_and_leads_back(site: Site) -> None:
     site.engine.save("note:/keys", "Rotate the keys.", fields={"tags": ["safe"]})
     site.engine.save("note:/doors", "The keys of the doors.", fields={"tags": ["house"]})
-    page = shown(site, "/", q="keys", tag="safe")
+    page = shown(site, "/facets", q="keys", tag="safe")
     facets = {
         name: (mark.strip(), address)
         for address, mark, name in re.findall(

@@ -34,6 +34,8 @@ HOSTILE_MARKDOWN = (
 )
 BUDGET = 300_000
 """Bytes that the first visit may load; what a browser has kept is not loaded again."""
+REQUESTS = 22
+"""How many answers it may take."""
 
 
 def until(page: Any, condition: str) -> None:
@@ -208,15 +210,21 @@ def test_hostile_texts_do_nothing_in_any_rendering(tab: Tab, tmp_path: Path) -> 
     assert page.evaluate("window.stolen") is None
 
 
-def test_a_first_visit_loads_little_and_nothing_from_elsewhere(running: Any, site: Listening, signed_in: Any) -> None:
-    context = running.new_context(storage_state=signed_in)
+@pytest.mark.parametrize("path", ["/", "/?q=crane", "/item?ref=note:/harbour&q=tides", "/graph"])
+def test_a_first_visit_loads_little_and_nothing_from_elsewhere(
+    path: str, running: Any, site: Listening, signed_in: Any
+) -> None:
+    context = running.new_context(storage_state=signed_in, service_workers="block")
     tab = Tab(context, site)
     sizes: dict[str, int] = {}
     tab.page.on("response", lambda answer: sizes.update({answer.url: len(answer.body())}))
-    page = tab.go("/?q=crane")
+    page = tab.go(path)
     page.wait_for_load_state("networkidle")
     painted = page.evaluate("performance.getEntriesByName('first-contentful-paint').length")
+    blocking = page.evaluate("[...document.scripts].filter(one => one.src && !one.defer).length")
     context.close()
     assert painted == 1
     assert tab.complaints == []
+    assert blocking <= 1, "only the choice of light or dark may hold up the first paint"
+    assert len(sizes) <= REQUESTS, sizes
     assert sum(sizes.values()) <= BUDGET, sizes

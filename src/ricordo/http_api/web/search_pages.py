@@ -166,7 +166,7 @@ async def search_page(request: Request, here: Here, who: Who, asked: AskedHere) 
     def work(engine: Ricordo) -> dict[str, Any]:
         shown: dict[str, Any] = {"home": None, "asked": asked}
         if asked.parameters():
-            shown |= searched(engine, asked, offset=0, track=is_new) | counted(engine, asked)
+            shown |= searched(engine, asked, offset=0, track=is_new)
         else:
             shown |= home_of(engine, who)
         return shown | {"profiles": list(engine.profiles()), "current": engine.config.search.profile}
@@ -183,7 +183,6 @@ async def hits(
 ) -> Response:
     """Only the results, while the user types; a query that is not finished yet is not recorded."""
     found = await here.ask(lambda engine: searched(engine, asked, offset=offset, track=False))
-    found |= {"facets": {}, "is_all": True}
     answer = page(request, "more_hits.html" if offset else "results.html", **found)
     if not offset:
         answer.headers["HX-Replace-Url"] = asked.address()
@@ -192,7 +191,9 @@ async def hits(
 
 @shows(searching, "/facets")
 async def facets(request: Request, here: Here, asked: AskedHere) -> Response:
-    """What the hits can be narrowed to; it is asked for after the hits, so that these do not wait for it."""
+    """What the hits can be narrowed to. All that is found must be looked at for it, which takes several times as long
+    as the hits; so it is asked for after them, and not before one rests from typing.
+    """
     return page(request, "facets_part.html", asked=asked, **await here.ask(lambda engine: counted(engine, asked)))
 
 

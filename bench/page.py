@@ -1,0 +1,126 @@
+"""How long a person waits for the page: first paint, from the last key to hits, from a hit to its passage.
+
+``python bench/page.py --corpus DIR`` fills a store of 50,000 passages, starts ``ricordo serve`` on it and uses it in a
+headless Chromium, which must be there. Beside each figure of the browser stands what the server needs for the same:
+so much of the wait is the search, and the rest is the page. ``plain search`` is the API's answer to the same questions.
+``bench/graph_page.py`` measures the graph.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from corpus import add_corpus_options
+from ricordo.hosting.running import RunningServer, read_running
+from server import fill
+from timing import aligned, summary
+
+PAINT = "performance.getEntriesByName('first-contentful-paint')[0]"
+
+
+def of_server(running: RunningServer, questions: list[str]) -> dict[str, Any]:
+    """How long the server takes for each part of a page."""
+    headers = {"Authorization": f"Bearer {running.token}"}
+    figures = {}
+    with httpx.Client(base_url=running.address, headers=headers, timeout=120) as client:
+
+        def timed(name: str, path: str, part: bool = False, **more: Any) -> None:
+            times = []
+            for turn, question in enumerate([questions[0], *questions]):
+                marked = {"HX-Request": "true"} if part else {}
+                began = time.perf_counter()
+                client.get(path, params={"q": question, **more}, headers=marked).raise_for_status()
+                if turn:
+                    times.append((time.perf_counter() - began) * 1000)
+            figures[f"server: {name}"] = summary(times)
+
+        timed("plain search", "/api/v1/search", track=False, limit=20)
+        timed("hits", "/hits", part=True)
+        timed("facets", "/facets", part=True)
+        timed("whole page with its hits", "/")
+    return figures
+
+
+def of_browser(running: RunningServer, link: str, questions: list[str]) -> dict[str, Any]:
+    """How long a person waits."""
+    from playwright.sync_api import sync_playwright
+
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    times: dict[str, list[float]] = {}
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        tab = browser.new_page(bypass_csp=True, viewport={"width": 1400, "height": 900})
+        tab.set_default_timeout(120_000)
+        tab.goto(link)
+
+        def timed(name: str, do: Callable[[], Any]) -> None:
+            began = time.perf_counter()
+            do()
+            times.setdefault(name, []).append((time.perf_counter() - began) * 1000)
+
+        for question in questions:
+            tab.goto(running.address)
+            tab.wait_for_function(PAINT)
+            times.setdefault("first paint of the home", []).append(tab.evaluate(f"{PAINT}.startTime"))
+            tab.fill("#q", question[:-1])
+            tab.locator(".summary", has_text="candidates").wait_for()
+            tab.wait_for_function("!document.querySelector('.htmx-request')")
+            tab.locator("#q").press("End")
+            with tab.expect_response(lambda answer: "/hits?" in answer.url):
+                began = time.perf_counter()
+                tab.keyboard.type(question[-1])
+            tab.wait_for_function("!document.querySelector('.htmx-request')")
+            times.setdefault("last key to hits", []).append((time.perf_counter() - began) * 1000)
+            tab.keyboard.press("Escape")
+            timed("a hit to its preview", lambda: _press(tab, "j", "#pane:not([aria-busy]) .peek"))
+            timed("a hit to its passage", lambda: _press(tab, "Enter", ".item-head ~ .view"))
+            tab.goto(f"{running.address}/?q={question}")
+            tab.wait_for_function(PAINT)
+            times.setdefault("first paint of a question's address", []).append(tab.evaluate(f"{PAINT}.startTime"))
+        browser.close()
+    return {f"browser: {name}": summary(some) for name, some in times.items()}
+
+
+def _press(tab: Any, key: str, until: str) -> None:
+    tab.keyboard.press(key)
+    tab.locator(until).first.wait_for()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    add_corpus_options(parser)
+    parser.add_argument("--chunks", type=int, default=50_000, metavar="N", help="size of the store (50000)")
+    parser.add_argument("--real", type=int, default=500, metavar="N", help="how many vectors are true (500)")
+    parser.add_argument("--rounds", type=int, default=10, metavar="N", help="how many questions (10)")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ricordo-bench-") as folder:
+        os.environ |= dict.fromkeys(("RICORDO_CONFIG_HOME", "RICORDO_DATA_HOME", "RICORDO_STATE_HOME"), folder)
+        file = Path(folder) / "store.db"
+        chunks, questions = fill(options, file)
+        command = [sys.executable, "-m", "ricordo", "serve", "--background", "--port", "0", "--json"]
+        said = subprocess.run([*command, "--store", str(file)], check=True, capture_output=True).stdout
+        running = read_running()
+        assert running is not None
+        asked = questions[: options.rounds]
+        try:
+            figures = of_server(running, asked) | of_browser(running, json.loads(said)["data"]["link"], asked)
+        finally:
+            subprocess.run([sys.executable, "-m", "ricordo", "service", "stop"], check=True, capture_output=True)
+    rows = [[name, f"{row['p50_ms']:.0f}", f"{row['p95_ms']:.0f}"] for name, row in figures.items()]
+    print(aligned((f"{chunks:,} passages", "p50 ms", "p95 ms"), rows))
+
+
+if __name__ == "__main__":
+    main()
