@@ -73,3 +73,46 @@ def test_axe_finds_nothing_on_any_page_light_and_dark_on_a_desktop_and_on_a_phon
     assert found == []
     assert [one for one in tab.complaints if "404" not in one] == []
     tab.complaints.clear()  # of the page of an item that is not there, the browser notes the 404
+
+
+def test_axe_finds_nothing_in_what_is_opened_over_a_page(tab: Tab, site: tuple[Listening, list[str]]) -> None:
+    found = []
+    turned(tab.page, DESKTOP, "light")
+    page = tab.go("/?q=keys")
+    page.locator(".pick").first.wait_for()
+    page.keyboard.press("j")
+    page.locator("#pane:not([aria-busy]) .peek").wait_for()
+    page.keyboard.press("x")
+    page.keyboard.press("w")
+    page.keyboard.press("t")
+    page.locator(".selection-bar input").wait_for()
+    found += wrong(page, "preview, choice, tags to give")
+    turned(page, DESKTOP, "light")
+    page.keyboard.type("tried")
+    page.keyboard.press("Enter")
+    page.locator("[data-undo]").wait_for()
+    found += wrong(page, "undo bar")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("keys")
+    page.locator("#palette .choice >> text=Keys").first.wait_for()
+    found += wrong(page, "palette")
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    found += wrong(page, "list of keys")
+    page = tab.go("/item?ref=note:/keys&view=links")
+    page.locator("[data-picks]").press_sequentially("harbour")
+    page.locator(".picks .choice").first.wait_for()
+    found += wrong(page, "items to choose from")
+    turned(page, DESKTOP, "light")
+    page = tab.go("/item?ref=note:/keys")
+    page.click("text=Export")
+    page.locator("a.wiki").first.hover()
+    page.locator(".hover-peek").wait_for()
+    found += wrong(page, "preview of a link, files to export")
+    turned(page, PHONE, "light")
+    page = tab.go("/item?ref=note:/keys")
+    page.click(".menu-button")
+    page.click("text=Archive or remove")
+    found += wrong(page, "menu, what to do with an item")
+    assert found == []
+    assert tab.complaints == []

@@ -59,6 +59,7 @@ def running() -> Iterator[Any]:
 def signed_in(running: Any, site: Listening) -> Any:
     """What a browser keeps once it has signed in."""
     context = running.new_context()
+    context.set_default_timeout(120_000)
     context.new_page().goto(site.link())
     kept = context.storage_state()
     context.close()

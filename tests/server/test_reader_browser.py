@@ -89,6 +89,7 @@ def running() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def signed_in(running: Any, site: Listening) -> Any:
     context = running.new_context()
+    context.set_default_timeout(120_000)
     context.new_page().goto(site.link())
     kept = context.storage_state()
     context.close()

@@ -185,7 +185,7 @@
     if ("submits" in event.target.dataset) event.target.form.requestSubmit();
   });
   document.body.addEventListener("htmx:afterSwap", function () {
-    current = -1;
+    current = choices().indexOf(document.activeElement); // parts that come later, such as facets, leave it as it is
     followAll();
   });
   document.body.addEventListener("htmx:sendError", function () {
