@@ -1,0 +1,288 @@
+"""Make the pictures of docs/tour.md, light and dark, and the recording in README: docs/images/tour/.
+
+It needs Chromium and the packages playwright and pillow (the groups dev and docs have them). The store is made for it
+(tour_store.py) and thrown away; folders of this machine are shown as those of nobody. ``--only NAME`` makes one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from tour_store import HOME, QUESTION, fill
+
+ROOT = Path(__file__).parents[1]
+TARGET = ROOT / "docs" / "images" / "tour"
+COLOURS = 64
+SIZE = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 760}
+PLAIN = """([folder, plain]) => {
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) walk.currentNode.data = walk.currentNode.data.replaceAll(folder, plain);
+    for (const one of document.querySelectorAll("input, textarea")) one.value = one.value.replaceAll(folder, plain);
+}"""
+"""Shows a folder of this machine as a plain one."""
+
+
+def _preview(page: Any) -> None:
+    page.keyboard.press("j")
+    page.locator("#pane .peek").wait_for()
+
+
+def _why(page: Any) -> None:
+    page.locator(".why summary").first.click()
+
+
+def _palette(page: Any) -> None:
+    page.keyboard.press("Control+k")
+    page.keyboard.type("sea")
+    page.locator("#palette .choice >> text=search.limit").first.wait_for()
+
+
+def _choice(page: Any) -> None:
+    page.locator(".pick").first.wait_for()
+    for key in ("j", "x", "j", "x", "t"):
+        page.keyboard.press(key)
+    page.locator(".selection-bar input").fill("security")
+    page.keyboard.press("Enter")
+    page.locator("[data-undo]").wait_for()
+    page.keyboard.press("Escape")
+
+
+def _undo(page: Any) -> None:
+    page.keyboard.press("u")
+    page.locator("#done >> text=Undone").wait_for()
+
+
+def _reader(page: Any) -> None:
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/item?**")
+    page.wait_for_load_state("load")
+
+
+def _home(page: Any) -> None:
+    for words in ("Asking again", "Looking"):
+        page.locator(f"text={words}").wait_for(state="detached")
+
+
+def _graph(page: Any) -> None:
+    page.wait_for_selector("#graph-canvas[data-settled]")
+    page.fill("#graph-find", "gateway")
+    page.keyboard.press("Enter")
+    page.locator("#graph-chosen h2").wait_for()
+
+
+def _timeline(page: Any) -> None:
+    page.locator("details.session-events summary").first.click()
+
+
+Step = Callable[[Any], None]
+SHOTS: dict[str, tuple[str, Step | None, Step | None]] = {
+    "home": ("/", _home, None),
+    "search": (f"/?q={QUESTION}", _preview, None),
+    "why": (f"/?q={QUESTION}", _why, None),
+    "reader": (f"/?q={QUESTION}", _reader, None),
+    "palette": ("/browse", _palette, None),
+    "choice": ("/?q=token", _choice, _undo),
+    "asked": ("/asked", None, None),
+    "review": ("/review", None, None),
+    "tidy": ("/tidy", None, None),
+    "graph": ("/graph", _graph, None),
+    "timeline": ("/timeline?since=7d", _timeline, None),
+    "ranking": ("/profiles?name=brain", None, None),
+    "phone": (f"/?q={QUESTION}", None, None),
+}
+"""Of each picture: the address, what is done before it is taken, and what is done afterwards to leave no trace."""
+
+
+def main() -> int:
+    """Fill a store, start a server on it, and take the pictures."""
+    from playwright.sync_api import sync_playwright
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=(*SHOTS, "recording"))
+    only = parser.parse_args().only
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        print("there is no Chromium here", file=sys.stderr)
+        return 1
+    TARGET.mkdir(parents=True, exist_ok=True)
+    with served() as (link, folder), sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        first = browser.new_context()
+        first.new_page().goto(link)
+        start = Start(browser, first.storage_state(), link.partition("/sign-in")[0], str(folder))
+        for name in SHOTS if only is None else {only} & set(SHOTS):
+            for scheme in ("light", "dark"):
+                take(start, name, scheme)
+        if only in (None, "recording"):
+            record(start)
+        browser.close()
+    return 0
+
+
+@contextmanager
+def served() -> Iterator[tuple[str, Path]]:
+    """A server on a store that was filled for it: the link that signs a browser in, and the folder of the store."""
+    with tempfile.TemporaryDirectory(prefix="ricordo-tour-") as made:
+        folder = Path(made)
+        names = ("RICORDO_CONFIG_HOME", "RICORDO_DATA_HOME", "RICORDO_STATE_HOME")
+        os.environ.update(dict.fromkeys(names, made) | dict.fromkeys(("LOGNAME", "USER"), "you"))
+        os.chdir(folder)  # nothing of the repository that this is run in is recorded
+        from ricordo import Ricordo
+
+        store = folder / "ricordo.db"
+        with Ricordo.open(store) as memory:
+            fill(memory, folder)
+        said = ricordo("serve", "--background", "--port", "0", "--store", str(store), "--json")
+        try:
+            yield json.loads(said)["data"]["link"], folder
+        finally:
+            ricordo("service", "stop")
+
+
+class Start:
+    """Where each picture begins: a browser that signed in, on the server's address."""
+
+    def __init__(self, browser: Any, signed_in: Any, address: str, folder: str) -> None:
+        self.browser, self.signed_in, self.address, self.folder = browser, signed_in, address, folder
+
+    def page(self, size: dict[str, int], scheme: str) -> Any:
+        """A tab of its own."""
+        context = self.browser.new_context(
+            storage_state=self.signed_in, viewport=size, color_scheme=scheme, service_workers="block"
+        )
+        context.set_default_timeout(60_000)
+        return context.new_page()
+
+    def shot(self, page: Any) -> Any:
+        """What a tab shows, without folders of this machine."""
+        from PIL import Image
+
+        page.evaluate(PLAIN, [self.folder, HOME])
+        return Image.open(BytesIO(page.screenshot(animations="disabled"))).convert("RGB")
+
+
+def take(start: Start, name: str, scheme: str) -> None:
+    """One picture."""
+    address, before, after = SHOTS[name]
+    page = start.page(PHONE if name == "phone" else SIZE, scheme)
+    page.goto(start.address + address)
+    if before is not None:
+        before(page)
+    page.wait_for_timeout(300)
+    file = TARGET / f"{name}-{scheme}.png"
+    start.shot(page).quantize(COLOURS, dither=0).save(file, optimize=True)
+    print(f"wrote {file.relative_to(ROOT)} ({file.stat().st_size // 1000} KB)")
+    if after is not None:
+        after(page)
+    page.context.close()
+
+
+def record(start: Start) -> None:
+    """Half a minute of use as a moving picture: each frame with how long it stands."""
+    from PIL import Image
+
+    page = start.page(SIZE, "light")
+    frames: list[tuple[Any, int]] = []
+
+    def keep(milliseconds: int) -> None:
+        page.wait_for_timeout(150)
+        frames.append((start.shot(page), milliseconds))
+
+    for milliseconds in played(page, start.address):
+        keep(milliseconds)
+    page.context.close()
+    width, height = frames[0][0].size
+    together = Image.new("RGB", (width, height * len(frames)))
+    for number, (picture, _) in enumerate(frames):
+        together.paste(picture, (0, number * height))
+    palette = together.quantize(40, dither=0)
+    pictures = [picture.quantize(palette=palette, dither=0) for picture, _ in frames]
+    file = TARGET / "recording.png"
+    durations = [milliseconds for _, milliseconds in frames]
+    pictures[0].save(file, save_all=True, append_images=pictures[1:], duration=durations, loop=0, optimize=True)
+    print(f"wrote {file.relative_to(ROOT)} ({file.stat().st_size // 1000} KB, {sum(durations) / 1000:.0f} s)")
+
+
+def played(page: Any, address: str) -> Iterator[int]:
+    """Half a minute of use, step by step; after each, how long it is to be seen."""
+    press = page.keyboard.press
+    page.goto(address)
+    _home(page)
+    yield 1800
+    for part in ("how do ", "I know that ", "a token ", "is genuine?"):
+        page.keyboard.type(part)
+        yield 300
+    page.locator(".hit mark").first.wait_for()
+    page.wait_for_timeout(700)
+    yield 1700
+    press("Escape")
+    _preview(page)
+    yield 1800
+    press("j")
+    yield 1200
+    press("k")
+    press("w")
+    yield 2200
+    press("Enter")
+    page.wait_for_url("**/item?**")
+    page.wait_for_load_state("load")
+    yield 2200
+    press("n")
+    page.wait_for_timeout(500)
+    yield 1500
+    page.goto(f"{address}/?q=token")
+    page.locator(".pick").first.wait_for()
+    for key in ("j", "x", "j", "x"):
+        press(key)
+    yield 1300
+    press("t")
+    page.keyboard.type("security")
+    yield 900
+    press("Enter")
+    page.locator("[data-undo]").wait_for()
+    yield 1800
+    press("Escape")
+    _undo(page)
+    page.wait_for_load_state("load")
+    yield 1400
+    press("Control+k")
+    page.keyboard.type("graph")
+    page.locator("#palette .choice").first.wait_for()
+    page.wait_for_timeout(300)
+    yield 1200
+    press("Enter")
+    page.wait_for_url("**/graph")
+    page.wait_for_selector("#graph-canvas[data-settled]")
+    yield 1800
+    _graph(page)
+    yield 2000
+    for path, milliseconds in (("/asked", 2200), ("/review", 2200), ("/timeline?since=7d", 1600)):
+        page.goto(address + path)
+        yield milliseconds
+    page.goto(address)
+    _home(page)
+    page.emulate_media(color_scheme="dark")
+    yield 2000
+
+
+def ricordo(*words: str) -> str:
+    """What the command prints."""
+    done = subprocess.run([sys.executable, "-m", "ricordo", *words], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())
