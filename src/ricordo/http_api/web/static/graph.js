@@ -510,6 +510,7 @@
   setUpPointers();
   canvas.addEventListener("keydown", onKey);
   window.addEventListener("resize", resize);
+  new ResizeObserver(function () { if (box.clientWidth !== width) resize(); }).observe(box); // what is chosen takes room
   new MutationObserver(function () { readColours(); draw(); }).observe(document.documentElement, { attributes: true });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", function () { readColours(); draw(); });
   finder.addEventListener("input", find);
