@@ -61,7 +61,10 @@
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     var box = document.getElementById("q");
     if (isTyping(event.target)) {
-      if (event.key === "Escape") event.target.blur();
+      if (event.key === "Escape") {
+        event.preventDefault(); // browsers would empty the search box
+        event.target.blur();
+      }
       if (event.key === "ArrowDown" && event.target === box && choices().length) {
         event.preventDefault();
         current = -1;
