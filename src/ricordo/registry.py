@@ -140,6 +140,13 @@ def multilingual(config: Config) -> MultilingualEmbedder:
     return MultilingualEmbedder(threads=config.embedding.threads or None)
 
 
+def multilingual_languages() -> tuple[str, ...]:
+    """The languages besides English that the model for other languages reads."""
+    from ricordo.models.multilingual import FOREIGN
+
+    return FOREIGN
+
+
 def embedding_providers() -> dict[str, EmbeddingProvider]:
     """The providers that come with the package, by name, and those of plugins."""
     from ricordo.models.providers import EMBEDDERS, EmbeddingProvider, built_in, plugin_names

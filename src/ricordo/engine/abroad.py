@@ -35,6 +35,7 @@ def second_model(models: ModelsInUse) -> SecondModel:
         lambda store, language: reach_out(models, store, language),
         models.offers_second,
         models.spoken,
+        registry.multilingual_languages,
         left_behind,
     )
 

@@ -35,6 +35,8 @@ class SecondModel:
     """Whether one could be installed that would help."""
     mine: Callable[[], Collection[str]] = tuple
     """The languages that the user says to speak."""
+    reads: Callable[[], Collection[str]] = tuple
+    """The languages that it reads, whether it is installed or not."""
     left_behind: Callable[[Store], int] = lambda store: 0
     """How many vectors of it a store has that cannot be used, because it is not installed any more."""
 
@@ -59,13 +61,14 @@ def language_of_question(
     is_whole: Callable[[str], bool],
     index: SearchIndex,
     analyzer: Analyzer,
-    mine: Callable[[], Collection[str]],
+    second: SecondModel,
 ) -> str:
     """The language of a question; "" for English, and where it cannot be told.
 
     A single small word or letter may stand in English, too (die casting, Müller's contract). So where there is not more
     to go by, most other words must be ones that neither the model for English has whole nor the store contains; if it
-    contains passages in that language, or the user speaks it, half of them, and the store is not asked.
+    contains passages in that language, or the user speaks it, half of them, and the store is not asked. Nor is it
+    where no model would read the question anyway.
     """
     code = language_of(text, short=True)
     if code in ("", ENGLISH):
@@ -74,9 +77,9 @@ def language_of_question(
         return code
     words = {fold(word) for word in words_in(text.lower()) if code not in SMALL_WORDS.get(word, ())}
     unknown = [word for word in words if not is_whole(word)]
-    if code in (*index.languages, *mine()):
+    if code in (*index.languages, *second.mine()):
         return code if len(unknown) * 2 >= len(words) else ""
-    if len(unknown) * 2 <= len(words):
+    if len(unknown) * 2 <= len(words) or code not in second.reads():
         return ""
     terms = {word: analyzer.terms(word) for word in unknown}
     _, known = index.document_frequencies({term for found in terms.values() for term in found})

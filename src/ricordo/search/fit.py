@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ricordo.values.hits import FitPart, Hit
 
 if TYPE_CHECKING:
     from ricordo.search.pool import Member
+    from ricordo.search.present import Ranked
 
 FITS = 0.5
 """From here on a hit counts as having to do with the question."""
@@ -61,6 +63,15 @@ def fit_from(parts: Sequence[FitPart]) -> float:
     (0.5, 0.88)
     """
     return 1.0 / (1.0 + math.exp(-sum(part.contribution for part in parts)))
+
+
+def fitted(entry: Ranked) -> Ranked:
+    """The entry with its fit."""
+    parts = fit_parts(entry.member)
+    if entry.repeats:
+        parts = (*parts, FitPart("repeats", 1.0, REPEATS))
+    explain = replace(entry.explain, fit=parts) if entry.explain is not None else None
+    return replace(entry, fit=fit_from(parts), explain=explain)
 
 
 def best_fit(hits: Sequence[Hit]) -> float:

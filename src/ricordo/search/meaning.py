@@ -82,7 +82,7 @@ class QueryVectors:
 
     def language(self, text: str) -> str:
         """The language of a question; "" for English, and where it cannot be told."""
-        return language_of_question(text, self._is_whole, self.store.index, self.analyzer, self.second.mine)
+        return language_of_question(text, self._is_whole, self.store.index, self.analyzer, self.second)
 
     def _is_whole(self, word: str) -> bool:
         """Whether the model for English has a word whole."""
@@ -93,8 +93,8 @@ class QueryVectors:
         known: Callable[[str], bool] | None = getattr(getattr(embedder, "embedder", embedder), "is_whole", None)
         return known is not None and known(word)
 
-    def meaning(self, text: str, active: str | None, questions: Sequence[str] = ()) -> QueryMeaning:
-        """The vector of a query, and of the ``questions`` that it consists of.
+    def meaning(self, text: str, active: str | None, spoken: str = "", questions: Sequence[str] = ()) -> QueryMeaning:
+        """The vector of a query in a language, and of the ``questions`` that it consists of.
 
         Where nothing was ever embedded (``active`` is None), no model is loaded.
         """
@@ -106,7 +106,7 @@ class QueryVectors:
             model = fingerprint_of(embedder)
             if active is None:
                 return QueryMeaning(model=model)
-            way = route(self.store, self.language(text), embedder, self.second)
+            way = route(self.store, spoken, embedder, self.second)
             if way != Route():
                 return self._routed(way, embedder, text, questions)
             return QueryMeaning(_query_vector(embedder, model, text, questions), model)

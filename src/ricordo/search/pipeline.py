@@ -25,7 +25,7 @@ from ricordo.search.compounds import with_parts
 from ricordo.search.contradicted import newer_first
 from ricordo.search.diversity import diverse_order, similarity_of
 from ricordo.search.exact import ExactNames
-from ricordo.search.fit import REPEATS, best_fit, fit_from, fit_parts, note_of
+from ricordo.search.fit import best_fit, fitted, note_of
 from ricordo.search.meaning import NONE_YET, SWITCHED_OFF, QueryMeaning, QueryVectors
 from ricordo.search.pool import Pool
 from ricordo.search.present import HitReader, Marker, Ranked, present, spelling_notes, with_machines
@@ -43,7 +43,7 @@ from ricordo.search.wording import ask_for_words, scoring_of
 from ricordo.store.asking import NEWEST, SUBSTRING, Ask, Candidates, QueryVector
 from ricordo.store.base import Store
 from ricordo.text.words import Analyzer
-from ricordo.values.hits import Answer, Explain, Filters, FitPart, SearchMeta, SignalShare, TermShare
+from ricordo.values.hits import Answer, Explain, Filters, SearchMeta, SignalShare, TermShare
 from ricordo.values.provenance import Provenance
 
 if TYPE_CHECKING:
@@ -83,20 +83,24 @@ class Searcher:
     def search(self, request: Request) -> Answer:
         """Answer a request, as the store is at this moment."""
         request.check()
-        if request.vectors and (spoken := self.vectors.language(request.query)):
+        spoken = self._spoken(request)
+        if spoken:
             self.vectors.second.reach_out(self.store, spoken)
         with self.store.index.snapshot():
             known = self.store.index.languages
-            answer, found = self._search(request)
-            if found.languages != known:
-                answer, found = self._search(request)  # a server's store did not know of these languages yet
+            answer, found = self._search(request, spoken)
+            if found.languages != known:  # a server's store did not know of these languages yet
+                answer, found = self._search(request, self._spoken(request))
         may_catch_up = request.vectors and (found.strays or 0 < found.waiting <= EMBEDDED_FIRST)
         if may_catch_up and self.catch_up(self.store, found.waiting):
             with self.store.index.snapshot():
-                return self._search(request)[0]
+                return self._search(request, spoken)[0]
         return answer
 
-    def _search(self, request: Request) -> tuple[Answer, Candidates]:
+    def _spoken(self, request: Request) -> str:
+        return self.vectors.language(request.query) if request.vectors else ""
+
+    def _search(self, request: Request, spoken: str) -> tuple[Answer, Candidates]:
         """The answer, and what the store found for it."""
         started = time.perf_counter()
         query = parse_query(request.query, literal=request.literal)
@@ -107,6 +111,7 @@ class Searcher:
             filters=with_archive(both(request.filters, query.filters)),
             as_of=request.as_of,
             scoring=scoring_of(self.config()),
+            spoken=spoken,
         )
         ranking = self._ranked(ask, query, profile, request)
         pool = ranking.pool
@@ -116,7 +121,7 @@ class Searcher:
         page = self._page(ranking, reader, profile, request, query.text, ask.filters)
         reader.read(page, contents=request.mode == "full")
         if ranking.weights:
-            page = [_fitted(entry) for entry in newer_first(page, reader)]
+            page = [fitted(entry) for entry in newer_first(page, reader)]
         if request.explain:
             page = [_explained(entry, ranking, reader) for entry in page]
         respelled = pool.answer.respelled
@@ -271,12 +276,12 @@ class Searcher:
         known = index.fingerprint if sides.vectors else None
         topic = without_manner(ask.text)
         questions = questions_in(topic) if "questions" in profile.refine else ()
-        meaning = self.vectors.meaning(topic, known, questions) if sides.vectors else QueryMeaning()
+        meaning = self.vectors.meaning(topic, known, ask.spoken, questions) if sides.vectors else QueryMeaning()
         ask = meaning.asked(replace(ask, by_word=sides.lexical, per_side=sides.limit))
         answer = index.candidates(ask)
         if meaning.model and known is None and answer.active is not None:
             # Another process gave the store its first vectors since it was last asked.
-            meaning = self.vectors.meaning(topic, answer.active, questions)
+            meaning = self.vectors.meaning(topic, answer.active, ask.spoken, questions)
             ask = meaning.asked(ask)
             answer = index.candidates(ask)
         pool = self._pool_of(answer, meaning.vector)
@@ -378,15 +383,6 @@ def _placed(entry: Weighed, comparing: tuple[float, float], *, explain: bool) ->
         member.lexical_chunk,
         Explain(entry.value, entry.shares, steps=steps) if explain else None,
     )
-
-
-def _fitted(entry: Ranked) -> Ranked:
-    """The entry with its fit."""
-    parts = fit_parts(entry.member)
-    if entry.repeats:
-        parts = (*parts, FitPart("repeats", 1.0, REPEATS))
-    explain = replace(entry.explain, fit=parts) if entry.explain is not None else None
-    return replace(entry, fit=fit_from(parts), explain=explain)
 
 
 def _explained(entry: Ranked, ranking: Ranking, reader: HitReader) -> Ranked:

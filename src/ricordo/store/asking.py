@@ -114,6 +114,8 @@ class Ask:
     find: str = MATCHES
     text: str = ""
     """The query as plain text: for a search by substring if no word matches, and for TF-IDF."""
+    spoken: str = ""
+    """The language of the query; "" for English, and where it cannot be told."""
     words: tuple[AskedWord, ...] = ()
     prefixes: tuple[str, ...] = ()
     phrases: tuple[Phrase, ...] = ()
