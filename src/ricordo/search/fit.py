@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FITS = 0.5
 """From here on a hit counts as having to do with the question."""
 NOTHING_FITS = "nothing fits well: these are the nearest, and they may have nothing to do with the question"
-EVEN = 0.34
+EVEN = 0.32
 """The cosine that is as often that of a right answer as that of a wrong one."""
 STEEP = 20.0
 """What a cosine of 1 more adds: from a tenth below ``EVEN`` to a tenth above it, the odds rise from 1:7 to 7:1."""

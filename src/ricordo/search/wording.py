@@ -19,6 +19,8 @@ MAX_TERMS = 512
 LETTERS_LOST = 5
 SHORT_STEM = 7
 """Longer stems are special enough to stand for one word."""
+FEWEST_OF_A_SENTENCE = 3
+"""With fewer words, a small word of another language may be what is looked for: été."""
 UNCERTAIN = 0.5
 """What a word counts for when its stem may be another word's."""
 
@@ -28,7 +30,8 @@ class QueryWords:
 
     def __init__(self, text: str, analyzer: Analyzer, languages: Collection[str]) -> None:
         spoken = language_of(text, short=True) if languages else UNKNOWN
-        self._small = analyzer.in_language(spoken or language_of(text))
+        is_sentence = len(words_in(text)) >= FEWEST_OF_A_SENTENCE
+        self._small = analyzer.in_language(spoken or (language_of(text) if is_sentence else UNKNOWN))
         """Knows the stop words: of the question's language, also where no passage is in it."""
         self.main = analyzer.in_language(spoken) if spoken in languages else analyzer
         every = (analyzer, *(analyzer.in_language(code) for code in languages))

@@ -46,7 +46,7 @@ def change_key(path: Path, before: StoreKey | None, after: StoreKey | None, seco
         except apsw.BusyError:
             raise Unavailable(
                 f"another process uses the store {path}",
-                hint="End servers and agents that use it ('ricordo serve stop'), and try again.",
+                hint="End servers and agents that use it (‹:serve stop›), and try again.",
             ) from None
         connection.pragma("temp_store", "MEMORY")
         connection.pragma("secure_delete", 1)
