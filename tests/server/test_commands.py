@@ -401,11 +401,11 @@ def test_a_token_cannot_run_commands(project: Path, site: Listening) -> None:
     secret, _ = site.serving.credentials.add("other", "admin")
     for token in (secret, "wrong"):
         answer = httpx.post(
-            f"{site.address}/api/v1/command", content=b"0\0", headers={"Authorization": f"Bearer {token}"}
+            f"{site.address}/api/v1/command", content=b"0\0", headers={"Authorization": f"Bearer {token}"}, timeout=60
         )
         assert answer.status_code in (401, 403)
     mine = httpx.post(
-        f"{site.address}/api/v1/command", content=b"rubbish", headers={"Authorization": f"Bearer {LOCAL}"}
+        f"{site.address}/api/v1/command", content=b"rubbish", headers={"Authorization": f"Bearer {LOCAL}"}, timeout=60
     )
     assert mine.status_code == 400
 

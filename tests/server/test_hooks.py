@@ -120,11 +120,13 @@ def test_what_hooks_told_is_logged_by_ref_and_shown_in_insight(
     assert [(one.ref.partition(":")[0], one.count) for one in items] == [("memory", 2)]
     log = Path(os.environ["RICORDO_STATE_HOME"], "hooks.shown").read_text(encoding="utf-8")
     assert "rotate the signing keys in" not in log
-    found = httpx.get(f"{site.address}/insight", headers={"Authorization": f"Bearer {LOCAL}"}).text
+    found = httpx.get(f"{site.address}/insight", headers={"Authorization": f"Bearer {LOCAL}"}, timeout=60).text
     assert "2 answers" in found
 
     def opened() -> list[bool]:
-        answer = httpx.get(f"{site.address}/api/v1/stats/shown", headers={"Authorization": f"Bearer {LOCAL}"}).json()
+        answer = httpx.get(
+            f"{site.address}/api/v1/stats/shown", headers={"Authorization": f"Bearer {LOCAL}"}, timeout=60
+        ).json()
         return [one["opened"] for one in answer["items"]]
 
     assert opened() == [False]
@@ -168,7 +170,10 @@ def test_a_token_cannot_ask_for_hooks(project: Path, site: Listening) -> None:
     secret, _ = site.serving.credentials.add("other", "admin")
     body = {"payload": json.dumps(PROMPT), "folder": str(project), "env": {}}
     answer = httpx.post(
-        f"{site.address}/api/v1/hook/user-prompt", json=body, headers={"Authorization": f"Bearer {secret}"}
+        f"{site.address}/api/v1/hook/user-prompt",
+        json=body,
+        headers={"Authorization": f"Bearer {secret}"},
+        timeout=60,
     )
     assert answer.status_code == 403
     assert KEYS not in answer.text
