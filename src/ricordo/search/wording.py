@@ -30,10 +30,10 @@ class QueryWords:
 
     def __init__(self, text: str, analyzer: Analyzer, languages: Collection[str]) -> None:
         spoken = language_of(text, short=True) if languages else UNKNOWN
-        is_sentence = len(words_in(text)) >= FEWEST_OF_A_SENTENCE
-        self._small = analyzer.in_language(spoken or (language_of(text) if is_sentence else UNKNOWN))
-        """Knows the stop words: of the question's language, also where no passage is in it."""
         self.main = analyzer.in_language(spoken) if spoken in languages else analyzer
+        is_sentence = len(words_in(text)) >= FEWEST_OF_A_SENTENCE
+        self._small = (self.main, analyzer.in_language(spoken or language_of(text))) if is_sentence else (analyzer,)
+        """Know the stop words: of the question's language, also where no passage is in it."""
         every = (analyzer, *(analyzer.in_language(code) for code in languages))
         self.others = tuple(one for one in dict.fromkeys(every) if one is not self.main)
 
@@ -44,7 +44,7 @@ class QueryWords:
         return [tuple(dict.fromkeys(column)) for column in zip(own, *forms, strict=True)]
 
     def _is_stop_word(self, word: str) -> bool:
-        return self.main.is_stop_word(word) or self._small.is_stop_word(word)
+        return any(one.is_stop_word(word) for one in self._small)
 
     def asked(self, text: str) -> list[tuple[str, ...]]:
         """The terms that a text asks for: stop words are left out unless nothing else is left."""
