@@ -117,6 +117,19 @@ def test_a_mistyped_word_is_found_as_the_word_that_was_meant(filled: Ricordo) ->
 
 
 @pytest.mark.parametrize("place", ["server", "file"])
+@pytest.mark.parametrize("query", ["comunications", "communicati*"])
+def test_a_word_that_two_languages_stem_otherwise_is_found_in_both(
+    query: str, place: str, team: str, tmp_path: Path
+) -> None:
+    where = team if place == "server" else str(tmp_path / "store.db")
+    with Ricordo.open(where, config=ConfigProvider({"embedding.provider": "none"})) as engine:
+        engine.save("note:/en", "All communications with the press go through the office in London.")
+        engine.save("note:/fr", "Toutes les communications avec la presse passent par le bureau de Paris.")
+        hits = engine.search(query, profile="bm25", track=False).hits
+        assert {hit.ref for hit in hits} == {"note:/en", "note:/fr"}
+
+
+@pytest.mark.parametrize("place", ["server", "file"])
 def test_an_answer_about_the_past_names_the_newest_item_in_the_place_of_each_hit(
     place: str, team: str, tmp_path: Path
 ) -> None:

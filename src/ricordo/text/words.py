@@ -146,8 +146,8 @@ class Analyzer:
         self._others: dict[str, Analyzer] = {}
         self._cache = _Cache(self._analyse)
         self._having = _WordsByTerm(self._cache)
-        self.stemmed: dict[str, str] = {}
-        """Words found since this was last emptied that differ from their term; searches by prefix look them up."""
+        self.stemmed: set[tuple[str, str]] = set()
+        """Words found since this was last emptied, each with a term that differs from it; prefixes look them up."""
         self._stop = frozenset(map(fold, STOP_WORDS.get(language, ())))
 
     def in_language(self, code: str) -> Analyzer:
@@ -174,12 +174,12 @@ class Analyzer:
             found = self._others[key] = _AcrossLanguages(self.language, every)
         return found
 
-    def forget_stemmed(self) -> dict[str, str]:
+    def forget_stemmed(self) -> list[tuple[str, str]]:
         """The words in ``stemmed``, which is empty from now on."""
-        found, self.stemmed = self.stemmed, {}
+        found, self.stemmed = self.stemmed, set()
         for other in self._others.values():
             other.stemmed = self.stemmed
-        return found
+        return sorted(found)
 
     def counts(self, text: str) -> dict[str, int]:
         """How often each term occurs in the text."""
@@ -245,7 +245,7 @@ class Analyzer:
         folded = fold(part)[:MAX_TERM]
         stem = str(self._stem(folded)) if part.isascii() else self._stem_of_script(folded)
         if stem != folded:
-            self.stemmed[folded] = stem
+            self.stemmed.add((folded, stem))
         return stem
 
     def _stem_of_script(self, folded: str) -> str:

@@ -44,7 +44,7 @@ _TABLES = {
         "id",
     ),
     "roots": ("machine T NOT NULL, path T NOT NULL, globs T NOT NULL, added_at bigint NOT NULL", "machine, path"),
-    "vocabulary": ("word T NOT NULL, term T NOT NULL", "word"),
+    "vocabulary": ("word T NOT NULL, term T NOT NULL", "word, term"),
     "term_counts": ("term T NOT NULL, passages bigint NOT NULL", "term"),
     "lexical_stats": ("field smallint NOT NULL, total bigint NOT NULL, passages bigint NOT NULL", "field"),
     "fingerprints": (
@@ -337,8 +337,13 @@ def _sixth(connection: Any, schema: str, partitions: int) -> None:
 
 
 def _seventh(connection: Any, schema: str, partitions: int) -> None:
-    """How well the best hit of a question fitted when it was asked. New stores have it from the start."""
+    """How well the best hit of a question fitted when it was asked, and every term of a word that two languages have.
+
+    New stores have both from the start.
+    """
     connection.execute("ALTER TABLE query_log ADD COLUMN IF NOT EXISTS fit double precision")
+    connection.execute("ALTER TABLE vocabulary DROP CONSTRAINT vocabulary_pkey")
+    connection.execute("ALTER TABLE vocabulary ADD PRIMARY KEY (workspace, word, term)")
 
 
 _POSTINGS_KEY = ", PRIMARY KEY(workspace, term, chunk) INCLUDE (item, state, body, length, others)"

@@ -36,11 +36,13 @@ def known_words(ask: Ask) -> tuple[str, Values]:
 
 def respelled(unknown: Sequence[str], words: Sequence[Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """For words that occur nowhere, the index terms that they most likely mean."""
-    known: dict[str, str] = dict(words)  # type: ignore[arg-type]
+    known: dict[str, list[str]] = {}
+    for known_word, term in words:
+        known.setdefault(known_word, []).append(term)
     found: dict[str, tuple[str, ...]] = {}
     for word in unknown:
         near = (one for one in known if one[0] == word[0])
-        likely = tuple(dict.fromkeys(known[one] for one in likely_words(word, near, MOST_LOOKED_UP)))[:MOST_LIKELY]
+        likely = dict.fromkeys(term for one in likely_words(word, near, MOST_LOOKED_UP) for term in known[one])
         if likely:
-            found[word] = likely
+            found[word] = tuple(likely)[:MOST_LIKELY]
     return found

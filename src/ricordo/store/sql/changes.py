@@ -105,9 +105,7 @@ class Changes:
 
     def store_words(self, connection: Connection) -> None:
         words = self._opened.analyzer.forget_stemmed()
-        connection.run_many(
-            "INSERT INTO vocabulary(word, term) VALUES(?,?) ON CONFLICT DO NOTHING", sorted(words.items())
-        )
+        connection.run_many("INSERT INTO vocabulary(word, term) VALUES(?,?) ON CONFLICT DO NOTHING", words)
 
     def withdraw_word(self, numbers: Sequence[int]) -> None:
         """No version of these items counts as the user's any more."""
@@ -287,9 +285,9 @@ class Changes:
             analyzer.in_language(kept_language(language_of(text), analyzer)).counts(text)
         self._opened.analyzer = Analyzer(self._opened.language)
         with self._database.write() as connection:
-            for word, term in analyzer.stemmed.items():
+            for word, term in analyzer.forget_stemmed():
                 if not connection.words.is_used(connection, term):
-                    connection.run("DELETE FROM vocabulary WHERE word=?", (word,))
+                    connection.run("DELETE FROM vocabulary WHERE word=? AND term=?", (word, term))
 
     def set_times(self, n: int, created: datetime, updated: datetime) -> None:
         """Say when an item was made, and when its text last changed."""

@@ -64,9 +64,7 @@ class Importing:
             jobs.enqueue_chunks(connection, self.backlog, [chunk.chunk for chunk in fresh])
             links.update(connection, ends)
             words = analyzer.forget_stemmed()
-            connection.run_many(
-                "INSERT INTO vocabulary(word, term) VALUES(?,?) ON CONFLICT DO NOTHING", sorted(words.items())
-            )
+            connection.run_many("INSERT INTO vocabulary(word, term) VALUES(?,?) ON CONFLICT DO NOTHING", words)
         return answers
 
     def _take(

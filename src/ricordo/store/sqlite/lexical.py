@@ -205,15 +205,21 @@ class LexicalIndex:
             found[term] = None
         return list(found)[:limit]
 
-    def words_from(self, connection: Connection, letter: str) -> dict[str, str]:
-        """The words that begin with a letter, each with its index term; terms are included as words."""
+    def words_from(self, connection: Connection, letter: str) -> dict[str, tuple[str, ...]]:
+        """The words that begin with a letter, each with its index terms; terms are included as words.
+
+        A word of two languages has two terms: running is run in an English passage and running in a French one.
+        """
         end = letter + "\U0010ffff"
-        words: dict[str, str] = {}
+        words: dict[str, tuple[str, ...]] = {}
         for segment in self.snapshot(connection).segments:
             sql = "SELECT term FROM postings WHERE segment=? AND term>=? AND term<?"
-            words |= {term: term for (term,) in connection.rows(sql, (segment.id, letter, end))}
+            words |= {term: (term,) for (term,) in connection.rows(sql, (segment.id, letter, end))}
         sql = "SELECT word, term FROM vocabulary WHERE word>=? AND word<?"
-        return words | {word: term for word, term in connection.rows(sql, (letter, end)) if term in words}
+        for word, term in connection.rows(sql, (letter, end)):
+            if term in words:
+                words[word] = (term, *words.get(word, ()))
+        return words
 
     def postings(self, connection: Connection, segment: int, terms: set[str]) -> dict[str, Posting]:
         """Posting lists of a segment, from memory where possible."""

@@ -64,7 +64,7 @@ class KeywordSide:
         for letter in first_letters(unknown):
             known = self.index.words_from(self.connection, letter)
             for word in (one for one in unknown if one.startswith(letter)):
-                likely = dict.fromkeys(known[one] for one in likely_words(word, known, MOST_LOOKED_UP))
+                likely = dict.fromkeys(term for one in likely_words(word, known, MOST_LOOKED_UP) for term in known[one])
                 if likely:
                     found[word] = tuple(likely)
         return self._terms_in_use(found)

@@ -355,9 +355,20 @@ def _eleventh(connection: Connection) -> None:
     connection.run(_ELEVENTH)
 
 
+_TWELFTH = """
+ALTER TABLE query_log ADD COLUMN fit REAL;
+ALTER TABLE vocabulary RENAME TO vocabulary_before;
+CREATE TABLE vocabulary(word TEXT NOT NULL, term TEXT NOT NULL, PRIMARY KEY(word, term)) STRICT, WITHOUT ROWID;
+INSERT INTO vocabulary SELECT word, term FROM vocabulary_before;
+DROP TABLE vocabulary_before;
+"""
+
+
 def _twelfth(connection: Connection) -> None:
-    """How well the best hit of a question fitted when it was asked; unknown of questions from before."""
-    connection.run("ALTER TABLE query_log ADD COLUMN fit REAL")
+    """How well the best hit of a question fitted when it was asked, unknown of questions from before; and every term of
+    a word that two languages have.
+    """
+    connection.run(_TWELFTH)
 
 
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
