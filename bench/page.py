@@ -9,8 +9,10 @@ so much of the wait is the search, and the rest is the page. ``plain search`` is
 from __future__ import annotations
 
 import argparse
+import html
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -50,7 +52,26 @@ def of_server(running: RunningServer, questions: list[str]) -> dict[str, Any]:
         timed("hits", "/hits", part=True)
         timed("facets", "/facets", part=True)
         timed("whole page with its hits", "/")
+        _of_hits(client, questions, figures)
     return figures
+
+
+def _of_hits(client: httpx.Client, questions: list[str], figures: dict[str, Any]) -> None:
+    """How long the server takes for the first hit of each question: its preview, and the item at its passage."""
+    times: dict[str, list[float]] = {}
+    for turn, question in enumerate([questions[0], *questions]):
+        hits = client.get("/hits", params={"q": question}, headers={"HX-Request": "true"}).text
+        for name, address in (
+            ("preview of a hit", r'data-look="([^"]+)"'),
+            ("item at a passage", r'href="(/item[^"]+)"'),
+        ):
+            found = re.search(address, hits)
+            assert found is not None
+            began = time.perf_counter()
+            client.get(html.unescape(found[1]), headers={"HX-Request": "true"}).raise_for_status()
+            if turn:
+                times.setdefault(name, []).append((time.perf_counter() - began) * 1000)
+    figures.update({f"server: {name}": summary(some) for name, some in times.items()})
 
 
 def of_browser(running: RunningServer, link: str, questions: list[str]) -> dict[str, Any]:

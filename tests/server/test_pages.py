@@ -38,6 +38,19 @@ def test_nonsense_is_named_as_unanswered_and_lists_are_not(new_site: Callable[..
     assert "Write it down" not in site.client.get("/insight").text  # it is answered by now
 
 
+def test_insight_goes_by_how_well_a_question_fitted_when_it_was_asked(new_site: Callable[..., Site]) -> None:
+    site = new_site(**{"embedding.provider": "local"})
+    site.engine.save("note:/keys", "Rotate the signing keys every quarter.")
+    site.engine.save("note:/doors", "The doors are locked at ten.")
+    site.engine.search("how often are the signing keys rotated")
+    site.engine.search("zzxqv blorptang")
+    site.engine.rm("note:/keys")  # asked now, nothing would fit
+    again = site.engine.search("how often are the signing keys rotated", track=False).meta.fit
+    assert again is not None
+    assert again < site.engine.config.search.min_fit
+    assert re.findall(r"Write it down: ([^\"<]+)", site.client.get("/insight").text) == ["zzxqv blorptang"]
+
+
 def test_notes_are_rendered_as_markdown_and_plain_files_are_not(site: Site) -> None:
     site.engine.save("note:/keys", "# Keys\n\nRotate **all** of them.")
     site.engine.save("agent:/keys.txt", "Rotate **all** of them.", fields={"mime_type": "text/plain"})

@@ -21,8 +21,9 @@ insight = page_router()
 SPANS = (7, 30, 90)
 MOST_SHOWN = 10
 """How many of the items that hooks showed to agents, and of the questions that were answered badly, are listed."""
-MOST_ASKED_AGAIN = 30
-"""How many questions are asked again to see whether anything fits by now."""
+MOST_UNFIT = 100
+MOST_DIFFERENT = 1000
+"""How many questions without an answer are looked for, and among how many different ones of the log."""
 
 
 def shown(engine: Ricordo, days: int) -> dict[str, Any]:
@@ -32,19 +33,12 @@ def shown(engine: Ricordo, days: int) -> dict[str, Any]:
 
 
 def answered_badly(engine: Ricordo, days: int) -> list[QueryStats]:
-    """Of the questions asked most that found something, those for which the store has nothing that fits.
-
-    They are asked again, because what was missing may have been written down since. A list of what passes a filter, or
-    of what is similar to an item, is no question.
+    """Of the questions that found something, those that nothing fitted when they were asked, and nothing fits now: the
+    ones asked most first.
     """
-    found = []
-    for row in engine.stats(days=days, by="query", limit=MOST_ASKED_AGAIN).rows:
-        if not row.average_results or any(one.tool == "similar" for one in engine.retrievals(query=row.name, limit=1)):
-            continue
-        fit = engine.search(row.name, limit=3, track=False, rerank="none", snippets=False).meta.fit
-        if fit is not None and fit < engine.config.search.min_fit:
-            found.append(row)
-    return found[:MOST_SHOWN]
+    unfit = {one.text for one in engine.asked(since=f"{days}d", unanswered=True, limit=MOST_UNFIT).questions}
+    asked = engine.stats(days=days, by="query", limit=MOST_DIFFERENT).rows if unfit else ()
+    return [row for row in asked if row.name in unfit and row.average_results][:MOST_SHOWN]
 
 
 @shows(insight, "/insight")

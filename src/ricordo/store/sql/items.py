@@ -142,10 +142,13 @@ def with_version(item: Item, number: int, row: Row) -> Item:
 
 
 def _has_embedding(connection: Connection, n: int) -> bool:
-    """Whether an item has passages, and each of them its vector by the model in use."""
+    """Whether an item has passages, and each of them its vector by the model in use.
+
+    The models come from a list of their own: joined with the vectors, SQLite would look through all of these.
+    """
     [(passages, waiting)] = connection.rows(
-        "SELECT count(*), coalesce(sum(CASE WHEN EXISTS (SELECT 1 FROM vectors v"
-        " JOIN fingerprints f ON f.id = v.fingerprint WHERE f.active AND v.hash = c.embed_hash) THEN 0 ELSE 1 END), 0)"
+        "SELECT count(*), coalesce(sum(CASE WHEN EXISTS (SELECT 1 FROM vectors v WHERE v.hash = c.embed_hash"
+        " AND v.fingerprint IN (SELECT id FROM fingerprints WHERE active)) THEN 0 ELSE 1 END), 0)"
         " FROM chunks c WHERE c.item = ? AND c.state = 0",
         (n,),
     )
