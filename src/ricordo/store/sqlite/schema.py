@@ -365,9 +365,7 @@ DROP TABLE vocabulary_before;
 
 
 def _twelfth(connection: Connection) -> None:
-    """How well the best hit of a question fitted when it was asked, unknown of questions from before; and every term of
-    a word that two languages have.
-    """
+    """How well the best hit of a question fitted (unknown of those from before), and all terms of a word."""
     connection.run(_TWELFTH)
 
 
