@@ -20,6 +20,7 @@ def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow machine finds the same."""
     for name in ("checking", "finding", "diffs"):
         monkeypatch.setattr(f"ricordo.memory.citations.{name}.SECONDS", 120.0)
+    monkeypatch.setattr("ricordo.memory.noticing.SECONDS", 120.0)
 
 
 @pytest.fixture
@@ -173,6 +174,10 @@ def test_a_new_text_cites_what_it_names_and_no_longer_what_the_old_one_named(ope
     saved = mind.remember("The total is computed in src/cart.py.")
     mind.edit(saved.ref, "The total is computed in src/tax.py.")
     assert told(mind) == ("src/tax.py: fresh",)
+    (project / "src" / "tax.py").write_text("def tax(): return 0\n")
+    assert told(mind) == ("src/tax.py: changed",)
+    mind.edit(saved.ref, "The whole total is computed in src/tax.py.")
+    assert told(mind) == ("src/tax.py: fresh",)
     mind.correct(saved.ref, "The total is computed by hand.")
     assert told(mind) == ()
 
@@ -270,4 +275,48 @@ def test_citations_that_nobody_can_read_are_left_alone(opens: Opens, project: Pa
            {"project": "shop", "path": "src/cart.py", "hash": "x", "lines": "all"}]  # fmt: skip
     saved = mind.remember("The total is computed.", metadata={"citations": odd})
     assert mind.get(saved.ref).cites == ()
+    assert told(mind) == ()
+
+
+def test_a_text_edited_in_its_file_cites_what_it_names_and_keeps_that(opens: Opens, project: Path) -> None:
+    (project / "src" / "tax.py").write_text("def tax(): ...\n")
+    mind = opens(knowledge__folder=str(project / "known"), knowledge__enabled=True)
+    saved = mind.remember("The total is computed in src/cart.py.", cites=["src/tax.py"], title="Total")
+    file = project / "known" / "memories" / f"{saved.ref.removeprefix('memory:/')}.md"
+    text = file.read_text()
+    file.write_text(text.replace("in src/cart.py", "in README.md, by hand"))
+    (project / "README.md").write_text("Sums are made by hand.")
+    mind.sync()
+    assert told(mind) == ("src/tax.py: fresh", "README.md: fresh")
+    (project / "README.md").write_text("Sums are made elsewhere.")
+    file.write_text(file.read_text().replace("title: Total", "title: Sums"))
+    mind.sync()
+    assert mind.get(saved.ref).title == "Sums"
+    assert told(mind) == ("src/tax.py: fresh", "README.md: changed")
+    assert "src/cart.py" in file.read_text(), "what a person edits is not written at the same time"
+
+
+def test_a_file_written_by_hand_cites_what_it_names(opens: Opens, project: Path) -> None:
+    mind = opens(knowledge__folder=str(project / "known"), knowledge__enabled=True)
+    (project / "known" / "memories").mkdir(parents=True)
+    (project / "known" / "memories" / "total.md").write_text("The total is computed in src/cart.py.\n")
+    mind.sync()
+    assert told(mind) == ("src/cart.py: fresh",)
+    (project / "src" / "cart.py").unlink()
+    assert told(mind) == ("src/cart.py: gone",)
+
+
+def test_what_belongs_to_another_project_is_kept_as_long_as_the_text_names_it(
+    opens: Opens, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mind = opens()
+    saved = mind.remember("The total is computed in src/cart.py.")
+    (tmp_path / "elsewhere" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    mind.edit(saved.ref, "The grand total is computed in src/cart.py.")
+    monkeypatch.chdir(project)
+    assert told(mind) == ("src/cart.py: fresh",)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    mind.edit(saved.ref, "The grand total is computed by hand.")
+    monkeypatch.chdir(project)
     assert told(mind) == ()

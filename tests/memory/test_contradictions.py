@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 from collections.abc import Callable
 from pathlib import Path
@@ -100,6 +101,30 @@ def test_an_edit_that_makes_a_contradiction_says_so_and_marks_the_older(mind: Ri
     assert {hit.ref: hit.contradicted_by for hit in mind.search("deploy").hits}[old.ref] == new.ref
     mind.undo()
     assert {hit.contradicted_by for hit in mind.search("deploy").hits} == {""}
+
+
+def test_a_text_edited_in_its_file_is_marked_like_one_that_was_edited(opens: Opens, tmp_path: Path) -> None:
+    mind = opens(knowledge__folder=str(tmp_path / "known"))
+    old = mind.remember(FRIDAYS)
+    new = mind.remember("We bake bread at night.")
+    file = tmp_path / "known" / "memories" / f"{new.ref.removeprefix('memory:/')}.md"
+    file.write_text(file.read_text().replace("We bake bread at night.", "We deploy on Tuesdays."))
+    assert f"{new.ref} contradicts {old.ref}" in mind.sync().notes
+    assert {hit.ref: hit.contradicted_by for hit in mind.search("deploy").hits} == {old.ref: new.ref, new.ref: ""}
+    file.write_text(file.read_text().replace("We deploy on Tuesdays.", "We deploy on Fridays, after lunch."))
+    mind.sync()
+    assert {hit.contradicted_by for hit in mind.search("deploy").hits} == {""}
+
+
+def test_a_file_written_long_ago_is_the_older_of_what_contradicts(opens: Opens, tmp_path: Path) -> None:
+    mind = opens(knowledge__folder=str(tmp_path / "known"))
+    ours = mind.remember(FRIDAYS)
+    file = tmp_path / "known" / "memories" / "days.md"
+    file.write_text("We deploy on Tuesdays.\n")
+    os.utime(file, (1_600_000_000, 1_600_000_000))
+    mind.sync()
+    marked = {hit.ref: hit.contradicted_by for hit in mind.search("deploy").hits}
+    assert marked == {"memory:/days": ours.ref, ours.ref: ""}
 
 
 def test_an_import_that_brings_a_contradiction_says_so_and_marks_the_older(

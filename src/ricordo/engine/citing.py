@@ -12,33 +12,28 @@ if TYPE_CHECKING:
     from ricordo.store.base import Store
     from ricordo.values.citations import CitedNow
 
-CITING_KINDS = ("memory",)
 CITATIONS = "citations"
 
 
 def citations_of(context: EngineContext, kind: str, text: str, given: Sequence[str] = ()) -> dict[str, Any]:
     """What the metadata of a text say about what it cites, and what is ``given`` besides; empty if it cites nothing."""
+    from ricordo.memory.citations import CITING_KINDS, citations_in
+
     if kind not in CITING_KINDS:
         if given:
             raise UsageError(
                 f"only memories cite, and this is of the kind '{kind}'", hint="Link it to an item instead."
             )
         return {}
-    from ricordo.memory.citations import citations_in
-
     found = citations_in(text, context.store, context.resolve, given)
     return {CITATIONS: found} if found else {}
 
 
 def cited_again(context: EngineContext, kind: str, text: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata of an item that gets a new text: what that cites, and what was given besides the old one."""
-    if kind not in CITING_KINDS:
-        return dict(metadata)
-    before = metadata.get(CITATIONS)
-    kept = [one for one in before if isinstance(one, Mapping) and one.get("given")] if isinstance(before, list) else []
-    found = [*kept, *citations_of(context, kind, text).get(CITATIONS, ())]
-    rest = {name: value for name, value in metadata.items() if name != CITATIONS}
-    return rest | ({CITATIONS: found} if found else {})
+    from ricordo.memory.citations import cited_again as again
+
+    return again(context.store, context.resolve, kind, text, metadata)
 
 
 def cited_now(store: Store, cited: object, *, with_diffs: bool = True) -> tuple[CitedNow, ...]:

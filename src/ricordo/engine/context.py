@@ -138,6 +138,7 @@ class EngineContext:
         from ricordo.memory.knowledge import Knowledge
         from ricordo.memory.knowledge_folder import KnowledgeFolder
         from ricordo.memory.knowledge_seals import Seals
+        from ricordo.memory.noticing import FileNoticing
 
         is_chosen = config.knowledge.folder is not None  # by the user, who may choose a link
         knowledge = Knowledge(
@@ -150,6 +151,7 @@ class EngineContext:
             seals=Seals(data_home(os.environ), store.store_id, place, partial(is_trusted_whole, store, location.path))
             if is_shared(location, config)
             else None,
+            noticing=partial(FileNoticing, store, self.resolve),
         )
         self._with_files.append(knowledge)
         return knowledge

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ricordo.ingest.pipeline import Pipeline
     from ricordo.memory.knowledge_seals import Seals
     from ricordo.memory.knowledge_sync import Sync
+    from ricordo.memory.noticing import FileNoticing
 
 LOOK_SECONDS = 1.0
 """A long-running process checks the folder at most this often, and less often if a check takes long."""
@@ -48,11 +49,13 @@ class Knowledge:
         *,
         place: str,
         most_bytes: int,
+        noticing: Callable[[], FileNoticing],
         seals: Seals | None = None,
     ) -> None:
         """``seals`` tell what to believe of files that anybody may have written; without them, all is believed."""
         self.store = store
         self._seals = seals
+        self._noticing = noticing
         self._place: str | None = place
         self.folder = folder
         self.mirror = KnowledgeMirror(store, folder, self._take_in, seals)
@@ -183,6 +186,7 @@ class Knowledge:
             most_bytes=self._most_bytes,
             asked=asked,
             seals=self._seals,
+            noticing=self._noticing(),
         )
 
     def _write_files(self, numbers: Sequence[int]) -> list[Synced]:

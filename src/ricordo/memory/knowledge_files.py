@@ -46,7 +46,9 @@ _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 @frozen
 class KnowledgeFile:
-    """The content of a file. ``updated`` is None if the text was changed by hand after the time was written."""
+    """The content of a file. ``updated`` is None if the text was changed by hand after the time was written, or if
+    Ricordo did not write the file (``is_by_hand``).
+    """
 
     ref: Ref
     kind: str
@@ -58,6 +60,7 @@ class KnowledgeFile:
     archived: bool = False
     first_line: int = 1
     warnings: tuple[str, ...] = ()
+    is_by_hand: bool = False
 
 
 def belongs(one: Item | Draft) -> bool:
@@ -205,7 +208,8 @@ def read(data: bytes, name: str) -> KnowledgeFile:
         fields.setdefault("title", first_heading(body))
         fields.setdefault("source", "file")
     fields["mime_type"] = own.get("mime_type", MARKDOWN)
-    stale = "text_hash" in own and own["text_hash"] != _short_hash(body)
+    is_by_hand = own.get("text_hash") != _short_hash(body)
+    stale = "text_hash" in own and is_by_hand
     return KnowledgeFile(
         own.get("ref") or ref_of(name),
         kind_of(name),
@@ -217,6 +221,7 @@ def read(data: bytes, name: str) -> KnowledgeFile:
         own.get("archived", False),
         text.count("\n", 0, skipped) + 1,
         tuple(warnings),
+        is_by_hand,
     )
 
 

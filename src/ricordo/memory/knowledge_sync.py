@@ -23,6 +23,7 @@ from ricordo.memory.knowledge_files import KnowledgeFile, id_of, mark_of, ref_of
 from ricordo.memory.knowledge_folder import FileChanged, KnowledgeFolder, ReadFile
 from ricordo.memory.knowledge_look import FolderLook, look
 from ricordo.memory.knowledge_seals import Seals
+from ricordo.memory.noticing import FileNoticing
 from ricordo.speaking import speaking
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, PreparedItem
@@ -64,8 +65,11 @@ class Sync:
     backlog: Backlog | None
     _: KW_ONLY
     most_bytes: int
+    noticing: FileNoticing
     asked: bool = True
     seals: Seals | None = None
+    written: dict[int, PreparedItem] = field(default_factory=dict)
+    """The items that got another text from their files."""
     done: list[Synced] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
@@ -84,6 +88,7 @@ class Sync:
             if not again:
                 break
             seen = look(self.store, self.folder, only=again)
+        self.notes += self.noticing.contradictions(self.written)
         self._report_problems(only)
         listed = {one.file for one in self.done}
         unchanged = len(self.store.knowledge.files().keys() - listed) if only is None else 0
@@ -293,7 +298,7 @@ class Sync:
     def _update(self, one: FileFound, n: int) -> Synced | None:
         """Update an item from its file."""
         item = self.store.items.get(n)
-        prepared = self.prepared(one)
+        prepared = self.prepared(one, item)
         state = "archived" if one.says.archived else "live"
         is_same = prepared.hash == item.content_hash and item.state == state
         known = self.store.knowledge.files_of([n]).get(n)
@@ -307,6 +312,8 @@ class Sync:
             self.store.changes.set_times(n, *times)
             now = self.store.knowledge.items_in_transaction([n])[n]
             self.store.knowledge.note([_row(one, n, now)])
+        if one.says.text != item.content:
+            self.written[n] = prepared
         if is_same and not was_moved:
             return None
         if known is not None and known.mark != mark_of(item) and not is_same:
@@ -328,16 +335,14 @@ class Sync:
             times = self._times(one, None, is_text_same=False)
             ready.append((one, replace(self.prepared(one), times=times, id=one.says.id or id_of(one.name))))
         with self.store.transaction(durable=True, mirrored=False):
-            answers = self.store.changes.save(
-                [p for _, p in ready], on_conflict="error", durable=True, backlog=self.backlog
-            )
-            made = {saved.id: one for saved, (one, _) in zip(answers, ready, strict=True) if saved.id}
+            texts = [prepared for _, prepared in ready]
+            answers = self.store.changes.save(texts, on_conflict="error", durable=True, backlog=self.backlog)
+            made = {saved.id: pair for saved, pair in zip(answers, ready, strict=True) if saved.id}
             existing = self.store.knowledge.items_in_transaction((), [identity for identity in made if identity])
-            self.store.changes.archive([n for n, item in existing.items() if made[item.id].says.archived])
-            rows = [
-                _row(made[item.id], n, item) for n, item in self.store.knowledge.items_in_transaction(existing).items()
-            ]
-            self.store.knowledge.note(rows)
+            self.store.changes.archive([n for n, item in existing.items() if made[item.id][0].says.archived])
+            now = self.store.knowledge.items_in_transaction(existing)
+            self.store.knowledge.note([_row(made[item.id][0], n, item) for n, item in now.items()])
+        self.written |= {n: made[item.id][1] for n, item in now.items()}
         return {name for saved, (one, _) in zip(answers, ready, strict=True) if (name := self._report(saved, one))}
 
     def _report(self, saved: Saved, one: FileFound) -> str:
@@ -353,14 +358,15 @@ class Sync:
         self._fail(one.name, error)
         return ""
 
-    def prepared(self, one: FileFound) -> PreparedItem:
+    def prepared(self, one: FileFound, item: Item | None = None) -> PreparedItem:
         says = one.says
         structure = structure_of(says.fields["mime_type"])
         parsed = Parsed(says.text, mime_type="", structure=structure, first_line=says.first_line)
         origin = "" if one.is_users else str(self.folder.place(one.name))
-        item = self.pipeline.prepare(Incoming(says.ref, parsed, says.kind, says.fields, origin=origin))
+        fields = self.noticing.fields(says, item)
+        made = self.pipeline.prepare(Incoming(says.ref, parsed, says.kind, fields, origin=origin))
         # In a project's folder only what has a seal, or what the user trusts, is the user's: then all of it is.
-        return replace(item, vouched=self.seals is not None and one.is_users)
+        return replace(made, vouched=self.seals is not None and one.is_users)
 
     def _times(self, one: FileFound, item: Item | None, *, is_text_same: bool) -> tuple[datetime, datetime]:
         """When an item was made and when its text changed: as the front matter says, else as the file's time says."""

@@ -10,6 +10,16 @@ project than the one in which the search runs are not looked at. Nothing is run,
 from __future__ import annotations
 
 from ricordo.memory.citations.checking import SECONDS, CitationCheck, renewed, with_citations
-from ricordo.memory.citations.finding import NAME, citations_in, this_project
+from ricordo.memory.citations.finding import CITING_KINDS, NAME, citations_in, cited_again, this_project
 
-__all__ = ["NAME", "SECONDS", "CitationCheck", "citations_in", "renewed", "this_project", "with_citations"]
+__all__ = [
+    "CITING_KINDS",
+    "NAME",
+    "SECONDS",
+    "CitationCheck",
+    "citations_in",
+    "cited_again",
+    "renewed",
+    "this_project",
+    "with_citations",
+]

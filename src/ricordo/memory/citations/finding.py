@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from ricordo.store.base import Store
 
 NAME = "citations"
 """The name of the citations in a memory's metadata."""
+CITING_KINDS = ("memory",)
 MOST = 8
 MOST_LOOKED_AT = 60
 LONGEST_TEXT = 20_000
@@ -72,6 +73,34 @@ def citations_in(text: str, store: Store, ref_of: Names, given: Sequence[str] = 
         found += finder.cited(text)
     if names := refs_named(text):
         found += cited_items(store, names[:MOST_LOOKED_AT], ref_of)
+    return _each_once(found)
+
+
+def cited_again(store: Store, ref_of: Names, kind: str, text: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata of an item that gets a new text: what that cites, and what was given besides the old one.
+
+    What belongs to another project cannot be looked at here; it stays as long as the text names it.
+    """
+    if kind not in CITING_KINDS:
+        return dict(metadata)
+    before, project = metadata.get(NAME), this_project()
+    here = project_name(project) if project is not None else ""
+    listed = before if isinstance(before, list) else []
+    kept = [one for one in listed if isinstance(one, dict) and _stays(one, text, here)]
+    found = _each_once([*kept, *citations_in(text, store, ref_of)])
+    rest = {name: value for name, value in metadata.items() if name != NAME}
+    return rest | ({NAME: found} if found else {})
+
+
+def _stays(one: Mapping[str, Any], text: str, here: str) -> bool:
+    """Whether a citation outlives the text in which it was found."""
+    if one.get("given"):
+        return True
+    name = one.get("symbol") or one.get("command") or one.get("path")
+    return isinstance(name, str) and one.get("project") != here and name in text
+
+
+def _each_once(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return list({_key(one): one for one in reversed(found)}.values())[::-1][:MOST]
 
 

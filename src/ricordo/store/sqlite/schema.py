@@ -2,8 +2,7 @@
 
 Canonical tables hold what people and sources gave (items, versions, chunks, blobs, roots, manual links); derived ones
 (segments, postings, retired, vocabulary, vectors, item names, links from texts, secrets, knowledge files) can be
-rebuilt from them.
-Times are whole microseconds since 1970, UTC.
+rebuilt from them. Times are whole microseconds since 1970, UTC.
 """
 
 from __future__ import annotations
