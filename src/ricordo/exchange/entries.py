@@ -1,4 +1,4 @@
-"""What machines tell each other through a folder: entries, each one change of one item, link or verdict.
+"""What machines tell each other through a folder: entries, each one change of one item, link, verdict or proposal.
 
 An entry never changes. Its name (``uid``) follows from what it says, so that the same change is one entry wherever it
 was written down, however often it arrives. ``merging`` says what a set of entries means, ``machine_files`` how they are
@@ -19,13 +19,20 @@ from ricordo.exchange.records import (
     BlobRecord,
     ChunkRecord,
     ItemRecord,
+    ProposalRecord,
     VersionRecord,
     check_item,
 )
 from ricordo.frozen import frozen
 from ricordo.values.items import Ref
+from ricordo.values.proposals import ACCEPTED, DRIVE, REFUSED, WAITING, proposal_id
 
 VERSION, STATE, ERASE, LINK, FEEDBACK, WORD = "version", "state", "erase", "link", "feedback", "word"
+PROPOSAL, PROPOSAL_RULE = "proposal", "proposal_rule"
+NO_ITEMS = (LINK, FEEDBACK, PROPOSAL, PROPOSAL_RULE)
+"""Kinds of entries that change nothing in an item itself."""
+ERASED = "erased"
+"""The state of a proposal that was erased with its session."""
 LARGEST_CLOCK = 1 << 53
 _UID_BYTES = 16
 
@@ -119,6 +126,11 @@ def version_body(entry: LogEntry) -> VersionBody:
     return decode(VersionBody, entry.body)
 
 
+def proposal_body(entry: LogEntry) -> ProposalRecord:
+    """What an entry says about a proposal, as values."""
+    return decode(ProposalRecord, entry.body)
+
+
 def plain_body(body: VersionBody) -> Mapping[str, Any]:
     """What is said about a version, as JSON has it."""
     plain: Mapping[str, Any] = encode(body)
@@ -178,6 +190,13 @@ class WordBody:
     given: bool
 
 
+@frozen
+class RuleBody:
+    """What the user decided about a whole kind of proposals; empty if that was taken back."""
+
+    rule: str
+
+
 _BODIES: Mapping[str, type[Any]] = {
     VERSION: VersionBody,
     STATE: _State,
@@ -185,6 +204,8 @@ _BODIES: Mapping[str, type[Any]] = {
     LINK: LinkBody,
     FEEDBACK: FeedbackBody,
     WORD: WordBody,
+    PROPOSAL: ProposalRecord,
+    PROPOSAL_RULE: RuleBody,
 }
 
 
@@ -203,7 +224,18 @@ def entry_from(plain: Any) -> LogEntry:
         _check_version(entry, body)
     if isinstance(body, _State) and body.state not in STATES:
         raise BadRecord(f"'{body.state}' is not a state of an item")
+    if isinstance(body, ProposalRecord):
+        _check_proposal(entry, body)
+    if isinstance(body, RuleBody) and body.rule not in ("", "always", "never"):
+        raise BadRecord(f"'{body.rule}' is no rule about proposals")
     return entry
+
+
+def _check_proposal(entry: LogEntry, body: ProposalRecord) -> None:
+    if body.state not in (WAITING, ACCEPTED, REFUSED, ERASED):
+        raise BadRecord(f"'{body.state}' is not a state of a proposal")
+    if body.state != ERASED and entry.item != f"{DRIVE}{proposal_id(body.session, body.turn, body.text)}":
+        raise BadRecord("it is about another proposal than it says")
 
 
 def _check_version(entry: LogEntry, body: VersionBody) -> None:

@@ -12,10 +12,11 @@ WHAT: dict[str, tuple[str, ...]] = {
     "notes": ("note", "article"),
     "sessions": ("session",),
     "feedback": (),
+    "proposals": (),
     "documents": ("document",),
 }
-"""What can be chosen to travel, and the kinds of items that it means. Verdicts are no items."""
-USUALLY = ("memories", "notes", "sessions", "feedback")
+"""What can be chosen to travel, and the kinds of items that it means. Verdicts and proposals are no items."""
+USUALLY = ("memories", "notes", "sessions", "feedback", "proposals")
 
 
 @frozen

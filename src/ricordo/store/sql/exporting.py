@@ -115,12 +115,13 @@ def other_records(*, log: bool) -> dict[str, Callable[[Connection], Iterator[Rec
         "folders": _roots,
         "settings of learning": _frozen,
         **({"audit": _audit} if log else {}),
-        "proposals": _proposals,
+        "proposals": proposal_records,
         "rules about proposals": _proposal_rules,
     }
 
 
-def _proposals(connection: Connection) -> Iterator[ProposalRecord]:
+def proposal_records(connection: Connection) -> Iterator[ProposalRecord]:
+    """Proposals, and what was decided about each."""
     for _, at, state, kind, way, text, quote, scope, file, session, turn, branch, became in connection.rows(
         f"SELECT {', '.join(COLUMNS)} FROM proposals ORDER BY id"
     ):

@@ -10,10 +10,10 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 
 from ricordo.config.machine import this_machine
-from ricordo.exchange.entries import FEEDBACK, LINK, LogEntry
+from ricordo.exchange.entries import FEEDBACK, LINK, NO_ITEMS, PROPOSAL, PROPOSAL_RULE, LogEntry
 from ricordo.store.sql.changes import Changes
 from ricordo.store.sql.times import now_micros
-from ricordo.store.sqlite import sync_rows
+from ricordo.store.sqlite import sync_proposals, sync_rows
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.store.sqlite.sync_capture import Capture, actual_links, wanted_links
@@ -200,8 +200,9 @@ class SyncLog:
             capture.all()  # what is overwritten below must be known
             new = [entry for entry in entries if sync_rows.add(connection, entry, came)]
             showing = Showing(connection, self._opened, backlog)
-            changed = {entry.item for entry in new if entry.kind not in (LINK, FEEDBACK)}
+            changed = {entry.item for entry in new if entry.kind not in NO_ITEMS}
             showing.show(changed | capture.changed)
+            capture.erased_proposals({entry.item for entry in new})
             self._settle_others(connection, showing.done, new)
             self._index(connection, showing)
             connection.run("INSERT OR IGNORE INTO sync_files VALUES(?,?)", (folder, place))
@@ -219,12 +220,14 @@ class SyncLog:
         self._database.words.maintain(self._database)
 
     def _settle_others(self, connection: Connection, done: Shown, new: Sequence[LogEntry]) -> None:
-        """Links and verdicts, which may have waited for their items."""
+        """Links and verdicts, which may have waited for their items, and proposals."""
         has_new_items = bool(done.counts["created"] or done.erased)
         if has_new_items or any(entry.kind == LINK for entry in new):
             _settle_links(connection)
         if has_new_items or any(entry.kind == FEEDBACK for entry in new):
             _settle_feedback(connection)
+        if done.erased or any(entry.kind in (PROPOSAL, PROPOSAL_RULE) for entry in new):
+            sync_proposals.settle(connection, is_chosen="proposals" in _what(connection))
 
 
 def _what(connection: Connection) -> tuple[str, ...]:

@@ -65,6 +65,14 @@ def of_kind(connection: Connection, kind: str) -> Iterator[tuple[str, LogEntry]]
             yield row[0], _entry(row)
 
 
+def of_items_like(connection: Connection, beginning: str) -> Iterator[tuple[str, LogEntry]]:
+    """The entries of what has names that begin so, with their uids."""
+    end = beginning[:-1] + chr(ord(beginning[-1]) + 1)
+    for row in connection.rows(f"SELECT {_COLUMNS} FROM sync_entries WHERE item >= ? AND item < ?", (beginning, end)):
+        if row[6]:
+            yield row[0], _entry(row)
+
+
 def unwritten(
     connection: Connection, folder: int, upto: int, limit: int, *, is_whole: bool
 ) -> list[tuple[int, LogEntry]]:
