@@ -10,9 +10,10 @@ from click.testing import CliRunner
 
 from ricordo import Filters, Ricordo, UsageError
 from ricordo.cli.program import program
+from ricordo.config.files import standing_in
 from ricordo.sources import git_history
 
-from .conftest import Checkout
+from .conftest import Checkout, Opened
 
 COMMITS = Filters(drives=("git",))
 WHY = "Retry payments three times\n\nThe bank's gateway drops one call in fifty on Mondays."
@@ -158,6 +159,36 @@ def test_a_worktree_adds_only_the_commits_that_its_repository_has_not_stored(
     assert [ref.rpartition("/")[0] for ref in new] == [f"git:{shop.top}"]
 
 
+def test_refresh_in_a_worktree_takes_in_the_commits_of_its_branch_once(
+    engine: Ricordo, shop: Checkout, tmp_path: Path
+) -> None:
+    engine.add(shop.top, history=True)
+    tree, other = shop.worktree("feature", tmp_path / "tree"), shop.worktree("other", tmp_path / "other")
+    here = tree.commit("Pay by card", pay__py=PAY + "card = True\n")
+    there = other.commit("Pay by cheque", pay__py=PAY + "cheque = True\n")
+    assert not engine.refresh(all=True).count("created")
+    with standing_in(tree.top):
+        made = [one.ref for one in engine.refresh(all=True).items if one.status == "created"]
+        assert made == [f"git:{shop.top}/{here[:12]}"]
+        assert not engine.refresh(all=True).count("created")
+    titles = [one.fields.title for one in engine.history(str(shop.top / "pay.py")) if one.commit]
+    assert titles == ["Pay by card", "Retry payments three times", "Add payments"]
+    made = [one.ref for one in engine.refresh(other.top).items if one.status == "created"]
+    assert made == [f"git:{shop.top}/{there[:12]}"]
+    shop.git("merge", "-q", "feature")
+    assert not [one for one in engine.refresh(all=True).items if one.status == "created" and here[:12] in one.ref]
+
+
+def test_a_worktree_that_was_added_is_followed_from_anywhere(engine: Ricordo, shop: Checkout, tmp_path: Path) -> None:
+    tree = shop.worktree("feature", tmp_path / "tree")
+    engine.add(shop.top, tree.top, history=True)
+    new = tree.commit("Pay by card", pay__py=PAY + "card = True\n")
+    made = [one.ref for one in engine.refresh(all=True).items if one.status == "created"]
+    assert made == [f"git:{shop.top}/{new[:12]}"]
+    linked = {link.ref for link in engine.links(made[0]).links}
+    assert f"disk:{tree.top}/pay.py" in linked
+
+
 def test_commits_come_after_the_files_that_fit_unless_they_are_asked_for(engine: Ricordo, shop: Checkout) -> None:
     for number in range(80):
         shop.git("commit", "-q", "--allow-empty", "-m", f"Payments and the bank gateway, part {number}")
@@ -176,3 +207,20 @@ def test_commits_come_after_the_files_that_fit_unless_they_are_asked_for(engine:
     ]
     assert any("sources that fit come before commits" in step for step, _ in steps)
     assert engine.search("why payments bank gateway part 7").hits[0].ref.startswith("git:")
+
+
+def test_commits_come_after_files_also_where_these_are_in_another_store(
+    main: Checkout, tmp_path: Path, opened: Opened
+) -> None:
+    main.git("commit", "-q", "--allow-empty", "-m", "Payments at the bank gateway")
+    outside = Checkout(tmp_path / "outside")
+    short = outside.write("short.md", "Payments at the bank gateway.\n")
+    long = outside.write("long.md", "How payments reach the bank: through its gateway.\n" + "Tea is at four.\n" * 30)
+    opened(outside).add(short, long)
+    project = opened(main)
+    project.add(main.top, history=True)
+    found = [(hit.tier, hit.ref.rpartition("/")[2]) for hit in project.search("payments bank gateway").hits]
+    head = main.git("rev-parse", "HEAD")[:12]
+    assert found[:3] == [("agent", "short.md"), ("agent", "long.md"), ("project", head)]
+    asked = [hit.ref.rpartition("/")[2] for hit in project.search("why payments bank gateway").hits]
+    assert asked.index(head) < asked.index("long.md")

@@ -8,10 +8,13 @@ keeps what was taken out of the files.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from ricordo.config.repository import repository_at
+from ricordo.config.files import current_folder
+from ricordo.config.repository import repository_around, repository_at
+from ricordo.errors import NotFound
 from ricordo.ingest.pipeline import Incoming
 from ricordo.ingest.redact import redact
 from ricordo.sources import git_history
@@ -34,8 +37,11 @@ class History:
         self._top = top
         self._refs = refs
         found_at = repository_at(top)
-        main = found_at.main if found_at is not None else None
-        self._place = disk_ref(main or top, refs).path.rstrip("/")  # all work trees of a repository share its commits
+        main = (found_at.main if found_at is not None else None) or top
+        self._place = disk_ref(main, refs).path.rstrip("/")  # all work trees of a repository share its commits
+        is_stored = main == top or bool(store.items.refs_below("disk", disk_ref(top, refs).path))
+        self._files = top if is_stored else main
+        """Where the files are that its commits lead to."""
         known = {ref.path.rpartition("/")[2] for _, ref, _ in store.items.refs_below(DRIVE, f"{self._place}/")}
         found = git_history.hashes(top)
         self.wanted = git_history.not_known(found, known)
@@ -64,7 +70,7 @@ class History:
 
     def _text(self, commit: Commit) -> str:
         """The message, who and when, links to the files, and the changes as code, in which no link counts."""
-        files = [f"- [{one}](<{disk_ref(self._top / one, self._refs)}>)" for one in commit.files]
+        files = [f"- [{one}](<{disk_ref(self._files / one, self._refs)}>)" for one in commit.files]
         if commit.others:
             files.append(f"- and {commit.others:,} more")
         about = f"Commit {commit.name} by {commit.author}, {commit.time:%Y-%m-%d %H:%M}"
@@ -102,3 +108,20 @@ def repository_of(ref: Ref, refs: FileRefs) -> Path | None:
     folder = Ref("disk", ref.path.rpartition("/")[0] or "/")
     place = ref_path(folder, refs) if refs.is_here(folder) else None
     return place if place is not None and place.is_dir() else None
+
+
+def tree_around(folder: Path) -> tuple[Path, Path] | None:
+    """The work tree that a folder is in, and its main checkout; None in a main checkout and outside of repositories."""
+    found = repository_around(folder)
+    if found is None or not found.is_worktree or found.main is None:
+        return None
+    return found.top, found.main
+
+
+def trees_of(main: Path, folders: Iterable[Path]) -> list[Path]:
+    """The work trees of a repository in which some folders are, or in which the call runs."""
+    here: list[Path] = []
+    with suppress(NotFound):
+        here.append(current_folder())
+    found = (tree_around(folder) for folder in (*folders, *here))
+    return list(dict.fromkeys(one[0] for one in found if one is not None and one[1].resolve() == main.resolve()))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ricordo.errors import Error, MissingExtra, NotFound, StoreError, Unavailable
 from ricordo.ingest.files import FileReader, hash_of, keeping
-from ricordo.ingest.history import DRIVE, History, repository_of
+from ricordo.ingest.history import DRIVE, History, repository_of, tree_around, trees_of
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.base import VALIDATORS
 from ricordo.sources.disk import FoundFile, disk_ref, printable, ref_path, under_glob
@@ -71,6 +71,8 @@ class Refresher:
         self.skill_files: Mapping[int, Path] = {}
         self.refs = store.machines.refs()
         self.roots = [Path(root) for root, _ in store.files.roots()]
+        self.folders: list[Path] = []
+        """The folders that were named."""
         self.started = time.monotonic()
 
     def everything(self) -> Work:
@@ -94,14 +96,21 @@ class Refresher:
             if not below and (others := self.store.machines.elsewhere(map(str, [*found.values(), ref]))):
                 raise elsewhere(ref, next(iter(others.values())))
             work.items |= below
-            if ref.drive == "disk":
-                work.items |= self._below(Ref(DRIVE, ref.path))
             folder = ref_path(ref, self.refs) if ref.drive == "disk" else None
+            commits = self._commits(ref, folder) if folder is not None else {}
+            work.items |= commits
             is_there = folder is not None and self._add_new_files(work, [folder]) and folder.exists()
-            if not below and not is_there:
+            if not below and not commits and not is_there:
                 self.store.items.require(ref)  # says not found, with the nearest refs
                 raise NotFound(f"{ref} is in the bin", hint=f"‹:restore {ref}› brings it back.")
         return work
+
+    def _commits(self, ref: Ref, folder: Path) -> dict[int, Ref]:
+        """The commits of repositories at or below a folder, or of the one of which it is a work tree."""
+        self.folders.append(folder)
+        tree = tree_around(folder)
+        of_main = self._below(Ref(DRIVE, disk_ref(tree[1], self.refs).path)) if tree is not None else {}
+        return self._below(Ref(DRIVE, ref.path)) | of_main
 
     def _of_this_machine(self, refs: dict[int, Ref]) -> dict[int, Ref]:
         """The items without the files of other machines, which only these read again; a note names the machines."""
@@ -184,11 +193,14 @@ class Refresher:
         return RefreshReport(tuple(self.done), notes=tuple(self.notes))
 
     def _follow_histories(self, commits: Collection[Ref]) -> None:
-        """Take in the new commits of the repositories that some commits belong to."""
+        """Take in the new commits of the repositories that some commits belong to: those of the main checkout, and of
+        the work trees that were added, are named, or in which the refresh runs.
+        """
         places = {Ref(DRIVE, f"{ref.path.rpartition('/')[0]}/") for ref in commits}
         for place in sorted(places, key=str):
-            if (top := repository_of(place, self.refs)) is not None:
-                self._save(History(self.store, top, self.refs).items(), "skip")
+            top = repository_of(place, self.refs)
+            for tree in (top, *trees_of(top, (*self.roots, *self.folders))) if top is not None else ():
+                self._save(History(self.store, tree, self.refs).items(), "skip")
 
     def _fresh(self, work: Work) -> dict[Ref, FoundFile]:
         """The files that have no item yet."""
