@@ -102,6 +102,12 @@ def meaning(open_engine: Opener) -> Ricordo:
     return open_engine(vectors=True)
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is: a search waits for the vectors of what was written a moment before."""
+    monkeypatch.setattr("ricordo.engine.context.CATCH_UP_SECONDS", 60.0)
+
+
 def error_of(saved: Saved | Refreshed) -> Mapping[str, str]:
     """What went wrong with a thing that could not be saved or refreshed."""
     assert saved.error is not None

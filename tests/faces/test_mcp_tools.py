@@ -295,6 +295,21 @@ def test_a_relative_path_with_a_slip_gets_the_right_one_and_where_it_was_looked_
     assert [one.rpartition("/")[2] for one in missing["near"]] == ["deployment.md"]
 
 
+def test_a_folder_that_is_added_again_is_no_conflict_and_what_is_new_comes_in(
+    service: ToolService, tmp_path: Path
+) -> None:
+    folder = tmp_path / "guides"
+    folder.mkdir()
+    (folder / "deployment.md").write_text("# Deployment\nOn Monday.", encoding="utf-8")
+    assert service.call("add", {"sources": [str(folder)]}).plain["created"] == 1
+    (folder / "rollback.md").write_text("# Rollback\nAt once.", encoding="utf-8")
+    again = service.call("add", {"sources": [str(folder)]})
+    assert not again.is_error
+    assert {name: again.plain[name] for name in ("created", "skipped", "failed")} == {
+        "created": 1, "skipped": 1, "failed": 0,
+    }  # fmt: skip
+
+
 def test_a_limit_out_of_bounds_is_refused_with_its_bounds_and_one_that_is_exceeded_is_explained(tmp_path: Path) -> None:
     service = ToolService(("vault",), store=str(tmp_path / "vault.db"))
     for at in range(4):
@@ -310,6 +325,7 @@ def test_a_limit_out_of_bounds_is_refused_with_its_bounds_and_one_that_is_exceed
     service.close()
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_memory_in_russian_is_found_by_a_question_in_english(tmp_path: Path) -> None:
     settings = {"knowledge.enabled": False, "mcp.seconds": 120}
     service = ToolService(store=str(tmp_path / "store.db"), config=ConfigProvider(settings))

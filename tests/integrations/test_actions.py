@@ -6,6 +6,8 @@ import inspect
 import json
 import time
 
+import pytest
+
 from ricordo import Ricordo
 from ricordo.integrations.actions import actions, facts_of
 
@@ -50,6 +52,7 @@ def test_every_parameter_is_described_for_the_model(engine: Ricordo) -> None:
         assert all(f"{name}: " in description for name in inspect.signature(action).parameters), action.__name__
 
 
+@pytest.mark.usefixtures("patient")
 def test_what_an_agent_remembers_is_found_by_its_meaning_at_once(meaning: Ricordo) -> None:
     search, _, remember, _ = actions(meaning)
     remember("Ada prefers tea over coffee.")

@@ -28,6 +28,14 @@ def test_values_come_back_as_they_were_put_and_go_away(engine: Ricordo) -> None:
     assert store.get(("users", "ada/1"), "tastes & more") is None
 
 
+def test_only_secrets_do_not_come_back_as_they_were_put(engine: Ricordo) -> None:
+    store = RicordoStore(engine)
+    store.put(("a",), "k", {"text": "password: hunter2zzQ9", "names": ["Ada", "  two  spaces\n"], "n": 1.5})
+    found = store.get(("a",), "k")
+    assert found is not None
+    assert found.value == {"text": "password: [redacted: password]", "names": ["Ada", "  two  spaces\n"], "n": 1.5}
+
+
 def test_items_are_found_by_words_by_fields_and_within_their_namespace(engine: Ricordo) -> None:
     store = RicordoStore(engine)
     store.put(("a", "x"), "one", {"text": "green tea from Japan", "price": 10})

@@ -13,6 +13,8 @@ from ricordo.search.fit import EVEN, FITS, NOTHING_FITS, STEEP, fit_from
 from ricordo.sources.mcp_client import ServerTool
 from ricordo.values.hits import FitPart
 
+from .conftest import COSINES
+
 DOCUMENTS = {
     "colors": "colorsys converts between RGB, YIQ, HLS and HSV: rgb_to_hls takes coordinates from 0 to 1.",
     "speed": "Performance: a search takes 8 ms in a store of 50,000 passages; embedding is the slowest part of adding.",
@@ -141,3 +143,15 @@ def test_what_fits_less_than_asked_for_is_left_out_of_context(open_engine: Calla
         engine.save("note:/tokens", DOCUMENTS["tokens"], on_conflict="overwrite")
         assert bool(engine.context(RIGHT[2]).text.strip()) == told
         assert engine.search(RIGHT[2], filters=Filters(kinds=("note",)), track=False).hits
+
+
+def test_if_nothing_fits_context_tells_a_source_that_almost_does_and_says_so(
+    compass: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for cosine, told in ((EVEN - 0.3 / STEEP, False), (EVEN - 0.1 / STEEP, True), (EVEN + 0.1 / STEEP, True)):
+        monkeypatch.setitem(COSINES, "delta", cosine)
+        engine = compass(f"store{cosine}")
+        engine.save("note:/quay", "delta cranes")
+        report = engine.context("harbours")
+        assert bool(report.text.strip()) == told
+        assert (NOTHING_FITS in report.warnings) == (told and cosine < EVEN)

@@ -255,8 +255,9 @@ def test_english_keywords_are_not_taken_for_another_language(engine: Ricordo, mo
     assert embedded == []
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_russian_memory_is_found_by_an_english_question_through_mcp(tmp_path: Path) -> None:
-    settings = {"knowledge.enabled": False, "embedding.provider": "local"}
+    settings = {"knowledge.enabled": False, "embedding.provider": "local", "mcp.seconds": 120}
     service = ToolService(TOOLSETS, store=str(tmp_path / "store.db"), config=ConfigProvider(settings))
     try:
         texts = ("Ключ от архива лежит у Марины в верхнем ящике стола.", "Хлеб печём по субботам.")

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ricordo import Entry, Ricordo, Unavailable
+from ricordo.integrations.actions import actions
 from ricordo.search.refine import belief
 from ricordo.store.sqlite import vectors
 from ricordo.store.sqlite.sketches import nearest_by_sketch, sketch
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.store.sqlite.vectors import COMPARED_AT_LEAST
 from ricordo.values.hits import Filters
+
+from .conftest import Compass
 
 NOTES = {
     "note:/gtd": "Getting things done: capture every task in a trusted list and choose the next action. Review weekly.",
@@ -240,3 +246,27 @@ def test_cosines_stay_right_when_only_a_few_vectors_fit_into_memory(
         again.search("baking", lexical=False, filters=Filters(paths=("/bread",)))  # now one of the vectors is in memory
         found = [[(hit.ref, hit.score) for hit in again.semantic(question).hits] for question in questions]
     assert found == right
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_search_waits_for_the_thread_that_makes_the_vector_of_what_was_just_remembered(
+    compass: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = threading.Event()
+    embed_query = Compass.embed_query
+
+    def slow_documents(self: Compass, texts: Sequence[str]) -> Any:
+        asked.wait(60)
+        time.sleep(0.3)  # so that the search comes first
+        return np.array([self._vector(text) for text in texts], np.float32)
+
+    def query(self: Compass, text: str) -> Any:
+        asked.set()
+        return embed_query(self, text)
+
+    monkeypatch.setattr(Compass, "embed_documents", slow_documents)
+    monkeypatch.setattr(Compass, "embed_query", query)
+    engine = compass()
+    search, _, remember, _ = actions(engine)
+    remember("alpha is what Ada prefers")
+    assert [hit["ref"] for hit in json.loads(search("beverages"))] == ["memory:/alpha-is-what-ada-prefers"]

@@ -59,6 +59,19 @@ def test_context_tells_the_page_and_no_session_that_only_asked(pages: Ricordo, t
     for question, page in RIGHT.items():
         parts = [part.ref for part in pages.context(question).parts]
         assert parts[0] == page
+        assert "session:/talk2" not in parts, "it asked the very same, among other things"
+
+
+def test_a_session_is_judged_by_what_it_says_about_the_question_and_not_by_what_else_was_asked_in_it(
+    pages: Ricordo, tmp_path: Path
+) -> None:
+    asked = "which varnish dries fastest on a sailing boat"
+    others = [("user", question["text"]) for question in SET["questions"]]
+    pages.sessions_add(talk(tmp_path, "asks", ("user", asked), *others))
+    pages.sessions_add(talk(tmp_path, "tells", ("user", "On a sailing boat Epifanes 2K varnish dries in 9 h"), *others))
+    found = pages.search(asked, track=False, limit=20)
+    fits = {hit.ref.split("/")[1]: hit.fit or 0.0 for hit in found if hit.ref.startswith("session:/")}
+    assert fits["asks"] < FITS <= fits["tells"]
 
 
 def test_a_session_is_one_hit_and_shown_by_the_turn_that_answers(pages: Ricordo, tmp_path: Path) -> None:

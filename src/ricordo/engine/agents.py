@@ -200,8 +200,12 @@ class AgentVerbs:
         warnings: list[str],
         left_out: list[LeftOut],
     ) -> list[ContextPassage]:
-        """The best passages for a task. If most of them only echo it, the search is repeated with more hits."""
+        """The best passages for a task. If most of them only echo it, the search is repeated with more hits; if nothing
+        fits, the nearest source is told with a warning if it almost does.
+        """
         from ricordo.context.build_passages import passages_of
+        from ricordo.search.fit import NOTHING_FITS
+        from ricordo.search.transcripts import nearest_source
 
         passages: list[ContextPassage] = []
         for limit in (HITS, 5 * HITS):
@@ -211,6 +215,10 @@ class AgentVerbs:
             passages = echoes.without_echoes(found)
             if len(answer.hits) < limit or 2 * len(passages) >= len(found):
                 break
+        if not passages:
+            hits = nearest_source(answer.hits, self._context.config.search.min_fit)
+            passages = passages_of([hit for hit in hits if hit.ref not in known], stores)
+            warnings += [NOTHING_FITS] if passages else []
         warnings += answer.meta.degraded
         left_out += _expired(hits)
         return passages

@@ -227,7 +227,7 @@ class EngineContext:
         ``waiting`` texts wait for the model in force; texts that wait for another model wait for this one from now on.
         Returns whether the search may answer otherwise now. A service is not asked, because that may take long.
         """
-        from ricordo.ingest.embed import HASTY_BATCH, drain
+        from ricordo.ingest.embed import HASTY_BATCH, drain, wait_for_workers
 
         try:
             backlog, embedder = self.models.backlog(), self.models.embedder()
@@ -240,7 +240,8 @@ class EngineContext:
                     store, self.models.embedder, lambda: None, registry.worker_name(),
                     backlog=backlog, abroad=self.models.second, seconds=CATCH_UP_SECONDS,
                 )  # fmt: skip
-                return adopted != waiting or bool(done.embedded + done.cached)
+                others = wait_for_workers(store, CATCH_UP_SECONDS)  # the thread that was woken by the last write
+                return adopted != waiting or others or bool(done.embedded + done.cached)
             return adopted != waiting
         except Error:
             return False  # the answer is whole without them, and says that they wait

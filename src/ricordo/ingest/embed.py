@@ -7,10 +7,12 @@ the batch it was working on.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
-from threading import Lock
+from threading import Condition, Lock
 from typing import TYPE_CHECKING, Any
 
 from ricordo.bounded import call_within
@@ -28,6 +30,34 @@ if TYPE_CHECKING:
 BATCH = 100
 HASTY_BATCH = 16
 """How many texts are embedded at once where somebody waits who does not want to wait long."""
+
+
+_changed = Condition()
+_at_work: Counter[int] = Counter()
+"""How many threads of this process make vectors for a store, by the identity of the store."""
+
+
+@contextmanager
+def _working_for(store: Store) -> Iterator[None]:
+    with _changed:
+        _at_work[id(store)] += 1
+    try:
+        yield
+    finally:
+        with _changed:
+            _at_work[id(store)] -= 1
+            if not _at_work[id(store)]:
+                del _at_work[id(store)]
+            _changed.notify_all()
+
+
+def wait_for_workers(store: Store, seconds: float) -> bool:
+    """Wait until no thread of this process makes vectors for a store, at most so long; says whether one did."""
+    with _changed:
+        if not _at_work[id(store)]:
+            return False
+        _changed.wait_for(lambda: not _at_work[id(store)], seconds)
+        return True
 
 
 class Worker:
@@ -61,14 +91,15 @@ class Worker:
             return EmbedReport()
         self._total = self.store.vectors.counts(self.fingerprint)["pending"]
         self._tell()
-        try:
-            if workers > 1:
-                with ThreadPoolExecutor(workers) as pool:
-                    self._run_on(pool, kinds, workers)
-            else:
-                self._run(kinds)
-        finally:
-            self.store.jobs.release(self.owner)
+        with _working_for(self.store):
+            try:
+                if workers > 1:
+                    with ThreadPoolExecutor(workers) as pool:
+                        self._run_on(pool, kinds, workers)
+                else:
+                    self._run(kinds)
+            finally:
+                self.store.jobs.release(self.owner)
         seconds = time.monotonic() - self._started
         return EmbedReport(self.embedded, self.cached, self.failed, seconds, self.stopped)
 

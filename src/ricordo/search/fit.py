@@ -5,9 +5,10 @@ fit compares between queries and between stores of any size. It adds up what bot
 the logarithm of odds:
 
 - meaning: the cosine of its nearest passage with the query, above or below the one that is as often right as wrong;
-- words: the share of the query's words in its best passage, weighted by how rare they are, squared. A word that occurs
-  nowhere counts as one that is missing. Few words say nothing against an item, because it may use others; many speak
-  for it.
+- words: the share of the query's words in its best passage, weighted by how rare they are, to a power. A word that
+  occurs nowhere counts as one that is missing. Few words say nothing against an item, because it may use others; many
+  speak for it. If its meaning is known, it takes more of them: a passage that shares half of the words and is not near
+  by meaning is mostly about something else.
 
 Sides that agree are surer than each alone. The cosine is taken as it is, and not compared with those of the other
 passages: where all of them are about one thing, the right one differs little from the rest. The constants were chosen
@@ -30,12 +31,14 @@ if TYPE_CHECKING:
 FITS = 0.5
 """From here on a hit counts as having to do with the question."""
 NOTHING_FITS = "nothing fits well: these are the nearest, and they may have nothing to do with the question"
-EVEN = 0.32
+EVEN = 0.33
 """The cosine that is as often that of a right answer as that of a wrong one."""
 STEEP = 20.0
 """What a cosine of 1 more adds: from a tenth below ``EVEN`` to a tenth above it, the odds rise from 1:7 to 7:1."""
 WORDS = 8.0
 """What all words of the query add: enough without any meaning."""
+POWER, POWER_ALONE = 3, 2
+"""The power of the share of words that an item contains: beside its meaning, and if only words are known of it."""
 REPEATS = -30.0
 """What a turn of a session gets that says nothing but what was asked: it has to do with the question, and answers
 nothing.
@@ -47,13 +50,13 @@ NO_VECTOR = -1.0
 def fit_parts(member: Member) -> tuple[FitPart, ...]:
     """What each side knows of a candidate."""
     pool, words = member.pool, member.coverage
-    by_words = FitPart("words", words, WORDS * words**2)
+    alone = FitPart("words", words, WORDS * words**POWER_ALONE)
     if not pool.has_vectors:
-        return (by_words,)  # FITS at least: words alone cannot tell that nothing fits
+        return (alone,)  # FITS at least: words alone cannot tell that nothing fits
     if member.vector_chunk is None:
-        return (FitPart("meaning", 0.0, NO_VECTOR), by_words)
+        return (FitPart("meaning", 0.0, NO_VECTOR), alone)
     cosine = float(pool.found.cosines[member.place])
-    return (FitPart("meaning", cosine, STEEP * (cosine - EVEN)), by_words)
+    return (FitPart("meaning", cosine, STEEP * (cosine - EVEN)), FitPart("words", words, WORDS * words**POWER))
 
 
 def fit_from(parts: Sequence[FitPart]) -> float:

@@ -19,9 +19,9 @@ from ricordo.search.pool import Pool
 from ricordo.search.present import HitReader, Ranked
 from ricordo.search.request import Request
 from ricordo.store.asking import Ask
-from ricordo.text.echoes import only_asks, repeats
+from ricordo.text.echoes import about, only_asks, repeats
 from ricordo.text.words import Analyzer
-from ricordo.values.hits import Filters
+from ricordo.values.hits import Filters, Hit
 from ricordo.values.kinds import KINDS, SESSION
 from ricordo.values.own_tools import is_own_tool
 
@@ -29,6 +29,8 @@ CROWDED = 0.25
 """If more than this share of a full pool are turns of sessions, the sources are asked for again, without them."""
 JUDGED = 32
 """So many of the best turns are read to see what they add."""
+ALMOST = 0.45
+"""So well must a source fit that is told to somebody who asked when no hit fits."""
 _OF_SESSIONS = f"{SESSION}:/"
 _COMMITS = "git"
 _REASONS = re.compile(
@@ -107,6 +109,15 @@ def is_turn(ref: str) -> bool:
     return ref.startswith(_OF_SESSIONS)
 
 
+def is_list_of_requests(ref: str) -> bool:
+    """Whether a ref is that of a session itself, whose text is a list of what was asked in it.
+
+    >>> is_list_of_requests("session:/talk"), is_list_of_requests("session:/talk/3"), is_list_of_requests("note:/talk")
+    (True, False, False)
+    """
+    return is_turn(ref) and "/" not in ref.removeprefix(_OF_SESSIONS)
+
+
 def is_commit(ref: str) -> bool:
     """Whether a ref is that of a commit."""
     return ref.startswith(f"{_COMMITS}:/")
@@ -149,7 +160,7 @@ class SessionPlaces:
 
     def __init__(self, analyzer: Analyzer, text: str, later: Later) -> None:
         self._analyzer = analyzer
-        self._asked = set(analyzer.content_counts(text))
+        self._asked = self._words(text)
         self._later = later
 
     def settled(self, ranked: Sequence[Ranked], reader: HitReader, last: int) -> list[Ranked]:
@@ -175,16 +186,29 @@ class SessionPlaces:
     def _judged(self, entry: Ranked, reader: HitReader) -> tuple[Ranked, bool]:
         """A turn, and whether it only asks."""
         metadata, text = reader.item(entry).fields.metadata, reader.best_text(entry)
-        said = set(self._analyzer.content_counts(text))
+        if is_list_of_requests(entry.member.ref):
+            text = about(text, self._asked, self._words)
+        said = self._words(text)
         persons = metadata.get("role", "user") == "user"
         if is_own_tool(str(metadata.get("tool") or "")) or repeats(said, self._asked, is_persons=persons):
             return (replace(entry, repeats=True) if self._later.sessions else entry), True
         return entry, persons and only_asks(text, said, self._asked)
 
+    def _words(self, text: str) -> set[str]:
+        return set(self._analyzer.content_counts(text))
+
 
 def lowest_fitting(sources: Iterable[tuple[float, float | None]]) -> float | None:
     """The lowest score of the sources that fit, given their scores and fits; None if none fits."""
     return min((score for score, fit in sources if fit is None or fit >= FITS), default=None)
+
+
+def nearest_source(hits: Iterable[Hit], least: float) -> tuple[Hit, ...]:
+    """The first source if it only just misses the usual bound: whoever asked can judge it better than we. For somebody
+    who wants surer hits, nothing.
+    """
+    first = next((hit for hit in hits if not is_record(hit.ref)), None)
+    return (first,) if first is not None and least <= FITS and (first.fit or 0.0) >= ALMOST else ()
 
 
 def factor_below(best: float, ceiling: float) -> float:

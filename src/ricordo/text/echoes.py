@@ -7,6 +7,7 @@ what only asks needs no question mark.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
 from ricordo.text.words import fold
@@ -21,6 +22,17 @@ _DEFINITE = re.compile(
     r"|`[^`]+`"
     r"|(?<=[\w,;]\s)[^\W\d_a-zà-öø-ÿ]\w+"  # a name: a capital inside a sentence
 )
+
+
+def about(text: str, asked: AbstractSet[str], words: Callable[[str], AbstractSet[str]]) -> str:
+    """Of a session's list of requests, one to a line, those that have a word of the question; all if none has one.
+
+    What else was asked in the session says nothing about whether the question was answered.
+
+    >>> about("- ship it\\n- fix the mast", {"mast"}, lambda line: set(line.split()))
+    '- fix the mast'
+    """
+    return "\n".join(line for line in text.splitlines() if words(line) & asked) or text
 
 
 def repeats(said: AbstractSet[str], asked: AbstractSet[str], *, is_persons: bool) -> bool:
