@@ -92,8 +92,16 @@ def test_a_memory_without_a_title_is_called_by_its_first_words(house: Any) -> No
         "list": house.json("list")["items"][0]["title"],
         "search": house.json("search", "rollout", "--no-vectors")["hits"][0]["title"],
         "get": house.json("get", "memory:/0f3a")["title"],
+        "context": house.json("context", "rollout")["parts"][0]["title"],
     }
     assert set(titles.values()) == {"Ask Ada about the rollout before Friday, because she knows the…"}
+
+
+def test_importance_loading_and_severity_are_edited_by_their_own_options(house: Any) -> None:
+    house.run("save", "note:/plan", "Ship on Monday.", "--no-wait")
+    house.run("edit", "note:/plan", "--importance", "5", "--loading", "always", "--severity", "critical")
+    item = house.json("get", "note:/plan")
+    assert (item["importance"], item["loading"], item["severity"]) == (5, "always", "critical")
 
 
 def test_a_known_text_with_a_new_importance_is_updated(house: Any) -> None:
