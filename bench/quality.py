@@ -8,7 +8,8 @@
   whether the passage that is shown answers, for the questions that were chosen on and those that were held back.
   Ours are in ``bench/questions``; the pages they are about are not in this repository.
 - ``--conversations``: judged sets whose documents are turns: nDCG@10 by category, recall@10 and recall@20 of all judged
-  pieces, and the share that ``gather`` shows in 2,000 tokens for the ``--pieces`` categories.
+  pieces, and the share that ``gather`` shows in 2,000 tokens for the ``--pieces`` categories. With ``--diverse``, the
+  hits are chosen to differ.
 
 Stores are built once and kept in the cache folder.
 """
@@ -58,7 +59,7 @@ def known(tree: Path, count: int) -> str:
     return aligned(("tree", "profile", "queries", "number", "hit@1", "hit@5"), rows, left=3)
 
 
-def conversations(folder: Path, limit: int, pieces: set[str]) -> str:
+def conversations(folder: Path, limit: int, pieces: set[str], *, diverse: bool) -> str:
     """The figures of turns by category; ``gather`` only where many pieces are wanted."""
     dataset, config = read_dataset(folder), settings()
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -68,7 +69,9 @@ def conversations(folder: Path, limit: int, pieces: set[str]) -> str:
         for question in dataset.questions[::step]:
             judged, category = dataset.judgements[question.id], category_of(question)
             filters = Filters(threads=(question.thread,)) if question.thread is not None else None
-            answer = engine.search(question.text, limit=20, filters=filters, track=False, literal=True, snippets=False)
+            answer = engine.search(
+                question.text, limit=20, filters=filters, track=False, literal=True, snippets=False, diverse=diverse
+            )
             ranked = [dataset.documents[position_of(hit.ref)].id for hit in answer.hits]
             figures = {"nDCG@10": ndcg(ranked, judged), **{f"recall@{n}": recall(ranked, judged, n) for n in (10, 20)}}
             if category in pieces:
@@ -96,6 +99,7 @@ def main() -> None:
     parser.add_argument(
         "--limit", type=int, default=0, help="about so many questions of each conversation set; 0 is all"
     )
+    parser.add_argument("--diverse", action="store_true", help="search conversations for hits that differ")
     parser.add_argument("--pieces", default=PIECES, help="the categories that many pieces are wanted for")
     given = parser.parse_args()
     for tree in given.tree if given.known else ():
@@ -104,7 +108,8 @@ def main() -> None:
         report = evaluate_passages(tree, questions, profiles=PROFILES, config=settings())
         print(report.table(), end="\n\n", flush=True)
     for folder in given.conversations:
-        print(conversations(folder, given.limit, set(given.pieces.split(","))), end="\n\n", flush=True)
+        table = conversations(folder, given.limit, set(given.pieces.split(",")), diverse=given.diverse)
+        print(table, end="\n\n", flush=True)
 
 
 if __name__ == "__main__":

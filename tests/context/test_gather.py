@@ -141,3 +141,13 @@ def test_agents_gather_by_a_tool_that_names_tools(engine: Ricordo) -> None:
         assert "- note:/a: The tide gauge was built." in also["text"]
     finally:
         service.close()
+
+
+def test_long_texts_are_told_in_two_dozen_tokens_each_so_that_many_fit(engine: Ricordo) -> None:
+    words = [f"w{n}x" for n in range(900)]
+    for n in range(60):
+        own = " ".join(words[n * 15 : n * 15 + 15])
+        keep(engine, f"n{n}", f"The harbour crane, day {n}. {own}. More was said about it then. " * 3, day=n % 5)
+    found = engine.gather("harbour crane", budget=2000)
+    assert len(found.pieces) >= 55
+    assert found.tokens <= 2000

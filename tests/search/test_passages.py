@@ -68,3 +68,15 @@ def test_a_list_of_further_pages_is_not_shown_in_place_of_the_passage_that_answe
     [hit] = engine.search("command and arguments of a container", track=False).hits
     assert hit.evidence[0].text.startswith("# Page") or "If you give" in hit.evidence[0].text
     assert "[Arguments" not in hit.evidence[0].text
+
+
+def test_a_passage_that_only_meaning_kept_counts_the_words_of_the_title_that_all_of_them_have(
+    compass: Callable[..., Ricordo],
+) -> None:
+    engine = compass()
+    filler = "Keep the lid closed and clean. " * 20
+    others = "".join(f"## Part {n}\n\ndelta kettle {n}. {filler}\n\n" for n in range(6))
+    text = f"# Kettle\n\n{others}## Answer\n\ngamma pot. {filler}\n"
+    engine.save("note:/long", text, fields={"title": "Kettle"}, structure="markdown", kind="document")
+    [hit] = engine.search("kettle", track=False).hits
+    assert hit.evidence[0].heading.endswith("Answer"), "six others have the word once more, and are far in meaning"

@@ -20,7 +20,7 @@ from ricordo.trust.fence import LONGEST_REF, LONGEST_TITLE, Told, joined, one_li
 from ricordo.values.context import HOW_TO_READ, Gathered, GatheredPiece
 from ricordo.values.kinds import REMEMBERED_KINDS, SESSION
 
-EXCERPT = 32
+EXCERPT = 24
 """How many tokens of a passage are shown at first; more of it if there is room in the end."""
 SMALLEST = 12
 """A piece is not cut to fewer tokens than this, because less is of no use."""

@@ -33,6 +33,10 @@ FAR = 20
 """Nothing is told if not even the best hit fits a half (``NEAR``) of what ``search.min_fit`` asks for. Otherwise hits
 are left out that fit less than a twentieth (``FAR``) of it: evidence often shares few words with its topic.
 """
+WEAK = 0.3
+"""Passages are left out whose value is below this share of the best one's. It is lower than in a context: one message
+that repeats the topic word for word is far ahead of all the others, which are the evidence.
+"""
 GATHERED_KINDS = tuple(kind for kind in KINDS if kind not in ("skill", "tool"))
 
 
@@ -114,4 +118,4 @@ class GatherVerbs:
         hits = fitting(answer.hits, least / FAR) if fitting(answer.hits, least / NEAR) else ()
         passages = EchoFilter(topic, session, asking_program()).without_echoes(passages_of(hits, stores))
         # The item of a session lists what was asked in it, which its turns say themselves.
-        return strong([one for one in passages if one.item.kind != SESSION or one.item.fields.seq is not None])
+        return strong([one for one in passages if one.item.kind != SESSION or one.item.fields.seq is not None], WEAK)

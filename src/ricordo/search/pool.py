@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ricordo.search.signals import OUT_OF_TIME, UNMERGED
 from ricordo.store.asking import Candidates, QueryVector
-from ricordo.store.found import NO_CHUNK, FoundColumns, chunk_at, columns_of
+from ricordo.store.found import CHUNKS_KEPT, NO_CHUNK, FoundColumns, chunk_at, columns_of
 from ricordo.values.items import validity_at
 
 Array = npt.NDArray[Any]
@@ -166,17 +166,26 @@ class Member:
         if self._evidence is None:
             passages = self.pool.found.passages
             start, end = passages.starts[self.place : self.place + 2].tolist()
-            cosines = passages.cosines if self.pool.moved is None else self.pool.moved
-            rows = zip(
-                passages.chunks[start:end].tolist(),
-                passages.scores[start:end].tolist(),
-                cosines[start:end].tolist(),
-                strict=True,
-            )
+            scores, cosines = passages.scores[start:end], passages.cosines[start:end]
+            scores = _estimated(scores, ~np.isnan(passages.coverage[start:end]))
+            cosines = _estimated(cosines, cosines != 0.0) if self.pool.moved is None else self.pool.moved[start:end]
+            rows = zip(passages.chunks[start:end].tolist(), scores.tolist(), cosines.tolist(), strict=True)
             words, meaning = self.comparing
             values = sorted([(-(words * score + meaning * max(cosine, 0.0)), chunk) for chunk, score, cosine in rows])
             self._evidence = tuple((chunk, -value) for value, chunk in values)
         return self._evidence
+
+
+def _estimated(values: Array, known: Array) -> Array:
+    """The values of an item's passages of one side; those that the side did not keep count as the least that it did.
+
+    A side keeps the best few of an item. A passage that only the other side kept may have nearly as much as the last
+    of these, so 0 would be far off: all passages have the words of the title, say.
+    """
+    if known.all() or np.count_nonzero(known) < CHUNKS_KEPT:
+        return values
+    estimated: Array = np.where(known, values, values[known].min())
+    return estimated
 
 
 def _highest(coverage: Array) -> float:

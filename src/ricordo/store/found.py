@@ -16,6 +16,8 @@ import numpy.typing as npt
 from ricordo.frozen import frozen
 
 Array = npt.NDArray[Any]
+CHUNKS_KEPT = 5
+"""How many passages of each item are kept of either side: more are never shown."""
 NO_CHUNK = -1
 """Stands in a column for a passage that there is not."""
 

@@ -20,12 +20,12 @@ from typing import Any
 from ricordo.errors import ContractError
 from ricordo.frozen import frozen
 from ricordo.store.asking import Ask, QueryVector
+from ricordo.store.found import CHUNKS_KEPT
 from ricordo.store.postgres import dialect
 from ricordo.store.sql.asked_words import MOST_TIES, RESPELLED
 from ricordo.store.sql.batches import marks
 from ricordo.store.sql.filters import where
 from ricordo.store.sql.items import ITEM_COLUMNS, ITEM_TABLES
-from ricordo.store.sql.pool import CHUNKS_KEPT
 from ricordo.store.sql.times import micros
 from ricordo.store.sql.windows import DATED_FIELDS, MARKED_BRANCH
 from ricordo.text.words import fold

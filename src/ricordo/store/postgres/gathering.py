@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates
+from ricordo.store.found import CHUNKS_KEPT
 from ricordo.store.postgres import asking_sql as sql
 from ricordo.store.postgres import judging, linked, spelling
 from ricordo.store.postgres import other_asks as others
@@ -25,7 +26,7 @@ from ricordo.store.sql import items
 from ricordo.store.sql.jobs import STRAYS
 from ricordo.store.sql.languages import DISTINCT
 from ricordo.store.sql.matches import Matches, VectorMatches
-from ricordo.store.sql.pool import CHUNKS_KEPT, GatheredPool
+from ricordo.store.sql.pool import GatheredPool
 from ricordo.store.sql.times import micros
 from ricordo.store.sql.windows import said_of, window_of
 from ricordo.values.items import Item

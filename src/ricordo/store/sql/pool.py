@@ -11,12 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.found import NO_CHUNK, FoundColumns, PassageColumns
+from ricordo.store.found import CHUNKS_KEPT, NO_CHUNK, FoundColumns, PassageColumns
 from ricordo.store.sql.arrays import Array, few_per_group
 from ricordo.store.sql.matches import Matches, VectorMatches
 
-CHUNKS_KEPT = 5
-"""How many passages of each item are kept of either side: more are never shown."""
 SUBSTRING_VALUE = 0.5
 """The score of a substring match, which has no word frequency."""
 _NOTHING = 1e-12
