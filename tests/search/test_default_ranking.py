@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -180,3 +181,17 @@ def test_words_in_the_order_of_the_query_come_before_the_same_words_scattered(en
     assert found[0].ref == "note:/copied"
     assert found[0].explain is not None
     assert "words of the query in a row" in found[0].explain.steps[-1][0]
+
+
+def test_the_file_that_was_named_comes_before_a_list_of_files_that_has_its_name(
+    compass: Callable[..., Ricordo], tmp_path: Path
+) -> None:
+    engine = compass()
+    name = "ch04-02-how-to-extend-the-build"
+    (tmp_path / f"{name}.md").write_text("# Commands\n\ngamma: a program on the path becomes a command.\n")
+    (tmp_path / "summary.md").write_text(f"# Summary\n\nbeta list: {name}, {name} and {name}.\n")
+    engine.add(tmp_path)
+    named, listed = engine.search(name, explain=True, literal=True, track=False).hits
+    assert named.ref.endswith(f"{name}.md")
+    assert listed.explain is not None
+    assert "words of the query in a row" in listed.explain.steps[-1][0]

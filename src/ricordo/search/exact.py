@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from ricordo.frozen import frozen
 from ricordo.search.present import HitReader, Ranked
 from ricordo.text.words import Analyzer, folded_words
 from ricordo.values.kinds import SESSION
@@ -26,6 +27,20 @@ SAME_TERMS = 0.25
 IN_A_ROW = 0.4
 FEWEST_IN_A_ROW = 4
 """A passage that has at least so many words of the query in a row, and more than half of them, gains that share."""
+
+
+@frozen
+class Found:
+    """What a query says of a hit word for word."""
+
+    place: int
+    """Of hits with a name that is the query, the higher precedes; 0 if it has none."""
+    why: str = ""
+    gain: float = 0.0
+    """What it gains of the way to a score of 1."""
+
+
+NOTHING = Found(0)
 
 
 class ExactNames:
@@ -50,14 +65,16 @@ class ExactNames:
         if not looked_at:
             return (*head, *rest)
         reader.read(head, contents=full)
-        best = max(entry.score for entry in head)
-        found = {entry.n: self._found(entry, reader, best) for entry in looked_at}
-        named = [found.get(entry.n) or (0, entry) for entry in head]
-        named.sort(key=lambda one: (-one[1].score, -one[0]))
+        found = {entry.n: self._found(entry, reader) for entry in looked_at}
+        named = [(found.get(entry.n) or NOTHING, entry) for entry in head]
+        named = [(what, _raised(entry, what.why, what.gain) if what.gain else entry) for what, entry in named]
+        best = max(entry.score for _, entry in named)  # of those with words in a row, too: a name says more
+        named = [(what, _scored(entry, best, what.why) if what.place else entry) for what, entry in named]
+        named.sort(key=lambda one: (-one[1].score, -one[0].place))
         return (*(entry for _, entry in named), *rest)
 
-    def _found(self, entry: Ranked, reader: HitReader, best: float) -> tuple[int, Ranked] | None:
-        """The hit with what it gains, and how it precedes hits of the same score; turns of sessions have no names."""
+    def _found(self, entry: Ranked, reader: HitReader) -> Found | None:
+        """What the query says of a hit; turns of sessions have no names."""
         item = reader.item(entry)
         if item.kind == SESSION:
             return None
@@ -70,12 +87,12 @@ class ExactNames:
         ]
         for place, what, name in names:
             if name and tuple(folded_words(name)) == self.words:
-                return place, _scored(entry, best, f"{what} is the query: as high as the best")
+                return Found(place, f"{what} is the query: as high as the best")
         if any(self._has_same_terms(name) for name in (item.title, *headings)):
-            return 0, _raised(entry, "a title or heading has the words of the query", SAME_TERMS)
+            return Found(0, "a title or heading has the words of the query", SAME_TERMS)
         longest = max((in_a_row(self.words, folded_words(part.text)) for part in texts), default=0)
         if longest >= FEWEST_IN_A_ROW and 2 * longest > len(self.words):
-            return 0, _raised(entry, f"{longest} words of the query in a row", IN_A_ROW * longest / len(self.words))
+            return Found(0, f"{longest} words of the query in a row", IN_A_ROW * longest / len(self.words))
         return None
 
     def _has_same_terms(self, name: str) -> bool:
