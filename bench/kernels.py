@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ricordo.store.sqlite.sketches import nearest_sketches, sketch
+from ricordo.store.index.sketches import nearest_sketches, sketch
 from ricordo.store.sqlite.vectors import ROWS_AT_ONCE
 from timing import CLOCKS, aligned, print_json, timed
 

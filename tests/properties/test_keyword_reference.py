@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
 from ricordo import NotFound, Ricordo
-from ricordo.store.sqlite import segments
+from ricordo.store.index import segments
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.text.words import Analyzer, fold
 

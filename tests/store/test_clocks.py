@@ -27,7 +27,7 @@ if shift and "LD_PRELOAD" not in os.environ:
 from ricordo import ConfigProvider, Ricordo
 from ricordo.errors import Unavailable
 from ricordo.store.sql import jobs
-from ricordo.store.sqlite import segments
+from ricordo.store.index import segments
 from ricordo.testing import FakeEmbedder
 
 store, what = sys.argv[1], sys.argv[2]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import ConfigProvider, Error, ReadOnlyStore, Ricordo
-from ricordo.store.sqlite import segments
+from ricordo.store.index import segments
 from ricordo.testing import FakeEmbedder
 
 MEGABYTES = 12

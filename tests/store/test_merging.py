@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ricordo import Ricordo
-from ricordo.store.sqlite import segments
-from ricordo.store.sqlite.postings import combine
+from ricordo.store.index import segments
+from ricordo.store.index.postings import combine
 from ricordo.store.sqlite.store import SqliteStore
 
 

@@ -173,8 +173,13 @@ def test_only_a_registry_imports_a_concrete_store() -> None:
 
 
 def test_the_two_databases_know_nothing_of_each_other() -> None:
-    """What both need is in ``store/sql/``, which knows neither."""
-    foreign = {"sqlite": {"postgres"}, "postgres": {"sqlite"}, "sql": {"sqlite", "postgres"}}
+    """What both need is in ``store/sql/`` and ``store/index/``, which know neither."""
+    foreign = {
+        "sqlite": {"postgres"},
+        "postgres": {"sqlite"},
+        "sql": {"sqlite", "postgres", "index"},
+        "index": {"sqlite", "postgres"},
+    }
     found = [
         f"{file} imports ricordo.{name}"
         for file, tree in modules()

@@ -42,7 +42,7 @@ INDEXING_CODE: tuple[str, ...] = (
     "ingest/structure.py",
     "ingest/prefix.py",
     "store/sqlite/schema.py",
-    "store/sqlite/postings.py",
+    "store/index/postings.py",
 )
 """The source files that decide what the index holds; if one changes, the store is built again."""
 

@@ -1,19 +1,17 @@
-"""Turns an ask into one SQL statement: filters, both sides, and what the ranking needs, with one JSON value as result.
+"""Turns an ask into one SQL statement: filters, the nearest vectors, and what the ranking needs, as one JSON value.
 
-The statement is a chain of named steps:
+Words are scored in this process (``keeping``); the statement gets the items that they brought. It is a chain of named
+steps:
 
 1. ``allowed`` are the items that pass the filters, ``visible`` the chunks of a moment; both apply before the best are
    picked.
-2. ``idfs`` says how rare each word is, by the kept counts of its passages, or by ``hits``, the passages that hold it;
-   ``scored`` has the BM25F score of each chunk. All of it is in float8: PostgreSQL's numeric logarithm costs thirty
-   times as much.
-3. ``near`` are the chunks nearest to the query's vector.
-4. ``pool`` are the items that either side brought and their neighbours; each gets both values.
+2. ``near`` are the chunks nearest to the query's vector, ``given`` the items that were found by words.
+3. ``pool`` are the items that either side brought, ``joined`` those near them; each gets its cosines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,15 +20,13 @@ from ricordo.frozen import frozen
 from ricordo.store.asking import Ask, QueryVector
 from ricordo.store.found import CHUNKS_KEPT
 from ricordo.store.postgres import dialect
-from ricordo.store.sql.asked_words import MOST_TIES, RESPELLED
-from ricordo.store.sql.batches import marks
 from ricordo.store.sql.filters import where
 from ricordo.store.sql.items import ITEM_COLUMNS, ITEM_TABLES
 from ricordo.store.sql.times import micros
 from ricordo.store.sql.windows import DATED_FIELDS, MARKED_BRANCH
-from ricordo.text.words import fold
 
-MOST_PREFIX_TERMS = 200
+MOST_AROUND = 500
+"""Of how many linked items the values come along; of more, they are asked for if they are needed."""
 EXACT_BELOW = 20_000
 """With fewer vectors, all are compared; an index is faster only with more."""
 
@@ -83,12 +79,11 @@ def add_conditions(statement: Statement, ask: Ask, barred: Sequence[int]) -> tup
     """
     filters = replace(ask.filters, states=("live", "archived")) if ask.as_of is not None else ask.filters
     archived = ask.as_of is None and ask.filters.states == ("archived",)
-    limited = ask.as_of is not None or not filters.is_empty() or bool(barred) or bool(ask.excluded)
+    limited = ask.as_of is not None or not filters.is_empty() or bool(barred)
     if ask.as_of is not None:
         statement.step(
             "visible",
-            "SELECT id, item, lengths FROM chunks WHERE state < 2 AND live_from <= ?"
-            " AND (live_until IS NULL OR live_until > ?)",
+            "SELECT id FROM chunks WHERE state < 2 AND live_from <= ? AND (live_until IS NULL OR live_until > ?)",
             (micros(ask.as_of), micros(ask.as_of)),
         )
     if limited:
@@ -97,22 +92,12 @@ def add_conditions(statement: Statement, ask: Ask, barred: Sequence[int]) -> tup
     if archived:
         statement.step(
             "visible",
-            "SELECT c.id, c.item, c.lengths FROM chunks c WHERE c.id IN (SELECT layout_chunks(v.layout) FROM passing p"
+            "SELECT c.id FROM chunks c WHERE c.id IN (SELECT layout_chunks(v.layout) FROM passing p"
             " JOIN items i ON i.n = p.n JOIN versions v ON v.item = i.n AND v.number = i.version)",
         )
     seen = "visible" if ask.as_of is not None or archived else "live"
     if limited:
-        out = ["SELECT unnest(?::bigint[])"]
-        values = [list(barred)]
-        for group in ask.excluded:
-            if group:
-                out.append(
-                    f"SELECT p.item FROM postings p WHERE p.term IN ({marks(group)}) AND {visible('p', seen)}"
-                    " GROUP BY p.item, p.chunk HAVING count(*) = ?"
-                )
-                values += [*group, len(set(group))]
-        statement.step("barred", " UNION ".join(out), values)
-        statement.step("allowed", "SELECT n FROM passing WHERE n NOT IN (SELECT * FROM barred)")
+        statement.step("allowed", "SELECT n FROM passing WHERE n NOT IN (SELECT unnest(?::bigint[]))", (list(barred),))
     return limited, seen
 
 
@@ -121,182 +106,6 @@ def visible(alias: str, seen: str, chunk: str = "chunk") -> str:
     if seen == "live":
         return f"{alias}.state = 0"
     return f"{alias}.{chunk} IN (SELECT id FROM visible)"
-
-
-Respelled = Mapping[str, tuple[str, ...]]
-"""Words that occur nowhere, with the terms that are looked for in their place."""
-
-
-def counts_terms(ask: Ask, seen: str, respelled: Respelled) -> bool:
-    """Whether the kept count of passages of each term says how rare each word is.
-
-    It does if every word is one term, and the live passages are searched. Otherwise passages are counted.
-    """
-    several = any(word.also or word.written in respelled for word in ask.words)
-    return seen == "live" and not ask.prefixes and not several
-
-
-def add_words(statement: Statement, ask: Ask, seen: str, respelled: Respelled) -> None:
-    """The steps ``stats`` and ``idfs``: every word of the ask with its rarity, by its place.
-
-    Where passages must be counted, the steps ``terms`` and ``hits`` come before.
-    """
-    _add_statistics(statement, ask, seen)
-    if counts_terms(ask, seen, respelled):
-        statement.step(
-            "dfs",
-            "SELECT w.*, coalesce(t.passages, 0) AS df FROM unnest(?::int[], ?::text[], ?::float8[], ?::float8[])"
-            " w(place, label, weight, certainty) LEFT JOIN term_counts t ON t.term = w.label",
-            (
-                list(range(1, len(ask.words) + 1)),
-                [word.term for word in ask.words],
-                [word.weight for word in ask.words],
-                [word.certainty for word in ask.words],
-            ),
-        )
-    else:
-        _add_counted(statement, ask, seen, respelled)
-    kept = ""
-    if ask.rarest:
-        kept = (
-            f" WHERE place > {len(ask.words)} OR df > 0 AND place IN (SELECT place FROM dfs"
-            f" WHERE place <= {len(ask.words)} AND df > 0 ORDER BY df, label LIMIT {int(ask.rarest)})"
-        )
-    statement.step(
-        "idfs",
-        "SELECT *, idf * weight * certainty AS gain FROM (SELECT d.*,"
-        " ln(1::float8 + (s.n - d.df + 0.5::float8) / (d.df + 0.5::float8)) AS idf FROM dfs d, stats s) w" + kept,
-    )
-
-
-def _add_counted(statement: Statement, ask: Ask, seen: str, respelled: Respelled) -> None:
-    """Words that mean several terms, or passages of another time: their passages are found first, then counted."""
-    places = list(range(1, len(ask.words) + 1))
-    likely = [respelled.get(word.written, ()) if word.written else () for word in ask.words]
-    pairs = list(zip(ask.words, likely, strict=True))
-    asked = [(at, term) for at, (word, other) in zip(places, pairs, strict=True) for term in other or word.terms]
-    terms = ["SELECT * FROM unnest(?::int[], ?::text[]) t(place, term)"]
-    values: list[Any] = [[at for at, _ in asked], [term for _, term in asked]]
-    for at, prefix in enumerate(ask.prefixes, start=len(places) + 1):
-        start = fold(prefix)
-        terms.append(
-            f"(SELECT DISTINCT {at}, term FROM (SELECT term FROM vocabulary WHERE word >= ? AND word < ?"
-            f" ORDER BY word LIMIT {MOST_PREFIX_TERMS}) begun)"
-        )
-        values += [start, start + "\U0010ffff"]
-    statement.step("terms", " UNION ".join(terms), values)
-    statement.step(
-        "hits",
-        f"SELECT t.place, p.chunk, p.item, sum({frequency(ask)}) AS x FROM terms t"
-        f" JOIN postings p ON p.term = t.term WHERE {visible('p', seen)} GROUP BY t.place, p.chunk, p.item",
-    )
-    statement.step(
-        "dfs",
-        "SELECT w.*, coalesce(d.df, 0) AS df FROM unnest(?::int[], ?::text[], ?::float8[], ?::float8[])"
-        " w(place, label, weight, certainty)"
-        " LEFT JOIN (SELECT place, count(*) AS df FROM hits GROUP BY place) d USING (place)",
-        (
-            [*places, *range(len(places) + 1, len(places) + len(ask.prefixes) + 1)],
-            [
-                *(word.written if other else word.term for word, other in pairs),
-                *(f"{prefix}*" for prefix in ask.prefixes),
-            ],
-            [*(word.weight * (RESPELLED if other else 1.0) for word, other in pairs), *(1.0 for _ in ask.prefixes)],
-            [*(1.0 if other else word.certainty for word, other in pairs), *(1.0 for _ in ask.prefixes)],
-        ),
-    )
-
-
-def _add_statistics(statement: Statement, ask: Ask, seen: str) -> None:
-    """The step ``stats``: how many chunks count (``n``), and what a term of each field's length costs (``b0``...)."""
-    if seen == "live":
-        sums = "max(total) FILTER (WHERE field = -1)" + "".join(
-            f", max(total) FILTER (WHERE field = {at}), max(passages) FILTER (WHERE field = {at})" for at in range(6)
-        )
-        source = f"SELECT {sums} FROM lexical_stats"
-    else:
-        sums = "count(*)" + "".join(
-            f", coalesce(sum(length_at(lengths, {at})), 0), count(*) FILTER (WHERE length_at(lengths, {at}) > 0)"
-            for at in range(6)
-        )
-        source = f"SELECT {sums} FROM visible"
-    names = "n, " + ", ".join(f"t{at}, h{at}" for at in range(6))
-    norms = ", ".join(
-        f"CASE WHEN s.t{at} > 0 THEN {ask.scoring.b!r}::float8 * s.h{at} / s.t{at} ELSE 0 END AS b{at}"
-        for at in range(6)
-    )
-    statement.step("stats", f"SELECT s.n::float8 AS n, {norms} FROM ({source}) s({names})")
-
-
-def frequency(ask: Ask, posting: str = "p") -> str:
-    """The weighted sum of how often a passage's fields hold a term, each normed by the field's length.
-
-    Most terms stand in the text alone, so the other fields are looked at only if they hold the term.
-    """
-    scoring = ask.scoring
-
-    def normed(at: int, count: str, length: str) -> str:
-        norm = f"{1 - scoring.b!r}::float8 + (SELECT b{at} FROM stats) * {length}"
-        if scoring.b >= 1:
-            norm = f"greatest({norm}, 1e-9)"  # the length of an empty field is 0
-        return f"{scoring.weights[at]!r}::float8 * {count} / ({norm})"
-
-    body = normed(5, f"{posting}.body", f"{posting}.length")
-    others = " + ".join(normed(at, f"{posting}.others[{at + 1}]", f"{posting}.others[{at + 6}]") for at in range(5))
-    return f"CASE WHEN {posting}.others IS NULL THEN {body} ELSE {body} + {others} END"
-
-
-def shares(ask: Ask, seen: str, respelled: Respelled) -> tuple[str, str]:
-    """Each word ``i`` in each passage ``h`` that holds it, as a join, and what it gives to the passage's score."""
-    k1 = f"{ask.scoring.k1!r}::float8"
-    if counts_terms(ask, seen, respelled):
-        joined, x = "idfs i JOIN postings h ON h.term = i.label AND h.state = 0", frequency(ask, "h")
-    else:
-        joined, x = "hits h JOIN idfs i USING (place)", "h.x"
-    # It is gain * x / (k1 + x), in a form in which x, which is long, stands once.
-    return joined, f"i.gain - i.gain * {k1} / ({k1} + {x})"
-
-
-def add_scores(statement: Statement, ask: Ask, *, limited: bool, seen: str, respelled: Respelled) -> None:
-    """The step ``scored``: the score of every chunk that may be answered, and the rarity of the words it holds."""
-    required = [term for phrase in ask.phrases for term in phrase.terms]
-    conditions, values = [], []
-    if limited:
-        conditions.append("h.item IN (SELECT n FROM allowed)")
-    if required:
-        conditions.append(
-            f"h.chunk IN (SELECT p.chunk FROM postings p WHERE p.term IN ({marks(required)})"
-            f" AND {visible('p', seen)} GROUP BY p.chunk HAVING count(*) = ?)"
-        )
-        values += [*required, len(set(required))]
-    joined, share = shares(ask, seen, respelled)
-    condition = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    statement.step(
-        "scored",
-        # Rows are grouped by one column, because a second one would cost a third more; a chunk has one item anyway.
-        f"SELECT h.chunk, min(h.item) AS item, sum({share}) AS score, sum(i.idf) AS held FROM {joined}{condition}"
-        " GROUP BY h.chunk",
-        values,
-    )
-    statement.step("known", "SELECT nullif(sum(idf), 0) AS idf FROM idfs WHERE df > 0")
-
-
-def add_best(statement: Statement, per_side: int) -> None:
-    """The step ``matched``: the best chunks until enough different items are among them, ties included."""
-    statement.step(
-        "top",
-        "SELECT chunk, item, score, held FROM scored ORDER BY score DESC, chunk LIMIT ?",
-        (max(4 * per_side, MOST_TIES),),
-    )
-    statement.step(
-        "ranked", "SELECT max(score) AS best FROM top GROUP BY item ORDER BY best DESC LIMIT ?", (per_side + 1,)
-    )
-    statement.step(
-        "matched",
-        "SELECT chunk, item, score, held FROM top WHERE score >= CASE WHEN (SELECT count(*) FROM ranked) > ?"
-        " THEN (SELECT min(best) FROM (SELECT best FROM ranked ORDER BY best DESC LIMIT ?) r) ELSE 0 END",
-        (per_side, per_side),
-    )
 
 
 def add_pool(statement: Statement, ask: Ask, sides: Sequence[str], *, limited: bool) -> None:
@@ -313,21 +122,18 @@ def add_pool(statement: Statement, ask: Ask, sides: Sequence[str], *, limited: b
             f" ON b.thread = a.thread AND b.seq BETWEEN a.seq - {reach} AND a.seq + {reach} AND b.n <> a.n"
             " AND b.state = 'live' WHERE a.thread IS NOT NULL",
         )
-    inside = " AND other IN (SELECT n FROM allowed)" if limited else ""
-    statement.step(
-        "joined",
-        f"SELECT DISTINCT other AS item FROM neighbours WHERE other NOT IN (SELECT item FROM pool){inside}",
-    )
+    if ask.needs.link_seeds:
+        statement.step("around", _linked_with("pool"))
+        statement.step("farther", _linked_with("around"))
+    near = "SELECT other AS item FROM neighbours"
+    if ask.needs.link_seeds:
+        near += (
+            f" UNION (SELECT item FROM (SELECT item FROM around UNION SELECT item FROM farther) l LIMIT {MOST_AROUND})"
+        )
+    inside = " AND item IN (SELECT n FROM allowed)" if limited else ""
+    statement.step("joined", f"SELECT DISTINCT item FROM ({near}) n WHERE item NOT IN (SELECT item FROM pool){inside}")
 
 
-COVERAGE = "held / (SELECT idf FROM known)"
-
-
-SCORES = (
-    f"SELECT json_agg(json_build_array(chunk, item, score, {COVERAGE})) FROM (SELECT *, row_number() OVER"
-    f" (PARTITION BY item ORDER BY score DESC, chunk) AS place FROM scored WHERE item IN ({{items}})) s"
-    f" WHERE place <= {CHUNKS_KEPT}"
-)
 _COSINES = (
     "SELECT json_agg(json_build_array(chunk, item, cosine)) FROM (SELECT *, row_number() OVER"
     " (PARTITION BY item ORDER BY cosine DESC, chunk) AS place FROM ({compared}"
@@ -391,8 +197,20 @@ FEEDBACK = (
     "SELECT json_agg(json_build_array(item, verdict, count)) FROM (SELECT item, verdict, count(*) AS count"
     " FROM feedback WHERE item IN (SELECT item FROM pool UNION SELECT item FROM joined) GROUP BY item, verdict) f"
 )
-WORDS = "SELECT json_agg(json_build_array(place, label, weight, certainty, df, idf) ORDER BY place) FROM idfs"
-PREFIXES = "SELECT json_agg(term ORDER BY place, term) FROM terms WHERE place > {plain}"
+TEXTS = (
+    "SELECT json_agg(json_build_array(c.id, c.item, c.heading, c.text)) FROM chunks c WHERE c.id = ANY(?)"
+    " OR c.id = ANY(?) AND c.item IN (SELECT item FROM near)"
+)
+"""Texts of chunks: some in any case, others if the meaning side found their items."""
+ALL_TEXTS = " OR c.state = 0 AND c.item IN (SELECT item FROM near UNION SELECT item FROM joined)"
+
+
+def _linked_with(step: str) -> str:
+    """The items one link away from those of a step."""
+    return (
+        f"SELECT target AS item FROM links WHERE target IS NOT NULL AND source IN (SELECT item FROM {step})"
+        f" UNION SELECT source FROM links WHERE target IN (SELECT item FROM {step})"
+    )
 
 
 def as_text(vector: Any) -> str:

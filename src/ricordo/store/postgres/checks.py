@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ricordo.store.postgres import postings
+import numpy as np
+
+from ricordo.store.index import segments
+from ricordo.store.index.segments import REPLACED, live_statistics
 from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.database import Database
-from ricordo.store.sql.new_chunks import NewChunk
+from ricordo.store.postgres.keeping import KeptIndex
+from ricordo.store.sql.new_chunks import DELETED, FIELDS, NewChunk
 from ricordo.store.sql.saving import LENGTHS
 from ricordo.text.words import Analyzer
 from ricordo.values.reports import Check
 
-_BATCH = 500
+_BATCH = 2_000
+_SAMPLE = 50
+"""The words of about so many passages are compared with their texts."""
 
 
 def keyword_index(database: Database, analyzer: Analyzer, repair: bool) -> Check:
     """Every live chunk has its rows, no other chunk has any, and the totals are right."""
     with database.read() as connection:
-        problem = _index_problem(connection)
+        problem = _index_problem(connection, analyzer)
     if problem and repair:
         rebuild(database, analyzer)
     return Check(
@@ -26,37 +32,49 @@ def keyword_index(database: Database, analyzer: Analyzer, repair: bool) -> Check
     )
 
 
-def _index_problem(connection: Connection) -> str:
-    [(wrong,)] = connection.rows(
-        "SELECT count(*) FROM (SELECT p.chunk FROM postings p LEFT JOIN chunks c ON c.id = p.chunk"
-        " WHERE c.id IS NULL OR c.state <> p.state OR c.item <> p.item GROUP BY p.chunk) off"
-    )
-    if wrong:
-        return f"{wrong} passages are indexed otherwise than they are"
-    [(live, counted)] = connection.rows(
-        "SELECT (SELECT count(*) FROM chunks WHERE state = 0), (SELECT total FROM lexical_stats WHERE field = -1)"
-    )
-    if live != counted:
-        return f"{live} passages can be found, {counted} are counted"
-    [(missing,)] = connection.rows(
-        "SELECT count(*) FROM chunks c WHERE c.state = 0 AND length_at(c.lengths, 5) > 0"
-        " AND NOT EXISTS (SELECT 1 FROM postings p WHERE p.chunk = c.id)"
-    )
-    if missing:
+def _index_problem(connection: Connection, analyzer: Analyzer) -> str:
+    index = KeptIndex()
+    snapshot = index.snapshot(connection)
+    states = dict[int, int](connection.rows("SELECT id, state FROM chunks WHERE state < 2"))
+    indexed: dict[int, int] = {}
+    for segment in snapshot.segments:
+        indexed |= dict(zip(segment.arrays.chunks.tolist(), segment.arrays.states.tolist(), strict=True))
+    indexed = {chunk: state for chunk, state in indexed.items() if state != DELETED}
+    if missing := len(states.keys() - indexed.keys()):
         return f"{missing} passages are not indexed"
-    [(wrong,)] = connection.rows(
-        "SELECT count(*) FROM term_counts t FULL JOIN (SELECT term, count(*) AS passages FROM postings WHERE state = 0"
-        " GROUP BY term) p USING (term) WHERE coalesce(t.passages, 0) <> coalesce(p.passages, 0)"
-    )
-    return f"{wrong} terms are counted otherwise than they occur" if wrong else ""
+    if wrong := sum(states.get(chunk) != state for chunk, state in indexed.items()):
+        return f"{wrong} passages are indexed otherwise than they are"
+    totals = dict[int, int](connection.rows("SELECT field, total FROM lexical_stats"))
+    if totals != live_statistics(connection):
+        return "the totals of words are off"
+    sample = set(sorted(states)[:: max(1, len(states) // _SAMPLE)])
+    chosen = list(_chunks(connection, analyzer, sample))
+    index.bring(connection, {term for chunk in chosen for term in chunk.counts[-1]})
+    wrong = sum(not _is_indexed_as(index, connection, chunk) for chunk in chosen)
+    return f"the words of {wrong} passages are indexed otherwise than their texts" if wrong else ""
+
+
+def _is_indexed_as(index: KeptIndex, connection: Connection, chunk: NewChunk) -> bool:
+    """Whether the postings give the text of a passage exactly its frequencies."""
+    body = chunk.counts[-1]
+    for segment in index.snapshot(connection).segments:
+        places = np.flatnonzero(segment.arrays.chunks == chunk.chunk)
+        if len(places):
+            found = index.postings(connection, segment.id, set(body))
+            return all(
+                term in found and found[term].frequencies_at(int(places[0])).get(len(FIELDS) - 1) == count
+                for term, count in body.items()
+            )
+    return False
 
 
 def rebuild(database: Database, analyzer: Analyzer) -> None:
     """Index every passage again, from the stored texts, in one transaction."""
     with database.write(durable=True, mirrored=False) as connection:
-        connection.run("DELETE FROM postings")
-        connection.run("DELETE FROM term_counts")
-        connection.run("UPDATE lexical_stats SET total = 0, passages = 0")
+        connection.run(f"UPDATE segments SET state = {REPLACED}")
+        connection.run("DELETE FROM merges")
+        connection.run("DELETE FROM retired")
+        connection.run("UPDATE lexical_stats SET total = 0")
         chunks = list(_chunks(connection, analyzer))
         for at in range(0, len(chunks), _BATCH):
             batch = chunks[at : at + _BATCH]
@@ -64,16 +82,19 @@ def rebuild(database: Database, analyzer: Analyzer) -> None:
                 "UPDATE chunks SET lengths=? WHERE id=?",
                 [(LENGTHS.pack(*chunk.lengths()), chunk.chunk) for chunk in batch],
             )
-            postings.add_chunks(connection, batch)
+            segments.prepare([chunk.counts for chunk in batch])(connection, batch)
+        segments.bump_epoch(connection)
+    segments.maintain(database)
 
 
-def _chunks(connection: Connection, analyzer: Analyzer) -> Iterator[NewChunk]:
+def _chunks(connection: Connection, analyzer: Analyzer, only: set[int] | None = None) -> Iterator[NewChunk]:
     import json
 
     for chunk, n, state, heading, text, code, title, path, description, fields in connection.rows(
         "SELECT c.id, c.item, c.state, c.heading, c.text, c.language, i.title, i.path, i.description, i.fields"
         " FROM chunks c"
-        " JOIN items i ON i.n = c.item WHERE c.state < 2"
+        " JOIN items i ON i.n = c.item WHERE c.state < 2" + ("" if only is None else " AND c.id = ANY(?)"),
+        () if only is None else (sorted(only),),
     ):
         stored = json.loads(fields)
         context = f"{stored.get('context', '')}\n{heading}" if heading else stored.get("context", "")

@@ -19,14 +19,18 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from ricordo.errors import StoreError
-from ricordo.store.postgres import dialect, postings, schema
+from ricordo.store.index import segments
+from ricordo.store.postgres import dialect, schema
 from ricordo.store.sql.batches import marks
 from ricordo.store.sql.protocols import UNREADABLE, Dialect, Row, Values, WordIndex
 
 if TYPE_CHECKING:
+    from ricordo.store.index.scoring import Snapshot
     from ricordo.store.sql.arrays import Array
 
 T = TypeVar("T")
+COPY_FROM = 400
+"""From this many rows on, COPY is faster than statements that insert."""
 MOST_RESERVED = 500
 """At most this many numbers of items or chunks are reserved at once."""
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -54,7 +58,7 @@ class Lender(Protocol):
 class Connection:
     """One connection, with the calls that the shared statements make."""
 
-    words: WordIndex = postings
+    words: WordIndex = segments
     dialect: Dialect = dialect
     unreadable = UNREADABLE
     foreign = False
@@ -68,6 +72,13 @@ class Connection:
         self.touched: set[int] = set()
         self.vectors_at_hand: tuple[str, dict[int, Array]] | None = None
         """The vectors of all candidates of the last search, if its answer brought them, and their fingerprint."""
+        self.snapshot: Snapshot | None = None
+        """The keyword index at the moment that this connection sees, once it was asked for."""
+        self.begun_with: dict[str, list[str]] = {}
+        """Index terms by the prefixes that were asked for."""
+        self.unknown: set[str] = set()
+        self.likely: dict[str, str] = {}
+        """Words that stand nowhere, and the words, with their terms, that they may mean."""
         self._last: psycopg.Cursor[Row] | None = None
         self._held: dict[tuple[str, Sequence[str]], list[Values]] = {}
         """New rows that were not sent yet, by table and columns."""
@@ -96,10 +107,20 @@ class Connection:
         """Send the rows that were held back: first the items, to which the other rows belong."""
         held, self._held = self._held, {}
         for (table, columns), rows in sorted(held.items(), key=lambda pair: pair[0][0] != "items"):
-            if len(rows) < postings.COPY_FROM:
-                self.run_many(f"INSERT INTO {table}({', '.join(columns)}) VALUES({marks(columns)})", rows)
-            else:
+            names = ", ".join(columns)
+            if not rows:
+                continue
+            if len(rows) >= COPY_FROM:
                 self._copy_rows(table, columns, rows)
+            elif table == "postings":  # many short rows: as arrays they are one statement
+                types = schema.column_types(table)
+                arrays = ", ".join(f"?::{types[name]}[]" for name in columns)
+                self.run(
+                    f"INSERT INTO {table}({names}) SELECT * FROM unnest({arrays})",
+                    [list(column) for column in zip(*rows, strict=True)],
+                )
+            else:
+                self.run_many(f"INSERT INTO {table}({names}) VALUES({marks(columns)})", rows)
 
     def _wait(self) -> None:
         """Wait for the results of everything that was sent."""
@@ -121,17 +142,21 @@ class Connection:
             self._pipeline = None
             self._open.close()
 
-    def together(self, asked: Sequence[tuple[str, Values]]) -> list[list[Row]]:
-        """Run statements that do not depend on each other in one trip over the network."""
-        if not self.begun:
-            return self._first_of(lambda: self._piped([(_BEGIN_READ, ()), *asked])[1:])
-        return self._piped(asked)
+    def once(self, sql: str, value: str | None = None) -> list[Row]:
+        """The rows of a query; what is asked often is kept elsewhere here."""
+        return self.rows(sql, None if value is None else (value,))
 
-    def _piped(self, asked: Sequence[tuple[str, Values]]) -> list[list[Row]]:
+    def together(self, asked: Sequence[tuple[str, Values]], *, binary: bool = False) -> list[list[Row]]:
+        """Run statements that do not depend on each other in one trip; ``binary`` halves the size of bytes."""
+        if not self.begun:
+            return self._first_of(lambda: self._piped([(_BEGIN_READ, ()), *asked], binary=binary)[1:])
+        return self._piped(asked, binary=binary)
+
+    def _piped(self, asked: Sequence[tuple[str, Values]], *, binary: bool) -> list[list[Row]]:
         self._lender.count_trip()
         self._send_held()
         with self.raw.pipeline():
-            cursors = [self.raw.execute(_numbered(sql), _bound(values) or None) for sql, values in asked]
+            cursors = [self.raw.execute(_numbered(sql), _bound(values) or None, binary=binary) for sql, values in asked]
         self.begun = True
         return [_read_all(cursor) for cursor in cursors]
 

@@ -17,7 +17,8 @@ import psycopg.conninfo
 import psycopg_pool
 
 from ricordo.errors import ReadOnlyStore, StoreError, Unavailable, UsageError
-from ricordo.store.postgres import postings, schema, workspaces
+from ricordo.store.index import segments
+from ricordo.store.postgres import schema, workspaces
 from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.translating import translated
 from ricordo.store.sql.protocols import AroundCommit, Row, WordIndex
@@ -41,7 +42,7 @@ _READER = "Your role in the team is reader: ask an owner for ‹:team invite› 
 class Database:
     """One workspace of one PostgreSQL database. ``read()`` gives a snapshot, ``write()`` a transaction."""
 
-    words: WordIndex = postings
+    words: WordIndex = segments
     foreign = False
 
     def __init__(
@@ -206,7 +207,8 @@ class Database:
 
     def _commit(self, writer: Connection) -> None:
         """Commit, and wait for it: what returns is kept."""
-        if writer.touched:
+        if writer.touched:  # what processes keep of items is out of date, even if no chunk changed
+            writer.add_to_meta("index_epoch", 1)
             writer.run("SELECT pg_notify(?, ?)", (self.channel, str(len(writer.touched))))
         writer.commit()
 

@@ -1,28 +1,32 @@
-"""How the PostgreSQL store answers an ask: one statement, whose answer fills the same pool as in the SQLite store.
+"""How the PostgreSQL store answers an ask, in two trips: first the index is brought up to date and words are scored
+here, then one statement finds the nearest by meaning and brings what the ranking needs.
 
-Some checks are done in Python: phrases in texts, and words that share a stem. A second trip is made for excluded
-phrases, for words that occur nowhere, for texts that contain the query as a substring, and for linked items and TF-IDF,
-which one profile needs. Then the answer brings the vectors that the ranking may ask for, so that a whole search makes
-three trips at most.
+The statement also brings the vectors that the ranking may ask for, and the texts in which phrases and words that share
+a stem are looked for, so that a whole search makes three trips. More are made for TF-IDF, and where phrases leave too
+little of what was brought.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates
-from ricordo.store.found import CHUNKS_KEPT
+from ricordo.store.index.matching import KeywordSide
 from ricordo.store.postgres import asking_sql as sql
-from ricordo.store.postgres import judging, linked, spelling
+from ricordo.store.postgres import judging, linked
 from ricordo.store.postgres import other_asks as others
 from ricordo.store.postgres.connection import Connection, unescaped
+from ricordo.store.postgres.loading import ARCHIVED, load
 from ricordo.store.postgres.nearest_sql import add_nearest
-from ricordo.store.postgres.nearness import at_hand, cosines_of
+from ricordo.store.postgres.nearness import at_hand, cosines_of, nearest_items
 from ricordo.store.postgres.open_workspace import OpenWorkspace
 from ricordo.store.sql import items
+from ricordo.store.sql.arrays import Array, distinct
+from ricordo.store.sql.asked_words import item_texts
 from ricordo.store.sql.jobs import STRAYS
 from ricordo.store.sql.languages import DISTINCT
 from ricordo.store.sql.matches import Matches, VectorMatches
@@ -32,8 +36,14 @@ from ricordo.store.sql.windows import said_of, window_of
 from ricordo.values.items import Item
 from ricordo.values.use_scores import feedback_prior
 
-MOST_RESPELLED = 1_000
-_ABOUT_ITEMS = ("items", "refs", "feedback", "cosines")
+MOST_SUSPECTS = 500
+"""If at most this many items hold the words of an excluded phrase, so many more candidates are asked for, and those
+that hold the phrase are dropped; of more, the texts are read first.
+"""
+TEXTS_FACTOR = 4
+"""How many times as many matches are brought if their texts decide which of them count."""
+MOST_MAYBE = 20_000
+_ABOUT_ITEMS = ("items", "refs", "feedback", "cosines", "texts")
 
 
 class Gathering:
@@ -45,168 +55,185 @@ class Gathering:
         self.ask = ask
         self.pool = GatheredPool()
         self.answer: dict[str, Any] = {}
+        self.keywords: KeywordSide | None = None
+        self.allowed: Array | None = None
         self.barred: list[int] = []
-        self.respelled: dict[str, tuple[str, ...]] = {}
-        self.at_hand = judging.AtHand()
-        self.asked_before = False
-        """Whether a trip was made already; then the next answer brings the vectors that the ranking may ask for."""
 
     def candidates(self) -> Candidates:
         """Everything that was found, with what the ranking needs to know about it."""
         ask, pool = self.ask, self.pool
         self.connection.vectors_at_hand = None
-        self.barred = judging.barred_by_phrases(self.connection, ask) if ask.excluded_phrases else []
-        self.asked_before = bool(ask.excluded_phrases)
+        if ask.excludes or (ask.find == MATCHES and (ask.by_word or ask.phrases)):
+            loaded = load(self.opened, self.connection, ask)
+            self.keywords, self.allowed = loaded.keywords, loaded.allowed
         if ask.find == MATCHES:
             self._take_both_sides()
             pool.total = max(pool.total, len(pool))
-        elif ask.find == NEWEST:
-            self._ask_about(others.newest)
-            pool.add([n for _, n in self.answer["found"] or []])
-            pool.total = len(pool)
         else:
-            self._take_substrings()
+            if self.keywords is not None:
+                self.barred = sorted(self.keywords.barred_items(ask.excluded, ask.excluded_phrases))
+            self.run(ask.per_side, (), find=others.newest if ask.find == NEWEST else others.with_substring)
+            found = self.answer["found"] or []
+            if ask.find == NEWEST:
+                pool.add([n for _, n in found])
+            else:
+                pool.add_substrings([(chunk, n) for chunk, n in found])
             pool.total = len(pool)
         near = _pairs(self.answer.get("neighbours"))
-        self._join([n for n in self.answer.get("joined") or [] if n not in pool])
+        self._join([other for others in near.values() for other, _ in others])
         distances = self._join_linked() if ask.needs.link_seeds else {}
         return self.answered(near, distances)
 
     def _take_both_sides(self) -> None:
         ask, pool = self.ask, self.pool
-        by_word = ask.by_word or bool(ask.phrases)
-        limit = ask.per_side
-        while True:
-            self.run(limit, by_word=by_word)
-            if not by_word:
-                break
-            if not self.respelled and self._respell():
-                continue  # ask again, with the words that were most likely meant
-            matches = self._matches()
-            total = matches.total
-            checked = judging.verified(ask, matches, self.answer["lexical"] or [], self._items)
-            if checked is matches or len(set(checked.items.tolist())) >= limit or len(matches.chunks) >= total:
-                break
-            limit *= 4
+        keywords = self.keywords if ask.by_word or ask.phrases else None
+        suspects = self._suspects()
+        limit = ask.per_side + len(suspects)
+        scored = keywords.scored(self.allowed) if keywords is not None else None
+        if keywords is None or scored is None:
+            self.run(limit, ())
+        else:
+            rough = scored.best(limit * (TEXTS_FACTOR if keywords.reads_texts else 1))
+            find = others.with_substring if self._may_be_substring(rough) else None
+            texts, maybe = self._texts_to_read(keywords, rough)
+            self.run(limit, [*distinct(rough.items).tolist(), *suspects], texts, maybe, find=find)
+        near = cosines_of(self.answer["near"])
+        if suspects and self.keywords is not None:
+            self._bar(self.keywords.barred_items((), ask.excluded_phrases))
+            near = nearest_items(near, self.barred, ask.per_side)
         if ask.vector is not None and not ask.phrases:
-            pool.add_cosines(cosines_of(self.answer["near"]))
-        if by_word:
-            pool.take_matches(checked)
-            if any(word.spelled for word in ask.words):
-                pool.take_back(judging.lost_to_other_words(ask, self.answer["lexical"] or [], pool.maximum))
-            times = ask.as_of is not None or ask.filters.states == ("archived",)
-            if not self.answer.get("lexical") and not times and not ask.excluded:
-                pool.by_substring = self._take_substrings()
+            pool.add_cosines(near)
+        if keywords is not None and scored is not None:
+            also = distinct(near.items)
+            if keywords.reads_texts or suspects:
+                matches = keywords.matches(ask.per_side, self.allowed, also)
+            else:
+                matches = scored.best(ask.per_side, also)
+            self._take_matches(keywords, matches)
+        self._complete()
         if ask.vector is not None:
             kept = cosines_of(self.answer.get("cosines"))
             inside = np.array([n in pool for n in kept.items.tolist()], bool)
             pool.add_cosines(VectorMatches(kept.chunks[inside], kept.items[inside], kept.cosines[inside]))
             pool.fill_missing_cosines()
 
-    def run(self, limit: int, *, by_word: bool) -> None:
-        """Ask the server: everything in one statement."""
+    def _suspects(self) -> Sequence[int]:
+        """Bar the items with excluded words; returns those that may hold an excluded phrase, if these are few."""
+        ask, keywords = self.ask, self.keywords
+        if keywords is None or not ask.excludes:
+            return ()
+        self.barred = sorted(keywords.barred_items(ask.excluded, ()))
+        phrases = [phrase for phrase in ask.excluded_phrases if phrase.terms]
+        suspects = {n for phrase in phrases for n in keywords.holding(phrase.terms).items.tolist()}
+        if len(suspects) <= MOST_SUSPECTS:
+            return sorted(suspects)
+        self._bar(keywords.barred_items((), ask.excluded_phrases))
+        return ()
+
+    def _bar(self, numbers: set[int]) -> None:
+        """Leave some items out, also of what is found by words."""
+        self.barred = sorted({*self.barred, *numbers})
+        if self.allowed is None:
+            assert self.connection.snapshot is not None, "words were looked up"
+            self.allowed = distinct(self.connection.snapshot.items)
+        self.allowed = self.allowed[~np.isin(self.allowed, np.array(self.barred, np.int64))]
+
+    def _may_be_substring(self, found: Matches) -> bool:
+        """Whether texts are searched that hold the query as it is written, because no word was found."""
+        ask = self.ask
+        times = ask.as_of is not None or ask.filters.states == ARCHIVED
+        return not len(found.chunks) and not times and not ask.excluded and bool(ask.text.strip())
+
+    def _texts_to_read(self, keywords: KeywordSide, rough: Matches) -> tuple[list[int], list[int]]:
+        """The chunks whose texts are looked at: some in any case, others if the meaning side brings their items."""
+        texts: list[int] = []
+        maybe: list[int] = []
+        for phrase in self.ask.excluded_phrases:
+            texts += keywords.holding(phrase.terms).chunks.tolist() if phrase.terms else []
+        spelled = [word.term for word in self.ask.words if word.spelled]
+        if keywords.reads_texts or self.ask.needs.tfidf or spelled:
+            texts += rough.chunks.tolist()
+        for term in spelled:
+            maybe += keywords.holding((term,)).chunks.tolist()
+        return texts, maybe if len(maybe) <= MOST_MAYBE else []
+
+    def _take_matches(self, keywords: KeywordSide, matches: Matches) -> None:
+        ask, pool = self.ask, self.pool
+        pool.take_matches(matches)
+        if any(word.spelled for word in ask.words):
+            lost = keywords.lost_to_other_words(pool.worded_chunks())
+            pool.take_back({chunk: share / pool.maximum for chunk, share in lost.items()})
+        if self._may_be_substring(matches):
+            if "found" not in self.answer:
+                self.run(ask.per_side, (), find=others.with_substring)
+            found = self.answer["found"] or []
+            pool.add_substrings([(chunk, n) for chunk, n in found])
+            pool.by_substring = bool(found)
+
+    def run(
+        self,
+        limit: int,
+        given: Sequence[int],
+        texts: Sequence[int] = (),
+        maybe: Sequence[int] = (),
+        find: others.Find | None = None,
+    ) -> None:
+        """Ask the server: the nearest, what ``find`` finds, and everything about these and the given items."""
         ask = self.ask
         statement = sql.Statement()
         limited, seen = sql.add_conditions(statement, ask, self.barred)
-        sides = []
+        statement.step("given", "SELECT unnest(?::bigint[]) AS item", (list(given),))
+        sides = ["given"]
         answers: dict[str, str] = {}
         after: list[Any] = []
-        if by_word:
-            sql.add_words(statement, ask, seen, self.respelled)
-            sql.add_scores(statement, ask, limited=limited, seen=seen, respelled=self.respelled)
-            sql.add_best(statement, limit)
-            sides.append("matched")
         vectors = self.vectors()
-        if vectors and not ask.phrases:
-            add_nearest(statement, vectors, ask, limited=limited, seen=seen)
+        if vectors and ask.find == MATCHES and not ask.phrases and "near" not in self.answer:
+            add_nearest(statement, vectors, replace(ask, per_side=limit), limited=limited, seen=seen)
             sides.append("near")
-        sql.add_pool(statement, ask, sides, limited=limited)
-        if ask.needs.link_seeds:
-            linked.add_around(statement)
-        if by_word:
-            answers["lexical"] = self._lexical_sql(statement, seen)
-            answers["joined_lexical"] = sql.SCORES.format(items="SELECT item FROM joined")
-            answers["words"] = sql.WORDS
-            answers["total"] = "SELECT count(*) FROM scored"
-            answers["item_total"] = "SELECT count(DISTINCT item) FROM scored"
-            if ask.prefixes:
-                answers["prefixes"] = sql.PREFIXES.format(plain=len(ask.words))
-            if self._may_respell():
-                answers["spellings"], values = spelling.known_words(ask)
-                after += values
-        if "near" in sides:
             answers["near"] = "SELECT json_agg(json_build_array(chunk, item, cosine)) FROM near"
+        else:
+            statement.step("near", "SELECT NULL::bigint AS item LIMIT 0")
+        if find is not None:
+            answers["found"] = find(statement, ask, self.barred, limited=limited)
+            sides.append("found")
+        sql.add_pool(statement, ask, sides, limited=limited)
         if vectors:
             answers["cosines"], values = sql.cosines(vectors, sql.visible("c", seen, "id"))
             after += values
+        if texts or maybe or ask.needs.tfidf:
+            answers["texts"] = sql.TEXTS + (sql.ALL_TEXTS if ask.needs.tfidf else "")
+            after += [list(texts), list(maybe)]
         self._add_needs(answers, after)
-        self.answer = {"near": None} | self._asked(statement, answers, after)
+        self._take({"near": self.answer.get("near")} | self._asked(statement, answers, after))
+
+    def _take(self, answer: dict[str, Any]) -> None:
+        """Add an answer to those before, and let the keyword side know the texts that came with it."""
+        before = {name: self.answer.get(name) or [] for name in _ABOUT_ITEMS}
+        self.answer |= answer
+        self.answer |= {name: [*rows, *(answer.get(name) or [])] for name, rows in before.items() if rows}
+        if self.keywords is not None:
+            self.keywords.texts |= {
+                chunk: (n, unescaped(heading), unescaped(text)) for chunk, n, heading, text in answer.get("texts") or []
+            }
+            self.keywords.titles |= {n: item_texts(item) for n, item in self._items().items()}
 
     def _asked(self, statement: sql.Statement, answers: dict[str, str], after: Sequence[Any]) -> dict[str, Any]:
-        """Send a statement, and keep the vectors that it brings."""
+        """Send a statement, and keep the vectors that it brings; it brings them if it is not the first."""
         vector = self.ask.vector
-        if self.asked_before and (known := self.vectors()) and known[0][1] is vector:
+        if self.connection.begun and (known := self.vectors()) and known[0][1] is vector:
             answers["vectors"] = sql.VECTORS.format(number=known[0][0].number)
-        self.asked_before = True
         answer: dict[str, Any] = self.connection.rows(statement.text(answers), (*statement.values, *after))[0][0]
         if "vectors" in answer and vector is not None:
-            self.connection.vectors_at_hand = vector.fingerprint, at_hand(answer.pop("vectors") or {})
+            known_before = self.connection.vectors_at_hand
+            held = known_before[1] if known_before is not None else {}
+            self.connection.vectors_at_hand = vector.fingerprint, held | at_hand(answer.pop("vectors") or {})
         return answer
-
-    def _may_respell(self) -> bool:
-        ask = self.ask
-        now = ask.as_of is None and ask.filters.states != ("archived",)
-        return ask.by_word and now and not self.respelled and any(word.written for word in ask.words)
-
-    def _respell(self) -> bool:
-        """Find what words that occur nowhere most likely mean; returns whether there is anything."""
-        if not self._may_respell():
-            return False
-        held = {label for _, label, _, _, df, _ in self.answer["words"] or [] if df}
-        unknown = [word.written for word in self.ask.words if word.written and word.term not in held]
-        self.respelled = spelling.respelled(unknown, self.answer.get("spellings") or []) if unknown else {}
-        if len(self.opened.respelled) > MOST_RESPELLED:
-            self.opened.respelled.clear()
-        self.opened.respelled.update(self.respelled)
-        return bool(self.respelled)
-
-    def _lexical_sql(self, statement: sql.Statement, seen: str) -> str:
-        """The best chunks, and those of the items that the other side found; with texts where they must be read.
-
-        Of each item as many as are kept are enough, unless their texts decide which ones count.
-        """
-        ask = self.ask
-        found = (
-            "SELECT chunk, item, score, held FROM matched UNION"
-            " SELECT chunk, item, score, held FROM scored WHERE item IN (SELECT item FROM pool)"
-        )
-        if not judging.reads_texts(ask):
-            found = (
-                "SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY item ORDER BY score DESC, chunk) AS place"
-                f" FROM ({found}) s) s WHERE place <= {CHUNKS_KEPT}"
-            )
-        statement.step("picked", found)
-        texts, given = "", ""
-        spelled = [word.term for word in ask.words if word.spelled]
-        if judging.reads_texts(ask) or spelled:
-            texts = ", (SELECT json_build_array(c.heading, c.text) FROM chunks c WHERE c.id = s.chunk)"
-        if spelled:
-            shares, x = sql.shares(ask, seen, self.respelled)
-            statement.step(
-                "given",
-                f"SELECT h.chunk, json_object_agg(i.label, {x}) AS shares FROM {shares}"
-                " WHERE i.label = ANY(?) AND h.chunk IN (SELECT chunk FROM picked) GROUP BY h.chunk",
-                (spelled,),
-            )
-            texts, given = f"{texts}, g.shares", " LEFT JOIN given g ON g.chunk = s.chunk"
-        row = f"s.chunk, s.item, s.score, s.{sql.COVERAGE}{texts}"
-        return f"SELECT json_agg(json_build_array({row}) ORDER BY s.score DESC, s.chunk) FROM picked s{given}"
 
     def _add_needs(self, answers: dict[str, str], after: list[Any]) -> None:
         ask, needs = self.ask, self.ask.needs
         answers["neighbours"] = "SELECT json_agg(json_build_array(n, other, away)) FROM neighbours"
         answers["joined"] = "SELECT json_agg(item) FROM joined"
-        if needs.items or needs.tfidf or judging.reads_texts(self.ask):
+        if needs.items or needs.tfidf or ask.phrases or ask.excluded_phrases or (ask.prefixes and not ask.words):
             answers["items"] = sql.ITEMS
         if needs.link_seeds and needs.link_depth <= linked.DEPTH_AT_HAND:
             answers["edges"] = linked.EDGES
@@ -231,99 +258,46 @@ class Gathering:
         found = ((self.opened.fingerprint(self.connection, one.fingerprint), one) for one in self.ask.vectors)
         return [(known.checked(len(vector.values)), vector) for known, vector in found if known is not None]
 
-    def _matches(self) -> Matches:
-        """What the keyword side found, as arrays."""
-        rows = self.answer["lexical"] or []
-        words = self.answer["words"] or []
-        attainable = {place: idf * weight for place, _, weight, _, _, idf in words}
-        maximum = sum(attainable.values())
-        here = sum(attainable[place] for place, _, _, _, df, _ in words if df)
-        return Matches(
-            np.array([row[0] for row in rows], np.int64),
-            np.array([row[1] for row in rows], np.int64),
-            np.array([row[2] for row in rows], np.float64),
-            maximum,
-            self.answer["total"],
-            {label: idf for _, label, _, _, _, idf in words},
-            np.array([row[3] or 0.0 for row in rows], np.float64),
-            here / maximum if maximum else 1.0,
-            self.answer["item_total"],
-        )
+    def _complete(self) -> None:
+        """Ask for the values of items of the pool that no answer brought yet; seldom there are any."""
+        known = {row[0] for row in self.answer.get("refs") or []}
+        missing = [n for n in self.pool.numbers if n not in known]
+        if missing:
+            self._take(self._asked_about(missing))
 
-    def _take_substrings(self) -> bool:
-        """Take in the texts that hold the query as it is written, newest items first; returns whether there are any."""
-        if not self.ask.text.strip():
-            return False
-        self._ask_about(others.with_substring)
-        found = [(chunk, n) for chunk, n in self.answer["found"] or []]
-        self.pool.add_substrings(found)
-        return bool(found)
-
-    def _ask_about(self, find: others.Find) -> None:
-        """Find items otherwise than by words and vectors, and ask for their values, in one trip."""
-        ask = self.ask
-        statement = sql.Statement()
-        limited, seen = sql.add_conditions(statement, ask, self.barred)
-        answers = {"found": find(statement, ask, self.barred, limited=limited)}
-        sql.add_pool(statement, ask, ["found"], limited=limited)
-        if ask.needs.link_seeds:
-            linked.add_around(statement)
-        after: list[Any] = []
-        vectors = self.vectors()
-        if vectors:
-            answers["cosines"], values = sql.cosines(vectors, sql.visible("c", seen, "id"))
-            after += values
-        self._add_needs(answers, after)
-        before = {name: self.answer.get(name) or [] for name in _ABOUT_ITEMS}
-        self.answer |= self._asked(statement, answers, after)
-        self.answer |= {name: [*rows, *(self.answer.get(name) or [])] for name, rows in before.items() if rows}
+    def _asked_about(self, numbers: Sequence[int]) -> dict[str, Any]:
+        statement, values = linked.values_of(self.ask, numbers, self.barred, self.vectors())
+        answer: dict[str, Any] = self.connection.rows(statement, values)[0][0]
+        return {**answer, "joined": [*(self.answer.get("joined") or []), *(answer["joined"] or [])]}
 
     def _join(self, numbers: Sequence[int]) -> None:
-        """Add items that neither side found, with their values."""
+        """Add items that neither side found, with their values, as far as the ask allows them."""
         ask, pool = self.ask, self.pool
+        inside = set(self.answer.get("joined") or [])
+        numbers = [n for n in dict.fromkeys(numbers) if n in inside and n not in pool and n not in self.barred]
         if not numbers:
             return
-        wanted = set(numbers)
-        if ask.by_word or ask.phrases:
-            rows = [row for row in self.answer.get("joined_lexical") or [] if row[1] in wanted]
-            scored = Matches(
-                np.array([row[0] for row in rows], np.int64),
-                np.array([row[1] for row in rows], np.int64),
-                np.array([row[2] for row in rows], np.float64),
-                pool.maximum,
-                len(rows),
-                coverage=np.array([row[3] or 0.0 for row in rows], np.float64),
-            )
-            pool.add_scores(scored, joined=True)
+        if self.keywords is not None and (ask.by_word or ask.phrases):
+            matches = self.keywords.matches(len(numbers), np.array(numbers, np.int64))
+            pool.add_scores(matches, joined=True)
             if ask.phrases:
-                wanted &= {row[1] for row in rows}
-        pool.add([n for n in numbers if n in wanted], joined=True)
+                found = set(matches.items.tolist())
+                numbers = [n for n in numbers if n in found]
+        pool.add(numbers, joined=True)
         if ask.vector is not None:
-            kept = [row for row in self.answer.get("cosines") or [] if row[1] in wanted]
-            pool.add_cosines(cosines_of(kept))
+            wanted = set(numbers)
+            pool.add_cosines(cosines_of([row for row in self.answer.get("cosines") or [] if row[1] in wanted]))
             pool.fill_missing_cosines()
 
     def _join_linked(self) -> Mapping[int, int]:
-        """Add the items that are linked with the best candidates; returns how many links away each is.
-
-        Their values are asked for in one trip, together with what TF-IDF needs.
-        """
-        ask, needs, pool = self.ask, self.ask.needs, self.pool
+        """Add the items that are linked with the best candidates; returns how many links away each is."""
+        needs, pool = self.ask.needs, self.pool
         edges = self.answer.get("edges") or []
         distances = linked.distances(self.connection, pool.best(needs.link_seeds), needs.link_depth, edges)
-        new = [n for n in distances if n not in pool]
-        vectors = self.vectors()
-        asked = [linked.values_of(ask, new, self.barred, self.respelled, vectors)] if new else []
-        if needs.tfidf:
-            asked += judging.asked_for_tfidf(self.opened.analyzer, ask, pool, new, self.respelled)
-        found = self.connection.together(asked) if asked else []
-        if new:
-            values = found[0][0][0]
-            earlier = {name: self.answer.get(name) or [] for name in ("items", "refs", "feedback")}
-            self.answer |= values | {name: [*rows, *(values.get(name) or [])] for name, rows in earlier.items()}
-            self._join(values["joined"] or [])
-        if needs.tfidf:
-            self.at_hand = judging.AtHand.of(found[-3:])
+        known = {row[0] for row in self.answer.get("refs") or []}
+        if unknown := [n for n in distances if n not in known]:
+            self._take(self._asked_about(unknown))
+        self._join(list(distances))
         return distances
 
     def _items(self) -> dict[int, Item]:
@@ -333,11 +307,13 @@ class Gathering:
         }
 
     def _tfidf(self, known: Mapping[int, Item]) -> dict[int, float]:
-        analyzer = self.opened.analyzer
-        return judging.tfidf(self.connection, analyzer, self.ask, self.pool, known, self.at_hand, self.respelled)
+        texts = self.keywords.texts if self.keywords is not None else {}
+        respelled = self.keywords.respelled if self.keywords is not None else {}
+        return judging.tfidf(self.opened, self.connection, self.ask, self.pool, known, texts, respelled)
 
     def answered(self, near: Mapping[int, list[tuple[int, int]]], distances: Mapping[int, int]) -> Candidates:
         ask, pool, needs, answer = self.ask, self.pool, self.ask.needs, self.answer
+        keywords = self.keywords
         known = {n: item for n, item in self._items().items() if n in pool}
         rows = answer.get("refs") or []
         refs = {n: unescaped(ref) for n, ref, *_ in rows}
@@ -361,7 +337,7 @@ class Gathering:
             {},
             pool.has_vectors,
             pool.by_substring,
-            tuple(dict.fromkeys(answer.get("prefixes") or ())),
+            keywords.prefix_terms if keywords is not None else (),
             {n: others for n, others in near.items() if n in pool},
             distances,
             known if needs.items or needs.tfidf else {},
@@ -370,7 +346,7 @@ class Gathering:
             float(answer.get("learned") or 0.0),
             active,
             int(answer.get("waiting") or 0) if active else 0,
-            self.respelled,
+            keywords.respelled if keywords is not None else {},
             {n: window_of(unescaped(dated)) for n, *_, dated, _ in rows if dated is not None},
             {n: said_of(unescaped(said)) for n, *_, said in rows if said is not None},
             self.opened.languages,

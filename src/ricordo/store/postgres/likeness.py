@@ -30,7 +30,7 @@ def similar(opened: OpenWorkspace, connection: Connection, n: int, ask: Ask) -> 
             needs=ask.needs,
         )  # fmt: skip
         around = Gathering(opened, connection, one)
-        around.run(one.per_side, by_word=False)
+        around.run(one.per_side, ())
         pool.add_cosines(cosines_of(around.answer["near"]))
         for name, rows in about.items():
             rows |= {row[0]: row for row in around.answer.get(name) or []}

@@ -19,21 +19,12 @@ Edges = Sequence[Sequence[Any]]
 """Links as rows: source, target, and whether each of the two is live."""
 
 
-_POOL = "SELECT item FROM pool UNION SELECT item FROM joined"
+_AROUND = "SELECT item FROM pool UNION SELECT item FROM around"
 EDGES = (
     "SELECT json_agg(json_build_array(l.source, l.target, s.state = 'live', t.state = 'live')) FROM links l"
     " JOIN items s ON s.n = l.source JOIN items t ON t.n = l.target WHERE l.id IN (SELECT id FROM links WHERE source IN"
-    " (SELECT item FROM around) UNION SELECT id FROM links WHERE target IN (SELECT item FROM around) LIMIT 20000)"
+    f" ({_AROUND}) UNION SELECT id FROM links WHERE target IN ({_AROUND}) LIMIT 20000)"
 )
-
-
-def add_around(statement: sql.Statement) -> None:
-    """The step ``around``: the items of the pool, and those one link away; links of these lead two links away."""
-    statement.step(
-        "around",
-        f"{_POOL} UNION SELECT target FROM links WHERE target IS NOT NULL AND source IN ({_POOL})"
-        f" UNION SELECT source FROM links WHERE target IN ({_POOL})",
-    )
 
 
 def distances(connection: Connection, seeds: Sequence[int], depth: int, edges: Edges) -> dict[int, int]:
@@ -52,7 +43,7 @@ def _reached(edges: Edges, frontier: Collection[int]) -> set[int]:
 
 
 def values_of(
-    ask: Ask, numbers: Sequence[int], barred: Sequence[int], respelled: sql.Respelled, vectors: Sequence[sql.Compared]
+    ask: Ask, numbers: Sequence[int], barred: Sequence[int], vectors: Sequence[sql.Compared]
 ) -> tuple[str, Values]:
     """The statement for the values of items that are not in the pool yet."""
     statement = sql.Statement()
@@ -62,10 +53,6 @@ def values_of(
     statement.step("joined", "SELECT NULL::bigint AS item LIMIT 0")
     answers: dict[str, str] = {"joined": "SELECT json_agg(item) FROM pool", "items": sql.ITEMS}
     after: list[Any] = []
-    if ask.by_word or ask.phrases:
-        sql.add_words(statement, ask, seen, respelled)
-        sql.add_scores(statement, ask, limited=limited, seen=seen, respelled=respelled)
-        answers["joined_lexical"] = sql.SCORES.format(items="SELECT item FROM pool")
     if vectors:
         answers["cosines"], values = sql.cosines(vectors, sql.visible("c", seen, "id"))
         after += values

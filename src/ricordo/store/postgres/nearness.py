@@ -11,9 +11,8 @@ import numpy as np
 
 from ricordo.store.asking import Aim
 from ricordo.store.postgres.asking_sql import as_text
-from ricordo.store.postgres.connection import Connection
-from ricordo.store.postgres.postings import COPY_FROM
-from ricordo.store.sql.arrays import Array
+from ricordo.store.postgres.connection import COPY_FROM, Connection
+from ricordo.store.sql.arrays import Array, first_places
 from ricordo.store.sql.matches import VectorMatches
 from ricordo.store.sql.protocols import Values
 
@@ -109,3 +108,15 @@ def cosines_of(rows: Sequence[Sequence[Any]] | None) -> VectorMatches:
         np.array([row[1] for row in rows], np.int64),
         np.array([row[2] for row in rows], np.float64),
     )
+
+
+def nearest_items(near: VectorMatches, barred: Sequence[int], count: int) -> VectorMatches:
+    """The same without some items, until enough different items are in."""
+    inside = ~np.isin(near.items, np.array(barred, np.int64))
+    chunks, items, cosines = near.chunks[inside], near.items[inside], near.cosines[inside]
+    first = first_places(items)
+    if len(first) > count:
+        enough = cosines >= cosines[first[count - 1]]
+        enough &= np.isin(items, items[first[:count]])
+        chunks, items, cosines = chunks[enough], items[enough], cosines[enough]
+    return VectorMatches(chunks, items, cosines)

@@ -10,6 +10,8 @@ from ricordo.store.base import Mirror
 from ricordo.store.postgres.asking_sql import VectorIndex
 from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.database import Database
+from ricordo.store.postgres.keeping import KeptIndex
+from ricordo.store.postgres.loading import Passing
 from ricordo.store.sql.languages import DISTINCT
 from ricordo.store.sql.renewing import WORDS, WORDS_VERSION, renew_words
 from ricordo.text.words import Analyzer
@@ -26,8 +28,9 @@ class OpenWorkspace:
         self.mirror: Mirror | None = None
         self.active: str | None = None
         """The fingerprint that searches use, according to the last answer."""
-        self.respelled: dict[str, tuple[str, ...]] = {}
-        """What was looked for in place of words that occurred nowhere, in the latest searches."""
+        self.words = KeptIndex()
+        """The keyword index, as far as this process has it."""
+        self.passing = Passing()
         self._fingerprints: dict[str, VectorIndex] = {}
         self._looked = time.monotonic()
         with self.database.read() as connection:

@@ -59,4 +59,4 @@ class Index:
     def document_frequencies(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """How many live chunks there are, and in how many of them each term occurs."""
         with self._database.read() as connection:
-            return document_frequencies(connection, terms)
+            return document_frequencies(self._opened, connection, terms)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
-from ricordo.store.postgres import asking_sql as sql
+from ricordo.store.index.matching import KeywordSide
 from ricordo.store.postgres.connection import Connection
+from ricordo.store.postgres.loading import load
 from ricordo.store.postgres.nearness import asked_vectors, decoded
 from ricordo.store.postgres.open_workspace import OpenWorkspace
 from ricordo.store.sql import items
-from ricordo.store.sql.new_chunks import FIELDS
-from ricordo.store.sql.protocols import Values
+from ricordo.store.sql.protocols import Row, Values
 from ricordo.store.sql.replacing import contradicting, contradictions, replacements, replacing
 from ricordo.values.items import Item
 from ricordo.values.kinds import SESSION
@@ -66,8 +66,6 @@ def passages(
     }
     if without:
         asked["first"] = (_FIRST_TEXTS, ([one.n for one in without], [one.version for one in without]))
-    if ask is not None and matched:
-        asked["shares"] = _shares_sql(ask, matched, opened.respelled)
     if ask is not None and ask.as_of is not None:
         asked["replaced"] = (replacing("= ANY(?)"), (numbers,))
     if vectors and best:
@@ -75,7 +73,8 @@ def passages(
     if contents:
         asked["contents"] = (_ALL_TEXTS, (numbers,))
         asked["embedded"] = (_EMBEDDED, (numbers,))
-    found = dict(zip(asked, connection.together(list(asked.values())), strict=True))
+    keywords, answers = _asked(opened, connection, ask if matched else None, list(asked.values()))
+    found = dict(zip(asked, answers, strict=True))
     known = {row[0]: items.item_of(row) for row in found["items"]}
     layouts = {
         n: (np.frombuffer(layout, np.int64).reshape(-1, 4).tolist(), json.loads(marks))
@@ -97,12 +96,29 @@ def passages(
         known,
         {entry.n: _placed(entry, texts, layouts[entry.n][0]) for entry in shown},
         {n: [(at, label) for at, label in marks] for n, (_, marks) in layouts.items()},
-        _shares(found["shares"][0][0], matched) if "shares" in found else {},
+        _shares(keywords, matched) if keywords is not None else {},
         {chunk: decoded(data) for chunk, data in found.get("vectors", ())},
         _sessions(found["sessions"], list(known.values())),
         replacements(found.get("replaced", ())),
         contradictions(found["contradicted"]),
     )
+
+
+def _asked(
+    opened: OpenWorkspace, connection: Connection, ask: Ask | None, asked: Sequence[tuple[str, Values]]
+) -> tuple[KeywordSide | None, list[list[Row]]]:
+    """Send statements together; if there is an ask, with what its keyword side needs."""
+    if ask is None:
+        return None, connection.together(asked, binary=True)
+    loaded = load(opened, connection, ask, asked)
+    return loaded.keywords, loaded.rest
+
+
+def _shares(keywords: KeywordSide, chunks: Sequence[int]) -> Mapping[int, Sequence[WordShare]]:
+    """What each word of the query gave to the passages that matched best."""
+    return {
+        chunk: [WordShare(*row) for row in rows] for chunk, rows in keywords.shares(keywords.wanted, chunks).items()
+    }
 
 
 def _put_versions(known: dict[int, Item], shown: Sequence[Shown], rows: Mapping[int, Sequence[Any]]) -> None:
@@ -125,34 +141,6 @@ def _placed(entry: Shown, texts: Mapping[int, Sequence[Any]], rows: list[list[in
             _, start, first, last = rows[at]
             found.append(PassageText(chunk, heading, text, start, (first, last), at, len(rows)))
     return tuple(found)
-
-
-def _shares_sql(ask: Ask, chunks: Sequence[int], respelled: sql.Respelled) -> tuple[str, Values]:
-    """The statement for what each word of the query gave to the passages that matched best."""
-    statement = sql.Statement()
-    _, seen = sql.add_conditions(statement, ask, ())
-    sql.add_words(statement, ask, seen, respelled)
-    joined, share = sql.shares(ask, seen, respelled)
-    if sql.counts_terms(ask, seen, respelled):
-        source, which = "postings p", "p.term = i.label"
-    else:
-        source, which = "postings p JOIN terms t ON t.term = p.term", "t.place = i.place"
-    fields = ", ".join(f"sum(p.others[{at + 1}])" for at in range(len(FIELDS) - 1))
-    answer = (
-        f"SELECT json_agg(json_build_array(h.chunk, i.label, i.idf, {share},"
-        f" (SELECT json_build_array({fields}, sum(p.body)) FROM {source} WHERE {which} AND p.chunk = h.chunk))"
-        f" ORDER BY h.chunk, i.place) FROM {joined} WHERE h.chunk = ANY(?)"
-    )
-    steps = ", ".join(statement.steps)
-    return f"WITH {steps} {answer}", (*statement.values, list(chunks))
-
-
-def _shares(rows: Sequence[Sequence[Any]] | None, chunks: Sequence[int]) -> Mapping[int, Sequence[WordShare]]:
-    shares: dict[int, list[WordShare]] = {chunk: [] for chunk in chunks}
-    for chunk, label, idf, share, held in rows or []:
-        frequencies = {name: int(count) for name, count in zip(FIELDS, held, strict=True) if count}
-        shares[chunk].append(WordShare(label, frequencies, idf, share))
-    return shares
 
 
 def _sessions(rows: Sequence[Sequence[str]], shown: Sequence[Item]) -> dict[str, str]:

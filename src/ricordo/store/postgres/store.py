@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ricordo.store.index import segments
 from ricordo.store.postgres.database import Database
 from ricordo.store.postgres.job_queue import Jobs
 from ricordo.store.postgres.meaning import Vectors
@@ -59,8 +60,9 @@ class PostgresStore(SharedStore):
         return self.database.wait_for_change(seconds)
 
     def maintain(self) -> None:
-        """Make the index over the vectors once there are enough of them."""
+        """Merge segments of the keyword index, and make the index over the vectors once there are enough of them."""
         if not self.database.read_only:
+            segments.maintain(self.database)
             self.vectors.index_due()
 
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:

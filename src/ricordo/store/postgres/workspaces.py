@@ -60,7 +60,7 @@ def workspace_number(connection: Any, schema: str, name: str, client: int, *, cr
             " ('jobs_done', '0'), ('last_chunk', '0') ON CONFLICT DO NOTHING"
         )
         connection.execute(
-            f"INSERT INTO {schema}.lexical_stats(field, total, passages)"
-            " SELECT field, 0, 0 FROM generate_series(-1, 5) field ON CONFLICT DO NOTHING"
+            f"INSERT INTO {schema}.lexical_stats(field, total)"
+            " SELECT field, 0 FROM generate_series(-1, 11) field ON CONFLICT DO NOTHING"
         )
     return number

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.protocols import Connection
@@ -21,6 +23,12 @@ def chunk_texts(connection: Connection, chunks: Sequence[int]) -> dict[int, tupl
         ):
             found[chunk] = (n, heading, text)
     return found
+
+
+def live_items(connection: Connection) -> Array:
+    """Numbers of all live items."""
+    rows = connection.rows("SELECT n FROM items WHERE state='live'")
+    return np.fromiter((row[0] for row in rows), np.int64, len(rows))
 
 
 def live_chunks(connection: Connection, allowed: Array | None = None) -> Iterator[tuple[int, int, str]]:

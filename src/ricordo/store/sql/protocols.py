@@ -62,6 +62,10 @@ class Connection(Protocol):
         """Run a statement and read all its rows."""
         ...
 
+    def once(self, sql: str, value: str | None = None, /) -> list[Row]:
+        """The rows of a query that is asked many times; within a snapshot they are read once."""
+        ...
+
     def run(self, sql: str, values: Values | None = None, /) -> None:
         """Run a statement that answers nothing."""
         ...

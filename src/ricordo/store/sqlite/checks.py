@@ -7,13 +7,9 @@ from datetime import datetime
 
 import numpy as np
 
-from ricordo.store.sql.items import fields_of
-from ricordo.store.sql.new_chunks import FIELDS, LIVE, NewChunk
-from ricordo.store.sqlite import log_mark
-from ricordo.store.sqlite.connection import Connection, Database
-from ricordo.store.sqlite.lexical import LexicalIndex
-from ricordo.store.sqlite.postings import invert
-from ricordo.store.sqlite.segments import (
+from ricordo.store.index.lexical import LexicalIndex
+from ricordo.store.index.postings import invert
+from ricordo.store.index.segments import (
     BUILDING,
     READY,
     REPLACED,
@@ -27,6 +23,10 @@ from ricordo.store.sqlite.segments import (
     with_retired,
     write_segment,
 )
+from ricordo.store.sql.items import fields_of
+from ricordo.store.sql.new_chunks import FIELDS, LIVE, NewChunk
+from ricordo.store.sqlite import log_mark
+from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.store.values import TermCounts
 from ricordo.text.words import Analyzer
 from ricordo.values.reports import Check

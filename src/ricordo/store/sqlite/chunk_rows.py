@@ -32,12 +32,6 @@ def substring_chunks(
     return [(chunk, n) for n, chunk in found.items()]
 
 
-def live_items(connection: Connection) -> Array:
-    """Numbers of all live items."""
-    rows = connection.rows("SELECT n FROM items WHERE state='live'")
-    return np.fromiter((row[0] for row in rows), np.int64, len(rows))
-
-
 def chunks_at(connection: Connection, when: datetime) -> Array:
     """Ids of the chunks that were live at a time and are not deleted."""
     rows = connection.rows(

@@ -18,10 +18,11 @@ import apsw
 
 from ricordo.errors import CorruptStore, Error, ReadOnlyStore, StoreError, Unavailable, half_a_character
 from ricordo.keys.finding import find_key
+from ricordo.store.index import segments
 from ricordo.store.sql.batches import marks
 from ricordo.store.sql.protocols import UNREADABLE, AroundCommit, Dialect, Row, WordIndex
 from ricordo.store.sql.transactions import decoded, mirroring
-from ricordo.store.sqlite import dialect, encrypted, log_mark, segments
+from ricordo.store.sqlite import dialect, encrypted, log_mark
 from ricordo.store.sqlite.lock_holder import lock_holder
 from ricordo.store.sqlite.new_file import prepare_file
 

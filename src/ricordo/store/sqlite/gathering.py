@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 
 from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates
+from ricordo.store.index.matching import EVERY, KeywordSide
 from ricordo.store.sql import items, links
 from ricordo.store.sql.arrays import Array, distinct
 from ricordo.store.sql.chunk_rows import chunk_texts
@@ -27,7 +28,6 @@ from ricordo.store.sql.tfidf_scores import tfidf_cosines
 from ricordo.store.sql.threads import neighbours_in_threads
 from ricordo.store.sqlite.chunk_rows import chunks_at, current_chunks, substring_chunks
 from ricordo.store.sqlite.connection import Connection
-from ricordo.store.sqlite.matching import EVERY, KeywordSide
 from ricordo.store.sqlite.nearness import MeaningSide, MeaningSides, vectors_of_item
 from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.values.items import Item

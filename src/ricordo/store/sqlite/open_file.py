@@ -6,11 +6,11 @@ from pathlib import Path
 
 from ricordo.errors import Error
 from ricordo.store.base import Mirror
+from ricordo.store.index.lexical import LexicalIndex
 from ricordo.store.sql.renewing import WORDS, WORDS_VERSION, renew_words
 from ricordo.store.sql.store_id import give_id
 from ricordo.store.sqlite.caches import BriefCache, FilterCache
 from ricordo.store.sqlite.connection import Database
-from ricordo.store.sqlite.lexical import LexicalIndex
 from ricordo.store.sqlite.schema import migrate
 from ricordo.store.sqlite.vectors import VectorIndex
 from ricordo.text.words import Analyzer

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
+from ricordo.store.index.matching import KeywordSide
 from ricordo.store.sql import items
 from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.chunk_rows import chunk_texts
 from ricordo.store.sql.replacing import contradicting, contradictions, replacements, replacing
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.gathering import masks
-from ricordo.store.sqlite.matching import KeywordSide
 from ricordo.store.sqlite.nearness import vectors_of
 from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.values.items import Item, Ref

@@ -11,10 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ricordo.store.index import segments
 from ricordo.store.sql import damage
 from ricordo.store.sql.protocols import Connection
 from ricordo.store.sql.store import SharedStore
-from ricordo.store.sqlite import segments
 from ricordo.store.sqlite.connection import Database
 from ricordo.store.sqlite.job_queue import Jobs
 from ricordo.store.sqlite.meaning import Vectors

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from ricordo.errors import StoreError
+from ricordo.store.index import segments
 from ricordo.store.sql.new_chunks import DELETED
-from ricordo.store.sqlite import segments
 from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.store.sqlite.vectors import Entries, bump_vectors, compact, read_block, write_block
 

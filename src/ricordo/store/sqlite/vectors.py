@@ -14,10 +14,10 @@ from itertools import islice, takewhile
 import numpy as np
 
 from ricordo.frozen import frozen
+from ricordo.store.index.sketches import PICKED_BELOW_ONE_IN, nearest_by_sketch, nearest_of_each
 from ricordo.store.sql.arrays import Array, Grouped, Growing, distinct, first_places
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sqlite.connection import Connection
-from ricordo.store.sqlite.sketches import PICKED_BELOW_ONE_IN, nearest_by_sketch, nearest_of_each
 
 EXACT_BELOW = 2_000
 """With fewer candidates than this every cosine is computed; a sketch would only cost recall."""

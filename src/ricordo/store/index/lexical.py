@@ -13,23 +13,39 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 
+from ricordo.frozen import frozen
+from ricordo.store.index.impacts import Impacts
+from ricordo.store.index.postings import Posting, decode
+from ricordo.store.index.scoring import Segment, Snapshot, View
+from ricordo.store.index.segments import READY, Arrays, load_arrays, with_retired
 from ricordo.store.sql.arrays import Array, Grouped, lookup
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.matches import Matches, Wanted
 from ricordo.store.sql.new_chunks import FIELDS, LIVE
-from ricordo.store.sqlite.connection import Connection
-from ricordo.store.sqlite.impacts import Impacts
-from ricordo.store.sqlite.postings import Posting, decode
-from ricordo.store.sqlite.scoring import Segment, Snapshot, View
-from ricordo.store.sqlite.segments import READY, Arrays, load_arrays, with_retired
+from ricordo.store.sql.protocols import Connection, Row
 from ricordo.store.values import Scoring
+from ricordo.text.spelling import first_letters
 
 _CACHE_BYTES = 96 << 20
+
+
+@frozen
+class Scored:
+    """The scores of all chunks for a query."""
+
+    view: View
+    scores: Array
+    wanted: Sequence[Wanted]
+    among: Array | None
+
+    def best(self, items: int, also: Array | None = None, *, cover: bool = True) -> Matches:
+        """The best chunks until enough different items are among them, and those of the items in ``also``."""
+        return self.view.best(self.scores, self.wanted, items, self.among, also, cover=cover)
 
 
 class LexicalIndex:
@@ -62,32 +78,10 @@ class LexicalIndex:
             self._cached_bytes = 0
         held = {segment.id: segment.arrays for segment in old.segments} if old else {}
         rows = connection.rows("SELECT seq, chunk, state FROM retired WHERE seq > ? ORDER BY seq", (after,))
-        log = {chunk: state for _, chunk, state in rows}
-        parts: dict[int, Arrays] = {}
-        for (segment,) in connection.rows("SELECT id FROM segments WHERE state=? ORDER BY id", (READY,)):
-            known = held.get(segment)
-            parts[segment] = with_retired(load_arrays(connection, segment) if known is None else known, log)
+        present = connection.rows("SELECT id FROM segments WHERE state=? ORDER BY id", (READY,))
+        parts = {number: held[number] if number in held else load_arrays(connection, number) for (number,) in present}
         totals: dict[int, int] = dict(connection.rows("SELECT field, total FROM lexical_stats"))
-        starts = np.cumsum([0, *(len(part.chunks) for part in parts.values())])
-        chunks = _together([part.chunks for part in parts.values()], np.int64)
-        items = _together([part.items for part in parts.values()], np.int64)
-        states = _together([part.states for part in parts.values()], np.uint8)
-        segments = [
-            Segment(segment, Arrays(chunks[start:end], items[start:end], part.lengths, part.states))
-            for (segment, part), (start, end) in zip(parts.items(), pairwise(starts), strict=True)
-        ]
-        return Snapshot(
-            epoch,
-            rows[-1][0] if rows else after,
-            tuple(segments),
-            totals[-1],
-            np.array([totals[i] for i in range(len(FIELDS))], np.float64),
-            np.array([totals[len(FIELDS) + i] for i in range(len(FIELDS))], np.float64),
-            chunks,
-            items,
-            starts,
-            states == LIVE if states.any() else None,
-        )
+        return laid_end_to_end(epoch, parts, rows, totals, after)
 
     def alive(self, connection: Connection) -> Array:
         """Whether a chunk is live, by chunk id."""
@@ -138,10 +132,27 @@ class LexicalIndex:
         item; ``times`` are the ids of the chunks that were live at the time asked for; ``also`` are items whose
         matching chunks are answered whatever their rank. ``cover`` measures how much of the query each chunk holds.
         """
+        scored = self.scored(
+            connection, wanted, scoring=scoring, allowed=allowed, required=required, excluded=excluded, times=times
+        )
+        return scored.best(items, also, cover=cover)
+
+    def scored(
+        self,
+        connection: Connection,
+        wanted: Sequence[Wanted],
+        *,
+        scoring: Scoring,
+        allowed: Array | None = None,
+        required: Sequence[Sequence[str]] = (),
+        excluded: Sequence[Sequence[str]] = (),
+        times: Array | None = None,
+    ) -> Scored:
+        """The scores of all chunks, of which the best can be picked several times; see ``search``."""
         view = self._view(connection, wanted, scoring, times, also={t for g in (*required, *excluded) for t in g})
         among = view.few_places(allowed)
         mask = view.mask(allowed if among is None else None, required, excluded)
-        return view.best(view.score(wanted, mask, among), wanted, items, among, also, cover=cover)
+        return Scored(view, view.score(wanted, mask, among), wanted, among)
 
     def _view(
         self,
@@ -205,16 +216,22 @@ class LexicalIndex:
             found[term] = None
         return list(found)[:limit]
 
-    def words_from(self, connection: Connection, letter: str) -> dict[str, tuple[str, ...]]:
-        """The words that begin with a letter, each with its index terms; terms are included as words.
+    def words_like(self, connection: Connection, unknown: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """The words that begin like some others, each with its index terms; terms are included as words.
 
         A word of two languages has two terms: running is run in an English passage and running in a French one.
         """
+        words: dict[str, tuple[str, ...]] = {}
+        for letter in first_letters(unknown):
+            words |= self._words_from(connection, letter)
+        return words
+
+    def _words_from(self, connection: Connection, letter: str) -> dict[str, tuple[str, ...]]:
         end = letter + "\U0010ffff"
         words: dict[str, tuple[str, ...]] = {}
-        for segment in self.snapshot(connection).segments:
-            sql = "SELECT term FROM postings WHERE segment=? AND term>=? AND term<?"
-            words |= {term: (term,) for (term,) in connection.rows(sql, (segment.id, letter, end))}
+        for marks, part in in_parts([segment.id for segment in self.snapshot(connection).segments]):
+            sql = f"SELECT DISTINCT term FROM postings WHERE segment IN ({marks}) AND term>=? AND term<?"
+            words |= {term: (term,) for (term,) in connection.rows(sql, (*part, letter, end))}
         sql = "SELECT word, term FROM vocabulary WHERE word>=? AND word<?"
         for word, term in connection.rows(sql, (letter, end)):
             if term in words:
@@ -251,6 +268,34 @@ class LexicalIndex:
         while self._cached_bytes > _CACHE_BYTES and self._cache:
             _, dropped = self._cache.popitem(last=False)
             self._cached_bytes -= _size(dropped)
+
+
+def laid_end_to_end(
+    epoch: int, parts: Mapping[int, Arrays], retired: Sequence[Row], totals: Mapping[int, int], after: int = 0
+) -> Snapshot:
+    """The segments of one moment as a snapshot; ``retired`` are the changes of states that they do not have yet."""
+    log = {chunk: state for _, chunk, state in retired}
+    parts = {number: with_retired(part, log) for number, part in parts.items()}
+    starts = np.cumsum([0, *(len(part.chunks) for part in parts.values())])
+    chunks = _together([part.chunks for part in parts.values()], np.int64)
+    items = _together([part.items for part in parts.values()], np.int64)
+    states = _together([part.states for part in parts.values()], np.uint8)
+    segments = [
+        Segment(number, Arrays(chunks[start:end], items[start:end], part.lengths, part.states))
+        for (number, part), (start, end) in zip(parts.items(), pairwise(starts), strict=True)
+    ]
+    return Snapshot(
+        epoch,
+        retired[-1][0] if retired else after,
+        tuple(segments),
+        totals[-1],
+        np.array([totals[i] for i in range(len(FIELDS))], np.float64),
+        np.array([totals[len(FIELDS) + i] for i in range(len(FIELDS))], np.float64),
+        chunks,
+        items,
+        starts,
+        states == LIVE if states.any() else None,
+    )
 
 
 def _together(parts: Sequence[Array], kind: type[np.generic]) -> Array:

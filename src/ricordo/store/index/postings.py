@@ -29,6 +29,13 @@ class Posting:
     ordinals: Array
     frequencies: tuple[tuple[int, Array], ...]
 
+    def frequencies_at(self, ordinal: int) -> dict[int, int]:
+        """How often each field of a chunk holds the term, by field; empty if none does."""
+        at = int(np.searchsorted(self.ordinals, ordinal))
+        if at >= len(self.ordinals) or self.ordinals[at] != ordinal:
+            return {}
+        return {field: int(values[at]) for field, values in self.frequencies if values[at]}
+
 
 def decode(data: bytes) -> Posting:
     """Read a blob without copying it."""

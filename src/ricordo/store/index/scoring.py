@@ -12,14 +12,14 @@ from typing import Protocol
 import numpy as np
 
 from ricordo.frozen import frozen
+from ricordo.store.index.impacts import Held, Impacts
+from ricordo.store.index.postings import Posting
+from ricordo.store.index.segments import Arrays
 from ricordo.store.sql.arrays import Array, Grouped, count_distinct, distinct, first_places, lookup, only_among
 from ricordo.store.sql.asked_words import MOST_TIES
 from ricordo.store.sql.matches import Matches, Wanted
 from ricordo.store.sql.new_chunks import FIELDS
-from ricordo.store.sqlite.connection import Connection
-from ricordo.store.sqlite.impacts import Held, Impacts
-from ricordo.store.sqlite.postings import Posting
-from ricordo.store.sqlite.segments import Arrays
+from ricordo.store.sql.protocols import Connection
 from ricordo.store.values import Scoring
 
 LOOKED_UP_BELOW_ONE_IN = 8

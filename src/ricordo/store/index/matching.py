@@ -8,15 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from ricordo.store.asking import Ask, AskedWord, Phrase
+from ricordo.store.index.lexical import LexicalIndex, Scored
 from ricordo.store.sql import items
 from ricordo.store.sql.arrays import Array, distinct
 from ricordo.store.sql.asked_words import RESPELLED, SpelledWords, holds_all, item_texts
-from ricordo.store.sql.chunk_rows import chunk_texts
+from ricordo.store.sql.chunk_rows import chunk_texts, live_items
 from ricordo.store.sql.matches import Matches, Wanted
-from ricordo.store.sqlite.chunk_rows import live_items
-from ricordo.store.sqlite.connection import Connection
-from ricordo.store.sqlite.lexical import LexicalIndex
-from ricordo.text.spelling import MOST_LIKELY, MOST_LOOKED_UP, first_letters, likely_words
+from ricordo.store.sql.protocols import Connection
+from ricordo.text.spelling import MOST_LIKELY, MOST_LOOKED_UP, likely_words
 from ricordo.text.words import fold
 
 EVERY = 1 << 30
@@ -31,6 +30,10 @@ class KeywordSide:
         self.connection = connection
         self.ask = ask
         self.times = times
+        self.texts: dict[int, tuple[int, str, str]] = {}
+        """Item, heading and text of chunks that were read already."""
+        self.titles: dict[int, tuple[str, ...]] = {}
+        """The other texts of items that were read already."""
         expanded = {prefix: tuple(index.terms_starting_with(connection, fold(prefix))) for prefix in ask.prefixes}
         self.prefix_terms = tuple(dict.fromkeys(term for terms in expanded.values() for term in terms))
         self.respelled = self._spellings() if ask.by_word else {}
@@ -60,13 +63,13 @@ class KeywordSide:
         terms = [term for word in asked for term in word.terms]
         _, frequencies = self.index.document_frequencies(self.connection, terms)
         unknown = [word.written for word in asked if not any(frequencies[term] for term in word.terms)]
+        known = self.index.words_like(self.connection, unknown) if unknown else {}
         found: dict[str, tuple[str, ...]] = {}
-        for letter in first_letters(unknown):
-            known = self.index.words_from(self.connection, letter)
-            for word in (one for one in unknown if one.startswith(letter)):
-                likely = dict.fromkeys(term for one in likely_words(word, known, MOST_LOOKED_UP) for term in known[one])
-                if likely:
-                    found[word] = tuple(likely)
+        for word in unknown:
+            alike = (one for one in known if one.startswith(word[0]))
+            likely = dict.fromkeys(term for one in likely_words(word, alike, MOST_LOOKED_UP) for term in known[one])
+            if likely:
+                found[word] = tuple(likely)
         return self._terms_in_use(found)
 
     def _terms_in_use(self, likely: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
@@ -80,32 +83,36 @@ class KeywordSide:
         }
         return {word: some for word, some in in_use.items() if some}
 
+    @property
+    def reads_texts(self) -> bool:
+        """Whether matches must be checked in their texts, because there are phrases, or only prefixes."""
+        return bool(self.ask.phrases) or self.only_prefixes
+
+    def scored(self, allowed: Array | None) -> Scored:
+        """The scores of all chunks of the allowed items; phrases are not verified."""
+        return self.index.scored(
+            self.connection,
+            self.wanted,
+            scoring=self.ask.scoring,
+            allowed=allowed,
+            required=self.required,
+            excluded=self.ask.excluded,
+            times=self.times,
+        )
+
     def matches(self, limit: int, allowed: Array | None, also: Array | None = None) -> Matches:
         """The best chunks, and those of the items in ``also``; phrases and prefixes are verified on the texts."""
         if self.ask.excluded_phrases:
             allowed = self.items_without(allowed, (), self.ask.excluded_phrases)
 
-        def search(count: int) -> Matches:
-            return self.index.search(
-                self.connection,
-                self.wanted,
-                scoring=self.ask.scoring,
-                items=count,
-                allowed=allowed,
-                required=self.required,
-                excluded=self.ask.excluded,
-                times=self.times,
-                also=also,
-                cover=True,
-            )
-
-        if not self.ask.phrases and not self.only_prefixes:
-            return search(limit)
+        scored = self.scored(allowed)
+        if not self.reads_texts:
+            return scored.best(limit, also)
         # If only prefixes are searched, a match must really begin so, not only by its stem.
         prefixes = self.ask.prefixes if self.only_prefixes else ()
         count = limit
         while True:
-            found = search(count)
+            found = scored.best(count, also)
             checked = self._verified(found, self.ask.phrases, prefixes, limit)
             if len(distinct(checked.items)) >= limit or len(found.chunks) >= found.total:
                 return checked
@@ -119,32 +126,40 @@ class KeywordSide:
         self, allowed: Array | None, groups: Sequence[tuple[str, ...]], phrases: Sequence[Phrase]
     ) -> Array:
         """Item numbers without those that hold all terms of a group or one of the phrases."""
-        barred: set[int] = set()
-        for phrase in (*(Phrase("", terms) for terms in groups), *phrases):
-            if not phrase.terms:
-                continue
-            found = self.index.search(
-                self.connection,
-                tuple(Wanted(term, (term,)) for term in dict.fromkeys(phrase.terms)),
-                scoring=self.ask.scoring,
-                items=EVERY,
-                required=(phrase.terms,),
-                times=self.times,
-            )
-            if phrase.text:
-                found = self._verified(found, (phrase,), (), EVERY)
-            barred.update(found.items.tolist())
+        barred = self.barred_items(groups, phrases)
         everything = allowed if allowed is not None else live_items(self.connection)
         return everything[~np.isin(everything, np.fromiter(barred, np.int64, len(barred)))]
+
+    def barred_items(self, groups: Sequence[tuple[str, ...]], phrases: Sequence[Phrase]) -> set[int]:
+        """The items that hold all terms of a group, or one of the phrases."""
+        barred: set[int] = set()
+        for phrase in (*(Phrase("", terms) for terms in groups), *phrases):
+            if phrase.terms:
+                found = self.holding(phrase.terms)
+                if phrase.text:
+                    found = self._verified(found, (phrase,), (), EVERY)
+                barred.update(found.items.tolist())
+        return barred
+
+    def holding(self, terms: Sequence[str]) -> Matches:
+        """The chunks that hold all of some terms."""
+        return self.index.search(
+            self.connection,
+            tuple(Wanted(term, (term,)) for term in dict.fromkeys(terms)),
+            scoring=self.ask.scoring,
+            items=EVERY,
+            required=(terms,),
+            times=self.times,
+        )
 
     def _verified(self, found: Matches, phrases: Sequence[Phrase], prefixes: Sequence[str], limit: int) -> Matches:
         """Keep the chunks whose texts hold every phrase and, where prefixes are given, a word for one of these."""
         kept: list[int] = []
         owners: set[int] = set()
-        titles: dict[int, tuple[str, ...]] = {}
+        titles = self.titles
         for at in range(0, len(found.chunks), _CHECKED_AT_ONCE):
             part = found.chunks[at : at + _CHECKED_AT_ONCE].tolist()
-            texts = chunk_texts(self.connection, part)
+            texts = self._texts(part)
             missing = [n for n in {texts[c][0] for c in part if c in texts} if n not in titles]
             titles |= {n: item_texts(item) for n, item in items.by_numbers(self.connection, missing).items()}
             for offset, chunk in enumerate(part):
@@ -166,6 +181,13 @@ class KeywordSide:
             coverage=None if found.coverage is None else found.coverage[picked],
         )
 
+    def _texts(self, chunks: Sequence[int]) -> dict[int, tuple[int, str, str]]:
+        """The texts of some chunks; those that were read already are not read again."""
+        missing = [chunk for chunk in chunks if chunk not in self.texts]
+        if missing:
+            self.texts |= chunk_texts(self.connection, missing)
+        return {chunk: self.texts[chunk] for chunk in chunks if chunk in self.texts}
+
     def lost_to_other_words(self, chunks: Sequence[int]) -> dict[int, float]:
         """By chunk, the part of its score that it got for another word with the same stem as one asked for."""
         spelled = {word.term for word in self.ask.words if word.spelled}
@@ -173,7 +195,7 @@ class KeywordSide:
         given = self.index.given(self.connection, words, chunks, scoring=self.ask.scoring, times=self.times)
         spellings = SpelledWords(self.ask)
         lost: dict[int, float] = {}
-        for chunk, (_, heading, text) in chunk_texts(self.connection, list(given)).items() if spellings else ():
+        for chunk, (_, heading, text) in self._texts(list(given)).items() if spellings else ():
             if others := spellings.terms_of_others(heading, text):
                 lost[chunk] = sum(given[chunk].get(term, 0.0) for term in others)
         return lost

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ricordo.frozen import frozen
+from ricordo.store.index.postings import combine, invert
 from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.new_chunks import DELETED, FIELDS, LIVE, NewChunk
 from ricordo.store.sql.protocols import AddChunks, Connection, Database, ForgetWords
-from ricordo.store.sqlite.postings import combine, invert
 from ricordo.store.values import TermCounts
 
 BUILDING, READY, REPLACED = 0, 1, 2
@@ -159,9 +159,12 @@ class Arrays:
 
 def load_arrays(connection: Connection, segment: int) -> Arrays:
     """Read a segment's arrays with the states it was made with."""
-    chunk_ids, item_ids, lengths, states = connection.rows(
-        "SELECT chunk_ids, item_ids, lengths, states FROM segments WHERE id = ?", (segment,)
-    )[0]
+    rows = connection.rows("SELECT chunk_ids, item_ids, lengths, states FROM segments WHERE id = ?", (segment,))
+    return arrays_of(*rows[0])
+
+
+def arrays_of(chunk_ids: bytes, item_ids: bytes, lengths: bytes, states: bytes) -> Arrays:
+    """The arrays of a segment from its row."""
     return Arrays(
         np.frombuffer(chunk_ids, np.int64),
         np.frombuffer(item_ids, np.int64),
@@ -240,9 +243,8 @@ def _claim(database: Database, *, everything: bool) -> tuple[int, list[int], str
 
 def _lease(connection: Connection, sources: list[int]) -> tuple[int, str]:
     target: int = connection.rows(
-        "INSERT INTO segments(state, docs, chunk_ids, item_ids, lengths, states)"
-        " VALUES(?,0,x'',x'',x'',x'') RETURNING id",
-        (BUILDING,),
+        "INSERT INTO segments(state, docs, chunk_ids, item_ids, lengths, states) VALUES(?,0,?,?,?,?) RETURNING id",
+        (BUILDING, b"", b"", b"", b""),
     )[0][0]
     owner = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
     connection.insert(
