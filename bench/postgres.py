@@ -23,6 +23,7 @@ from corpus import add_corpus_options
 from team.clients import behind_a_slow_network, writers_beside_searchers
 from team.passages import Passages
 from team.sides import Lance, Plain, Ricordo, Side, measured
+from team.whole import beside_the_file
 from timing import machine
 
 
@@ -33,7 +34,6 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, default=100_000, help="how many passages (100000)")
     parser.add_argument("--characters", type=int, default=350, help="how long a passage is at most (350)")
     parser.add_argument("--real", type=int, default=20_000, help="how many vectors the model makes (20000)")
-    parser.add_argument("--saved", type=int, help="save only so many; the others are recombined in the database")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long clients work beside each other (60)")
     parser.add_argument("--out", type=Path, default=Path("postgres.json"), help="where results are kept")
     parser.add_argument("--steps", nargs="*", help="only these steps")
@@ -50,6 +50,7 @@ def main() -> None:
         "passages": passages.described,
         **{f"load {side.name}": side.load for side in sides},
         "search": lambda: measured(sides, passages),
+        "beside the file": lambda: beside_the_file(ricordo, passages, given.out.with_suffix(".db")),
         "20 ms away": lambda: behind_a_slow_network(given.dsn, ricordo.address, passages),
         "8 writers and 8 searchers": lambda: writers_beside_searchers(ricordo.address, passages, given.seconds),
     }

@@ -39,7 +39,7 @@ class Passages:
         """Different texts: those that are the same get a number, because the same text has one vector."""
         most = self.given.characters
         found: dict[str, None] = {}
-        for document in documents_with(self.documents, self.given.saved or self.count, seed=self.given.seed):
+        for document in documents_with(self.documents, self.count, seed=self.given.seed):
             for section in document.sections:
                 text = section.text.strip()
                 text = text if len(text) <= most else text[:most].rsplit(None, 1)[0].strip()
@@ -73,7 +73,7 @@ class Passages:
     def described(self) -> dict[str, Any]:
         words = [len(text.split()) for text in self.texts[:: max(1, len(self.texts) // 10_000)]]
         return {
-            "count": self.count, "saved one by one": self.given.saved or self.count,
+            "count": self.count,
             "words": round(float(np.mean(words)), 1), "real vectors": self.given.real,
             "dimensions": self.vectors.shape[1], "questions": len(self.questions),
         }  # fmt: skip

@@ -17,9 +17,9 @@ import psycopg
 
 from ricordo.store.asking import Ask, AskedWord, QueryVector
 from ricordo.store.postgres.store import PostgresStore
+from ricordo.store.sqlite.store import SqliteStore
 from ricordo.store.values import Backlog
 from team.passages import NEAREST, Passages
-from team.recombined import give_vectors, recombine
 from timing import summary
 
 BATCH = 1_000
@@ -52,23 +52,17 @@ class Ricordo:
         passages, store = self.passages, self.store
         _ = passages.vectors
         known = store.counts()["items"]
-        saved_one_by_one = passages.given.saved or passages.count
         started = time.perf_counter()
         backlog = Backlog(passages.fingerprint, passages.vectors.shape[1])
-        for start in range(known // BATCH * BATCH, saved_one_by_one, BATCH):
+        for start in range(known // BATCH * BATCH, passages.count, BATCH):
             store.changes.save(list(passages.prepared(start, start + BATCH, store.analyzer)), backlog=backlog)
-        if saved_one_by_one < passages.count:
-            if known < passages.count:
-                recombine(store, saved_one_by_one, passages.count)
-            saved = time.perf_counter()
-            give_vectors(store, passages)
-        else:
-            saved = time.perf_counter()
-            self._embed(backlog)
+        saved = time.perf_counter()
+        embed(store, passages)
         store.vectors.activate(passages.fingerprint)
         embedded = time.perf_counter()
         store.maintain()
-        store.database.as_owner("VACUUM ANALYZE")
+        store.database.apart("VACUUM FULL")  # the space that merges left is given back
+        store.database.apart("ANALYZE")
         indexed = time.perf_counter()
         with store.database.read() as connection:
             size = connection.rows(
@@ -77,20 +71,8 @@ class Ricordo:
             )[0][0]
         return {
             "texts_s": saved - started, "vectors_s": embedded - saved, "index_s": indexed - embedded,
-            "passages found from an earlier run": known, "schema_gb": float(size),
+            "passages found from an earlier run": known, "kb per passage": round(float(size) * 1e6 / passages.count, 2),
         }  # fmt: skip
-
-    def _embed(self, backlog: Backlog) -> None:
-        passages, store = self.passages, self.store
-        while jobs := store.jobs.claim(passages.fingerprint, backlog.dimensions, "bench", 2 * BATCH):
-            numbers = self._numbers({job.item for job in jobs})
-            vectors = {job.hash: passages.vectors[numbers[job.item]] for job in jobs}
-            store.jobs.finish(passages.fingerprint, jobs, vectors)
-
-    def _numbers(self, items: set[int]) -> dict[int, int]:
-        with self.store.database.read() as connection:
-            rows = connection.rows("SELECT n, path FROM items WHERE n = ANY(?)", (sorted(items),))
-        return {n: int(path[1:]) for n, path in rows}
 
     def ask(self, question: int) -> Any:
         passages = self.passages
@@ -103,13 +85,13 @@ class Ricordo:
         return [int(one.ref.removeprefix("note:/")) for one in found[:NEAREST]]
 
 
-_OURS = (
-    "SELECT substr(i.path, 2)::bigint AS number, c.text, v.vector FROM ricordo.items i"
-    " JOIN ricordo.chunks c ON c.workspace = i.workspace AND c.item = i.n"
-    " JOIN ricordo.vectors v ON v.workspace = i.workspace AND v.hash = c.embed_hash WHERE i.drive = 'note'"
-    " AND i.workspace = (SELECT id FROM ricordo.workspaces WHERE name = %s)"
-)
-"""The passages of our side with their numbers, for the other sides where some were made inside the database."""
+def embed(store: PostgresStore | SqliteStore, passages: Passages) -> None:
+    """Give every passage its vector: by its number, as its path says."""
+    while jobs := store.jobs.claim(passages.fingerprint, passages.vectors.shape[1], "bench", 2 * BATCH):
+        known = store.items.get_many(sorted({job.item for job in jobs}))
+        numbers = {n: int(item.ref.path[1:]) for n, item in known.items()}
+        vectors = {job.hash: passages.vectors[numbers[job.item]] for job in jobs}
+        store.jobs.finish(passages.fingerprint, jobs, vectors)
 
 
 class Plain:
@@ -134,13 +116,10 @@ class Plain:
             f"CREATE TABLE {table}(id bigint PRIMARY KEY, body text, vector vector({width}),"
             " words tsvector GENERATED ALWAYS AS (to_tsvector('english', body)) STORED)"
         )
-        if passages.given.saved:
-            raw.execute(f"INSERT INTO {table}(id, body, vector) {_OURS}", (f"bench-{passages.count}",))
-        else:
-            with raw.cursor().copy(f"COPY {table}(id, body, vector) FROM STDIN") as copy:
-                for number, text in enumerate(passages.texts):
-                    values = ",".join(map(str, passages.vectors[number].tolist()))
-                    copy.write_row((number, text.replace("\0", ""), f"[{values}]"))
+        with raw.cursor().copy(f"COPY {table}(id, body, vector) FROM STDIN") as copy:
+            for number, text in enumerate(passages.texts[: passages.count]):
+                values = ",".join(map(str, passages.vectors[number].tolist()))
+                copy.write_row((number, text.replace("\0", ""), f"[{values}]"))
         loaded = time.perf_counter()
         raw.execute("SET maintenance_work_mem = '4GB'")
         raw.execute(f"CREATE INDEX ON {table} USING gin(words)")
@@ -184,7 +163,7 @@ class Lance:
         import pyarrow as pa
 
         passages = self.passages
-        texts, vectors = self._texts(), passages.vectors
+        texts, vectors = passages.texts[: passages.count], passages.vectors
         shutil.rmtree(self.folder, ignore_errors=True)
         started = time.perf_counter()
         width = vectors.shape[1]
@@ -208,15 +187,6 @@ class Lance:
                 metric="cosine", vector_column_name="vector", index_type="IVF_PQ", num_sub_vectors=width // 8
             )
         return {"rows_s": loaded - started, "index_s": time.perf_counter() - loaded}
-
-    def _texts(self) -> list[str]:
-        if not self.passages.given.saved:
-            return self.passages.texts
-        with psycopg.connect(self.dsn) as raw:
-            rows = raw.execute(
-                f"SELECT number, text FROM ({_OURS}) ours ORDER BY number", (f"bench-{self.passages.count}",)
-            )
-            return [text for _, text in rows]
 
     @property
     def table(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import socket
 import threading
 import uuid
@@ -81,6 +82,25 @@ def test_a_server_that_crashes_under_load_loses_nothing_that_it_acknowledged(
         assert [check(False).ok for _, check in store.checks()] == [True] * len(store.checks())
     finally:
         store.close()
+
+
+def test_writers_and_readers_go_on_over_a_crash_and_everything_is_found_once(
+    own_server: postgres_server.OwnServer,
+) -> None:
+    """The short form of ``faults/team.py``; each client tries until the server answers."""
+    spec = importlib.util.spec_from_file_location("faults_team", Path("faults/team.py").resolve())
+    assert spec is not None
+    assert spec.loader is not None
+    team = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(team)
+
+    def restart() -> None:
+        own_server.crash()
+        own_server.start()
+
+    report = team.Clients(f"{own_server.address}?workspace=crowd", tries=100).work(2.0, restart)
+    assert (report["errors"], report["lost"], report["twice"], report["doctor"]) == ([], 0, 0, [])
+    assert report["found by their words"] == report["kept"] >= report["writes"] > 0
 
 
 def test_a_migration_that_a_crash_interrupts_is_taken_up_again(

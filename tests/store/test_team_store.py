@@ -96,6 +96,7 @@ def test_a_store_on_a_server_is_filled_and_searched_without_sqlite(team: str) ->
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_a_whole_search_makes_at_most_three_trips(filled: Ricordo, name: str) -> None:
+    """One more for TF-IDF: how rare the words of the candidates are can be asked only when these are known."""
     query, options = SEARCHES[name]
     store = filled._context.unsynced_store
     assert isinstance(store, PostgresStore)
@@ -105,7 +106,7 @@ def test_a_whole_search_makes_at_most_three_trips(filled: Ricordo, name: str) ->
     trips = store.database.trips - before
     assert answer.hits
     assert answer.meta.degraded == ()
-    assert 1 < trips <= 3
+    assert 1 < trips <= (4 if options.get("profile") == "vault" else 3)
 
 
 def test_a_mistyped_word_is_found_as_the_word_that_was_meant(filled: Ricordo) -> None:
@@ -353,7 +354,7 @@ def test_the_doctor_indexes_the_texts_again_where_the_keyword_index_was_damaged(
         with store.database.write() as connection:
             connection.run("DELETE FROM postings")
             connection.run("UPDATE chunks SET lengths = decode(repeat('00', length(lengths)), 'hex')")
-        assert [detail for detail in _problems(engine) if "terms are counted otherwise" in detail]
+        assert _problems(engine) == ["the totals of words are off"]
         assert [check.name for check in engine.doctor(repair=True).checks if check.repaired] == ["keyword index"]
         assert _problems(engine) == []
         assert found() == before
@@ -430,15 +431,40 @@ def test_texts_come_back_as_they_were_even_with_what_postgresql_cannot_hold(team
         store.close()
 
 
-def test_the_compose_file_names_a_store_that_can_be_opened() -> None:
+def test_the_steps_of_the_compose_file_give_a_server_that_works_without_a_superuser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the containers run, on the server of the tests: roles, the store's address, the command of the service."""
     import yaml
 
-    text = Path("docker-compose.yml").read_text(encoding="utf-8")
-    services = yaml.safe_load(text)["services"]
-    assert services["ricordo"]["depends_on"]["database"]["condition"] == "service_healthy"
-    store = services["ricordo"]["environment"]["RICORDO_STORE"].replace("${RICORDO_DB_PASSWORD:?}", "secret")
-    assert shown(store) == "postgresql://ricordo@database/ricordo"
-    assert services["database"]["environment"]["POSTGRES_DB"] == "ricordo"
+    text = Path("docker-compose.yml").read_text(encoding="utf-8").replace("${RICORDO_DB_PASSWORD:?}", "secret")
+    whole = yaml.safe_load(text)
+    service, database = whole["services"]["ricordo"], whole["services"]["database"]
+    assert service["depends_on"]["database"]["condition"] == "service_healthy"
+    assert "POSTGRES_USER" not in database["environment"]
+    assert [one["source"] for one in database["configs"]] == list(whole["configs"])
+    name = f"ricordo_{uuid.uuid4().hex[:8]}"
+    roles, inside = whole["configs"]["roles"]["content"].replace(" ricordo", f" {name}").split(f"\\connect {name}\n")
+    parts = urlsplit(postgres_server.address())
+    place = f"{parts.hostname}:{parts.port or 5432}"
+    assert service["environment"]["RICORDO_STORE"] == "postgresql://ricordo:secret@database/ricordo"
+    store = f"postgresql://{name}:secret@{place}/{name}"
+    with psycopg.connect(postgres_server.address(), autocommit=True) as raw:
+        for statement in roles.strip().split("\n"):
+            raw.execute(statement)
+        with psycopg.connect(urlunsplit(parts._replace(path=f"/{name}")), autocommit=True) as there:
+            there.execute(inside)
+        monkeypatch.setenv("RICORDO_STORE", store)
+        commands = service["command"][2].replace("--host 0.0.0.0 --port 8610", "--port 0")
+        assert "ricordo tokens add first --scope admin" in commands
+        assert "exec ricordo serve --port 0" in commands
+        for words in (["tokens", "add", "first", "--scope", "admin"], ["remember", "Lunch is at noon."]):
+            subprocess.run([sys.executable, "-m", "ricordo", *words], check=True, capture_output=True, timeout=300)
+        with Ricordo.open(store) as engine:
+            assert [hit.kind for hit in engine.search("lunch").hits] == ["memory"]
+            assert engine.doctor().ok
+            assert engine.team_init().members
+        raw.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def test_a_password_is_not_shown() -> None:

@@ -64,7 +64,7 @@ class Gathering:
         ask, pool = self.ask, self.pool
         self.connection.vectors_at_hand = None
         if ask.excludes or (ask.find == MATCHES and (ask.by_word or ask.phrases)):
-            loaded = load(self.opened, self.connection, ask)
+            loaded = load(self.opened.words, self.opened.passing, self.connection, ask)
             self.keywords, self.allowed = loaded.keywords, loaded.allowed
         if ask.find == MATCHES:
             self._take_both_sides()

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ricordo.frozen import frozen
 from ricordo.store.asking import Ask
 from ricordo.store.index.matching import KeywordSide
 from ricordo.store.postgres import dialect
 from ricordo.store.postgres.connection import Connection
-from ricordo.store.postgres.keeping import CHANGED, Asked, Wish, numbers
+from ricordo.store.postgres.keeping import CHANGED, Asked, KeptIndex, Wish, numbers
 from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.filters import where
 from ricordo.store.sql.protocols import Row
 from ricordo.store.sql.times import micros
 from ricordo.text.words import fold
-
-if TYPE_CHECKING:
-    from ricordo.store.postgres.open_workspace import OpenWorkspace
 
 MOST_NUMBERS = 2_000_000
 """How many numbers of items that passed a filter are kept; when there are more, all are dropped."""
@@ -66,7 +62,7 @@ def wish_of(ask: Ask) -> Wish:
     return Wish(frozenset(terms), tuple(dict.fromkeys(map(fold, ask.prefixes))), written)
 
 
-def load(opened: OpenWorkspace, connection: Connection, ask: Ask, also: Sequence[Asked] = ()) -> Loaded:
+def load(words: KeptIndex, passing: Passing, connection: Connection, ask: Ask, also: Sequence[Asked] = ()) -> Loaded:
     """Read all that the keyword side of an ask needs, in one trip; ``also`` is sent along."""
     asked: dict[str, Asked] = {}
     filters = replace(ask.filters, states=("live", "archived")) if ask.as_of is not None else ask.filters
@@ -74,7 +70,7 @@ def load(opened: OpenWorkspace, connection: Connection, ask: Ask, also: Sequence
     key = (condition, *values)
     known = -1
     if ask.as_of is not None or not filters.is_empty():
-        known = opened.passing.epoch(key)
+        known = passing.epoch(key)
         asked["allowed"] = (
             f"SELECT string_agg(int8send(i.n), '') FROM items i WHERE {condition} AND {CHANGED}",
             (*values, known),
@@ -91,9 +87,9 @@ def load(opened: OpenWorkspace, connection: Connection, ask: Ask, also: Sequence
             f" v.number = i.version CROSS JOIN LATERAL layout_chunks(v.layout) chunk WHERE {condition}",
             values,
         )
-    rest = opened.words.load(connection, wish_of(ask), [*asked.values(), *also])
+    rest = words.load(connection, wish_of(ask), [*asked.values(), *also])
     found = dict(zip(asked, rest, strict=False))
     assert connection.snapshot is not None, "it was just read"
-    allowed = opened.passing.items(key, connection.snapshot.epoch, found["allowed"]) if "allowed" in found else None
+    allowed = passing.items(key, connection.snapshot.epoch, found["allowed"]) if "allowed" in found else None
     times = numbers(found["times"]) if "times" in found else None
-    return Loaded(KeywordSide(opened.words, connection, ask, times), allowed, rest[len(asked) :])
+    return Loaded(KeywordSide(words, connection, ask, times), allowed, rest[len(asked) :])

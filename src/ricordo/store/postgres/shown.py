@@ -110,7 +110,7 @@ def _asked(
     """Send statements together; if there is an ask, with what its keyword side needs."""
     if ask is None:
         return None, connection.together(asked, binary=True)
-    loaded = load(opened, connection, ask, asked)
+    loaded = load(opened.words, opened.passing, connection, ask, asked)
     return loaded.keywords, loaded.rest
 
 

@@ -1,0 +1,53 @@
+"""Whole searches of an engine, on the server and in a file that holds the same."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from ricordo import Ricordo
+from ricordo.store.sqlite.store import SqliteStore
+from ricordo.store.values import Backlog
+from team import sides
+from team.passages import Passages
+from timing import summary
+
+
+def beside_the_file(server: sides.Ricordo, passages: Passages, file: Path) -> dict[str, Any]:
+    """Every question to both in turn, from a process that asked it before; and to how many both answer the same."""
+    _fill(file, passages)
+    times: dict[str, list[float]] = {"file": [], "server": [], "server after a write": []}
+    same, questions = 0, passages.questions
+    with Ricordo.open(str(file)) as there, Ricordo.open(server.address) as here:
+        for question in questions:
+            there.search(question, track=False)
+            here.search(question, track=False)
+        for question in questions:
+            answers = []
+            for name, engine in (("file", there), ("server", here)):
+                started = time.perf_counter()
+                answers.append(engine.search(question, track=False))
+                times[name].append(1000 * (time.perf_counter() - started))
+            same += [hit.ref for hit in answers[0].hits] == [hit.ref for hit in answers[1].hits]
+        for turn, question in enumerate(questions[:20]):
+            here.save(f"memory:/bench-{turn}", f"Text {turn} of the bench.", on_conflict="overwrite", wait=False)
+            started = time.perf_counter()
+            here.search(question, track=False)
+            times["server after a write"].append(1000 * (time.perf_counter() - started))
+    report: dict[str, Any] = {name: summary(taken) for name, taken in times.items()}
+    report["server / file at p50"] = round(report["server"]["p50_ms"] / report["file"]["p50_ms"], 2)
+    report["server p95 / p50"] = round(report["server"]["p95_ms"] / report["server"]["p50_ms"], 2)
+    report["questions with the same page"] = f"{same} of {len(questions)}"
+    return report
+
+
+def _fill(file: Path, passages: Passages) -> None:
+    store = SqliteStore(file)
+    backlog = Backlog(passages.fingerprint, passages.vectors.shape[1])
+    for start in range(store.counts()["items"] // sides.BATCH * sides.BATCH, passages.count, sides.BATCH):
+        store.changes.save(list(passages.prepared(start, start + sides.BATCH, store.analyzer)), backlog=backlog)
+    sides.embed(store, passages)
+    store.vectors.activate(passages.fingerprint)
+    store.maintain()
+    store.close()
