@@ -41,6 +41,7 @@ class Clients:
         self.up.set()
         self.written: list[str] = []
         self.searched = 0
+        self.calls = [0] * (2 * CLIENTS)
         self.again = 0
         self.errors: list[str] = []
         self._lock = threading.Lock()
@@ -50,15 +51,25 @@ class Clients:
         threads = [threading.Thread(target=self._client, args=(n,)) for n in range(2 * CLIENTS)]
         for thread in threads:
             thread.start()
+        self._all_at_work(threads)
         time.sleep(seconds / 2)
         self.up.clear()
         restart()
         self.up.set()
+        self._all_at_work(threads)
         time.sleep(seconds / 2)
         self.over.set()
         for thread in threads:
             thread.join()
         return self._report(seconds)
+
+    def _all_at_work(self, threads: list[threading.Thread]) -> None:
+        """Wait until every client has finished a call from now on, or ended."""
+        before = list(self.calls)
+        while any(
+            thread.is_alive() and self.calls[number] < before[number] + 2 for number, thread in enumerate(threads)
+        ):
+            time.sleep(0.05)
 
     def _client(self, number: int) -> None:
         store = PostgresStore(self.address, connections=2)
@@ -67,6 +78,7 @@ class Clients:
             while not self.over.is_set():
                 turn += 1
                 self._tried(store, number, turn)
+                self.calls[number] += 1
         except Error as error:
             self.errors.append(repr(error))
         finally:

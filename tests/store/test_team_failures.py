@@ -98,7 +98,7 @@ def test_writers_and_readers_go_on_over_a_crash_and_everything_is_found_once(
         own_server.crash()
         own_server.start()
 
-    report = team.Clients(f"{own_server.address}?workspace=crowd", tries=100).work(2.0, restart)
+    report = team.Clients(f"{own_server.address}?workspace=crowd", tries=100).work(0.5, restart)
     assert (report["errors"], report["lost"], report["twice"], report["doctor"]) == ([], 0, 0, [])
     assert report["found by their words"] == report["kept"] >= report["writes"] > 0
 

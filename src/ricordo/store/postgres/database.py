@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
@@ -55,6 +55,8 @@ class Database:
         self.why_read_only = ""
         """Why nothing can be written, as a hint; empty if something can."""
         self.around_commit: AroundCommit | None = None
+        self.on_broken: Callable[[], None] | None = None
+        """Called when a connection broke: another server may answer from now on."""
         self._local = threading.local()
         self._closed = False
         with self.translated():
@@ -113,6 +115,8 @@ class Database:
         """Give a broken connection back and take another; the pool throws all broken ones away."""
         self.pool.putconn(raw)
         self.pool.check()
+        if self.on_broken is not None:
+            self.on_broken()
         return self.pool.getconn()
 
     @contextmanager

@@ -31,6 +31,7 @@ class OpenWorkspace:
         self.words = KeptIndex()
         """The keyword index, as far as this process has it."""
         self.passing = Passing()
+        database.on_broken = self._forget_words
         self._fingerprints: dict[str, VectorIndex] = {}
         self._looked = time.monotonic()
         with self.database.read() as connection:
@@ -51,6 +52,11 @@ class OpenWorkspace:
             from ricordo.store.postgres.checks import rebuild
 
             renew_words(self.database, self.analyzer, lambda: rebuild(self.database, self.analyzer))
+
+    def _forget_words(self) -> None:
+        """Read the keyword index again, because a backup may have been put in the place of the server."""
+        self.words.forget()
+        self.passing = Passing()
 
     def _set_language(self, language: str) -> str:
         """A store keeps the language it was made with: its terms are stems of that language."""
