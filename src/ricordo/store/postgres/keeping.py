@@ -183,8 +183,10 @@ def _wished(wish: Wish) -> tuple[str, Values]:
 
 
 _IN_USE = f"SELECT 1 FROM segments s JOIN postings p ON p.segment = s.id WHERE s.state = {READY} AND p.term = "
-_LIKELY = f"""SELECT u.word, v.word AS known, v.term FROM unnest(?::text[], ?::text[], ?::bool[], ?::bool[], ?::int[])
- u(word, term, code, ascii, wrong)
+_LIKELY = f"""WITH u AS MATERIALIZED (
+  SELECT * FROM unnest(?::text[], ?::text[], ?::bool[], ?::bool[], ?::int[]) w(word, term, code, ascii, wrong)
+  WHERE NOT EXISTS ({_IN_USE} w.term))
+ SELECT u.word, v.word AS known, v.term FROM u
  LEFT JOIN LATERAL (
   SELECT w.word, w.term FROM (
    SELECT word, term FROM vocabulary WHERE word >= left(u.word, 1) AND word < left(u.word, 1) || chr(1114111)
@@ -193,8 +195,7 @@ _LIKELY = f"""SELECT u.word, v.word AS known, v.term FROM unnest(?::text[], ?::t
   WHERE CASE WHEN u.code THEN starts_with(w.word, u.word)
    ELSE abs(length(w.word) - length(u.word)) <= u.wrong AND length(translate(w.word, u.word, '')) <= u.wrong
     AND length(translate(u.word, w.word, '')) <= u.wrong
-    OR NOT u.ascii AND left(w.word, 4) = left(u.word, 4) END) v ON true
- WHERE NOT EXISTS ({_IN_USE} u.term)"""
+    OR NOT u.ascii AND left(w.word, 4) = left(u.word, 4) END) v ON true"""
 """For each asked word that stands nowhere: the words that may be meant. Those with other letters are left out at once:
 one wrong letter leaves at most one letter on either side that the other word has not at all.
 """
