@@ -150,8 +150,8 @@ class KeptIndex(LexicalIndex):
 
     def bring(self, connection: Connection, terms: Collection[str]) -> None:
         """Read the posting lists of some terms in one trip, as far as they are not here."""
-        segments = [segment.id for segment in self.snapshot(connection).segments]
-        if any((segment, term) not in self._cache for segment in segments for term in terms):
+        known = connection.snapshot
+        if known is None or any((segment.id, term) not in self._cache for segment in known.segments for term in terms):
             self.load(connection, Wish(frozenset(terms)))
 
     def forget(self) -> None:
