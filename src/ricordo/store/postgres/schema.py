@@ -372,7 +372,7 @@ def migrate(connection: Any, schema: str, shown: str, *, create: bool, partition
     if found is None and not create:
         raise StoreError(f"there is no store at {shown}", hint="Run ‹:init› with the same ‹store› first.")
     for number, step in enumerate(MIGRATIONS, start=1):
-        if step is _seventh and found == number - 1:
+        if step is _eighth and found == number - 1:
             packing.prepare(connection, lambda: _locked(connection, schema), SCHEMA_VERSION, _make_word_tables)
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
