@@ -21,9 +21,9 @@ from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
 from ricordo.evaluate.datasets import read_dataset
 from ricordo.ingest.embed import Worker
+from ricordo.store.index.entries import COMPARED_AT_LEAST, COMPARED_SHARE, EXACT_BELOW
 from ricordo.store.index.lexical import LexicalIndex
 from ricordo.store.sqlite.store import SqliteStore
-from ricordo.store.sqlite.vectors import COMPARED_AT_LEAST, COMPARED_SHARE, EXACT_BELOW
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Entry
 from stores import GrowingStore, entry_of

@@ -15,10 +15,10 @@ import pytest
 from ricordo import Entry, Ricordo, Unavailable
 from ricordo.integrations.actions import actions
 from ricordo.search.refine import belief
+from ricordo.store.index.entries import COMPARED_AT_LEAST
 from ricordo.store.index.sketches import nearest_by_sketch, sketch
 from ricordo.store.sqlite import vectors
 from ricordo.store.sqlite.store import SqliteStore
-from ricordo.store.sqlite.vectors import COMPARED_AT_LEAST
 from ricordo.values.hits import Filters
 
 from .conftest import Compass

@@ -77,7 +77,7 @@ class Connection:
         self.begun_with: dict[str, list[str]] = {}
         """Index terms by the prefixes that were asked for."""
         self.unknown: set[str] = set()
-        self.likely: dict[str, str] = {}
+        self.likely: dict[str, tuple[str, ...]] = {}
         """Words that stand nowhere, and the words, with their terms, that they may mean."""
         self._last: psycopg.Cursor[Row] | None = None
         self._held: dict[tuple[str, Sequence[str]], list[Values]] = {}

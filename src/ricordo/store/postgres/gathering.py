@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates
+from ricordo.store.index.entries import Visible
 from ricordo.store.index.matching import KeywordSide
 from ricordo.store.postgres import asking_sql as sql
 from ricordo.store.postgres import judging, linked
@@ -24,6 +25,7 @@ from ricordo.store.postgres.loading import ARCHIVED, load
 from ricordo.store.postgres.nearest_sql import add_nearest
 from ricordo.store.postgres.nearness import at_hand, cosines_of, nearest_items
 from ricordo.store.postgres.open_workspace import OpenWorkspace
+from ricordo.store.postgres.sketching import Kept, SketchWish
 from ricordo.store.sql import items
 from ricordo.store.sql.arrays import Array, distinct
 from ricordo.store.sql.asked_words import item_texts
@@ -58,14 +60,19 @@ class Gathering:
         self.keywords: KeywordSide | None = None
         self.allowed: Array | None = None
         self.barred: list[int] = []
+        self.sketches: dict[int, Kept] | None = None
 
     def candidates(self) -> Candidates:
         """Everything that was found, with what the ranking needs to know about it."""
         ask, pool = self.ask, self.pool
         self.connection.vectors_at_hand = None
-        if ask.excludes or (ask.find == MATCHES and (ask.by_word or ask.phrases)):
-            loaded = load(self.opened.words, self.opened.passing, self.connection, ask)
+        sketches = self._wished_sketches()
+        if sketches is not None or ask.excludes or (ask.find == MATCHES and (ask.by_word or ask.phrases)):
+            also = sketches.asked if sketches is not None else ()
+            loaded = load(self.opened.words, self.opened.passing, self.connection, ask, also)
             self.keywords, self.allowed = loaded.keywords, loaded.allowed
+            if sketches is not None:
+                self.sketches = self.opened.sketches.take(sketches, loaded.rest)
         if ask.find == MATCHES:
             self._take_both_sides()
             pool.total = max(pool.total, len(pool))
@@ -116,6 +123,25 @@ class Gathering:
             inside = np.array([n in pool for n in kept.items.tolist()], bool)
             pool.add_cosines(VectorMatches(kept.chunks[inside], kept.items[inside], kept.cosines[inside]))
             pool.fill_missing_cosines()
+
+    def _wished_sketches(self) -> SketchWish | None:
+        """What brings the sketches up to date, if this ask compares the vectors of live chunks."""
+        ask = self.ask
+        if ask.find != MATCHES or ask.phrases or ask.as_of is not None or ask.filters.states == ARCHIVED:
+            return None
+        return self.opened.sketches.wish([model for model, _ in self.vectors()])
+
+    def _picked(self, vectors: Sequence[sql.Compared], limit: int) -> dict[int, Array] | None:
+        """By model, the chunks that the server compares exactly; None if it looks for them itself."""
+        if self.sketches is None:
+            return None
+        allowed = self.allowed
+        if self.barred:
+            assert self.connection.snapshot is not None, "it came with the sketches"
+            allowed = distinct(self.connection.snapshot.items) if allowed is None else allowed
+            allowed = allowed[~np.isin(allowed, np.array(self.barred, np.int64))]
+        visible = Visible(self.opened.words.alive(self.connection), allowed)
+        return self.opened.sketches.nearest(self.sketches, vectors, visible, limit)
 
     def _suspects(self) -> Sequence[int]:
         """Bar the items with excluded words; returns those that may hold an excluded phrase, if these are few."""
@@ -188,7 +214,8 @@ class Gathering:
         after: list[Any] = []
         vectors = self.vectors()
         if vectors and ask.find == MATCHES and not ask.phrases and "near" not in self.answer:
-            add_nearest(statement, vectors, replace(ask, per_side=limit), limited=limited, seen=seen)
+            picked = self._picked(vectors, limit)
+            add_nearest(statement, vectors, replace(ask, per_side=limit), limited=limited, seen=seen, picked=picked)
             sides.append("near")
             answers["near"] = "SELECT json_agg(json_build_array(chunk, item, cosine)) FROM near"
         else:

@@ -96,7 +96,7 @@ class KeptIndex(LexicalIndex):
         terms_brought = set(wish.terms).union(*connection.begun_with.values())
         if wish.written:
             connection.unknown, connection.likely = _read_likely(rest.pop(0))
-            terms_brought |= set(connection.likely.values())
+            terms_brought.update(*connection.likely.values())
         if known is not None and known.epoch == now[0][0]:
             connection.snapshot = known
         else:
@@ -141,8 +141,8 @@ class KeptIndex(LexicalIndex):
             self.load(connection, Wish(prefixes=(prefix,)))
         return sorted(connection.begun_with[prefix])[:limit]
 
-    def words_like(self, connection: protocols.Connection, unknown: Sequence[str]) -> dict[str, str]:
-        """The words that some unknown ones may mean, each with its index term."""
+    def words_like(self, connection: protocols.Connection, unknown: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """The words that some unknown ones may mean, each with its index terms."""
         assert isinstance(connection, Connection)
         if set(unknown) <= connection.unknown:
             return connection.likely
@@ -214,9 +214,13 @@ def _likely(written: Sequence[tuple[str, str]]) -> Asked:
     )
 
 
-def _read_likely(rows: Sequence[Row]) -> tuple[set[str], dict[str, str]]:
+def _read_likely(rows: Sequence[Row]) -> tuple[set[str], dict[str, tuple[str, ...]]]:
     """The words that stand nowhere, and the known words that may be meant, with their terms."""
-    return {word for word, _, _ in rows}, {known: term for _, known, term in rows if known is not None}
+    likely: dict[str, tuple[str, ...]] = {}
+    for _, known, term in rows:
+        if known is not None and term not in likely.get(known, ()):
+            likely[known] = (*likely.get(known, ()), term)
+    return {word for word, _, _ in rows}, likely
 
 
 def numbers(rows: Sequence[Row]) -> Array:

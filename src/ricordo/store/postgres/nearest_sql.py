@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ricordo.store.asking import Ask
 from ricordo.store.postgres.asking_sql import EXACT_BELOW, Compared, Statement, as_text, cosine, lacks, visible
+from ricordo.store.sql.arrays import Array
 
 ONE_TAKEN_OF, MOST_TAKEN = 300, 4_000
 """How many vectors an index gives: one in 300, at most 4,000; docs/scaling.md says what this finds."""
 
 
-def add_nearest(statement: Statement, vectors: Sequence[Compared], ask: Ask, *, limited: bool, seen: str) -> None:
-    """The step ``near``: the nearest chunks until enough different items are among them."""
+def add_nearest(
+    statement: Statement,
+    vectors: Sequence[Compared],
+    ask: Ask,
+    *,
+    limited: bool,
+    seen: str,
+    picked: Mapping[int, Array] | None,
+) -> None:
+    """The step ``near``: the nearest chunks until enough different items are among them.
+
+    ``picked`` are, by model, the chunks that may be among them; without it, the server looks for them.
+    """
     names = [f"compared_{place}" for place in range(len(vectors))]
     lacking = ""
     for name, one in zip(names, vectors, strict=True):
-        _add_compared(statement, name, one, ask, lacking, limited=limited, seen=seen)
+        if picked is not None:
+            _add_picked(statement, name, one, picked[one[0].number], seen=seen)
+        else:
+            _add_compared(statement, name, one, ask, lacking, limited=limited, seen=seen)
         lacking = lacks(one[0])
     statement.step("compared", " UNION ALL ".join(f"SELECT chunk, item, cosine FROM {name}" for name in names))
     statement.step(
@@ -28,6 +43,18 @@ def add_nearest(statement: Statement, vectors: Sequence[Compared], ask: Ask, *, 
         "near",
         "SELECT chunk, item, cosine FROM compared WHERE item IN (SELECT item FROM nearest_items)"
         " AND cosine >= (SELECT min(best) FROM nearest_items)",
+    )
+
+
+def _add_picked(statement: Statement, name: str, one: Compared, chunks: Array, *, seen: str) -> None:
+    """The exact cosines of some chunks."""
+    vectors, vector = one
+    statement.step(
+        name,
+        f"SELECT c.id AS chunk, c.item, {cosine(vector)} AS cosine FROM unnest(?::bigint[]) p(id)"
+        " JOIN chunks c ON c.id = p.id JOIN vectors v ON v.hash = c.embed_hash"
+        f" WHERE v.fingerprint = (SELECT {vectors.number}) AND {visible('c', seen, 'id')}",
+        (as_text(vector.values), chunks.tolist()),
     )
 
 

@@ -12,6 +12,7 @@ from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.database import Database
 from ricordo.store.postgres.keeping import KeptIndex
 from ricordo.store.postgres.loading import Passing
+from ricordo.store.postgres.sketching import KeptSketches
 from ricordo.store.sql.languages import DISTINCT
 from ricordo.store.sql.renewing import WORDS, WORDS_VERSION, renew_words
 from ricordo.text.words import Analyzer
@@ -30,6 +31,7 @@ class OpenWorkspace:
         """The fingerprint that searches use, according to the last answer."""
         self.words = KeptIndex()
         """The keyword index, as far as this process has it."""
+        self.sketches = KeptSketches()
         self.passing = Passing()
         database.on_broken = self._forget_words
         self._fingerprints: dict[str, VectorIndex] = {}
@@ -54,8 +56,9 @@ class OpenWorkspace:
             renew_words(self.database, self.analyzer, lambda: rebuild(self.database, self.analyzer))
 
     def _forget_words(self) -> None:
-        """Read the keyword index again, because a backup may have been put in the place of the server."""
+        """Read the index again, because a backup may have been put in the place of the server."""
         self.words.forget()
+        self.sketches.forget()
         self.passing = Passing()
 
     def _set_language(self, language: str) -> str:

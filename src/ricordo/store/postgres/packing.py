@@ -1,4 +1,4 @@
-"""Packs the postings of a store of schema 6, which had a row for each, into segments; once, when it is upgraded.
+"""Packs the postings of a store from before schema 8, a row for each, into segments; once, when it is upgraded.
 
 Most of it is done beside the programs that still use the old rows: a transaction packs some passages, and notes how far
 it came, so that an interrupted upgrade goes on there. The last transaction locks the old rows, packs what was written

@@ -53,7 +53,10 @@ _TABLES = {
         " active boolean NOT NULL DEFAULT false",
         "id",
     ),
-    "vectors": ("fingerprint bigint NOT NULL, hash bytea NOT NULL, vector V NOT NULL", "fingerprint, hash"),
+    "vectors": (
+        "fingerprint bigint NOT NULL, hash bytea NOT NULL, vector V NOT NULL, added bigint NOT NULL DEFAULT 0",
+        "fingerprint, hash",
+    ),
     "jobs": (
         "fingerprint bigint NOT NULL, chunk bigint NOT NULL, kind T NOT NULL, state T NOT NULL,"
         " attempts bigint NOT NULL DEFAULT 0, not_before bigint NOT NULL DEFAULT 0, lease_until bigint, owner T,"
@@ -335,11 +338,13 @@ def _seventh(connection: Any, schema: str, partitions: int) -> None:
 
 
 def _eighth(connection: Any, schema: str, partitions: int) -> None:
-    """The keyword index as segments of packed postings, in place of a row for each posting.
+    """The keyword index as segments of packed postings, in place of a row for each posting; and when vectors came.
 
     Most of it was packed before, in short transactions; what came since, and states that changed, follow here. New
     stores have it from the start.
     """
+    connection.execute("ALTER TABLE vectors ADD COLUMN IF NOT EXISTS added bigint NOT NULL DEFAULT 0")
+    connection.execute("CREATE INDEX IF NOT EXISTS vectors_added ON vectors(workspace, fingerprint, added)")
     if packing.is_old(connection):
         packing.finish(connection, SCHEMA_VERSION, _make_word_tables)
 
@@ -372,7 +377,7 @@ def migrate(connection: Any, schema: str, shown: str, *, create: bool, partition
     if found is None and not create:
         raise StoreError(f"there is no store at {shown}", hint="Run ‹:init› with the same ‹store› first.")
     for number, step in enumerate(MIGRATIONS, start=1):
-        if step is _eighth and found == number - 1:
+        if step is _eighth and found is not None and found < number:
             packing.prepare(connection, lambda: _locked(connection, schema), SCHEMA_VERSION, _make_word_tables)
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))

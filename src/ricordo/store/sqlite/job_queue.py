@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ricordo.store.index.entries import Entries
 from ricordo.store.index.sketches import sketch
 from ricordo.store.prepare import embedded_text
 from ricordo.store.sql import jobs
@@ -20,7 +21,7 @@ from ricordo.store.sql.languages import in_languages
 from ricordo.store.sql.times import now_micros
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.open_file import OpenFile
-from ricordo.store.sqlite.vectors import Entries, compact, write_block
+from ricordo.store.sqlite.vectors import compact, write_block
 from ricordo.store.values import EVERY_LANGUAGE, Job, Languages
 
 

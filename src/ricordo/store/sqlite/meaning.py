@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ricordo.store.index.entries import Visible
 from ricordo.store.sql.batches import marks
 from ricordo.store.sql.meaning import SharedVectors
 from ricordo.store.sqlite.open_file import OpenFile
-from ricordo.store.sqlite.vectors import Visible, bump_vectors, withdraw
+from ricordo.store.sqlite.vectors import bump_vectors, withdraw
 from ricordo.store.values import EVERY_LANGUAGE, Languages
 
 

@@ -8,11 +8,12 @@ import numpy as np
 
 from ricordo.errors import ContractError
 from ricordo.store.asking import Aim, QueryVector
+from ricordo.store.index.entries import Visible
 from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.matches import VectorMatches
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.open_file import OpenFile
-from ricordo.store.sqlite.vectors import Visible, best_items
+from ricordo.store.sqlite.vectors import best_items
 
 
 class MeaningSide:

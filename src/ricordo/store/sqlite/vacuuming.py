@@ -14,9 +14,10 @@ import numpy as np
 
 from ricordo.errors import StoreError
 from ricordo.store.index import segments
+from ricordo.store.index.entries import Entries
 from ricordo.store.sql.new_chunks import DELETED
 from ricordo.store.sqlite.connection import Connection, Database
-from ricordo.store.sqlite.vectors import Entries, bump_vectors, compact, read_block, write_block
+from ricordo.store.sqlite.vectors import bump_vectors, compact, read_block, write_block
 
 BATCH = 5_000
 WORTHWHILE = 0.05

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ricordo.store.index.entries import Entries
 from ricordo.store.index.sketches import sketch
 from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.store.sqlite.job_queue import enqueue_missing
-from ricordo.store.sqlite.vectors import BLOCK_ENTRIES, Entries, VectorIndex, bump_vectors, write_block
+from ricordo.store.sqlite.vectors import BLOCK_ENTRIES, VectorIndex, bump_vectors, write_block
 from ricordo.store.values import Languages
 from ricordo.values.reports import Check
 

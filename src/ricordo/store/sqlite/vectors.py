@@ -8,26 +8,17 @@ and as many rows as fit, and reads only what is new. A chunk counts when the key
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from itertools import islice, takewhile
 
 import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.index.sketches import PICKED_BELOW_ONE_IN, nearest_by_sketch, nearest_of_each
-from ricordo.store.sql.arrays import Array, Grouped, Growing, distinct, first_places
+from ricordo.store.index.entries import Columns, Entries, Seen, Visible
+from ricordo.store.index.sketches import nearest_of_each
+from ricordo.store.sql.arrays import Array, Grouped, distinct, first_places
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sqlite.connection import Connection
 
-EXACT_BELOW = 2_000
-"""With fewer candidates than this every cosine is computed; a sketch would only cost recall."""
-COMPARED_PER_RESULT = 16
-COMPARED_AT_LEAST = 1_000
-COMPARED_SHARE = 500
-"""How many vectors are compared exactly: per item asked for, at the least, or one in this number of all.
-
-``bench/compare.py`` measures what that leaves of the recall.
-"""
 COMPARED_PER_ITEM = 12
 """How many passages of an item that words alone found are compared exactly; its nearest is among them."""
 ROW_CACHE_BYTES = 256 << 20
@@ -37,43 +28,11 @@ BLOCK_ENTRIES = 65_536
 
 
 @frozen
-class Entries:
-    """All chunks with a vector of one fingerprint, one position each."""
-
-    chunks: Array
-    items: Array
-    vectors: Array
-    sketches: Array  # (words, entries) uint64
-
-    def first(self, count: int) -> Entries:
-        """Only the first of them."""
-        return Entries(self.chunks[:count], self.items[:count], self.vectors[:count], self.sketches[:, :count])
-
-
-class _Columns:
-    """The entries of all blocks, one behind the other."""
-
-    def __init__(self, words: int) -> None:
-        self._numbers = tuple(Growing((0,), np.int64) for _ in range(3))
-        self._sketches = Growing((words, 0), np.uint64)
-
-    def grown(self, known: int, parts: Sequence[Entries]) -> Entries:
-        """The first ``known`` entries, with those of some blocks behind them."""
-        chunks, items, vectors = self._numbers
-        return Entries(
-            chunks.grown(known, [part.chunks for part in parts]),
-            items.grown(known, [part.items for part in parts]),
-            vectors.grown(known, [part.vectors for part in parts]),
-            self._sketches.grown(known, [part.sketches for part in parts]),
-        )
-
-
-@frozen
 class _Loaded:
     epoch: int
     blocks: dict[int, int]
     """How many entries each block has, in their order."""
-    columns: _Columns
+    columns: Columns
     entries: Entries
     places: Array
     """By chunk: its place among the entries, or -1."""
@@ -87,7 +46,7 @@ class VectorIndex:
         self._lock = threading.Lock()
         self._loaded: dict[int, _Loaded] = {}
         self._rows: dict[int, _RowCache] = {}
-        self._shown: dict[tuple[int, bool], tuple[Entries, Visible, Array, Array | None]] = {}
+        self._seen = Seen()
 
     def entries(self, connection: Connection, fingerprint: int) -> Entries:
         """The entries of a fingerprint; only blocks that are new are read."""
@@ -108,28 +67,11 @@ class VectorIndex:
         """Chunks, items and cosines of the nearest, until ``items`` different items are among them; best first."""
         loaded = self._current(connection, fingerprint)
         entries = loaded.entries
-        positions, others = self._positions(fingerprint, loaded, visible)
-        if len(positions) > EXACT_BELOW:
-            wanted = max(COMPARED_PER_RESULT * items, COMPARED_AT_LEAST, len(positions) // COMPARED_SHARE)
-            positions = nearest_by_sketch(entries.sketches, query, positions, wanted, others)
+        positions = self._seen.nearest(fingerprint, entries, loaded.by_item, visible, query, items)
         cosines = self.cosines(connection, fingerprint, query, entries.vectors[positions])
         order = best_items(cosines, entries.items[positions], items)
         positions, cosines = positions[order], cosines[order]
         return entries.chunks[positions], entries.items[positions], cosines
-
-    def _positions(self, fingerprint: int, loaded: _Loaded, visible: Visible) -> tuple[Array, Array | None]:
-        """The positions of what may be answered and, if these are few, the others.
-
-        Those of the last search are kept while nothing changes.
-        """
-        entries, items = loaded.entries, visible.items
-        if items is not None and PICKED_BELOW_ONE_IN * len(items) < len(loaded.by_item):
-            return np.sort(visible.among(entries, loaded.by_item.positions(items))), None
-        which = (fingerprint, items is None)
-        shown = self._shown.get(which)
-        if shown is None or shown[0] is not entries or not shown[1].is_same(visible):
-            shown = self._shown[which] = (entries, visible, *_split(visible.mask(entries)))
-        return shown[2:]
 
     def scores(
         self, connection: Connection, fingerprint: int, query: Array, items: Array, visible: Visible
@@ -173,43 +115,6 @@ class VectorIndex:
     def _row_cache(self, fingerprint: int, dimensions: int) -> _RowCache:
         with self._lock:
             return self._rows.setdefault(fingerprint, _RowCache(dimensions))
-
-
-@frozen
-class Visible:
-    """Which chunks may be answered: ``alive[chunk]``, and item numbers where a filter applies."""
-
-    alive: Array
-    items: Array | None = None
-
-    def is_same(self, other: Visible) -> bool:
-        """Whether both were made from the same arrays."""
-        return self.alive is other.alive and self.items is other.items
-
-    def mask(self, entries: Entries) -> Array:
-        """Whether the entry at each position may be answered."""
-        inside = entries.chunks < len(self.alive)
-        mask: Array = self.alive[np.where(inside, entries.chunks, 0)] & inside
-        if self.items is not None:
-            size = int(max(entries.items.max(initial=0), self.items.max(initial=0))) + 1
-            table = np.zeros(size, bool)
-            table[self.items] = True
-            mask &= table[entries.items]
-        return mask
-
-    def among(self, entries: Entries, positions: Array) -> Array:
-        """Those of some positions whose chunks are alive."""
-        chunks = entries.chunks[positions]
-        inside = chunks < len(self.alive)
-        kept: Array = positions[self.alive[np.where(inside, chunks, 0)] & inside]
-        return kept
-
-
-def _split(mask: Array) -> tuple[Array, Array | None]:
-    """The positions where a mask holds and, if these are few, the others."""
-    positions = np.flatnonzero(mask)
-    few = PICKED_BELOW_ONE_IN * (len(mask) - len(positions)) < len(mask)
-    return positions, np.flatnonzero(~mask) if few else None
 
 
 def best_items(cosines: Array, owners: Array, items: int) -> Array:
@@ -306,7 +211,7 @@ def _reload(connection: Connection, fingerprint: int, epoch: int, old: _Loaded |
     parts = list(fresh.values())
     if old is not None and same:
         parts.insert(0, old.entries.first(sum(islice(held.values(), same))))
-    columns = _Columns(len(parts[0].sketches) if parts else 1)
+    columns = Columns(len(parts[0].sketches) if parts else 1)
     entries = columns.grown(0, parts)
     places = _places(entries, np.empty(0, np.int64), 0)
     return _Loaded(epoch, sizes, columns, entries, places, Grouped.of(entries.items))
@@ -373,7 +278,7 @@ def compact(connection: Connection, fingerprint: int) -> None:
         chosen.append(block)
         size += count
     parts = [read_block(connection, block) for block in chosen]
-    entries = _Columns(len(parts[0].sketches)).grown(0, parts)
+    entries = Columns(len(parts[0].sketches)).grown(0, parts)
     low, high = int(entries.chunks.min()), int(entries.chunks.max())
     rows = connection.rows("SELECT id FROM chunks WHERE state < 2 AND id BETWEEN ? AND ?", (low, high))
     kept = np.isin(entries.chunks, np.fromiter((row[0] for row in rows), np.int64, len(rows)))

@@ -1,0 +1,155 @@
+"""Sketches of a workspace's vectors in this process: they say which few vectors the server compares exactly.
+
+The server makes them from its vectors (``binary_quantize``), 48 bytes for 384 numbers. Those that are new come in the
+trip that brings the keyword index up to date: chunks behind the last known one, and vectors that were added since. Who
+adds vectors counts ``vector_epoch`` up and holds its row until the end, so that nothing is passed over.
+
+A process that asks once does not read the sketches of a large workspace: the first search of it uses the index of the
+server, the second one brings them along.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ricordo.frozen import frozen
+from ricordo.store.index.entries import Columns, Entries, Seen, Visible
+from ricordo.store.postgres.asking_sql import Compared, VectorIndex
+from ricordo.store.sql.arrays import Array, Grouped, lookup
+from ricordo.store.sql.protocols import Row, Values
+
+Asked = tuple[str, Values]
+_MOMENT = (
+    "SELECT (SELECT value::bigint FROM meta WHERE name = 'vector_epoch'),"
+    " (SELECT value::bigint FROM meta WHERE name = 'last_chunk')"
+)
+_SKETCHES = (
+    "SELECT string_agg(int8send(c.id) || int8send(c.item) || substr(bit_send(binary_quantize(v.vector)), 5), '')"
+    " FROM chunks c JOIN vectors v ON v.hash = c.embed_hash WHERE v.fingerprint = ? AND c.state < 2"
+)
+_BEHIND = f"{_SKETCHES} AND c.id > ?"
+_ADDED = f"{_SKETCHES} AND v.added > ? AND c.id <= ?"
+NEVER = -1
+_NUMBERS = 16
+"""How many bytes of a sketch's row are the numbers of its chunk and item."""
+_MIRRORED = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)[:, ::-1], axis=1)[:, 0]
+"""Each byte with its bits in the other order: PostgreSQL's first bit is the highest."""
+
+
+@frozen
+class Kept:
+    """The sketches of one model as they were at a moment."""
+
+    epoch: int
+    last_chunk: int
+    columns: Columns
+    entries: Entries
+    by_item: Grouped
+
+
+@frozen
+class SketchWish:
+    """The models whose sketches are wanted, what is known of them, and the statements that bring the rest."""
+
+    models: Sequence[VectorIndex]
+    known: dict[int, Kept]
+    asked: list[Asked]
+
+
+class KeptSketches:
+    """The sketches that this process has, by the number of their model."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: dict[int, Kept] = {}
+        self._asked: set[int] = set()
+        self._seen = Seen()
+
+    def wish(self, models: Sequence[VectorIndex]) -> SketchWish | None:
+        """What brings the sketches of some models up to date; None if the server's index is used."""
+        if not self._wants(models):
+            return None
+        known = {model.number: self._kept.get(model.number) or _none_of(model) for model in models}
+        asked: list[Asked] = [(_MOMENT, ())]
+        for number, one in known.items():
+            asked += [(_BEHIND, (number, one.last_chunk)), (_ADDED, (number, one.epoch, one.last_chunk))]
+        return SketchWish(models, known, asked)
+
+    def _wants(self, models: Sequence[VectorIndex]) -> bool:
+        """Whether all models' sketches are here, or their number is small, or somebody asks for the second time."""
+        unknown = [model for model in models if model.number not in self._kept]
+        first = {model.number for model in unknown if model.indexed is not None} - self._asked
+        self._asked |= first
+        return bool(models) and not first
+
+    def take(self, wish: SketchWish, answers: Sequence[list[Row]]) -> dict[int, Kept]:
+        """Keep what the statements of a wish brought; returns the sketches at the moment of the answer."""
+        [(epoch, last_chunk)] = answers[0]
+        found: dict[int, Kept] = {}
+        for place, model in enumerate(wish.models):
+            parts = [rows[0][0] or b"" for rows in answers[1 + 2 * place : 3 + 2 * place]]
+            with self._lock:  # another thread may have brought more meanwhile
+                known = self._kept.get(model.number) or wish.known[model.number]
+                found[model.number] = _grown(known, parts, model.dimensions, epoch, last_chunk)
+                if known.epoch <= epoch:
+                    self._kept[model.number] = found[model.number]
+        return found
+
+    def nearest(
+        self, kept: dict[int, Kept], compared: Sequence[Compared], visible: Visible, items: int
+    ) -> dict[int, Array]:
+        """For each model the chunks that are compared exactly; by a second one only what the first did not see."""
+        found: dict[int, Array] = {}
+        for model, vector in compared:
+            one = kept[model.number]
+            query = np.asarray(vector.values, np.float32)
+            places = self._seen.nearest(model.number, one.entries, one.by_item, visible, query, items)
+            found[model.number] = one.entries.chunks[places]
+            if len(found) < len(compared):
+                visible = Visible(visible.alive.copy(), visible.items)
+                visible.alive[one.entries.chunks[one.entries.chunks < len(visible.alive)]] = False
+        return found
+
+    def forget(self) -> None:
+        """Read everything again: the server may have been replaced by another."""
+        with self._lock:
+            self._kept = {}
+
+
+def _none_of(model: VectorIndex) -> Kept:
+    """No sketches of a model yet."""
+    columns = Columns(-(-model.dimensions // 64))
+    entries = columns.grown(0, [])
+    return Kept(NEVER, 0, columns, entries, Grouped.of(entries.items))
+
+
+def _grown(known: Kept, parts: Sequence[bytes], dimensions: int, epoch: int, last_chunk: int) -> Kept:
+    """The sketches with those that are new behind them; a chunk that is here already is not taken twice."""
+    count = len(known.entries.chunks)
+    fresh = [_read(data, dimensions) for data in parts if data]
+    if count:
+        fresh = [_without(one, known.entries.chunks) for one in fresh]
+    if not any(len(one.chunks) for one in fresh):
+        return replace(known, epoch=epoch, last_chunk=last_chunk)
+    entries = known.columns.grown(count, fresh)
+    return Kept(epoch, last_chunk, known.columns, entries, known.by_item.of_longer(entries.items))
+
+
+def _without(entries: Entries, known: Array) -> Entries:
+    kept = ~lookup(entries.chunks, known)
+    return Entries(entries.chunks[kept], entries.items[kept], entries.vectors[kept], entries.sketches[:, kept])
+
+
+def _read(data: bytes, dimensions: int) -> Entries:
+    size, words = -(-dimensions // 8), -(-dimensions // 64)
+    rows = np.frombuffer(data, np.uint8).reshape(-1, _NUMBERS + size)
+    numbers = np.ascontiguousarray(rows[:, :_NUMBERS]).view(">i8").astype(np.int64)
+    bits = np.zeros((len(rows), 8 * words), np.uint8)
+    bits[:, :size] = _MIRRORED[rows[:, _NUMBERS:]]
+    sketches = np.ascontiguousarray(bits.view(np.uint64).T)
+    chunks = np.ascontiguousarray(numbers[:, 0])
+    return Entries(chunks, np.ascontiguousarray(numbers[:, 1]), chunks, sketches)

@@ -1,0 +1,90 @@
+"""A process that searches a server keeps sketches of its vectors, and sees what others add, bring back and erase."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.store import postgres_server
+
+from ricordo import Ricordo
+from ricordo.store.index import entries
+from ricordo.store.postgres.asking_sql import VectorIndex
+from ricordo.store.postgres.sketching import KeptSketches
+
+QUESTION = "which animal purrs on the sofa"
+CAT = "A kitten sleeps on the couch, purring."
+OTHERS = (
+    "The invoice is due in thirty days.", "Deployments happen on Tuesday mornings.",
+    "Bread rises overnight in the pantry.", "The lighthouse was painted white in spring.",
+)  # fmt: skip
+
+
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Ricordo, Ricordo]]:
+    """Two processes' engines on one workspace; even of a few vectors, only the nearest by sketch are compared."""
+    monkeypatch.setattr(entries, "EXACT_BELOW", 0)
+    monkeypatch.setattr(entries, "COMPARED_AT_LEAST", 2)
+    monkeypatch.setattr(entries, "COMPARED_PER_RESULT", 0)
+    place = postgres_server.workspace()
+    with Ricordo.open(place) as one, Ricordo.open(place) as other:
+        for number, text in enumerate(OTHERS):
+            one.save(f"note:/{number}", text)
+        yield one, other
+
+
+def meant(engine: Ricordo, filters: str = "") -> list[str]:
+    """What is found by meaning alone."""
+    return [hit.ref for hit in engine.search(f"{QUESTION} {filters}", by="meaning", track=False).hits]
+
+
+def test_what_another_process_saved_is_found_by_meaning(two: tuple[Ricordo, Ricordo]) -> None:
+    here, there = two
+    assert "note:/cat" not in meant(here)
+    there.save("note:/cat", CAT)
+    assert meant(here)[0] == "note:/cat"
+    there.save("note:/second", CAT, on_conflict="overwrite")  # its vector was there before
+    assert set(meant(here)[:2]) == {"note:/cat", "note:/second"}
+
+
+def test_a_text_whose_vector_came_later_is_found_by_meaning(
+    two: tuple[Ricordo, Ricordo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = two
+    meant(here)
+    with monkeypatch.context() as patch:  # the process that searches embeds nothing itself
+        patch.setattr(here.store.jobs, "claim", lambda *_: None)
+        there.save("note:/cat", CAT, wait=False)
+        assert "note:/cat" not in meant(here)
+        there.embed()
+        assert meant(here)[0] == "note:/cat"
+
+
+def test_what_is_removed_is_not_found_and_what_is_brought_back_is(two: tuple[Ricordo, Ricordo]) -> None:
+    here, there = two
+    there.save("note:/cat", CAT)
+    assert meant(here)[0] == "note:/cat"
+    there.rm("note:/cat")
+    assert "note:/cat" not in meant(here)
+    there.restore("note:/cat")
+    assert meant(here)[0] == "note:/cat"
+    there.rm("note:/cat", purge=True)
+    assert "note:/cat" not in meant(here)
+
+
+def test_filters_and_excluded_words_hold_for_what_is_found_by_meaning(two: tuple[Ricordo, Ricordo]) -> None:
+    here, there = two
+    there.save("note:/cat", CAT, fields={"tags": ["pets"]})
+    there.save("note:/dog", "A puppy naps on the divan, snoring.", fields={"tags": ["pets"]})
+    assert set(meant(here, "tag:pets")) == {"note:/cat", "note:/dog"}
+    found = [hit.ref for hit in here.search(f"{QUESTION} -kitten tag:pets", track=False).hits]
+    assert found == ["note:/dog"]
+
+
+def test_the_first_search_of_a_large_workspace_leaves_the_vectors_to_the_server() -> None:
+    kept = KeptSketches()
+    small, large = VectorIndex(1, 384, 1, None), VectorIndex(2, 384, 1, 50_000)
+    assert kept.wish([small]) is not None
+    assert kept.wish([large]) is None
+    assert kept.wish([large]) is not None
+    assert kept.wish([]) is None
