@@ -20,7 +20,7 @@ _VECTORS = (
     "SELECT c.id, vector_send(v.vector) FROM chunks c JOIN vectors v ON v.hash = c.embed_hash"
     " JOIN fingerprints f ON f.id = v.fingerprint WHERE f.name = ? AND "
 )
-_EPOCH = "(SELECT value::bigint FROM meta WHERE name = 'vector_epoch')"
+_EPOCH = "(SELECT value::int FROM meta WHERE name = 'vector_epoch')"
 
 
 def decoded(data: bytes) -> Array:

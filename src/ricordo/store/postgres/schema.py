@@ -54,7 +54,7 @@ _TABLES = {
         "id",
     ),
     "vectors": (
-        "fingerprint bigint NOT NULL, hash bytea NOT NULL, vector V NOT NULL, added bigint NOT NULL DEFAULT 0",
+        "fingerprint bigint NOT NULL, hash bytea NOT NULL, vector V NOT NULL, added int NOT NULL DEFAULT 0",
         "fingerprint, hash",
     ),
     "jobs": (
@@ -343,7 +343,7 @@ def _eighth(connection: Any, schema: str, partitions: int) -> None:
     Most of it was packed before, in short transactions; what came since, and states that changed, follow here. New
     stores have it from the start.
     """
-    connection.execute("ALTER TABLE vectors ADD COLUMN IF NOT EXISTS added bigint NOT NULL DEFAULT 0")
+    connection.execute("ALTER TABLE vectors ADD COLUMN IF NOT EXISTS added int NOT NULL DEFAULT 0")
     connection.execute("CREATE INDEX IF NOT EXISTS vectors_added ON vectors(workspace, fingerprint, added)")
     if packing.is_old(connection):
         packing.finish(connection, SCHEMA_VERSION, _make_word_tables)
