@@ -14,6 +14,7 @@ from typing import Any
 
 from ricordo.errors import NewerSchema, StoreError
 from ricordo.store.postgres import packing, permissions_sql, proposal_tables, step_tables, team_roles, word_tables
+from ricordo.store.postgres.sql_functions import FUNCTIONS
 from ricordo.store.postgres.workspaces import grant_application_role, vector_schema
 
 MIGRATION_LOCK = 0x52696363
@@ -164,26 +165,6 @@ _INDEXES = (
     *step_tables.INDEXES,
 )
 
-_FUNCTIONS = (
-    # Functions that the statements shared with SQLite call by SQLite's names.
-    "CREATE FUNCTION json_extract(doc text, place text) RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE AS"
-    " $$ SELECT nullif(jsonb_path_query_first(replace(doc, '\\u0000', '')::jsonb, place::jsonpath), 'null'::jsonb) $$",
-    "CREATE FUNCTION instr(hay text, needle text) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE AS"
-    " $$ SELECT strpos(hay, needle) $$",
-    "CREATE FUNCTION glob(pattern text, value text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$"
-    " SELECT value ~ ('^' || replace(replace(regexp_replace(pattern, '([.+(){}|^$\\\\])', '\\\\\\1', 'g'),"
-    " '*', '.*'), '?', '.') || '$') $$",
-    "CREATE FUNCTION folded(value text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$"
-    " SELECT regexp_replace(normalize(lower(value COLLATE \"default\"), NFKD), '[\u0300-\u036f]', '', 'g') $$",
-    # Numbers inside arrays that the shared statements write as bytes.
-    "CREATE FUNCTION length_at(lengths bytea, field int) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$"
-    " SELECT get_byte(lengths, 4 * field) + get_byte(lengths, 4 * field + 1) * 256::bigint"
-    " + get_byte(lengths, 4 * field + 2) * 65536::bigint + get_byte(lengths, 4 * field + 3) * 16777216::bigint $$",
-    "CREATE FUNCTION layout_chunks(layout bytea) RETURNS SETOF bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$"
-    " SELECT (SELECT sum(get_byte(layout, 32 * at + k)::bigint << (8 * k))::bigint FROM generate_series(0, 6) k)"
-    " FROM generate_series(0, length(layout) / 32 - 1) at $$",
-)
-
 
 def _first(connection: Any, schema: str, partitions: int) -> None:
     connection.execute(
@@ -191,7 +172,7 @@ def _first(connection: Any, schema: str, partitions: int) -> None:
     )
     for name, (columns, key) in _TABLES.items():
         _make_table(connection, name, columns, key, partitions)
-    for statement in (*_INDEXES, *_FUNCTIONS):
+    for statement in (*_INDEXES, *FUNCTIONS):
         connection.execute(statement)
     for name, column in _OWNED.items():
         connection.execute(

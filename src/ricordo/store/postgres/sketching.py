@@ -29,10 +29,23 @@ _MOMENT = (
 )
 _SKETCHES = (
     "SELECT string_agg(int8send(c.id) || int8send(c.item) || substr(bit_send(binary_quantize(v.vector)), 5), '')"
-    " FROM chunks c JOIN vectors v ON v.hash = c.embed_hash WHERE v.fingerprint = ? AND c.state < 2"
 )
-_BEHIND = f"{_SKETCHES} AND c.id > ?"
-_ADDED = f"{_SKETCHES} AND v.added > ? AND c.id <= ?"
+_ALL = f"{_SKETCHES} FROM chunks c JOIN vectors v ON v.hash = c.embed_hash WHERE v.fingerprint = ? AND c.state < 2"
+_MANY = 1 << 30
+_NOTHING = "SELECT NULL::bytea"
+_BEHIND = (
+    f"{_SKETCHES} FROM (SELECT id, item, embed_hash FROM chunks WHERE id > ? AND state < 2 ORDER BY id LIMIT {_MANY}) c"
+    " CROSS JOIN LATERAL (SELECT vector FROM vectors WHERE fingerprint = ? AND hash = c.embed_hash OFFSET 0) v"
+    " WHERE (SELECT value::bigint FROM meta WHERE name = 'last_chunk') > ?"
+)
+_ADDED = (
+    f"{_SKETCHES} FROM (SELECT hash, vector FROM vectors WHERE fingerprint = ? AND added > ? ORDER BY added"
+    f" LIMIT {_MANY}) v CROSS JOIN LATERAL (SELECT id, item FROM chunks WHERE embed_hash = v.hash AND id <= ?"
+    " AND state < 2 OFFSET 0) c WHERE (SELECT value::bigint FROM meta WHERE name = 'vector_epoch') > ?"
+)
+"""What is new is little, and found by an index; the limits keep the planner from reading everything instead. If nothing
+is new, nothing is read.
+"""
 NEVER = -1
 _NUMBERS = 16
 """How many bytes of a sketch's row are the numbers of its chunk and item."""
@@ -76,7 +89,13 @@ class KeptSketches:
         known = {model.number: self._kept.get(model.number) or _none_of(model) for model in models}
         asked: list[Asked] = [(_MOMENT, ())]
         for number, one in known.items():
-            asked += [(_BEHIND, (number, one.last_chunk)), (_ADDED, (number, one.epoch, one.last_chunk))]
+            if one.epoch == NEVER:
+                asked += [(_ALL, (number,)), (_NOTHING, ())]
+            else:
+                asked += [
+                    (_BEHIND, (one.last_chunk, number, one.last_chunk)),
+                    (_ADDED, (number, one.epoch, one.last_chunk, one.epoch)),
+                ]
         return SketchWish(models, known, asked)
 
     def _wants(self, models: Sequence[VectorIndex]) -> bool:
