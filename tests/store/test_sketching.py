@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from tests.store import postgres_server
 
 from ricordo import Ricordo
 from ricordo.store.index import entries
+from ricordo.store.index.sketches import sketch
 from ricordo.store.postgres.asking_sql import VectorIndex
+from ricordo.store.postgres.nearness import vectors_of
 from ricordo.store.postgres.sketching import KeptSketches
+from ricordo.store.postgres.store import PostgresStore
 
 QUESTION = "which animal purrs on the sofa"
 CAT = "A kitten sleeps on the couch, purring."
@@ -79,6 +83,19 @@ def test_filters_and_excluded_words_hold_for_what_is_found_by_meaning(two: tuple
     assert set(meant(here, "tag:pets")) == {"note:/cat", "note:/dog"}
     found = [hit.ref for hit in here.search(f"{QUESTION} -kitten tag:pets", track=False).hits]
     assert found == ["note:/dog"]
+
+
+def test_the_servers_sketches_are_those_that_a_file_has(two: tuple[Ricordo, Ricordo]) -> None:
+    here, _ = two
+    meant(here)
+    store = here.store
+    assert isinstance(store, PostgresStore)
+    (kept,) = store._workspace.sketches._kept.values()
+    with store.database.read() as connection:
+        held = vectors_of(connection, store._workspace.active or "", kept.entries.chunks.tolist())
+    assert len(held) == len(OTHERS)
+    expected = sketch(np.array([held[chunk] for chunk in kept.entries.chunks.tolist()]))
+    assert np.array_equal(kept.entries.sketches, expected)
 
 
 def test_the_first_search_of_a_large_workspace_leaves_the_vectors_to_the_server() -> None:
