@@ -9,6 +9,7 @@ import pytest
 
 from ricordo import ConfigProvider, Ricordo
 from ricordo.errors import Forbidden, NotFound, UsageError
+from ricordo.mcp_server.toolsets import TOOLSETS, chosen
 from ricordo.speaking import as_agent
 from ricordo.values.proposals import Proposal
 
@@ -69,6 +70,22 @@ def test_what_an_agent_accepts_stays_the_agents_word(engine: Ricordo) -> None:
     item = engine.get(engine.search("make lint").hits[0].ref)
     assert item.ref.path in report.decided
     assert (item.provenance.author, item.vouched) == ("agent", None)
+
+
+def test_an_agent_has_the_tool_that_the_prompt_names_and_decides_on_proposals_alone(engine: Ricordo) -> None:
+    tool = chosen(TOOLSETS)["review"]
+    kept = engine.remember("The office is in Porto.", loading="always")
+    with as_agent("claude-code"):
+        engine.edit(kept.ref, "The office is in Lisbon.")
+        listed = tool.run(engine)
+        assert [one["text"] for one in listed["proposals"]] == [LINT.text, PNPM.text]
+        tool.run(engine, ref=LINT.ref, decision="accept", text="Run make lint first.")
+        tool.run(engine, ref=PNPM.ref, decision="refuse")
+        assert tool.run(engine)["proposals"] == []
+        for ref, decision in ((kept.ref, "accept"), (kept.ref, "refuse")):
+            with pytest.raises(Forbidden):
+                tool.run(engine, ref=ref, decision=decision)
+    assert engine.search("make lint").hits[0].title == "Run make lint first."
 
 
 def test_what_concerns_the_user_goes_to_the_users_own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

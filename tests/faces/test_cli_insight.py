@@ -100,7 +100,14 @@ def test_stats_count_queries_results_and_items(notes: Any) -> None:
     assert [row["name"] for row in notes.json("stats", "--by", "tool")["rows"]] == ["search"]
     assert len(notes.json("stats", "--by", "day", "--days", "2")["rows"]) == 1
     shown = notes.run("stats").stdout
-    for part in ("3 queries in 30 days", "most frequent, by query", "without result", "slowest", "never retrieved: 1"):
+    for part in (
+        "3 queries in 30 days",
+        "tokens spent on lessons: 0",
+        "most frequent, by query",
+        "without result",
+        "slowest",
+        "never retrieved: 1",
+    ):
         assert part in shown
 
 

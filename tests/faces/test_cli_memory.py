@@ -76,6 +76,13 @@ def test_nearly_the_same_exits_4_and_says_how_to_decide(house: Any) -> None:
     assert house.json("list")["total"] == 1
 
 
+def test_what_contradicts_a_memory_is_answered_with_replace_keep_both_or_cancel(house: Any) -> None:
+    house.run("remember", "We deploy on Fridays.")
+    said = house.run("remember", "We deploy on Tuesdays.", code=4)
+    assert "this contradicts memory:/we-deploy-on-fridays (of " in said.stdout
+    assert "supersede (replace the old one), save (keep both), skip (cancel)" in said.stderr
+
+
 def test_the_same_text_is_skipped_with_the_ref_it_has(house: Any) -> None:
     house.run("remember", "Soup on Tuesdays.")
     data = house.json("remember", "soup on  TUESDAYS.")

@@ -130,6 +130,13 @@ def test_a_near_duplicate_is_an_error_with_what_is_known_already(service: ToolSe
         await works(client, "remember", text="The release train leaves every second Thursday at noon.")
         return await fails(client, "remember", {"text": "The release train leaves every second Thursday at noon, too."})
 
+    async def contradict(client: Client) -> dict[str, Any]:
+        await works(client, "remember", text="We deploy on Fridays.")
+        return await fails(client, "remember", {"text": "We deploy on Tuesdays."})
+
+    error = talk(service, contradict)
+    assert error["message"].startswith("this contradicts memory:/we-deploy-on-fridays (of ")
+    assert "'supersede' (replace the old one), 'save' (keep both), 'skip' (cancel)" in error["next_action_hint"]
     error = talk(service, save_twice)
     assert error["error_type"] == "needs_decision"
     assert "on_duplicate" in error["next_action_hint"]

@@ -105,11 +105,8 @@ def _answer(call: Call, saved: Saved) -> int:
     plain = AddReport((saved,)).to_dict()
     if saved.status != "needs_decision":
         return call.answer(plain, lambda screen: show_memory(screen, plain))
-    error = {
-        "code": "needs_decision",
-        "message": saved.reason or "",
-        "hint": "Decide: --on-duplicate save, skip, merge (into the old one) or supersede (archive the old one).",
-    }
+    ways = "supersede (replace the old one), save (keep both), skip (cancel) or merge (into the old one)."
+    error = {"code": "needs_decision", "message": saved.reason or "", "hint": f"Decide: --on-duplicate {ways}"}
     return call.answer(
         plain, lambda screen: show_memory(screen, plain, error), exit_code=Conflict.exit_code, error=error
     )

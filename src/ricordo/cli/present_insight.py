@@ -78,6 +78,8 @@ def show_stats(screen: Screen, report: StatsReport) -> None:
         f"{report.average_results:.1f} results and {report.average_ms:.1f} ms on average, "
         f"{report.zero_results:,} without result"
     )
+    if not report.spent:
+        screen.line("tokens spent on lessons: 0")
     for spent in report.spent:
         cost = "" if spent.dollars is None else f", ${spent.dollars:.4f}"
         screen.line(

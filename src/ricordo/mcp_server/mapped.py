@@ -25,6 +25,10 @@ _TYPES = {"integer": "integer", "number": "number", "flag": "boolean", "object":
 FOR_USERS = "agents read and write items; files and the store as a whole are the user's"
 
 
+REFUSING_ITSELF = frozenset({"review"})
+"""Verbs of the user's that agents may call, too: these refuse agents what only the user decides."""
+
+
 class Arg(NamedTuple):
     """An argument of a tool: the parameter of the verb that it is, and what an agent reads about it."""
 
@@ -80,7 +84,8 @@ def generated() -> tuple[Tool, ...]:
 
 def why_not(row: VerbRow) -> str:
     """Why agents do not get a verb; empty if they do."""
-    return row.not_on.get("mcp", "") or (FOR_USERS if row.scope in ("files", "admin") else "")
+    is_users = row.scope in ("files", "admin") and row.name not in REFUSING_ITSELF
+    return row.not_on.get("mcp", "") or (FOR_USERS if is_users else "")
 
 
 def _as_it_is(row: VerbRow) -> Tool:

@@ -93,10 +93,8 @@ class NeedsDecision(Error):  # noqa: N818 - named like the rest of the tree
     code = "needs_decision"
 
     def __init__(self, saved: Saved) -> None:
-        hint = (
-            "Call again with on_duplicate: 'save' (keep both), 'skip', 'merge' (into the old one) or "
-            "'supersede' (archive the old one)."
-        )
+        ways = "'supersede' (replace the old one), 'save' (keep both), 'skip' (cancel) or 'merge' (into the old one)."
+        hint = f"Call again with on_duplicate: {ways}"
         super().__init__(saved.reason or "nearly the same text is already stored; nothing was written", hint=hint)
         self.candidates = [without_empty(one.to_dict()) for one in saved.candidates]
 
