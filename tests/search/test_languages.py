@@ -241,7 +241,10 @@ def test_status_and_doctor_tell_of_both_models_and_of_vectors_that_are_missing(t
         assert engine.status()["vectors"]["other_languages"]["missing"] == 0
 
 
-KEYWORDS = ["die casting process", "comment style", "per user limit", "hat size", "café menu", "Müller contract"]
+KEYWORDS = [
+    "die casting process", "comment style", "per user limit", "hat size", "café menu", "Müller contract",
+    "sur la table restaurant", "la token rotation", "de facto standard", "los angeles la traffic", "pro et contra list",
+]  # fmt: skip
 
 
 def test_english_keywords_are_not_taken_for_another_language(engine: Ricordo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,6 +256,25 @@ def test_english_keywords_are_not_taken_for_another_language(engine: Ricordo, mo
         notes = engine.search(query, track=False).meta.notes
         assert not any("multilingual" in note or "language.mine" in note for note in notes), query
     assert embedded == []
+
+
+def test_small_words_of_another_language_are_looked_for_in_a_store_of_english_texts(tmp_path: Path) -> None:
+    with Ricordo.open(tmp_path / "store.db", config=ConfigProvider({"embedding.provider": "none"})) as engine:
+        engine.save("note:/shop", "Sur la Table sells pans, next to the restaurant with the long table.")
+        engine.save("note:/meal", "The restaurant has a table at the window. A table for two, in a small restaurant.")
+        engine.save("note:/keys", "The rotation of a token is done by the La Palma office.")
+        engine.save("note:/more", "Token rotation is done each month: rotation of the token for deploys.")
+        assert best(engine.search("sur la table restaurant", track=False)) == "note:/shop"
+        assert best(engine.search("la token rotation", track=False)) == "note:/keys"
+
+
+def test_a_foreign_sentence_of_words_that_english_has_is_taken_for_what_it_is(
+    without_the_extra: None, tmp_path: Path
+) -> None:
+    with Ricordo.open(tmp_path / "store.db") as engine:
+        engine.save("note:/bread", TEXTS["note:/bread"])
+        notes = engine.search("Was ist die Position von der Band in Berlin", track=False).meta.notes
+        assert any("German" in note for note in notes)
 
 
 @pytest.mark.usefixtures("patient")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import html
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ricordo import told_log
 from ricordo.http_api.lately import Lately
+from ricordo.http_api.web import undo_pages
 from ricordo.speaking import speaking
 from ricordo.values.provenance import Provenance, stored
 
@@ -144,6 +147,20 @@ def test_the_last_change_is_undone_by_its_button_and_an_undo_is_not_offered_agai
     assert step is not None
     person.post("/undo", data={"step": step[1]})
     assert kept.engine.count() == 0  # both went back to the bin together
+
+
+def test_a_change_is_offered_to_be_undone_for_ten_minutes(kept: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    def minutes_later(minutes: float) -> None:
+        later = datetime.now(UTC) + timedelta(minutes=minutes)
+        monkeypatch.setattr(undo_pages, "datetime", SimpleNamespace(now=lambda zone: later))
+
+    person = kept.stranger({"Origin": "http://127.0.0.1", "HX-Request": "true"})
+    person.get("/sign-in", params={"code": kept.serving.codes.new()})
+    person.post("/selection/tag", data={"ref": "note:/keys", "tags": "house"})
+    minutes_later(5)
+    assert "data-undo" in person.get("/undo").text
+    minutes_later(10.1)
+    assert "data-undo" not in person.get("/undo").text
 
 
 def test_what_should_be_tidied_is_listed_and_done_on_the_page(site: Site) -> None:

@@ -58,6 +58,40 @@ def test_the_graph_finds_an_item_hides_a_kind_and_goes_back_in_time(page: Any, s
     assert page.inner_text("#graph-status").startswith("1 items")
 
 
+def test_n_at_a_question_that_was_asked_writes_its_answer_down(page: Any, site: Listening) -> None:
+    site.engine.search("who waters the plants in August")
+    page.goto(f"{site.address}/asked")
+    page.locator(".question").first.wait_for()
+    page.keyboard.press("j")
+    asked = page.locator(".question:has(:focus) .open").inner_text()
+    page.keyboard.press("n")
+    page.wait_for_url("**/add?title=*")
+    assert page.locator("#write [name=title]").input_value() == asked
+    page.locator("#write textarea:focus").wait_for()
+
+
+def test_tab_leads_from_the_link_to_the_content_through_the_head_to_the_hits(page: Any, site: Listening) -> None:
+    page.goto(f"{site.address}/?q=keys")
+    page.locator(".hit .open").first.wait_for()
+    page.wait_for_load_state("networkidle")
+    page.evaluate("document.activeElement.blur()")
+    seen = []
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        seen.append(
+            page.evaluate("""() => {
+            const one = document.activeElement;
+            if (one.matches(".hit .open")) return "hit";
+            return one.id === "q" ? "box" : one.closest("header, nav") ? "head" : "";
+        }""")
+        )
+        if seen[-1] == "hit":
+            break
+    places = [one for one in dict.fromkeys(seen) if one]
+    assert places[-1] == "hit", seen
+    assert places.index("head") < places.index("box")
+
+
 def test_an_edit_that_is_not_saved_asks_before_it_is_lost(page: Any, site: Listening) -> None:
     asked: list[str] = []
 

@@ -73,6 +73,17 @@ def test_short_passages_have_the_language_of_their_text() -> None:
     assert passage_languages("\n".join(texts), texts) == ["de", "de", "de", "en"]
 
 
+def test_two_small_words_of_another_language_do_not_take_a_title_out_of_an_english_text() -> None:
+    title = "Crizotinib in ROS1-rearranged non-small-cell lung cancer."
+    english = (
+        "In this study we show that the drug is effective in patients with the mutation, and that it has few effects."
+    )
+    german = "Die Prüfung dauert nicht lange, und wer sie macht, ist frei."
+    texts = [title, english, german]
+    assert language_of(title) == "it"
+    assert passage_languages("\n".join(texts), texts) == ["en", "en", "de"]
+
+
 def test_the_settings_know_the_languages_that_are_recognised() -> None:
     assert set(SPOKEN) == set(LANGUAGES)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.frozen import frozen
 from ricordo.models.fingerprint import fingerprint_of
-from ricordo.text.languages import ENGLISH, LANGUAGES, language_of
+from ricordo.text.languages import ENGLISH, LANGUAGES, is_sentence, language_of
 from ricordo.text.small_words import SMALL_WORDS
 from ricordo.text.words import Analyzer, fold, words_in
 
@@ -68,16 +68,18 @@ def language_of_question(
     A single small word or letter may stand in English, too (die casting, Müller's contract). So where there is not more
     to go by, most other words must be ones that neither the model for English has whole nor the store contains; if it
     contains passages in that language, or the user speaks it, half of them, and the store is not asked. Nor is it
-    where no model would read the question anyway.
+    where no model would read the question anyway. Of several small words among as many English ones (Sur la Table
+    restaurant), the same is asked, as long as the store and the user have nothing to do with that language.
     """
     code = language_of(text, short=True)
     if code in ("", ENGLISH):
         return ""
-    if language_of(text) == code:
-        return code
     words = {fold(word) for word in words_in(text.lower()) if code not in SMALL_WORDS.get(word, ())}
     unknown = [word for word in words if not is_whole(word)]
-    if code in (*index.languages, *second.mine()):
+    is_near = code in (*index.languages, *second.mine())
+    if language_of(text) == code and (is_near or unknown or is_sentence(text, code)):
+        return code
+    if is_near:
         return code if len(unknown) * 2 >= len(words) else ""
     if len(unknown) * 2 <= len(words) or code not in second.reads():
         return ""

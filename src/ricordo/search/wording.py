@@ -11,7 +11,7 @@ from ricordo.search.topics import topic_of
 from ricordo.store.asking import Ask, AskedWord, Phrase
 from ricordo.store.values import Scoring
 from ricordo.text.asking_words import asked_for
-from ricordo.text.languages import UNKNOWN, language_of
+from ricordo.text.languages import UNKNOWN, is_sentence, language_of
 from ricordo.text.scripts import has_unspaced
 from ricordo.text.words import Analyzer, folded_words, words_in
 
@@ -31,8 +31,9 @@ class QueryWords:
     def __init__(self, text: str, analyzer: Analyzer, languages: Collection[str]) -> None:
         spoken = language_of(text, short=True) if languages else UNKNOWN
         self.main = analyzer.in_language(spoken) if spoken in languages else analyzer
-        is_sentence = len(words_in(text)) >= FEWEST_OF_A_SENTENCE
-        self._small = (self.main, analyzer.in_language(spoken or language_of(text))) if is_sentence else (analyzer,)
+        code = spoken or language_of(text)
+        is_asked = len(words_in(text)) >= FEWEST_OF_A_SENTENCE and (code in languages or is_sentence(text, code))
+        self._small = (self.main, analyzer.in_language(code)) if is_asked else (analyzer,)
         """Know the stop words: of the question's language, also where no passage is in it."""
         every = (analyzer, *(analyzer.in_language(code) for code in languages))
         self.others = tuple(one for one in dict.fromkeys(every) if one is not self.main)

@@ -27,6 +27,8 @@ _LEAST_SHARE = 0.12
 """The share of small words that a text has at least that is written in a language; English has about 0.4."""
 _LEAST_WORDS = 2
 """How many different small words must be there, so that a name or a keyword does not decide."""
+_LEAST_WITHIN_ENGLISH = 3
+"""How many there must be in a passage of an English text: "in" and "non" stand in many a title."""
 _LEAST_LETTERS = 2
 """So many letters that a language has besides a to z stand for one small word, where no English one is."""
 _FOREIGN_LETTERS = 0.05
@@ -104,10 +106,11 @@ def _scripts() -> re.Pattern[str]:
     return re.compile("|".join(f"(?P<{code}>[{letters}]+)" for code, letters in _SCRIPTS))
 
 
-def language_of(text: str, *, short: bool = False) -> str:
+def language_of(text: str, *, short: bool = False, least: int = _LEAST_WORDS) -> str:
     """The code of a text's language; ``UNKNOWN`` where it cannot be told.
 
-    ``short`` is for questions: one small word or letter is enough, because there is not more to go by.
+    ``short`` is for questions: one small word or letter is enough, because there is not more to go by. Of other texts,
+    ``least`` says how many different small words are.
 
     >>> language_of("Wie lange dauert die Prüfung, und wer macht sie?"), language_of("for i in range(10): print(i)")
     ('de', '')
@@ -119,7 +122,7 @@ def language_of(text: str, *, short: bool = False) -> str:
         start = _ADDRESS.sub(" ", start)  # com, en and de stand in many
     if not start.isascii() and (code := _by_script(start)):
         return code
-    return _by_small_words(start, short=short)
+    return _by_small_words(start, short=short, least=least)
 
 
 def _by_script(text: str) -> str:
@@ -148,7 +151,7 @@ def _cyrillic(text: str) -> str:
     return "bg" if text.count("ъ") * 60 > len(text) and "ы" not in text and "э" not in text else "ru"
 
 
-def _by_small_words(text: str, *, short: bool) -> str:
+def _by_small_words(text: str, *, short: bool, least: int) -> str:
     """The language with the most small words, if these are enough and more than the English ones."""
     words = Counter(_words(text.lower()))
     if not words or (not short and len(text) - len(text.translate(_SIGNS_OF_CODE)) > _CODE_SHARE * len(text)):
@@ -173,8 +176,19 @@ def _by_small_words(text: str, *, short: bool) -> str:
     different = sum(1 for word in small if best in SMALL_WORDS[word])
     if not english and sum(special[letter] for letter in _LETTERS_OF[best]) >= _LEAST_LETTERS:
         different += 1  # short texts have few small words
-    enough = short or (different >= _LEAST_WORDS and hits[best] >= _LEAST_SHARE * total)
+    enough = short or (different >= least and hits[best] >= _LEAST_SHARE * total)
     return best if enough else UNKNOWN
+
+
+def is_sentence(text: str, code: str) -> bool:
+    """Whether a question is a sentence of a language, not keywords of which some are its small words, too.
+
+    >>> is_sentence("Was ist die Position von Berlin", "de"), is_sentence("sur la table restaurant", "fr")
+    (True, False)
+    """
+    words = set(_words(text.lower()))
+    small = sum(1 for word in words if code in SMALL_WORDS.get(word, ()))
+    return "?" in text or not text.isascii() or 2 * small > len(words)
 
 
 def _words(text: str) -> list[str]:
@@ -188,4 +202,5 @@ def passage_languages(whole: str, passages: Sequence[str]) -> list[str]:
     if len(passages) == 1:
         return [language_of(passages[0])]
     common = language_of(whole)
-    return [language_of(one) or (common if len(one) < _SHORT else UNKNOWN) for one in passages]
+    least = _LEAST_WITHIN_ENGLISH if common == ENGLISH else _LEAST_WORDS
+    return [language_of(one, least=least) or (common if len(one) < _SHORT else UNKNOWN) for one in passages]
