@@ -105,6 +105,7 @@ def of_browser(running: RunningServer, link: str, questions: list[str]) -> dict[
             tab.wait_for_function("!document.querySelector('.htmx-request')")
             times.setdefault("last key to hits", []).append((time.perf_counter() - began) * 1000)
             tab.keyboard.press("Escape")
+            tab.wait_for_load_state("networkidle")  # facets come behind the hits; a person reads meanwhile
             timed("a hit to its preview", lambda: _press(tab, "j", "#pane:not([aria-busy]) .peek"))
             timed("a hit to its passage", lambda: _press(tab, "Enter", ".item-head ~ .view"))
             tab.goto(f"{running.address}/?q={question}")
