@@ -23,6 +23,25 @@ _NO_FOLDER = (errno.ENOTDIR, errno.ELOOP, errno.EMLINK)
 """What opening a link as a folder fails with; which of them depends on the system."""
 
 
+_LOOKS = 100
+"""How often a path is looked at again while somebody exchanges links on it for folders."""
+
+
+def real_path(path: str | os.PathLike[str]) -> str:
+    """Where a path leads through all its links.
+
+    The system's own step asks of each part whether it is a link and then reads the link; if the link turned into a
+    folder or went away in between, the reading fails. The path is then looked at again.
+    """
+    for _ in range(_LOOKS):
+        try:
+            return os.path.realpath(path)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOENT):
+                raise
+    return os.path.realpath(path)
+
+
 class LinkedFolder(StoreError):  # noqa: N818 - named like the others of the tree
     """A folder on the way to a file is a link."""
 
@@ -162,7 +181,7 @@ def open_below(folder: Path, path: Path) -> int:
     ``folder`` is a real path. What the links lead to is found first, and then opened without following any: a link that
     is put there in between is refused.
     """
-    real = os.path.realpath(path)
+    real = real_path(path)
     start = str(folder).rstrip(os.sep) + os.sep
     if not real.startswith(start):
         raise LinkedFolder(

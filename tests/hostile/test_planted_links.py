@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Iterator
@@ -124,6 +125,28 @@ def test_a_folder_that_turns_into_a_link_while_it_is_added_is_not_followed(engin
             engine.refresh(all=True)
     assert engine.search("honest").hits, "the race was too fast to read anything"
     assert engine.grep("secret") == []
+
+
+def test_a_link_that_turns_into_a_folder_while_it_is_read_is_looked_at_again(
+    engine: Ricordo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As above, at the one moment that chance rarely meets: after the question whether it is a link."""
+    folder = tmp_path / "cloned"
+    (folder / "real").mkdir(parents=True)
+    (folder / "real" / "f.md").write_text("an honest text", encoding="utf-8")
+    (tmp_path / "by-link").symlink_to(folder)
+    real, refused = os.readlink, []
+
+    def turned(path: Any, *args: Any, **options: Any) -> Any:
+        refused.append(path)
+        if len(refused) % 2:
+            raise OSError(errno.EINVAL, "Invalid argument", path)
+        return real(path, *args, **options)
+
+    monkeypatch.setattr(os, "readlink", turned)
+    engine.add(tmp_path / "by-link", wait=False)
+    assert refused
+    assert engine.search("honest").hits
 
 
 def test_a_knowledge_folder_that_turns_into_a_link_is_neither_read_nor_written(tmp_path: Path) -> None:

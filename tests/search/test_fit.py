@@ -145,6 +145,12 @@ def test_what_fits_less_than_asked_for_is_left_out_of_context(open_engine: Calla
         assert engine.search(RIGHT[2], filters=Filters(kinds=("note",)), track=False).hits
 
 
+def test_an_expired_hit_is_named_although_only_surer_hits_are_told(open_engine: Callable[..., Ricordo]) -> None:
+    engine = open_engine(vectors=True, **{"search.min_fit": 0.6})
+    engine.save("note:/tokens", DOCUMENTS["tokens"], fields={"valid_until": "2020-01-01"})
+    assert [one.ref for one in engine.context(RIGHT[2]).left_out] == ["note:/tokens"]
+
+
 def test_if_nothing_fits_context_tells_a_source_that_almost_does_and_says_so(
     compass: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from ricordo.config.files import data_home, locked, read_bytes, replace_file
 from ricordo.errors import Unavailable
+from ricordo.nofollow import real_path
 from ricordo.values.trust import TrustedPlace
 
 PLACES_NAME = "trusted-places.json"
@@ -81,7 +82,7 @@ def withdraw_place(*places: Path) -> bool:
 
 
 def _key(place: Path) -> str:
-    return os.path.realpath(place)
+    return real_path(place)
 
 
 def _read() -> dict[str, TrustedPlace]:

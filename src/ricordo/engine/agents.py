@@ -216,9 +216,10 @@ class AgentVerbs:
             if len(answer.hits) < limit or 2 * len(passages) >= len(found):
                 break
         if not passages:
-            hits = nearest_source(answer.hits, self._context.config.search.min_fit)
-            passages = passages_of([hit for hit in hits if hit.ref not in known], stores)
+            nearest = nearest_source(answer.hits, self._context.config.search.min_fit)
+            passages = passages_of([hit for hit in nearest if hit.ref not in known], stores)
             warnings += [NOTHING_FITS] if passages else []
+            hits = hits or nearest
         warnings += answer.meta.degraded
         left_out += _expired(hits)
         return passages

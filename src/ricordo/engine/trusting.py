@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +14,7 @@ from ricordo.config.loading import SETTINGS, STORE_NAME, StoreLocation, distrust
 from ricordo.config.trusted_places import TRUSTED, is_in_trusted_folder, note_place, trusted_places, withdraw_place
 from ricordo.engine.context import EngineContext
 from ricordo.errors import NotFound, ReadOnlyStore, UsageError
+from ricordo.nofollow import real_path
 from ricordo.permissions import refuse_agents, refuse_settings
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item
@@ -99,8 +99,8 @@ class TrustVerbs:
             project = nearest_project(self._context.start)
             if project is None:
                 raise UsageError("this folder belongs to no project", hint="Name the folder to trust.")
-            return Path(os.path.realpath(project.parent))
-        place = Path(os.path.realpath(self._context.start / Path(folder).expanduser()))
+            return Path(real_path(project.parent))
+        place = Path(real_path(self._context.start / Path(folder).expanduser()))
         if not place.is_dir():
             raise NotFound(f"there is no folder {place}", hint="Name a folder; a file is trusted with its folder.")
         return place.parent if place.name == PROJECT_FOLDER else place
@@ -108,7 +108,7 @@ class TrustVerbs:
     @contextmanager
     def _opened(self, path: Path) -> Iterator[Store]:
         """A project's store: the engine's own, or another one."""
-        if self._context.is_open and os.path.realpath(self._context.location) == os.path.realpath(path):
+        if self._context.is_open and real_path(self._context.location) == real_path(path):
             yield self._context.unsynced_store
             return
         other = registry.open_store(StoreLocation(path, "flag"), self._context.config, create=False)

@@ -20,7 +20,7 @@ from ricordo.errors import Error, Unreadable, UsageError
 from ricordo.ingest.foreign.obsidian import in_vault, with_text_tags
 from ricordo.ingest.parse import Limits, parse_bytes, read_file
 from ricordo.ingest.pipeline import Incoming, merged_fields
-from ricordo.nofollow import LinkedFolder
+from ricordo.nofollow import LinkedFolder, real_path
 from ricordo.sources.disk import FoundFile, Skipped, over_limit, walk
 from ricordo.sources.git_times import GitTimes
 from ricordo.sources.mailbox import bytes_of as mail_bytes
@@ -45,7 +45,7 @@ class FileReader:
         self.limits = Limits(seconds=config.ingest.parse_seconds, memory_mb=config.ingest.parse_memory_mb)
         self._max_bytes = int(config.ingest.max_file_mb * 1_000_000)
         self._follow = config.ingest.follow_symlinks if follow_links is None else follow_links
-        self._own = os.path.realpath(own)
+        self._own = real_path(own)
         self._is_vault = is_vault
         self._ignore = config.ingest.ignore
         self._keep_binaries = config.ingest.keep_binaries
@@ -112,7 +112,7 @@ class FileReader:
     def below(self, entry: FoundFile, folders: Collection[Path]) -> FoundFile:
         """The same file, read without following links out of the folder that it was found in."""
         folder = next((one for one in folders if one in entry.path.parents), None)
-        return entry if folder is None or self._follow else replace(entry, within=Path(os.path.realpath(folder)))
+        return entry if folder is None or self._follow else replace(entry, within=Path(real_path(folder)))
 
     def kept(self, parsed: Parsed, data: bytes) -> tuple[Parsed, bytes | None]:
         """What is kept of a file: bytes without text only if the setting says so, else their size and hash."""

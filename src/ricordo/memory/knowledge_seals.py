@@ -19,6 +19,7 @@ from pathlib import Path
 
 from ricordo.errors import Unavailable
 from ricordo.memory.knowledge_files import KnowledgeFile
+from ricordo.nofollow import real_path
 from ricordo.values.items import Draft, Item, Ref
 
 KEY_NAME = "seal.key"
@@ -88,7 +89,7 @@ class Seals:
         return replace(says, fields=fields), note
 
     def _seal(self, data: bytes, ref: Ref, name: str) -> str:
-        place = os.path.realpath(self._folder / name)
+        place = real_path(self._folder / name)
         bound = "\0".join((self._store_id, str(ref), place, "")).encode("utf-8", "surrogateescape")
         return hmac.new(self._key(), bound + data, hashlib.sha256).hexdigest()
 

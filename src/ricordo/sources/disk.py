@@ -18,6 +18,7 @@ from pathlib import Path, PurePath, PureWindowsPath
 from ricordo.config.files import current_folder
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
+from ricordo.nofollow import real_path
 from ricordo.sources.ignores import Rules, glob_rules, opinion, rules_above, rules_in
 from ricordo.values.file_refs import PLAIN, FileRefs
 from ricordo.values.items import Ref
@@ -195,7 +196,7 @@ class _Walk:
     ) -> None:
         self.root = root
         self.unwanted = glob_rules(root, ignore)
-        self.real_root = os.path.realpath(root)
+        self.real_root = real_path(root)
         self.max_bytes = max_bytes
         self.wanted = glob_rules(root, globs)
         self.follow = follow
@@ -258,7 +259,7 @@ class _Walk:
             return Skipped(Path(entry.path), UNWANTED)
         if not _is_text(entry.name):
             return Skipped(printable(entry.path), "its name is not valid UTF-8: rename it", failed=True)
-        if is_link and not self.follow and not _is_within(os.path.realpath(entry.path), self.real_root):
+        if is_link and not self.follow and not _is_within(real_path(entry.path), self.real_root):
             return Skipped(Path(entry.path), "a link that leads out of the folder (--follow-links takes it in)")
         if is_folder:
             return self._subfolder(entry, rules, is_link=is_link)
@@ -278,7 +279,7 @@ class _Walk:
         self, entry: os.DirEntry[str], rules: list[Rules], *, is_link: bool
     ) -> Skipped | tuple[str, list[Rules]]:
         if is_link:
-            real = os.path.realpath(entry.path)
+            real = real_path(entry.path)
             if _is_within(real, self.real_root) or _is_within(self.real_root, real):
                 return Skipped(Path(entry.path), "a link to a folder of the same tree")
         status = Path(entry.path).stat()

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ricordo.errors import Unavailable
+from ricordo.nofollow import real_path
 
 SETTLE_MS = 400
 """A batch ends when nothing changed for STEP_MS, and after SETTLE_MS at the latest."""
@@ -33,7 +34,7 @@ def _below(folders: Sequence[Path], stop: threading.Event) -> Iterator[set[Path]
     from watchfiles import watch
     from watchfiles._rust_notify import WatchfilesRustInternalError
 
-    given = {os.path.realpath(folder): str(folder) for folder in folders}
+    given = {real_path(folder): str(folder) for folder in folders}
     following = watch(
         *folders,
         watch_filter=None,

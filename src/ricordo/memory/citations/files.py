@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ricordo.frozen import frozen
+from ricordo.nofollow import real_path
 from ricordo.sources.git import renamed_to
 
 LARGEST = 4_000_000
@@ -58,7 +59,7 @@ class ProjectFiles:
     def _looked_at(self, path: str) -> FileNow | None:
         file = self.project / path
         try:
-            if ".." in Path(path).parts or not file.is_file() or not file.resolve().is_relative_to(self._top):
+            if ".." in Path(path).parts or not file.is_file() or not Path(real_path(file)).is_relative_to(self._top):
                 return None
             size = file.stat().st_size
             if size > LARGEST:
