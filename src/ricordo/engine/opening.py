@@ -16,6 +16,7 @@ from ricordo.engine.adding import AddVerbs
 from ricordo.engine.agents import AgentVerbs
 from ricordo.engine.capturing import Capturer
 from ricordo.engine.context import EngineContext, open_or_error
+from ricordo.engine.elsewhere import ElsewhereVerbs
 from ricordo.engine.finding import FindVerbs
 from ricordo.engine.gathering import GatherVerbs
 from ricordo.engine.health import HealthVerbs
@@ -58,7 +59,7 @@ PARTS: tuple[type, ...] = (
     FindVerbs, ReadVerbs, ItemVerbs, RootVerbs, RemoveVerbs, SessionVerbs, MemoryVerbs, AddVerbs, KnowledgeVerbs,
     LinkVerbs, UseVerbs, AgentVerbs, GatherVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs,
     MigrateVerbs, ReviewVerbs, TrustVerbs, OverviewVerbs, SelectVerbs, UndoVerbs, TidyVerbs, SyncVerbs,
-    TeamVerbs,
+    ElsewhereVerbs, TeamVerbs,
 )  # fmt: skip
 """The classes whose methods are the verbs of an engine."""
 
@@ -78,9 +79,11 @@ class OpenEngine:
         removing, sessions = RemoveVerbs(context, items), SessionVerbs(context, finding, Capturer(context, desk))
         skills = SkillVerbs(context, finding, reading)
         gathering = GatherVerbs(context, finding, skills)
+        adding = AddVerbs(context, roots, self._ask_tools_again)
         parts = (
             finding, reading, items, roots, removing, sessions, skills, gathering, memories,
-            AddVerbs(context, roots, self._ask_tools_again),
+            adding,
+            ElsewhereVerbs(context, adding),
             KnowledgeVerbs(context),
             LinkVerbs(context),
             UseVerbs(context),

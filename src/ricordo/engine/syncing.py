@@ -48,7 +48,7 @@ class SyncVerbs:
         examples=(
             "ricordo sync-folder add ~/Dropbox/ricordo",
             "ricordo sync-folder add ssh://me@nas/home/me/ricordo",
-            "ricordo sync-folder add /media/stick/ricordo --what memories --what notes",
+            "ricordo sync-folder add /media/stick/ricordo --what memories --what references",
         ),
     )
     def sync_folder_add(
@@ -60,7 +60,11 @@ class SyncVerbs:
         *,
         what: Annotated[
             Sequence[str],
-            Say("What travels (repeatable); usually all but documents.", choices=tuple(WHAT), shown="WHAT"),
+            Say(
+                "What travels (repeatable); usually all but documents and references.",
+                choices=tuple(WHAT),
+                shown="WHAT",
+            ),
         ]
         | None = None,
         trust_all: Annotated[bool, Say("Let in every machine that writes to the folder, without asking.")] = False,
@@ -73,7 +77,8 @@ class SyncVerbs:
         """Any folder will do that something brings to your machines: Syncthing, iCloud, Dropbox, a git repository, a
         USB stick; or one that all of them reach with ssh, as ``ssh://host/path``. This machine writes its changes to
         files there that it alone writes, and takes in those of machines that you let in (``sync-folder accept``). What
-        travels is chosen for the whole store. The first machine that encrypts makes the key; on the others, the same
+        travels is chosen for the whole store: ``documents`` sends files and pages whole, ``references`` sends only
+        their names, addresses and tags. The first machine that encrypts makes the key; on the others, the same
         passphrase or a copy of the key file is needed once.
         """
         from ricordo.engine.sync_run import state_of

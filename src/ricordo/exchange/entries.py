@@ -29,10 +29,13 @@ from ricordo.values.proposals import ACCEPTED, DRIVE, REFUSED, WAITING, proposal
 
 VERSION, STATE, ERASE, LINK, FEEDBACK, WORD = "version", "state", "erase", "link", "feedback", "word"
 PROPOSAL, PROPOSAL_RULE = "proposal", "proposal_rule"
-NO_ITEMS = (LINK, FEEDBACK, PROPOSAL, PROPOSAL_RULE)
+REFERENCE = "reference"
+NO_ITEMS = (LINK, FEEDBACK, PROPOSAL, PROPOSAL_RULE, REFERENCE)
 """Kinds of entries that change nothing in an item itself."""
 ERASED = "erased"
 """The state of a proposal that was erased with its session."""
+REFERENCES = "reference:"
+"""How the names of documents begin that travel by reference."""
 LARGEST_CLOCK = 1 << 53
 _UID_BYTES = 16
 
@@ -197,6 +200,27 @@ class RuleBody:
     rule: str
 
 
+@frozen
+class ReferenceBody:
+    """A document that a machine has, without its text; only the state is said of one that is gone or erased."""
+
+    state: str
+    ref: str = ""
+    below_home: str = ""
+    """Where the file is below its user's home, if it is there."""
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    url: str = ""
+    text_hash: str = ""
+    size: int = 0
+    updated_at: int = 0
+
+
+def reference_name(machine: str, item: str) -> str:
+    """What the entries are about that say that a machine has a document."""
+    return f"{REFERENCES}{machine} {item}"
+
+
 _BODIES: Mapping[str, type[Any]] = {
     VERSION: VersionBody,
     STATE: _State,
@@ -206,6 +230,7 @@ _BODIES: Mapping[str, type[Any]] = {
     WORD: WordBody,
     PROPOSAL: ProposalRecord,
     PROPOSAL_RULE: RuleBody,
+    REFERENCE: ReferenceBody,
 }
 
 
@@ -228,7 +253,20 @@ def entry_from(plain: Any) -> LogEntry:
         _check_proposal(entry, body)
     if isinstance(body, RuleBody) and body.rule not in ("", "always", "never"):
         raise BadRecord(f"'{body.rule}' is no rule about proposals")
+    if isinstance(body, ReferenceBody):
+        _check_reference(entry, body)
     return entry
+
+
+def _check_reference(entry: LogEntry, body: ReferenceBody) -> None:
+    if body.state not in ("here", "gone", "erased"):
+        raise BadRecord(f"'{body.state}' is not a state of a document")
+    if not entry.item.startswith(reference_name(entry.writer, "")):
+        raise BadRecord("it is about a document of another machine than its writer")
+    if body.state == "here":
+        check_ref(Ref.parse(body.ref))
+    if ".." in body.below_home.split("/"):
+        raise BadRecord(f"the path {body.below_home} walks through folders")
 
 
 def _check_proposal(entry: LogEntry, body: ProposalRecord) -> None:

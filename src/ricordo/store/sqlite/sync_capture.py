@@ -28,7 +28,7 @@ from ricordo.exchange.records import ItemRecord, VersionRecord
 from ricordo.store.sql import exporting
 from ricordo.store.sql.batches import marks
 from ricordo.store.sql.times import now_micros
-from ricordo.store.sqlite import sync_proposals, sync_rows
+from ricordo.store.sqlite import sync_proposals, sync_references, sync_rows
 from ricordo.store.sqlite.connection import Connection
 from ricordo.values.provenance import read
 
@@ -63,6 +63,8 @@ class Capture:
         self.erased_proposals()
         if "proposals" in self._what:
             sync_proposals.capture(self._connection, self._say)
+        is_chosen = "references" in self._what
+        sync_references.capture(self._connection, self._machine, self._say, is_chosen=is_chosen)
 
     def erased_proposals(self, arrived: Collection[str] = ()) -> None:
         """Proposals that were erased with their session; not those that just ``arrived``."""

@@ -10,15 +10,15 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 
 from ricordo.config.machine import this_machine
-from ricordo.exchange.entries import FEEDBACK, LINK, NO_ITEMS, PROPOSAL, PROPOSAL_RULE, LogEntry
+from ricordo.exchange.entries import FEEDBACK, LINK, NO_ITEMS, PROPOSAL, PROPOSAL_RULE, REFERENCE, LogEntry
 from ricordo.store.sql.changes import Changes
 from ricordo.store.sql.times import now_micros
-from ricordo.store.sqlite import sync_proposals, sync_rows
+from ricordo.store.sqlite import sync_proposals, sync_references, sync_rows
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.store.sqlite.sync_capture import Capture, actual_links, wanted_links
 from ricordo.store.sqlite.sync_showing import Showing, Shown
-from ricordo.store.values import Backlog, KnownFolder, Taken
+from ricordo.store.values import Backlog, KnownFolder, KnownReference, Taken
 from ricordo.values.items import Saved
 from ricordo.values.syncing import USUALLY, WHAT
 
@@ -111,6 +111,11 @@ class SyncLog:
         with self._database.read() as connection:
             rows = connection.rows("SELECT apart FROM sync_items WHERE item=?", (item,))
         return tuple(json.loads(rows[0][0])) if rows else ()
+
+    def references(self) -> list[KnownReference]:
+        """The documents that other machines said they have."""
+        with self._database.read() as connection:
+            return sync_references.elsewhere(connection, this_machine().id)
 
     def capture(self, backlog: Backlog | None) -> int:
         """Write down what was changed here since the last time; returns how many changes that are."""
@@ -228,6 +233,7 @@ class SyncLog:
             _settle_feedback(connection)
         if done.erased or any(entry.kind in (PROPOSAL, PROPOSAL_RULE) for entry in new):
             sync_proposals.settle(connection, is_chosen="proposals" in _what(connection))
+        sync_references.settle(connection, {entry.item for entry in new if entry.kind == REFERENCE})
 
 
 def _what(connection: Connection) -> tuple[str, ...]:
