@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 from ricordo.frozen import frozen
 from ricordo.search.present import HitReader, Ranked
@@ -63,7 +63,7 @@ class ExactNames:
         head = list(islice(rest, last if full else max(LOOKED_AT, last)))
         looked_at = [entry for entry in head[:LOOKED_AT] if entry.member.coverage >= COVERED]
         if not looked_at:
-            return (*head, *rest)
+            return chain(head, rest)
         reader.read(head, contents=full)
         found = {entry.n: self._found(entry, reader) for entry in looked_at}
         named = [(found.get(entry.n) or NOTHING, entry) for entry in head]
@@ -71,7 +71,7 @@ class ExactNames:
         best = max(entry.score for _, entry in named)  # of those with words in a row, too: a name says more
         named = [(what, _scored(entry, best, what.why) if what.place else entry) for what, entry in named]
         named.sort(key=lambda one: (-one[1].score, -one[0].place))
-        return (*(entry for _, entry in named), *rest)
+        return chain([entry for _, entry in named], rest)  # what is beyond the page is seldom asked for
 
     def _found(self, entry: Ranked, reader: HitReader) -> Found | None:
         """What the query says of a hit; turns of sessions have no names."""
@@ -109,22 +109,20 @@ def _scored(entry: Ranked, score: float, why: str) -> Ranked:
     return replace(entry, score=score, explain=replace(entry.explain, steps=(*entry.explain.steps, (why, score))))
 
 
-def in_a_row(query: Sequence[str], text: Sequence[str]) -> int:
+def in_a_row(query: Sequence[str], text: list[str]) -> int:
     """The length of the longest run of a query's words that stands in a text.
 
     >>> in_a_row(("the", "pod", "is", "evicted"), "why the pod is gone".split())
     3
     """
     best = 0
-    starts: dict[str, list[int]] = {}
-    for at, word in enumerate(query):
-        starts.setdefault(word, []).append(at)
-    for at, word in enumerate(text):
-        for start in starts.get(word, ()):
-            length = 1
+    words, asked, most, end = list(query), frozenset(query), len(query), len(text)
+    for at in [at for at, word in enumerate(text) if word in asked]:  # few words of a text are asked for
+        for start in range(most):
             while (
-                start + length < len(query) and at + length < len(text) and query[start + length] == text[at + length]
+                start + best < most
+                and at + best < end
+                and words[start : start + best + 1] == text[at : at + best + 1]  # a longer run than the best
             ):
-                length += 1
-            best = max(best, length)
+                best += 1
     return best

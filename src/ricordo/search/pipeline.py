@@ -38,7 +38,7 @@ from ricordo.search.refine import refine
 from ricordo.search.request import Boosts, Request, is_guarded, shows_all, unheeded
 from ricordo.search.rerank import rerank
 from ricordo.search.topics import without_manner
-from ricordo.search.transcripts import Later, SessionPlaces, apart, is_about_turns, is_record, later_than_sources
+from ricordo.search.transcripts import Later, SessionPlaces, any_records, apart, is_about_turns, later_than_sources
 from ricordo.search.wording import ask_for_words, scoring_of
 from ricordo.store.asking import NEWEST, SUBSTRING, Ask, Candidates, QueryVector
 from ricordo.store.base import Store
@@ -354,7 +354,7 @@ class Searcher:
 
 
 def _holds_records(pool: Pool) -> bool:
-    return any(is_record(ref) for one in (pool, *pool.others) for ref in one.found.refs)
+    return any(any_records(one.found.refs) for one in (pool, *pool.others))
 
 
 def _comparing(ranking: Ranking) -> tuple[float, float]:

@@ -171,7 +171,7 @@ class Member:
             cosines = _estimated(cosines, cosines != 0.0) if self.pool.moved is None else self.pool.moved[start:end]
             rows = zip(passages.chunks[start:end].tolist(), scores.tolist(), cosines.tolist(), strict=True)
             words, meaning = self.comparing
-            values = sorted([(-(words * score + meaning * max(cosine, 0.0)), chunk) for chunk, score, cosine in rows])
+            values = sorted([(-(words * score + meaning * (max(cosine, 0.0))), chunk) for chunk, score, cosine in rows])
             self._evidence = tuple((chunk, -value) for value, chunk in values)
         return self._evidence
 

@@ -17,6 +17,8 @@ ASIDE = 0.2
 
 _LINK = re.compile(r"\[[^\]]*\]\([^)]*\)|`[^`]*<[^>]*>`__?|https?://\S+")
 _FIELD = re.compile(r"[A-Z][A-Za-z-]+: ")
+_MARKED = re.compile(r"[\[`*]|://|: ")
+"""What a line has that is not all prose: nothing else needs a closer look."""
 _FENCE = ("```", "~~~")
 _NO_PROSE = frozenset("#|<{+=-~^.:")
 """What a line begins with that is a heading, a row of a table, a tag or a mark."""
@@ -45,8 +47,13 @@ def prose_in(text: str) -> int:
     fenced = False
     for line in text.splitlines():
         bare = line.strip()
-        if bare.startswith(_FENCE):
+        if bare[:3] in _FENCE:
             fenced = not fenced
-        elif bare and not fenced and bare[0] not in _NO_PROSE and not line.startswith(("    ", "\t")):
-            size += 0 if _FIELD.match(bare) else len(_LINK.sub("", bare).strip("* "))
+        elif bare and not fenced and bare[0] not in _NO_PROSE and line[:4] != "    " and line[0] != "\t":
+            size += _sentence_in(bare) if _MARKED.search(bare) else len(bare)
     return size
+
+
+def _sentence_in(line: str) -> int:
+    """How many characters a line has without its links and signs; none if it is a field with its value."""
+    return 0 if _FIELD.match(line) else len(_LINK.sub("", line).strip("* "))

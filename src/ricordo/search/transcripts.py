@@ -33,6 +33,7 @@ ALMOST = 0.45
 """So well must a source fit that is told to somebody who asked when no hit fits."""
 _OF_SESSIONS = f"{SESSION}:/"
 _COMMITS = "git"
+_RECORDS = (_OF_SESSIONS, f"{_COMMITS}:/")
 _REASONS = re.compile(
     r"\b(?:why|commits?|committed|who\s+(?:wrote|changed|added|removed|made)|when\s+(?:was|were)|since\s+when|warum|wieso"
     r"|pourquoi|por\s?qu[eé]|perch[eé]|waarom)\b",
@@ -125,7 +126,12 @@ def is_commit(ref: str) -> bool:
 
 def is_record(ref: str) -> bool:
     """Whether a ref is that of a record of the past, not of a source."""
-    return is_turn(ref) or is_commit(ref)
+    return ref.startswith(_RECORDS)
+
+
+def any_records(refs: Iterable[str]) -> bool:
+    """Whether a record of the past is among some refs."""
+    return any(ref.startswith(_RECORDS) for ref in refs)
 
 
 def apart(pool: Pool, ask: Ask, again: Callable[[Ask], Pool], later: Later) -> tuple[Pool, Pool | None]:

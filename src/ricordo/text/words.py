@@ -277,6 +277,8 @@ def bigrams(run: str) -> list[str]:
 
 def folded_words(text: str) -> list[str]:
     """The words of a text, folded but not stemmed, identifiers whole: what an exact phrase is compared with."""
+    if text.isascii():
+        return _PHRASE_WORD.findall(text.lower())
     return [fold(word) for word in _PHRASE_WORD.findall(text)]
 
 

@@ -60,8 +60,7 @@ class GatheredPool:
 
     def add(self, numbers: Collection[int], *, joined: bool = False) -> None:
         """Add items without values; ``joined`` if neither side found them."""
-        for n in numbers:
-            self._numbers.setdefault(n, joined)
+        self._numbers |= {n: joined for n in numbers if n not in self._numbers}
         self._columns = None
 
     def drop(self, n: int) -> None:
