@@ -203,3 +203,16 @@ def test_what_is_said_about_a_document_must_be_its_machines_own_and_stay_in_plac
     assert isinstance(extra, dict)
     with pytest.raises(BadRecord):
         entry_from({**said, **changed, "body": {**body, **extra}})
+
+
+def test_the_files_of_another_machine_in_a_copied_store_are_not_said_to_be_here(
+    make_places: MakePlaces, tmp_path: Path
+) -> None:
+    (desk,) = make_places("desk")
+    put(desk)
+    with desk.at() as engine:
+        engine.backup(tmp_path / "copy.db")
+    (laptop,) = make_places("laptop")
+    laptop.restore(tmp_path / "copy.db")
+    send(laptop)
+    assert laptop.sync().written == 0
