@@ -151,3 +151,20 @@ def test_long_texts_are_told_in_two_dozen_tokens_each_so_that_many_fit(engine: R
     found = engine.gather("harbour crane", budget=2000)
     assert len(found.pieces) >= 55
     assert found.tokens <= 2000
+
+
+def test_what_has_less_than_three_tenths_of_the_best_value_is_left_out(engine: Ricordo) -> None:
+    topic = "crane gearbox oil pump"
+    keep(engine, "repeats-it", f"{topic}: {topic}.", day=0)
+    # The same words in longer and longer texts, which count a little less each.
+    for n in range(1, 12):
+        about = " ".join(f"thing{n}x{m}" for m in range(10 * n))
+        keep(engine, f"longer-{n}", f"Gearbox {about} oil, pump and crane.", day=n)
+    for n in range(20):
+        keep(engine, f"other-{n}", f"Bread number {n} needs salt and time.", day=30 + n)
+    hits = engine.search(topic, limit=100, literal=True).hits
+    parts = {hit.ref: hit.score / hits[0].score for hit in hits}
+    told = {piece.ref for piece in engine.gather(topic, budget=20_000).pieces}
+    assert told == {ref for ref, part in parts.items() if part >= 0.3}
+    assert any(0.3 <= part < 0.33 for part in parts.values())
+    assert any(0.27 <= part < 0.3 for part in parts.values())
