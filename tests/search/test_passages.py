@@ -80,3 +80,29 @@ def test_a_passage_that_only_meaning_kept_counts_the_words_of_the_title_that_all
     engine.save("note:/long", text, fields={"title": "Kettle"}, structure="markdown", kind="document")
     [hit] = engine.search("kettle", track=False).hits
     assert hit.evidence[0].heading.endswith("Answer"), "six others have the word once more, and are far in meaning"
+
+
+def test_of_passages_that_count_alike_the_one_that_says_the_words_itself_is_shown(engine: Ricordo) -> None:
+    filler = "Everything else about it stands in other parts of this text. " * 10
+    short = "Rust on the kettle."
+    both = "Vinegar takes the rust away, if one waits long enough. Then rinse it, dry it and put it back where it was."
+    text = f"## One\n\n{short} {filler}\n\n## Two\n\n{both} {filler}\n"
+    engine.save("note:/vinegar", text, fields={"title": "Vinegar"}, structure="markdown", kind="document")
+    shown, other, *_ = engine.search("vinegar rust").hits[0].evidence
+    assert "Vinegar takes the rust away" in shown.text
+    assert shown.score < other.score, "by its score alone, the shorter one would be first"
+
+
+def test_a_snippet_begins_with_the_sentence_that_has_most_words_of_the_question(engine: Ricordo) -> None:
+    repeating = "The valve is a valve, and a valve has a valve seat, as every valve of such a valve set has a valve."
+    filler = "Nothing of this has to do with what was asked, and it goes on for a while. " * 3
+    answer = "A valve that leaks is closed by the red lever."
+    engine.save("note:/valves", f"{repeating} {filler}{answer} {filler}")
+    snippet = engine.search("how is a leaking valve closed").hits[0].snippet
+    assert snippet.startswith(f"…{answer}")
+
+
+def test_a_word_far_behind_the_beginning_of_its_sentence_is_still_shown(engine: Ricordo) -> None:
+    endless = "one and another and yet another of them " * 9
+    engine.save("note:/endless", f"{endless} near the harbour crane {endless}")
+    assert "harbour crane" in engine.search("harbour crane").hits[0].snippet

@@ -67,7 +67,7 @@ class ExactNames:
         reader.read(head, contents=full)
         found = {entry.n: self._found(entry, reader) for entry in looked_at}
         named = [(found.get(entry.n) or NOTHING, entry) for entry in head]
-        named = [(what, _raised(entry, what.why, what.gain) if what.gain else entry) for what, entry in named]
+        named = [(what, raised(entry, what.why, what.gain) if what.gain else entry) for what, entry in named]
         best = max(entry.score for _, entry in named)  # of those with words in a row, too: a name says more
         named = [(what, _scored(entry, best, what.why) if what.place else entry) for what, entry in named]
         named.sort(key=lambda one: (-one[1].score, -one[0].place))
@@ -99,7 +99,8 @@ class ExactNames:
         return bool(self._terms) and frozenset(self._analyzer.query_terms(name)) == self._terms
 
 
-def _raised(entry: Ranked, why: str, gain: float) -> Ranked:
+def raised(entry: Ranked, why: str, gain: float) -> Ranked:
+    """A hit that gains a part of the way to a score of 1, for a reason that is shown."""
     return _scored(entry, entry.score + (1.0 - entry.score) * gain, f"{why}: {gain:.2f} of what is missing to 1")
 
 

@@ -28,7 +28,7 @@ from ricordo.search.exact import ExactNames
 from ricordo.search.fit import best_fit, fitted, note_of
 from ricordo.search.meaning import NONE_YET, SWITCHED_OFF, QueryMeaning, QueryVectors
 from ricordo.search.pool import Pool
-from ricordo.search.present import HitReader, Marker, Ranked, present, spelling_notes, with_machines
+from ricordo.search.present import HitReader, Ranked, present, spelling_notes, with_machines
 from ricordo.search.profile import Profile
 from ricordo.search.profiles import find_profile
 from ricordo.search.query import ParsedQuery, both, parse_query, with_archive
@@ -37,6 +37,8 @@ from ricordo.search.ranking import Ranking, Weighed, needs_of, rank
 from ricordo.search.refine import refine
 from ricordo.search.request import Boosts, Request, is_guarded, shows_all, unheeded
 from ricordo.search.rerank import rerank
+from ricordo.search.snippets import Marker
+from ricordo.search.times import SaidTimes
 from ricordo.search.topics import without_manner
 from ricordo.search.transcripts import Later, SessionPlaces, any_records, apart, is_about_turns, later_than_sources
 from ricordo.search.wording import ask_for_words, scoring_of
@@ -309,6 +311,8 @@ class Searcher:
         named: Iterable[Ranked] = placed
         if "exact" in profile.refine and text:
             named = ExactNames(self.analyzer, text).first(placed, reader, last, full=request.mode == "full")
+        if "times" in profile.refine:
+            named = SaidTimes(text).first(named, reader, full=request.mode == "full")
         looked_again = self._looked_again(named, ranking.pool, reader, request, text)
         ranked: Iterator[Ranked] = (entry for entry in looked_again if entry.score >= floor)
         each = request.turns or is_about_turns(filters)

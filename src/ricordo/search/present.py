@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.frozen import frozen
 from ricordo.search.pool import Member
 from ricordo.search.shape import worth
+from ricordo.search.snippets import SNIPPET, Marker, cut_out, place_of, snippet_of
 from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
 from ricordo.store.file_parts import Machines
 from ricordo.store.parts import SearchIndex
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-SNIPPET = 240
 EVIDENCE = 3
 HEADED = 0.15
 """The part of its value that a passage gains whose heading holds all that was asked for; it precedes its like then."""
+OWN_WORDS = 0.1
+"""What the passage gains whose own text has most of the query's words: the keyword score counts the title's, too."""
 LONGEST_SESSION_TITLE = 80
 
 
@@ -202,12 +203,19 @@ def _evidence(reader: HitReader, entry: Ranked, marker: Marker, snippets: bool) 
         inside = [(at - part.start, label) for at, label in marks]
         place = place_of(inside, part.text, window, marker) if marks else ""
         score = round(scores.get(part.chunk, 0.0), 6)
-        in_lines = _cut_out(part.text, window) if snippet else ""
+        in_lines = cut_out(part.text, window) if snippet else ""
         parts.append(Evidence(part.chunk, part.lines, snippet, part.heading, place, score, in_lines))
     if len(parts) > 1:
         # The title says the same of all passages of an item; which of them answers, their headings say.
         worths = {part.chunk: worth(part.heading, part.text) for part in reader.texts(entry)}
-        parts.sort(key=lambda one: -one.score * (1.0 + HEADED * marker.share_of(one.heading) ** 3) * worths[one.chunk])
+        counts = {part.chunk: marker.count_in(part.text) for part in reader.texts(entry)}
+        most = max(1, *counts.values())
+
+        def answers(one: Evidence) -> float:
+            headed = 1.0 + HEADED * marker.share_of(one.heading) ** 3
+            return one.score * headed * worths[one.chunk] + OWN_WORDS * counts[one.chunk] / most
+
+        parts.sort(key=answers, reverse=True)
     return tuple(parts)
 
 
@@ -228,89 +236,3 @@ def spelling_notes(
         f"'{written}' was not found; looked for {' or '.join(dict.fromkeys(spelled(written, term) for term in terms))}"
         for written, terms in respelled.items()
     ]
-
-
-def place_of(marks: Sequence[tuple[int, str]], text: str, window: tuple[int, int], marker: Marker) -> str:
-    """The label of the page, slide or sheet in a part of a text that contains most of the query's words."""
-    start, end = window
-    best, most = "", -1
-    ends = [at for at, _ in marks[1:]] + [len(text)]
-    for (at, label), following in zip(marks, ends, strict=False):
-        first, last = max(at, start), min(following, end)
-        if first < last:
-            count = len(Marker(marker.terms, marker.analyzer).wanted(text[first:last]))
-            if count > most:
-                best, most = label, count
-    return best
-
-
-class Marker:
-    """Which words of a text the query asked for. The texts of a page are looked at together: they share most words."""
-
-    def __init__(self, terms: frozenset[str], analyzer: Analyzer) -> None:
-        self.terms = terms
-        self.analyzer = analyzer
-        self._runs: dict[str, list[str]] = {}
-        self._asked_for: dict[str, tuple[str, ...]] = {}
-        """The runs that were asked for, each with the words in it that were."""
-        self._shares: dict[str, float] = {}
-
-    def look_at(self, texts: Iterable[str]) -> None:
-        """Find out which words of some texts were asked for."""
-        fresh = {text: runs(text) for text in texts}
-        self._runs |= fresh
-        for run in self.analyzer.words_with(set().union(*fresh.values()), self.terms):
-            self._asked_for[run] = tuple(self.analyzer.words_with(words_in(run), self.terms))
-
-    def wanted(self, text: str) -> set[str]:
-        """The words of a text that the query asked for."""
-        if text not in self._runs:
-            self.look_at([text])
-        found = self._asked_for.keys() & self._runs[text]
-        return {word for run in found for word in self._asked_for[run]}
-
-    def share_of(self, text: str) -> float:
-        """How many of the terms asked for stand in a short text, of at most 1."""
-        if not self.terms or not text:
-            return 0.0
-        share = self._shares.get(text)
-        if share is None:
-            share = len(self.analyzer.terms_among(text, self.terms)) / len(self.terms)
-            self._shares[text] = share
-        return share
-
-    def places(self, text: str) -> list[int]:
-        """The positions of the words of the query."""
-        spots = []
-        for word in self.wanted(text):
-            at = text.find(word)
-            while at >= 0:
-                spots.append(at)
-                at = text.find(word, at + len(word))
-        return sorted(spots)
-
-
-def snippet_of(text: str, marker: Marker, size: int = SNIPPET) -> tuple[str, tuple[int, int]]:
-    """The part of a text that contains most of the query's words, and where it starts and ends."""
-    if len(text) <= size:
-        return " ".join(text.split()), (0, len(text))
-    places = marker.places(text)
-    start = 0
-    if places:
-        best = max(range(len(places)), key=lambda i: (bisect_left(places, places[i] + size - 40) - i, -i))
-        start = max(0, places[best] - 40)
-    if start:
-        cut = text.find(" ", start, start + 40)
-        start = cut + 1 if cut >= 0 else start
-    end = min(len(text), start + size)
-    if end < len(text):
-        cut = text.rfind(" ", start + size // 2, end)
-        end = cut if cut > 0 else end
-    return " ".join(_cut_out(text, (start, end)).split()), (start, end)
-
-
-def _cut_out(text: str, window: tuple[int, int]) -> str:
-    """The part of a text between two places, with its lines; where more precedes or follows, an ellipsis says so."""
-    start, end = window
-    body = text[start:end].rstrip() if start else text[:end].strip("\n").rstrip()
-    return f"{'…' if start else ''}{body.lstrip() if start else body}{'…' if end < len(text) else ''}"

@@ -49,7 +49,7 @@ OF_WORDS = frozenset({"lexical", "lexical_rank", "lexical_relative", "lexical_re
 """Signals that have no value if their side found nothing."""
 USUAL_PAGE = 10
 """The page that a profile's factor multiplies."""
-STEPS = ("coverage", "neighbours", "evidence", "feedback", "questions", "exact")
+STEPS = ("coverage", "neighbours", "evidence", "feedback", "questions", "exact", "times")
 """The steps that a profile with fusion may apply to its pool before ranking; ``refine`` has them."""
 HEAVIEST = 1000
 """Weights count relative to each other; much larger ones would overflow in a sum."""

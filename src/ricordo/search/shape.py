@@ -42,15 +42,21 @@ def worth(heading: str, text: str) -> float:
 
 
 def prose_in(text: str) -> int:
-    """How many characters of sentences a text has, without links, headings, tables and code."""
+    """How many characters of sentences a text has, without links, headings, tables and code.
+
+    >>> prose_in("Patterns\\n~~~~~~~~\\nThey match."), prose_in("~~~\\nThey match.\\n~~~\\n")
+    (19, 0)
+    """
     size = 0
     fenced = False
+    before = ""
     for line in text.splitlines():
         bare = line.strip()
-        if bare[:3] in _FENCE:
+        if bare[:3] in _FENCE and not (before and not fenced and not bare.strip("~")):  # a heading is underlined so
             fenced = not fenced
         elif bare and not fenced and bare[0] not in _NO_PROSE and line[:4] != "    " and line[0] != "\t":
             size += _sentence_in(bare) if _MARKED.search(bare) else len(bare)
+        before = bare
     return size
 
 

@@ -56,6 +56,23 @@ def spoken_day(text: str, now: datetime) -> datetime | None:
     return now - timedelta(hours=count) if unit == "h" else today - timedelta(days=count * _DAYS[unit])
 
 
+def spoken_days(text: str, now: datetime) -> tuple[datetime, datetime] | None:
+    """The beginning and the end of a day, week, month or year that is named in words; None for other text.
+
+    >>> [one.isoformat() for one in spoken_days("last week", datetime(2026, 11, 18, 9))]
+    ['2026-11-09T00:00:00', '2026-11-16T00:00:00']
+    """
+    start = spoken_day(text, now)
+    if start is None:
+        return None
+    words = in_english(text).lower()
+    if "month" in words or "year" in words:
+        days = 366 if "year" in words else 31
+        following = (start + timedelta(days=days)).replace(day=1)  # a year later is still January
+        return start, following if start.day == 1 else start + timedelta(days=days)
+    return start, start + timedelta(days=7 if "week" in words else 1)
+
+
 def parse_time(text: str) -> datetime:
     """A date or time as people write it (``2026-11-15``, ``2026-11-15T10:00``, ``...Z``); local unless marked.
 
