@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 
 from ricordo.frozen import frozen
 from ricordo.search.present import HitReader, Ranked
-from ricordo.text.words import Analyzer, folded_words
+from ricordo.text.words import Analyzer, fold, folded_words
 from ricordo.values.kinds import SESSION
 
 LOOKED_AT = 20
@@ -50,6 +50,7 @@ class ExactNames:
         self._analyzer = analyzer
         self.words = tuple(folded_words(text))
         self._terms = frozenset(analyzer.query_terms(text))
+        self._enough = max(FEWEST_IN_A_ROW, len(self.words) // 2 + 1)
 
     def first(self, ranked: Iterable[Ranked], reader: HitReader, last: int, *, full: bool = False) -> Iterable[Ranked]:
         """The hits, those before others that are named by the query.
@@ -90,10 +91,18 @@ class ExactNames:
                 return Found(place, f"{what} is the query: as high as the best")
         if any(self._has_same_terms(name) for name in (item.title, *headings)):
             return Found(0, "a title or heading has the words of the query", SAME_TERMS)
-        longest = max((in_a_row(self.words, folded_words(part.text)) for part in texts), default=0)
-        if longest >= FEWEST_IN_A_ROW and 2 * longest > len(self.words):
+        held = [part.text for part in texts if self._may_stand_in_a_row(part.text)]
+        longest = max((in_a_row(self.words, folded_words(text)) for text in held), default=0)
+        if longest >= self._enough:
             return Found(0, f"{longest} words of the query in a row", IN_A_ROW * longest / len(self.words))
         return None
+
+    def _may_stand_in_a_row(self, text: str) -> bool:
+        """Whether a text has enough of the query's words in a row, wherever they stand; most need no closer look."""
+        if len(self.words) < self._enough:
+            return False
+        folded = fold(text)
+        return any(sum(group) >= self._enough for _, group in groupby(word in folded for word in self.words))
 
     def _has_same_terms(self, name: str) -> bool:
         return bool(self._terms) and frozenset(self._analyzer.query_terms(name)) == self._terms

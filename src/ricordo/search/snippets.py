@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import reduce
+from itertools import accumulate
 from operator import or_
 
 from ricordo.text.words import Analyzer, runs, words_in
@@ -99,7 +100,7 @@ def snippet_of(text: str, marker: Marker, size: int = SNIPPET) -> tuple[str, tup
 
 def _starts(text: str, places: Sequence[tuple[int, int]], size: int) -> list[int]:
     """Where a snippet may begin: with the sentence of a word, or a little before it if that begins too far away."""
-    sentences = [0, *(found.end() for found in _SENTENCE.finditer(text))]
+    sentences = [0, *accumulate(map(len, _SENTENCE.sub("\\g<0>\0", text).split("\0")))]
     starts = set()
     for at, _ in places:
         start = sentences[bisect_right(sentences, at) - 1]
