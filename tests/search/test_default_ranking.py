@@ -133,14 +133,26 @@ def test_each_question_of_a_query_finds_its_own_answer(
     assert order(engine, TWO_QUESTIONS, refs, profile="vector")[0] == "note:/mixture"
     model.asked.clear()
     assert order(engine, TWO_QUESTIONS, refs, lexical=False)[:2] == ["note:/museum", "note:/rain"]
-    assert model.asked == [TWO_QUESTIONS, "Is there rain ahead of us?", "Also, name a museum nearby."]
+    # The vector of the whole query is known from before.
+    assert model.asked == ["Is there rain ahead of us?", "Also, name a museum nearby."]
 
 
 def test_one_question_is_embedded_once(open_engine: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch) -> None:
     model = Topics()
     engine = asked_twice(open_engine, monkeypatch, model)
-    engine.search("is there any rain ahead of us in the museum", track=False)
+    for _ in range(2):
+        engine.search("is there any rain ahead of us in the museum", track=False)
     assert len(model.asked) == 1
+
+
+def test_a_search_without_evidence_finds_the_same(
+    open_engine: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = asked_twice(open_engine, monkeypatch, Topics())
+    whole, bare = (engine.search("rain", evidence=wanted, track=False).hits for wanted in (True, False))
+    assert [(hit.ref, hit.score, hit.title) for hit in bare] == [(hit.ref, hit.score, hit.title) for hit in whole]
+    assert all(hit.evidence for hit in whole)
+    assert not any(hit.evidence for hit in bare)
 
 
 def test_a_service_is_asked_for_the_whole_query_only(

@@ -131,6 +131,54 @@ def test_j_and_k_read_hits_beside_the_list_and_enter_opens_at_the_passage(tab: T
     assert page.url.endswith("lighthouse")
 
 
+def test_a_hit_opens_in_place_of_the_hits_and_back_puts_them_back(tab: Tab) -> None:
+    page = tab.go("/?q=crane")
+    page.evaluate("window.same = true")
+    page.keyboard.press("j")
+    page.locator("#pane:not([aria-busy]) .peek").wait_for()
+    page.keyboard.press("Enter")
+    page.locator("article.item h1", has_text="pier").wait_for()
+    assert page.evaluate("window.same"), "no page was loaded"
+    assert page.title().startswith("Pier")
+    assert page.evaluate("document.activeElement.id") == "main"
+    assert page.locator("#menu [aria-current]").count() == 0
+    page.keyboard.press("w")  # there is no hit now whose rank could be explained
+    page.go_back()
+    page.locator(".hit .open:focus").wait_for()
+    assert page.evaluate("window.same")
+    assert page.title().startswith("crane")
+    assert page.locator("#menu [aria-current]").inner_text() == "Search"
+    assert page.locator("#pane .peek").count() == 1
+    page.go_forward()
+    page.locator("article.item h1", has_text="pier").wait_for()
+    page.wait_for_load_state("load")
+    page.go_back()
+    page.locator(".hit .open:focus").wait_for()
+    assert page.title().startswith("crane")
+
+
+def test_a_question_whose_hit_is_opened_at_once_is_recorded(tab: Tab) -> None:
+    page = tab.go("/")
+    page.locator("#q").press_sequentially("pier 7")
+    page.locator("[hx-get='/settled'][hx-vals*='pier 7']").wait_for(state="attached")
+    page.locator(".hit .open").first.click()
+    page.locator("article.item").wait_for()
+    deadline = time.monotonic() + 60
+    while "pier 7" not in [one.text for one in tab.site.engine.asked().questions]:
+        assert time.monotonic() < deadline
+        page.wait_for_timeout(50)
+
+
+def test_what_is_no_item_is_opened_as_a_page_of_its_own(tab: Tab) -> None:
+    page = tab.go("/?q=crane")
+    page.evaluate("window.same = true")
+    body = "<main id=main><p class=other>Sign in</p></main>"
+    page.route("**/item?**", lambda route: route.fulfill(status=200, content_type="text/html", body=body))
+    page.locator(".hit .open").first.click()
+    page.locator(".other").wait_for()
+    assert page.evaluate("window.same") is None
+
+
 def test_back_leads_to_the_hit_from_which_an_item_was_opened_on_a_later_page_too(tab: Tab) -> None:
     page = tab.go("/?q=crane")
     page.locator(".more a").click()
@@ -205,6 +253,11 @@ def test_hostile_texts_do_nothing_in_any_rendering(tab: Tab, tmp_path: Path) -> 
         page.locator(f".hit >> nth={number}").locator("xpath=self::*[contains(@class, 'is-shown')]").wait_for()
         page.locator("#pane:not([aria-busy]) .peek").wait_for()
     assert page.locator("#pane script, #pane img, #pane iframe, #pane style, #pane form").count() == 0
+    page = tab.go(f"/?q={quote('stolen trap')}&kind=note")
+    page.locator(".hit[data-ref='note:/hostile'] .open").click()  # the item is put into this page
+    page.locator("article.item .view").wait_for()
+    assert page.locator(harmful).count() == 0
+    assert page.evaluate("window.stolen") is None
     page = tab.go("/item?ref=note:/leads")
     page.hover("a.wiki")
     page.locator(".hover-peek").wait_for()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
+from ricordo.http_api.web import item_pages, search_pages
 from ricordo.http_api.web.markdown import render, rendered
 from ricordo.http_api.web.reading.formats import MOST_SHOWN, window
 from ricordo.http_api.web.reading.rendered import with_passage
@@ -224,6 +227,43 @@ def test_facets_count_all_that_is_found_in_one_list_of_kinds_and_drives(site: Si
     assert 'aria-current="true"' in chosen
     files = site.client.get("/", params={"q": "keys", "drive": "disk"}).text
     assert files.count('<li class="hit"') == 1
+
+
+def test_facets_wait_until_a_page_that_somebody_asked_for_is_there(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.engine.save("note:/keys", "Keys.")
+    reading, waiting, go_on = threading.Event(), threading.Event(), threading.Event()
+    done: list[str] = []
+    view, when_free = item_pages._VIEWS["fields"], site.serving.threads.when_free
+
+    def slowly(*given: Any, **options: Any) -> Any:
+        reading.set()
+        assert go_on.wait(120)
+        done.append("page")
+        return view(*given, **options)
+
+    async def noted(seconds: float) -> None:
+        waiting.set()
+        await when_free(seconds)
+
+    def asked_for_facets() -> None:
+        site.client.get("/facets", params={"q": "keys"}, headers=PART)
+        done.append("facets")
+
+    monkeypatch.setitem(item_pages._VIEWS, "fields", slowly)
+    monkeypatch.setattr(search_pages, "LONGEST_PAUSE", 120.0)
+    monkeypatch.setattr(site.serving.threads, "when_free", noted)
+    looked = {"ref": "note:/keys", "view": "fields"}
+    page = threading.Thread(target=lambda: site.client.get("/item", params=looked))
+    page.start()
+    assert reading.wait(120)
+    facets = threading.Thread(target=asked_for_facets)
+    facets.start()
+    while not waiting.wait(0.02) and facets.is_alive():
+        pass
+    go_on.set()
+    page.join(120)
+    facets.join(120)
+    assert done == ["page", "facets"]
 
 
 def test_hits_say_their_lines_in_words_and_keep_the_lines_of_the_text(site: Site) -> None:

@@ -98,6 +98,7 @@ class FindVerbs:
         opens: Annotated[bool, Say("Count being found as being opened.", not_on=BY_FACE)] = False,
         tool: Annotated[str, Say("The name under which the query is logged.", not_on=BY_FACE)] = "search",
         snippets: Annotated[bool, Say("Make the snippets of the hits.", not_on=BY_FACE)] = True,
+        evidence: Annotated[bool, Say("Say which passages of each hit matched.", not_on=BY_FACE)] = True,
         respell: Annotated[bool, Say("Look for words that are spelt alike, too.", not_on=BY_FACE)] = True,
     ) -> Answer:
         """In a query, "a phrase" must occur as it is, -word excludes items with the word, and word* matches words that
@@ -123,7 +124,7 @@ class FindVerbs:
             min_score=settings.min_score if min_score is None else min_score, lexical=lexical, vectors=vectors,
             weights=weights or {}, explain=explain or mode == "full", literal=literal,
             backend=backend or settings.backend, diverse=diverse, rerank=rerank, memories=memories, sessions=sessions,
-            turns=turns, snippets=snippets, respell=respell,
+            turns=turns, snippets=snippets, evidence=evidence, respell=respell,
         )  # fmt: skip
         return self._tracked(self._context.tiers.federation.search(request), query, tool, track, opens=opens)
 

@@ -133,23 +133,22 @@ class Tiers:
 
     @cached_property
     def _own_searcher(self) -> Searcher:
-        from ricordo.search.pipeline import Searcher
-
-        models = self._context.models
-        return Searcher(
-            self._context.unsynced_store, self._context.provider, models.embedder, models.reranker, models.fallback,
-            self._context.catch_up_with, unmerged, second_model(models),
-        )  # fmt: skip
+        return self._new_searcher(self._context.unsynced_store)
 
     def _searcher_of(self, store: Store) -> Searcher:
+        context = self._context
+        is_alone = len(places(context.located, context.config)) == 1
+        if is_alone and context.is_open and store is context.unsynced_store:
+            return self._own_searcher
+        return self._new_searcher(store)
+
+    def _new_searcher(self, store: Store) -> Searcher:
+        """What searches a store. Tiers share the vector of a question, and so do questions that are asked again."""
         from ricordo.search.pipeline import Searcher
         from ricordo.search.shared_queries import SharedQueries
 
         context, models = self._context, self._context.models
         abroad = second_model(models)
-        is_alone = len(places(context.located, context.config)) == 1
-        if is_alone and context.is_open and store is context.unsynced_store:
-            return self._own_searcher
 
         def shared(own: Embedder | None) -> SharedQueries | None:
             if own is None:

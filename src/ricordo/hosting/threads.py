@@ -17,6 +17,8 @@ AT_ONCE = 16
 """How many calls run at the same time; others wait, and the wait counts against their time limit."""
 THREADS = 48
 """More than run at once, because a call that timed out keeps its thread until its work ends."""
+LOOKS_EVERY = 0.02
+"""Seconds between two looks at whether calls still run."""
 
 T = TypeVar("T")
 
@@ -44,6 +46,12 @@ class CallThreads:
         with anyio.fail_after(seconds):
             async with self._room:
                 return await asyncio.wrap_future(self._pool.submit(copy_context().run, self._counted, work))
+
+    async def when_free(self, seconds: float) -> None:
+        """Wait until no other call runs, at most so long: for work that can wait while somebody waits for a page."""
+        with anyio.move_on_after(seconds):
+            while self.busy:
+                await anyio.sleep(LOOKS_EVERY)
 
     def _counted(self, work: Callable[[], T]) -> T:
         with self._lock:

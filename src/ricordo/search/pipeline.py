@@ -129,7 +129,8 @@ class Searcher:
         respelled = pool.answer.respelled
         words = chain.from_iterable(respelled.get(word.written, word.terms) for word in ask.words)
         marker = Marker(frozenset((*words, *pool.answer.prefix_terms)), self.reading)
-        hits = present(reader, page, marker, full=request.mode == "full", snippets=request.snippets, tier=request.tier)
+        wanted = {"full": request.mode == "full", "snippets": request.snippets, "evidence": request.evidence}
+        hits = present(reader, page, marker, tier=request.tier, **wanted)
         hits = with_machines(hits, self.store.machines)
         meta = SearchMeta(
             pool.total,

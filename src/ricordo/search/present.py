@@ -139,16 +139,22 @@ class HitReader:
 
 
 def present(
-    reader: HitReader, page: Sequence[Ranked], marker: Marker, *, full: bool, snippets: bool = True, tier: str = ""
+    reader: HitReader,
+    page: Sequence[Ranked],
+    marker: Marker,
+    *,
+    full: bool,
+    snippets: bool = True,
+    evidence: bool = True,
+    tier: str = "",
 ) -> tuple[Hit, ...]:
     """The hits of a page, with what a reader needs to see of each; ``full`` adds the whole items."""
     reader.read(page, contents=full)
-    if snippets:
+    if snippets and evidence:
         marker.look_at(part.text for entry in page for part in reader.texts(entry) if len(part.text) > SNIPPET)
     now = datetime.now(UTC)
-    return tuple(
-        _hit(reader, entry, _evidence(reader, entry, marker, snippets), now, full=full, tier=tier) for entry in page
-    )
+    shown = ((entry, _evidence(reader, entry, marker, snippets) if evidence else ()) for entry in page)
+    return tuple(_hit(reader, entry, parts, now, full=full, tier=tier) for entry, parts in shown)
 
 
 def with_machines(hits: tuple[Hit, ...], machines: Machines) -> tuple[Hit, ...]:

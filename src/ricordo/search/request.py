@@ -69,6 +69,8 @@ class Request:
     """Whether each turn of a session is a hit of its own, ranked with everything else."""
     snippets: bool = True
     """Off where the passages are read anyway: choosing the words to show takes as long as finding them."""
+    evidence: bool = True
+    """Off where it only counts what is found: which passages of each hit matched is not looked up."""
     respell: bool = True
     """Whether a similar word is looked for in place of one that is nowhere."""
     tier: str = ""

@@ -111,7 +111,7 @@ def _found(engine: Ricordo, asked: Asked) -> list[str]:
     if not asked.parameters():
         return []
     options: dict[str, Any] = {"filters": asked.filters(), "profile": asked.profile or None, "track": False}
-    hits = engine.search(asked.q, limit=MOST_EXPORTED, snippets=False, tool="page", **options).hits
+    hits = engine.search(asked.q, limit=MOST_EXPORTED, evidence=False, tool="page", **options).hits
     return list(dict.fromkeys(hit.ref for hit in hits))
 
 

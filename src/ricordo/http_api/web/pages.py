@@ -44,6 +44,7 @@ STATIC = {
             "away.js",
             "reader.js",
             "preview.js",
+            "opening.js",
         ),
         "text/javascript; charset=utf-8",
     ),

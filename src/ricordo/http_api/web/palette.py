@@ -137,6 +137,6 @@ def _tags(engine: Ricordo, wanted: str) -> list[Choice]:
 
 def _items(engine: Ricordo, wanted: str, most: int = MOST_ITEMS) -> list[Choice]:
     """The items that a search for the letters finds; the palette's own questions are not recorded."""
-    options: dict[str, Any] = {"limit": most, "track": False, "rerank": "none", "snippets": False, "tool": "page"}
+    options: dict[str, Any] = {"limit": most, "track": False, "rerank": "none", "evidence": False, "tool": "page"}
     hits = engine.search(wanted, literal=True, **options).hits
     return [Choice("Items", hit.title or hit.ref, item_address(hit.ref), hit.ref) for hit in hits]

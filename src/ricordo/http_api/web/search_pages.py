@@ -24,6 +24,8 @@ searching = page_router()
 PAGE = 20
 POOL = 1000
 """How many hits are counted for the facets at most."""
+LONGEST_PAUSE = 5.0
+"""Seconds that the facets wait for others at most."""
 MOST_VALUES = 12
 LABELS = {"disk": "files", "url": "web pages", "git": "commits", "agent": "kept texts"}
 """What documents of a drive are called, where the name of the drive does not say it."""
@@ -137,7 +139,7 @@ def searched(engine: Ricordo, asked: Asked, *, offset: int, track: bool) -> dict
 def counted(engine: Ricordo, asked: Asked) -> dict[str, Any]:
     """The facets: all that the question finds is counted, not only what a page shows."""
     options: dict[str, Any] = {"filters": asked.filters(), "profile": asked.profile or None, "tool": "page"}
-    pool = engine.search(asked.q, limit=POOL, track=False, snippets=False, **options)
+    pool = engine.search(asked.q, limit=POOL, track=False, evidence=False, **options)
     return {"facets": facets_of(asked, pool.hits), "is_all": len(pool.hits) < POOL}
 
 
@@ -192,8 +194,12 @@ async def hits(
 @shows(searching, "/facets")
 async def facets(request: Request, here: Here, asked: AskedHere) -> Response:
     """What the hits can be narrowed to. All that is found must be looked at for it, which takes several times as long
-    as the hits; so it is asked for after them, and not before one rests from typing.
+    as the hits; so it is asked for after them, not before one rests from typing, and pages that somebody asked for come
+    first.
     """
+    await here.threads.when_free(LONGEST_PAUSE)
+    if await request.is_disconnected():
+        return Response(status_code=204)  # one went on to another page
     return page(request, "facets_part.html", asked=asked, **await here.ask(lambda engine: counted(engine, asked)))
 
 

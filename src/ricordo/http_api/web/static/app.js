@@ -187,6 +187,7 @@
   document.addEventListener("change", function (event) {
     if ("submits" in event.target.dataset) event.target.form.requestSubmit();
   });
+  document.body.addEventListener("ricordo:shown", function () { current = -1; });
   document.body.addEventListener("htmx:afterSwap", function () {
     current = choices().indexOf(document.activeElement); // parts that come later, such as facets, leave it as it is
     followAll();

@@ -56,9 +56,16 @@
   }
 
   // The outline of a long text shows where one is.
-  var current = document.querySelector(".outline [aria-current]");
-  var outline = document.querySelector(".outline");
-  if (current && outline) outline.scrollTop = current.offsetTop - outline.clientHeight / 2;
+  function showPlace() {
+    var current = document.querySelector(".outline [aria-current]");
+    var outline = document.querySelector(".outline");
+    if (current && outline) outline.scrollTop = current.offsetTop - outline.clientHeight / 2;
+  }
+  showPlace();
+  document.body.addEventListener("ricordo:shown", function () {
+    hide();
+    showPlace();
+  });
 
   ["mouseover", "focusin"].forEach(function (name) {
     document.addEventListener(name, function (event) {
