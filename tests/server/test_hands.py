@@ -164,9 +164,11 @@ def test_a_change_is_offered_to_be_undone_for_ten_minutes(kept: Site, monkeypatc
 
 
 def test_what_should_be_tidied_is_listed_and_done_on_the_page(site: Site) -> None:
-    site.engine.remember("The old badge opens the gate.", valid_until="2020-01-01")
+    badge = site.engine.remember("The old badge opens the gate.", valid_until="2020-01-01")
     assert "expired" in shown(site, "/tidy")
-    assert "/tidy?kind=expired" in shown(site, "/tidy/stale")
+    stale = shown(site, "/tidy/stale")
+    assert "/tidy?kind=expired" in stale
+    assert badge.ref[-20:] in stale, "the home says which memory it is"
     finding = re.search(r'name="finding" value="(\w+)"', shown(site, "/tidy"))
     assert finding is not None
     sent(site, "/tidy", finding=finding[1])
