@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ricordo.sources.base import Loader
     from ricordo.sources.web import OpenWeb
     from ricordo.store.base import Store
+    from ricordo.store.qdrant.choosing import IndexChoice
 
 
 def open_store(location: StoreLocation, config: Config, *, create: bool) -> Store:
@@ -61,7 +62,18 @@ def _server_store(address: str, config: Config, *, create: bool) -> Store:
         busy_seconds=config.store.busy_seconds,
         keep_versions=config.store.keep_versions,
         create=create,
+        index=_index_choice(config),
     )
+
+
+def _index_choice(config: Config) -> IndexChoice | None:
+    """The search engine beside the server, if the settings name one."""
+    if config.store.index != "qdrant":
+        return None
+    from ricordo.store.qdrant.choosing import IndexChoice
+
+    mine = config.store
+    return IndexChoice(mine.index_address, mine.index_key_env, mine.index_shards, mine.index_replicas)
 
 
 def salvage(path: Path, language: str, left_out: list[str], *, log: bool) -> Generator[Record]:

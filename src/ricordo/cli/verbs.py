@@ -55,6 +55,7 @@ MORE: dict[str, HelpLine] = {
     "uninstall": HelpLine("agents", "Undo install."),
     "mcp": HelpLine("agents", "Serve agents over the Model Context Protocol."),
     "team": HelpLine("look after", "Make a team of a store on a server, and say who may do what."),
+    "index": HelpLine("look after", "Fill a search engine beside a store's server, and see how far it is."),
     "learn": HelpLine("look after", "Show, freeze or undo what feedback did to the ranking."),
     "profiles": HelpLine("look after", "Show the ranking profiles and their weights."),
     "models": HelpLine("look after", "Show, test and choose the embedding model."),
@@ -118,7 +119,7 @@ MODULES: dict[str, str] = {
     "config": "config_verbs", "eval": "measure", "mcp": "mcp_verb", "serve": "serve_verbs",
     "service": "serve_verbs", "tokens": "serve_verbs", "trust": "trust_verbs", "tidy": "tidy_verbs",
     "sync-folder": "sync_verbs",
-    "team": "team_verbs",
+    "team": "team_verbs", "index": "index_verbs",
 }  # fmt: skip
 """The module of ``ricordo.cli`` that holds a hand-written command, under its name with underscores."""
 
@@ -132,6 +133,10 @@ SHOWN: dict[str, str] = {
     "team invite": "team_verbs.show_invitation",
     "team members": "team_verbs.show_members",
     "team remove": "team_verbs.show_members",
+    "index status": "index_verbs.show_index",
+    "index rebuild": "index_verbs.show_index",
+    "index feed": "index_verbs.show_index",
+    "index drop": "index_verbs.show_index",
     "vacuum": "present_reports.show_vacuumed",
     "status": "present_reports.show_facts",
     "tiers": "present_reports.show_tiers",

@@ -29,6 +29,18 @@ class StoreSettings:
     keep_versions: int = setting(20, "How many versions of an item are kept.", minimum=1)
     bin_days: float = setting(30.0, "Days that a removed item can be restored.", minimum=0, maximum=36500)
     busy_seconds: float = setting(30.0, "How long a writer waits for another process.", minimum=0, maximum=3600)
+    index: str = setting(
+        "packed",
+        "What searches of a store in PostgreSQL use: its own packed index, or Qdrant beside it.",
+        sensitive=True,
+        choices=("packed", "qdrant"),
+    )
+    index_address: str = setting(
+        "", "Where Qdrant is: http://host:6333, or a folder for the engine inside one process.", sensitive=True
+    )
+    index_key_env: str = setting("QDRANT_API_KEY", "The environment variable that holds Qdrant's key.", sensitive=True)
+    index_shards: int = setting(1, "Into how many parts Qdrant splits a new index.", minimum=1, maximum=1024)
+    index_replicas: int = setting(1, "How many copies Qdrant keeps of each part.", minimum=1, maximum=64)
 
 
 @frozen

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ricordo.engine.finding import FindVerbs
     from ricordo.engine.gathering import GatherVerbs
     from ricordo.engine.health import HealthVerbs
+    from ricordo.engine.indexing import IndexVerbs
     from ricordo.engine.items import ItemVerbs
     from ricordo.engine.knowledge import KnowledgeVerbs
     from ricordo.engine.links import LinkVerbs
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
         FindVerbs, ReadVerbs, ItemVerbs, RemoveVerbs, MemoryVerbs, RootVerbs, AddVerbs, KnowledgeVerbs, LinkVerbs,
         UseVerbs, SessionVerbs, AgentVerbs, GatherVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs,
         MigrateVerbs, ReviewVerbs, TrustVerbs, OverviewVerbs, SelectVerbs, UndoVerbs, TidyVerbs, SyncVerbs,
-        ElsewhereVerbs, TeamVerbs,
+        ElsewhereVerbs, TeamVerbs, IndexVerbs,
     ):  # fmt: skip
         """What editors and type checkers see: the verbs of all parts, with their signatures."""
 else:

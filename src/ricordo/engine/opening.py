@@ -20,6 +20,7 @@ from ricordo.engine.elsewhere import ElsewhereVerbs
 from ricordo.engine.finding import FindVerbs
 from ricordo.engine.gathering import GatherVerbs
 from ricordo.engine.health import HealthVerbs
+from ricordo.engine.indexing import IndexVerbs
 from ricordo.engine.items import ItemVerbs
 from ricordo.engine.knowledge import KnowledgeVerbs
 from ricordo.engine.links import LinkVerbs
@@ -59,7 +60,7 @@ PARTS: tuple[type, ...] = (
     FindVerbs, ReadVerbs, ItemVerbs, RootVerbs, RemoveVerbs, SessionVerbs, MemoryVerbs, AddVerbs, KnowledgeVerbs,
     LinkVerbs, UseVerbs, AgentVerbs, GatherVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs,
     MigrateVerbs, ReviewVerbs, TrustVerbs, OverviewVerbs, SelectVerbs, UndoVerbs, TidyVerbs, SyncVerbs,
-    ElsewhereVerbs, TeamVerbs,
+    ElsewhereVerbs, TeamVerbs, IndexVerbs,
 )  # fmt: skip
 """The classes whose methods are the verbs of an engine."""
 
@@ -101,6 +102,7 @@ class OpenEngine:
             UndoVerbs(context),
             TidyVerbs(context, items, desk),
             TeamVerbs(context),
+            IndexVerbs(context),
         )  # fmt: skip
         self._parts: dict[type, object] = {type(part): part for part in parts}
         self._for_tools = (finding, reading, items, removing)

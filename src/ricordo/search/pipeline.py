@@ -288,7 +288,7 @@ class Searcher:
             ask = meaning.asked(ask)
             answer = index.candidates(ask)
         pool = self._pool_of(answer, meaning.vector)
-        pool.degraded += meaning.degraded(answer)
+        pool.degraded += [*meaning.degraded(answer), *answer.problems]
         pool.notes += meaning.notes
         words_off = sides.vectors and not sides.lexical
         if words_off and meaning.vector is None and not pool.degraded and not meaning.model:

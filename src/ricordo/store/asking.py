@@ -194,6 +194,8 @@ class Candidates:
     """The languages of passages that are not in the store's own."""
     strays: bool = False
     """Whether passages wait for a vector of another model, or were saved while no model could be used."""
+    problems: tuple[str, ...] = ()
+    """What did not work as it is set, so that something else answered."""
 
 
 @frozen

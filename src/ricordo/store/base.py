@@ -15,6 +15,7 @@ from ricordo.values.items import Saved
 
 if TYPE_CHECKING:
     from ricordo.store import capture_parts, file_parts, overview_parts, parts, step_parts
+    from ricordo.store.feed_part import Feed
     from ricordo.store.team_part import Team
     from ricordo.store.values import PreparedItem
     from ricordo.values.reports import Check, Damage
@@ -93,6 +94,11 @@ class Store(Protocol):
     @property
     def team(self) -> Team | None:
         """Who shares it; None for a store in a file."""
+        ...
+
+    @property
+    def feed(self) -> Feed | None:
+        """What feeds a search engine beside it; None if it has none."""
         ...
 
     @property

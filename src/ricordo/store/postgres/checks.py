@@ -11,6 +11,7 @@ from ricordo.store.index.segments import REPLACED, live_statistics
 from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.database import Database
 from ricordo.store.postgres.keeping import KeptIndex
+from ricordo.store.postgres.passage_words import TEXT_COLUMNS, counted
 from ricordo.store.sql.new_chunks import DELETED, FIELDS, NewChunk
 from ricordo.store.sql.saving import LENGTHS
 from ricordo.text.words import Analyzer
@@ -88,19 +89,12 @@ def rebuild(database: Database, analyzer: Analyzer) -> None:
 
 
 def _chunks(connection: Connection, analyzer: Analyzer, only: set[int] | None = None) -> Iterator[NewChunk]:
-    import json
-
-    for chunk, n, state, heading, text, code, title, path, description, fields in connection.rows(
-        "SELECT c.id, c.item, c.state, c.heading, c.text, c.language, i.title, i.path, i.description, i.fields"
-        " FROM chunks c"
+    for chunk, n, state, *texts in connection.rows(
+        f"SELECT c.id, c.item, c.state, {TEXT_COLUMNS} FROM chunks c"
         " JOIN items i ON i.n = c.item WHERE c.state < 2" + ("" if only is None else " AND c.id = ANY(?)"),
         () if only is None else (sorted(only),),
     ):
-        stored = json.loads(fields)
-        context = f"{stored.get('context', '')}\n{heading}" if heading else stored.get("context", "")
-        parts = (title, path, description, "\n".join(stored.get("tags", ())), context, text)
-        own = analyzer.in_language(code)
-        yield NewChunk(chunk, n, tuple(own.counts(part) for part in parts), state)
+        yield NewChunk(chunk, n, counted(analyzer, *texts), state)
 
 
 def references(database: Database, repair: bool) -> Check:

@@ -70,6 +70,8 @@ class Connection:
         self.writing = writing
         self.begun = writing
         self.touched: set[int] = set()
+        self.embedded = False
+        """In a transaction: whether it wrote vectors."""
         self.vectors_at_hand: tuple[str, dict[int, Array]] | None = None
         """The vectors of all candidates of the last search, if its answer brought them, and their fingerprint."""
         self.snapshot: Snapshot | None = None

@@ -57,6 +57,8 @@ class Database:
         self.around_commit: AroundCommit | None = None
         self.on_broken: Callable[[], None] | None = None
         """Called when a connection broke: another server may answer from now on."""
+        self.on_commit: Callable[[], None] | None = None
+        """Called after items or vectors were changed."""
         self._local = threading.local()
         self._closed = False
         with self.translated():
@@ -215,6 +217,8 @@ class Database:
             writer.add_to_meta("index_epoch", 1)
             writer.run("SELECT pg_notify(?, ?)", (self.channel, str(len(writer.touched))))
         writer.commit()
+        if self.on_commit is not None and (writer.touched or writer.embedded):
+            self.on_commit()
 
     @property
     def channel(self) -> str:

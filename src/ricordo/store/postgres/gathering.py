@@ -25,6 +25,7 @@ from ricordo.store.postgres.loading import ARCHIVED, load
 from ricordo.store.postgres.nearest_sql import add_nearest
 from ricordo.store.postgres.nearness import at_hand, cosines_of, nearest_items
 from ricordo.store.postgres.open_workspace import OpenWorkspace
+from ricordo.store.postgres.picking import Picked
 from ricordo.store.postgres.sketching import Kept, SketchWish
 from ricordo.store.sql import items
 from ricordo.store.sql.arrays import Array, distinct
@@ -61,13 +62,19 @@ class Gathering:
         self.allowed: Array | None = None
         self.barred: list[int] = []
         self.sketches: dict[int, Kept] | None = None
+        self.picked = Picked()
+        """What a search engine beside the server picked, if there is one."""
 
     def candidates(self) -> Candidates:
         """Everything that was found, with what the ranking needs to know about it."""
         ask, pool = self.ask, self.pool
         self.connection.vectors_at_hand = None
+        if self.opened.outside is not None:
+            self.picked = self.opened.outside.picked(self.connection, ask, self.vectors)
         sketches = self._wished_sketches()
-        if sketches is not None or ask.excludes or (ask.find == MATCHES and (ask.by_word or ask.phrases)):
+        if self.picked.picking is not None:
+            self.keywords, self.allowed = self.picked.picking.keywords, self.picked.picking.allowed
+        elif sketches is not None or ask.excludes or (ask.find == MATCHES and (ask.by_word or ask.phrases)):
             also = sketches.asked if sketches is not None else ()
             loaded = load(self.opened.words, self.opened.passing, self.connection, ask, also)
             self.keywords, self.allowed = loaded.keywords, loaded.allowed
@@ -86,7 +93,7 @@ class Gathering:
             else:
                 pool.add_substrings([(chunk, n) for chunk, n in found])
             pool.total = len(pool)
-        near = _pairs(self.answer.get("neighbours"))
+        near = linked.pairs(self.answer.get("neighbours"))
         self._join([other for others in near.values() for other, _ in others])
         distances = self._join_linked() if ask.needs.link_seeds else {}
         return self.answered(near, distances)
@@ -112,6 +119,8 @@ class Gathering:
             pool.add_cosines(near)
         if keywords is not None and scored is not None:
             also = distinct(near.items)
+            if self.picked.picking is not None:
+                scored = self.picked.picking.covering(also)
             if keywords.reads_texts or suspects:
                 matches = keywords.matches(ask.per_side, self.allowed, also)
             else:
@@ -129,10 +138,14 @@ class Gathering:
         ask = self.ask
         if ask.find != MATCHES or ask.phrases or ask.as_of is not None or ask.filters.states == ARCHIVED:
             return None
+        if self.picked.picking is not None:
+            return None
         return self.opened.sketches.wish([model for model, _ in self.vectors()])
 
     def _picked(self, vectors: Sequence[sql.Compared], limit: int) -> dict[int, Array] | None:
         """By model, the chunks that the server compares exactly; None if it looks for them itself."""
+        if self.picked.picking is not None:
+            return self.picked.picking.near
         if self.sketches is None:
             return None
         allowed = self.allowed
@@ -305,6 +318,8 @@ class Gathering:
         if not numbers:
             return
         if self.keywords is not None and (ask.by_word or ask.phrases):
+            if self.picked.picking is not None:
+                self.picked.picking.cover(numbers)
             matches = self.keywords.matches(len(numbers), np.array(numbers, np.int64))
             pool.add_scores(matches, joined=True)
             if ask.phrases:
@@ -378,11 +393,5 @@ class Gathering:
             {n: said_of(unescaped(said)) for n, *_, said in rows if said is not None},
             self.opened.languages,
             bool(answer.get("strays")),
+            (self.picked.problem,) if self.picked.problem else (),
         )
-
-
-def _pairs(rows: Sequence[Sequence[int]] | None) -> dict[int, list[tuple[int, int]]]:
-    found: dict[int, list[tuple[int, int]]] = {}
-    for n, other, away in rows or []:
-        found.setdefault(n, []).append((other, away))
-    return found

@@ -22,8 +22,8 @@ from ricordo.store.sql import protocols
 from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.protocols import Row, Values
 
-_EPOCH = "SELECT value FROM meta WHERE name = 'index_epoch'"
-CHANGED = f"({_EPOCH}) <> to_jsonb(?::bigint)"
+EPOCH = "SELECT value FROM meta WHERE name = 'index_epoch'"
+CHANGED = f"({EPOCH}) <> to_jsonb(?::bigint)"
 _SEGMENTS = f"SELECT id FROM segments WHERE state = {READY} AND {CHANGED} ORDER BY id"
 _ARRAYS = (
     "SELECT id, chunk_ids, item_ids, lengths, states FROM segments"
@@ -75,14 +75,14 @@ class KeptIndex(LexicalIndex):
         terms, values = _wished(wish)
         answers = connection.together(
             [
-                (_EPOCH, ()),
+                (EPOCH, ()),
                 (_SEGMENTS, (epoch,)),
                 (_ARRAYS, (list(held), epoch)),
                 (_RETIRED, (epoch,)),
                 (_TOTALS, (epoch,)),
                 (_POSTINGS.format(terms=terms), (*values, segments, cached)),
                 *((_BEGINNING, _bounds(prefix)) for prefix in wish.prefixes),
-                *([_likely(wish.written)] if wish.written else []),
+                *([likely_asked(wish.written)] if wish.written else []),
                 *also,
             ],
             binary=True,
@@ -95,7 +95,7 @@ class KeptIndex(LexicalIndex):
         }
         terms_brought = set(wish.terms).union(*connection.begun_with.values())
         if wish.written:
-            connection.unknown, connection.likely = _read_likely(rest.pop(0))
+            connection.unknown, connection.likely = read_likely(rest.pop(0))
             terms_brought.update(*connection.likely.values())
         if known is not None and known.epoch == now[0][0]:
             connection.snapshot = known
@@ -176,7 +176,7 @@ def _wished(wish: Wish) -> tuple[str, Values]:
         sql += f" UNION ({_BEGINNING})"
         parts += _bounds(prefix)
     if wish.written:
-        likely, asked = _likely(wish.written)
+        likely, asked = likely_asked(wish.written)
         sql += f" UNION SELECT term FROM ({likely}) likely WHERE term IS NOT NULL"
         parts += asked
     return sql, parts
@@ -201,7 +201,8 @@ one wrong letter leaves at most one letter on either side that the other word ha
 """
 
 
-def _likely(written: Sequence[tuple[str, str]]) -> Asked:
+def likely_asked(written: Sequence[tuple[str, str]]) -> Asked:
+    """The statement that looks for words that asked ones may mean, where these stand nowhere."""
     from ricordo.text.spelling import LONG_WORD
 
     words = [word for word, _ in written]
@@ -214,7 +215,7 @@ def _likely(written: Sequence[tuple[str, str]]) -> Asked:
     )
 
 
-def _read_likely(rows: Sequence[Row]) -> tuple[set[str], dict[str, tuple[str, ...]]]:
+def read_likely(rows: Sequence[Row]) -> tuple[set[str], dict[str, tuple[str, ...]]]:
     """The words that stand nowhere, and the known words that may be meant, with their terms."""
     likely: dict[str, tuple[str, ...]] = {}
     for _, known, term in rows:

@@ -61,3 +61,11 @@ def values_of(
     if ask.needs.feedback:
         answers["feedback"] = sql.FEEDBACK
     return statement.text(answers), (*statement.values, *after)
+
+
+def pairs(rows: Sequence[Sequence[int]] | None) -> dict[int, list[tuple[int, int]]]:
+    """By item, the others near it, and how far away each is."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for n, other, away in rows or []:
+        found.setdefault(n, []).append((other, away))
+    return found

@@ -62,19 +62,21 @@ def wish_of(ask: Ask) -> Wish:
     return Wish(frozenset(terms), tuple(dict.fromkeys(map(fold, ask.prefixes))), written)
 
 
-def load(words: KeptIndex, passing: Passing, connection: Connection, ask: Ask, also: Sequence[Asked] = ()) -> Loaded:
-    """Read all that the keyword side of an ask needs, in one trip; ``also`` is sent along."""
-    asked: dict[str, Asked] = {}
+def passing_asked(passing: Passing, ask: Ask) -> tuple[tuple[object, ...], Asked | None]:
+    """The key of an ask's filters, and the statement that reads which items pass; None where all do."""
     filters = replace(ask.filters, states=("live", "archived")) if ask.as_of is not None else ask.filters
     condition, values = where(filters, dialect)
     key = (condition, *values)
-    known = -1
-    if ask.as_of is not None or not filters.is_empty():
-        known = passing.epoch(key)
-        asked["allowed"] = (
-            f"SELECT string_agg(int8send(i.n), '') FROM items i WHERE {condition} AND {CHANGED}",
-            (*values, known),
-        )
+    if ask.as_of is None and filters.is_empty():
+        return key, None
+    statement = f"SELECT string_agg(int8send(i.n), '') FROM items i WHERE {condition} AND {CHANGED}"
+    return key, (statement, (*values, passing.epoch(key)))
+
+
+def load(words: KeptIndex, passing: Passing, connection: Connection, ask: Ask, also: Sequence[Asked] = ()) -> Loaded:
+    """Read all that the keyword side of an ask needs, in one trip; ``also`` is sent along."""
+    key, filtered = passing_asked(passing, ask)
+    asked: dict[str, Asked] = {"allowed": filtered} if filtered is not None else {}
     if ask.as_of is not None:
         asked["times"] = (
             "SELECT string_agg(int8send(id), '') FROM chunks WHERE state < 2 AND live_from <= ?"
@@ -84,8 +86,8 @@ def load(words: KeptIndex, passing: Passing, connection: Connection, ask: Ask, a
     elif ask.filters.states == ARCHIVED:
         asked["times"] = (
             "SELECT string_agg(int8send(chunk), '') FROM items i JOIN versions v ON v.item = i.n AND"
-            f" v.number = i.version CROSS JOIN LATERAL layout_chunks(v.layout) chunk WHERE {condition}",
-            values,
+            f" v.number = i.version CROSS JOIN LATERAL layout_chunks(v.layout) chunk WHERE {key[0]}",
+            key[1:],
         )
     rest = words.load(connection, wish_of(ask), [*asked.values(), *also])
     found = dict(zip(asked, rest, strict=False))

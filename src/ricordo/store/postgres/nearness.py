@@ -43,6 +43,7 @@ def write_vectors(connection: Connection, fingerprint: int, vectors: Mapping[byt
 
     A few go as texts, in the pipeline; many as pgvector's own bytes, which takes more trips, but a fifth of the time.
     """
+    connection.embedded = True
     connection.add_to_meta("vector_epoch", 1)  # first: its row is held until the end, so that these come in order
     if len(vectors) < COPY_FROM:
         connection.run(

@@ -12,6 +12,7 @@ from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.database import Database
 from ricordo.store.postgres.keeping import KeptIndex
 from ricordo.store.postgres.loading import Passing
+from ricordo.store.postgres.picking import Outside
 from ricordo.store.postgres.sketching import KeptSketches
 from ricordo.store.sql.languages import DISTINCT
 from ricordo.store.sql.renewing import WORDS, WORDS_VERSION, renew_words
@@ -33,6 +34,8 @@ class OpenWorkspace:
         """The keyword index, as far as this process has it."""
         self.sketches = KeptSketches()
         self.passing = Passing()
+        self.outside: Outside | None = None
+        """The search engine beside the server, if there is one."""
         database.on_broken = self._forget_words
         self._fingerprints: dict[str, VectorIndex] = {}
         self._looked = time.monotonic()

@@ -14,6 +14,7 @@ from typing import Any
 
 from ricordo.errors import NewerSchema, StoreError
 from ricordo.store.postgres import packing, permissions_sql, proposal_tables, step_tables, team_roles, word_tables
+from ricordo.store.postgres.feed_tables import make_feed_tables
 from ricordo.store.postgres.sql_functions import FUNCTIONS
 from ricordo.store.postgres.workspaces import grant_application_role, vector_schema
 
@@ -338,7 +339,8 @@ def _make_word_tables(connection: Any, names: Mapping[str, str]) -> None:
         _separate_workspaces(connection, names.get(name, name))
 
 
-MIGRATIONS = (_first, _second, _third, _fourth, _fifth, _sixth, _seventh, _eighth)
+_ninth = functools.partial(make_feed_tables, make_table=_make_table)
+MIGRATIONS = (_first, _second, _third, _fourth, _fifth, _sixth, _seventh, _eighth, _ninth)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 

@@ -73,7 +73,7 @@ def passages(
     if contents:
         asked["contents"] = (_ALL_TEXTS, (numbers,))
         asked["embedded"] = (_EMBEDDED, (numbers,))
-    keywords, answers = _asked(opened, connection, ask if matched else None, list(asked.values()))
+    keywords, answers = _asked(opened, connection, ask if matched else None, list(asked.values()), matched)
     found = dict(zip(asked, answers, strict=True))
     known = {row[0]: items.item_of(row) for row in found["items"]}
     layouts = {
@@ -105,11 +105,20 @@ def passages(
 
 
 def _asked(
-    opened: OpenWorkspace, connection: Connection, ask: Ask | None, asked: Sequence[tuple[str, Values]]
+    opened: OpenWorkspace,
+    connection: Connection,
+    ask: Ask | None,
+    asked: Sequence[tuple[str, Values]],
+    matched: Sequence[int],
 ) -> tuple[KeywordSide | None, list[list[Row]]]:
-    """Send statements together; if there is an ask, with what its keyword side needs."""
+    """Send statements together; if there is an ask, with what its keyword side needs of the passages that matched."""
     if ask is None:
         return None, connection.together(asked, binary=True)
+    if opened.outside is not None:
+        begun = opened.outside.begun(connection, ask, asked)
+        if begun.picking is not None:
+            begun.picking.read(matched)
+            return begun.picking.keywords, begun.rest
     loaded = load(opened.words, opened.passing, connection, ask, asked)
     return loaded.keywords, loaded.rest
 

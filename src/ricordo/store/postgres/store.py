@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ricordo.store.index import segments
 from ricordo.store.postgres.database import Database
+from ricordo.store.postgres.feed import Feed
 from ricordo.store.postgres.job_queue import Jobs
 from ricordo.store.postgres.meaning import Vectors
 from ricordo.store.postgres.open_workspace import OpenWorkspace
@@ -20,6 +21,7 @@ from ricordo.text.words import Analyzer
 from ricordo.values.store_addresses import parse
 
 if TYPE_CHECKING:
+    from ricordo.store.qdrant.choosing import IndexChoice
     from ricordo.values.reports import Check
 
 
@@ -38,6 +40,8 @@ class PostgresStore(SharedStore):
         create: bool = True,
         partitions: int = 0,
         connections: int = 16,
+        index: IndexChoice | None = None,
+        feed_in_background: bool = True,
     ) -> None:
         self.database = Database(
             parse(address), busy_seconds=busy_seconds, create=create, partitions=partitions, connections=connections
@@ -49,11 +53,17 @@ class PostgresStore(SharedStore):
         self.jobs = Jobs(workspace)
         self.transfer = Transfer(workspace)
         self.team = Team(workspace)
+        self.feed = Feed(workspace, index, in_background=feed_in_background) if index is not None else None
 
     @property
     def address(self) -> str:
         """Where it is, without the password."""
         return self.database.path
+
+    def close(self) -> None:
+        if self.feed is not None:
+            self.feed.close()
+        super().close()
 
     def wait_for_change(self, seconds: float) -> bool:
         """Wait until any process commits a change of items; returns whether one did in that time."""
@@ -64,6 +74,8 @@ class PostgresStore(SharedStore):
         if not self.database.read_only:
             segments.maintain(self.database)
             self.vectors.index_due()
+            if self.feed is not None:
+                self.feed.run()
 
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
         """The checks of this store, by name; each takes whether to repair."""
@@ -71,10 +83,12 @@ class PostgresStore(SharedStore):
         from ricordo.store.sql import relinking
 
         database = self.database
+        fed = [("search engine", self.feed.check)] if self.feed is not None else []
         return [
             ("workspaces", lambda repair: checks.separation(database)),
             ("references", lambda repair: checks.references(database, repair)),
             ("texts", lambda repair: damage.texts(database)[0]),
             ("keyword index", lambda repair: checks.keyword_index(database, Analyzer(self.language), repair)),
             ("links", lambda repair: relinking.check(database, repair)),
+            *fed,
         ]

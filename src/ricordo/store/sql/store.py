@@ -27,6 +27,7 @@ from ricordo.store.sql.usage import UsageLog
 from ricordo.text.words import Analyzer
 
 if TYPE_CHECKING:
+    from ricordo.store.feed_part import Feed
     from ricordo.store.file_parts import SyncLog
     from ricordo.store.sql.overview import Overview
     from ricordo.store.team_part import Team
@@ -52,6 +53,7 @@ class SharedStore:
         self.knowledge = KnowledgeRows(opened.database)
         self.audit = Audit(opened.database)
         self.team: Team | None = None
+        self.feed: Feed | None = None
         self.proposals = Proposals(opened.database)
         self.spending = Spending(opened.database)
         self.steps = Steps(opened, self.changes)

@@ -1,0 +1,86 @@
+"""Verbs for a search engine beside a store's server: index status, rebuild, feed, drop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ricordo.engine.context import EngineContext
+from ricordo.errors import UsageError
+from ricordo.verbs.declare import verb
+
+if TYPE_CHECKING:
+    from ricordo.store.feed_part import Feed
+    from ricordo.values.search_index import IndexReport
+
+
+class IndexVerbs:
+    """Fills a search engine from a store, and says how far it is."""
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+
+    @verb(
+        "read",
+        "look after",
+        "Show what the search engine beside the server holds, and how far it is behind.",
+        path="index status",
+        examples=("ricordo index status",),
+    )
+    def index_status(self) -> IndexReport:
+        """Changes that wait are found all the same: searches look at them beside the engine, up to 2,000. If it lacks
+        more, or does not answer, the server's own index answers, and searches say so.
+        """
+        return self._feed().report()
+
+    @verb(
+        "admin",
+        "look after",
+        "Fill the search engine beside the server anew.",
+        path="index rebuild",
+        examples=("ricordo index rebuild",),
+    )
+    def index_rebuild(self) -> IndexReport:
+        """From then on, every change of the store is noted for the engine, whoever makes it. What the engine had before
+        is thrown away. If it is interrupted, index feed goes on where it was.
+        """
+        feed = self._feed()
+        feed.rebuild()
+        return feed.report()
+
+    @verb(
+        "write",
+        "look after",
+        "Apply the changes that wait to the search engine.",
+        path="index feed",
+        examples=("ricordo index feed",),
+    )
+    def index_feed(self) -> IndexReport:
+        """Processes that stay open do so by themselves; this is for a timer, or after an import. Only one process
+        feeds at a time.
+        """
+        feed = self._feed()
+        feed.run()
+        return feed.report()
+
+    @verb(
+        "admin",
+        "look after",
+        "Stop feeding the search engine, and throw away what it has.",
+        path="index drop",
+        examples=("ricordo index drop",),
+    )
+    def index_drop(self) -> IndexReport:
+        """The store stays as it is: its own index answers again. Then also set store.index to packed."""
+        feed = self._feed()
+        feed.drop()
+        return feed.report()
+
+    def _feed(self) -> Feed:
+        feed = self._context.store.feed
+        if feed is None:
+            raise UsageError(
+                "no search engine is set beside this store: its own index answers searches",
+                hint="For a store in PostgreSQL, set store.index to qdrant and store.index_address;"
+                " see docs/scaling.md.",
+            )
+        return feed

@@ -1,0 +1,43 @@
+"""Which search engine a store uses beside its server, as the settings say."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ricordo.errors import MissingExtra, UsageError
+from ricordo.frozen import frozen
+from ricordo.store.qdrant.points import PointEngine
+
+ANSWER_SECONDS = 10
+"""How long an answer may take; it is far less than a feeder's lease."""
+
+
+@frozen
+class IndexChoice:
+    """Where the engine is (the address of a server, or a folder for the one in this process), and how it is split."""
+
+    address: str
+    key_env: str = ""
+    """The environment variable that holds the server's key."""
+    shards: int = 1
+    replicas: int = 1
+
+    def open(self) -> PointEngine:
+        """Open it; a server is asked only when it is needed."""
+        if not self.address:
+            raise UsageError(
+                "store.index is qdrant, but store.index_address names no engine",
+                hint="Set it: ‹:config set store.index_address http://localhost:6333›.",
+            )
+        try:
+            if self.address.startswith(("http://", "https://")):
+                from ricordo.store.qdrant.client import ClientEngine, connected
+
+                client = connected(self.address, os.environ.get(self.key_env, ""), ANSWER_SECONDS)
+                return ClientEngine(client, self.address, shards=self.shards, replicas=self.replicas)
+            from ricordo.store.qdrant.edge import EdgeEngine
+
+            return EdgeEngine(Path(self.address).expanduser(), shards=self.shards)
+        except ImportError as error:
+            raise MissingExtra("qdrant", "search engines beside a server") from error

@@ -1,0 +1,110 @@
+"""What a store needs of a search engine that finds points by their vectors; two ways to call Qdrant fulfil it.
+
+A space holds the points of one kind of vector: the words of passages (sparse, how much each word counts), or the
+vectors of one model. A point's id is the number of its passage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+from ricordo.errors import Unavailable
+from ricordo.frozen import frozen
+from ricordo.store.sql.arrays import Array
+
+LEAST_LOOKED_AT = 200
+"""How many points a search in a graph of neighbours keeps in view at least; more find more of the true nearest."""
+
+
+class IndexAway(Unavailable):
+    """The search engine does not answer, or lacks what it was given."""
+
+    code = "index_away"
+
+
+@frozen
+class Space:
+    """Where points of one kind are; ``dimensions`` is 0 for words."""
+
+    name: str
+    dimensions: int = 0
+
+
+@frozen
+class Sparse:
+    """A vector of which only some numbers are not 0: their places and the numbers."""
+
+    places: Array
+    numbers: Array
+
+
+@frozen
+class Point:
+    """A passage in a space, with the number of its item."""
+
+    id: int
+    item: int
+    vector: Array | Sparse
+
+
+@frozen
+class Nearest:
+    """A search in one space; with ``items``, only among the passages of these."""
+
+    space: Space
+    vector: Array | Sparse
+    limit: int
+    items: Sequence[int] | None = None
+
+
+class PointEngine(Protocol):
+    """Keeps points, and finds the nearest. What returned is kept; whatever fails raises ``IndexAway``."""
+
+    def check(self) -> None:
+        """Fail if it cannot be used."""
+        ...
+
+    def make(self, space: Space) -> None:
+        """Make a space; nothing happens if it is there."""
+        ...
+
+    def put(self, space: Space, points: Sequence[Point], seq: int) -> None:
+        """Write points, in place of those with the same ids, unless these were written with a later ``seq``."""
+        ...
+
+    def remove(self, space: Space, ids: Sequence[int]) -> None: ...
+    def nearest(self, asked: Sequence[Nearest]) -> list[list[int]]:
+        """For each search the ids of the points with the largest products, best first."""
+        ...
+
+    def count(self, space: Space) -> int: ...
+    def held(self, space: Space, ids: Sequence[int]) -> set[int]:
+        """Those of some ids that are there."""
+        ...
+
+    def drop(self, space: Space) -> None:
+        """Throw a space away; nothing happens if it is not there."""
+        ...
+
+    def settle(self) -> None:
+        """Make searches among what was written fast; called when nothing is left to write."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@contextmanager
+def calling(name: str, errors: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Turn an engine's errors into ours."""
+    try:
+        yield
+    except errors as error:
+        if isinstance(error, IndexAway):
+            raise
+        text = str(error).strip().splitlines()
+        raise IndexAway(
+            f"the search engine {name} did not do its work: {text[0] if text else type(error).__name__}",
+            hint="Nothing is lost: PostgreSQL answers meanwhile. If the engine lost its data, run ‹:index rebuild›.",
+        ) from error

@@ -1,0 +1,324 @@
+"""What feeds a search engine may be killed anywhere: nothing is missing afterwards, and nothing is there twice."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from tests.store import postgres_server
+
+from ricordo import ConfigProvider, Entry, Ricordo
+from ricordo.store.postgres import feeding
+from ricordo.store.postgres.feeding import Feeder, LeaseLost
+from ricordo.store.postgres.passage_words import number_of
+from ricordo.store.postgres.store import PostgresStore
+from ricordo.store.qdrant.choosing import IndexChoice
+from ricordo.store.qdrant.points import IndexAway, Nearest, Point, PointEngine, Space, Sparse
+
+pytest.importorskip("qdrant_edge")
+PASSAGES = 300
+WORDS = ("tide", "lamp", "rope", "anchor", "harbour", "gull", "storm", "chart")
+
+
+@pytest.fixture
+def place() -> str:
+    """A workspace with some hundred passages, each with a vector."""
+    place = postgres_server.workspace()
+    texts = [f"{WORDS[n % 8]} {WORDS[n % 5]} number{n}" for n in range(PASSAGES)]
+    with Ricordo.open(place, config=ConfigProvider({"embedding.provider": "none"})) as engine:
+        engine.save_many([Entry(f"note:/{n}", text, "note") for n, text in enumerate(texts)])
+    return place
+
+
+@pytest.fixture
+def store(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresStore]:
+    """The same, open with an engine in two shards that was told to take everything in, and has not begun."""
+    monkeypatch.setattr(feeding, "BATCH", 40)
+    with monkeypatch.context() as patch:
+        patch.setattr(Feeder, "feed", lambda self: 0)
+        choice = IndexChoice(str(tmp_path / "engine"), shards=2)
+        opened = PostgresStore(place, index=choice, feed_in_background=False)
+        assert opened.feed is not None
+        opened.feed.rebuild()
+    yield opened
+    opened.close()
+
+
+def whole(store: PostgresStore) -> None:
+    """Everything is in the engine once, and words are counted as they occur."""
+    assert store.feed is not None
+    report = store.feed.report()
+    assert (report.applied, report.held, report.waiting) == (report.passages, report.passages, 0)
+    assert store.feed.check(False).ok, store.feed.check(False).detail
+    with store.database.read() as connection:
+        counted = dict(connection.rows("SELECT term, chunks FROM index_terms"))
+        texts = [row[0] for row in connection.rows("SELECT text FROM chunks WHERE state = 0")]
+    for word in WORDS:
+        [term] = store.analyzer.query_terms(word)
+        assert counted[number_of(term)] == sum(word in text for text in texts)
+
+
+class Failing:
+    """An engine that fails at its n-th call that writes, before or after it did it."""
+
+    def __init__(self, engine: PointEngine, call: int, *, after: bool) -> None:
+        self.engine = engine
+        self.left = call
+        self.after = after
+
+    def __getattr__(self, name: str) -> Any:
+        called = getattr(self.engine, name)
+        if name not in ("put", "remove", "make"):
+            return called
+
+        def failing(*given: Any) -> Any:
+            self.left -= 1
+            if self.left == 0 and not self.after:
+                raise IndexAway("killed before")
+            called(*given)
+            if self.left == 0:
+                raise IndexAway("killed after")
+
+        return failing
+
+
+def test_a_feeder_that_fails_at_any_call_goes_on_where_it_was(store: PostgresStore) -> None:
+    assert store.feed is not None
+    failures = 0
+    for call in (1, 2, 3, 2, 1, 3):
+        for after in (False, True):
+            engine = Failing(store.feed.engine, call, after=after)
+            feeder = Feeder(store.database, engine, store.analyzer)
+            with store.database.write_at_once() as connection:  # as if the time of the one before had passed
+                connection.run("UPDATE index_feeds SET lease_until = 0")
+            try:
+                feeder.feed()
+            except IndexAway:
+                failures += 1
+    assert failures >= 6
+    with store.database.write_at_once() as connection:
+        connection.run("UPDATE index_feeds SET lease_until = 0")
+    store.feed.run()
+    whole(store)
+
+
+_WORKER = """
+import sys
+from pathlib import Path
+from ricordo.store.postgres import feeding
+from ricordo.store.postgres.store import PostgresStore
+from ricordo.store.qdrant.choosing import IndexChoice
+feeding.BATCH = 20
+store = PostgresStore(sys.argv[1], index=IndexChoice(sys.argv[2]), feed_in_background=False)
+print("ready", flush=True)
+apply = store.feed.feeder._apply
+def told(*given):
+    done = apply(*given)
+    print("applied", flush=True)
+    return done
+store.feed.feeder._apply = told
+store.feed.run()
+"""
+
+
+def test_a_feeder_that_is_killed_loses_nothing_and_repeats_nothing(place: str, tmp_path: Path) -> None:
+    folder = str(tmp_path / "engine")
+    choice = IndexChoice(folder, shards=2)
+    store = PostgresStore(place, index=choice, feed_in_background=False)
+    assert store.feed is not None
+    store.feed.feeder.feed = lambda: 0  # type: ignore[method-assign]
+    store.feed.rebuild()
+    store.feed.engine.close()  # one process at a time can have it
+    for lines in (1, 2, 3, 5):
+        worker = subprocess.Popen([sys.executable, "-c", _WORKER, place, folder], stdout=subprocess.PIPE)
+        assert worker.stdout is not None
+        for _ in range(lines):
+            assert worker.stdout.readline(), "it ended by itself"
+        worker.kill()
+        worker.wait()
+        worker.stdout.close()
+        with store.database.write_at_once() as connection:  # as if its time had passed
+            connection.run("UPDATE index_feeds SET lease_until = 0")
+    del store.feed.feeder.feed
+    store.feed.run()
+    whole(store)
+    store.close()
+
+
+def test_one_process_feeds_at_a_time(store: PostgresStore) -> None:
+    assert store.feed is not None
+    first, second = (Feeder(store.database, store.feed.engine, store.analyzer) for _ in range(2))
+    assert first.step() == 40
+    assert second.step() is None
+    with store.database.write_at_once() as connection:
+        connection.run("UPDATE index_feeds SET lease_until = 0")
+    assert second.step() == 40
+    assert first.step() is None
+    while second.step():
+        pass
+    assert first.step() == 0, "who is done lets others feed"
+    whole(store)
+
+
+def test_a_feeder_whose_lease_was_taken_takes_no_note_away(store: PostgresStore) -> None:
+    assert store.feed is not None
+    slow, other = (Feeder(store.database, store.feed.engine, store.analyzer) for _ in range(2))
+    lease, batch = slow._lease(), slow._read()
+    assert lease is not None
+    spaces = slow._apply(lease, batch)
+    with store.database.write_at_once() as connection:
+        connection.run("UPDATE index_feeds SET lease_until = 0")
+    assert other.step() == 40
+    with pytest.raises(LeaseLost):
+        slow._note(lease, batch, spaces)
+    other.feed()
+    whole(store)
+
+
+def test_changes_by_programs_that_know_no_engine_are_fed_too(store: PostgresStore, place: str) -> None:
+    assert store.feed is not None
+    store.feed.run()
+    with Ricordo.open(place, config=ConfigProvider({"embedding.provider": "none"})) as engine:
+        engine.edit("note:/1", content="the lamp is lit")
+        engine.rm("note:/2", purge=True)
+        engine.rm("note:/3")
+        engine.mv("note:/4", "note:/moved")
+        engine.save("note:/new", "an anchor")
+    report = store.feed.report()
+    assert report.waiting > 0
+    assert report.lag_seconds >= 0
+    store.feed.run()
+    whole(store)
+
+
+def _engines(folder: Path) -> Iterator[PointEngine]:
+    from qdrant_client import QdrantClient
+
+    from ricordo.store.qdrant.client import ClientEngine
+    from ricordo.store.qdrant.edge import EdgeEngine
+
+    yield EdgeEngine(folder / "edge", shards=2)
+    yield ClientEngine(QdrantClient(":memory:"), "memory")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_both_ways_to_call_qdrant_do_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("qdrant_client")
+    for engine in _engines(tmp_path):
+        near, words = Space("a-m1", 4), Space("a-words")
+        engine.check()
+        for space in (near, words, words):
+            engine.make(space)
+        rows = np.eye(4, dtype=np.float32)
+        engine.put(near, [Point(n, n // 2, rows[n % 4] + 0.1 * n) for n in range(1, 9)], 5)
+        sparse = [Sparse(np.array([1, 2**32 - 1]), np.array([n / 10, 0.5], np.float32)) for n in range(1, 9)]
+        engine.put(words, [Point(n, n // 2, one) for n, one in enumerate(sparse, start=1)], 5)
+        engine.put(words, [Point(8, 4, Sparse(np.array([1]), np.array([0.05], np.float32)))], 6)
+        engine.put(words, [Point(8, 4, sparse[7])], 4)  # late: something newer is there
+        asked = Sparse(np.array([1, 7]), np.array([2.0, 1.0], np.float32))
+        assert engine.nearest([Nearest(words, asked, 3), Nearest(words, asked, 9, [1, 4])]) == [[7, 6, 5], [3, 2, 8]]
+        assert engine.nearest([Nearest(near, rows[0], 2)]) == [[8, 4]]
+        engine.remove(words, [7, 777])
+        assert engine.count(words) == 7
+        assert engine.held(words, [1, 7, 8, 9]) == {1, 8}
+        engine.settle()
+        assert engine.nearest([Nearest(words, asked, 1)]) == [[6]]
+        engine.drop(words)
+        engine.drop(words)
+        with pytest.raises(IndexAway):
+            engine.nearest([Nearest(words, asked, 1)])
+        engine.close()
+
+
+class _Wire(BaseHTTPRequestHandler):
+    """Answers like a server of Qdrant, and notes what it was asked."""
+
+    asked: ClassVar[list[tuple[str, str, str, Any]]] = []
+
+    def _answer(self) -> None:
+        size = int(self.headers.get("content-length") or 0)
+        body = json.loads(self.rfile.read(size)) if size else None
+        self.asked.append((self.command, self.path, self.headers.get("api-key", ""), body))
+        result: Any = {"operation_id": 1, "status": "completed"}
+        if self.path.endswith("/exists"):
+            result = {"exists": False}
+        elif self.path.endswith("/points/query"):
+            result = {"points": [{"id": 7, "version": 1, "score": 0.5}]}
+        elif self.path.endswith("/count"):
+            result = {"count": 3}
+        elif self.command == "PUT" and self.path.count("/") == 2:
+            result = True
+        sent = json.dumps({"result": result, "status": "ok", "time": 0.1}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(sent)))
+        self.end_headers()
+        self.wfile.write(sent)
+
+    do_GET = do_PUT = do_POST = do_DELETE = _answer  # noqa: N815 - so the library calls them
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def wire() -> Iterator[str]:
+    """The address of such a server."""
+    _Wire.asked.clear()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Wire)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_cluster_is_asked_for_shards_copies_and_waits_for_writes(wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("qdrant_client")
+    monkeypatch.setenv("THE_KEY", "sesame")
+    engine = IndexChoice(wire, "THE_KEY", shards=6, replicas=2).open()
+    words = Space("a-words")
+    engine.make(words)
+    engine.put(words, [Point(7, 3, Sparse(np.array([1]), np.array([0.5], np.float32)))], 11)
+    assert engine.nearest([Nearest(words, Sparse(np.array([1]), np.array([2.0], np.float32)), 5, [3])]) == [[7]]
+    assert engine.count(words) == 3
+    engine.remove(words, [7])
+    engine.close()
+    assert {key for _, _, key, _ in _Wire.asked} == {"sesame"}
+    bodies = {(verb, path.split("?")[0]): body for verb, path, _, body in _Wire.asked}
+    made = bodies["PUT", "/collections/a-words"]
+    assert (made["shard_number"], made["replication_factor"]) == (6, 2)
+    put = bodies["PUT", "/collections/a-words/points"]
+    assert put["points"] == [
+        {"id": 7, "vector": {"v": {"indices": [1], "values": [0.5]}}, "payload": {"item": 3, "seq": 11}}
+    ]
+    assert put["update_filter"]["must"][0]["range"]["lte"] == 11
+    query = bodies["POST", "/collections/a-words/points/query"]
+    assert (query["limit"], query["using"]) == (5, "v")
+    assert query["filter"]["must"][0]["match"]["any"] == [3]
+    writes = [path for verb, path, _, _ in _Wire.asked if path.split("?")[0].endswith(("/points", "/delete"))]
+    assert writes
+    assert all("wait=true" in path for path in writes)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_server_that_cannot_be_reached_is_away(place: str) -> None:
+    pytest.importorskip("qdrant_client")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{free.getsockname()[1]}"
+    settings = {"embedding.provider": "none", "store.index": "qdrant", "store.index_address": address}
+    with Ricordo.open(place, config=ConfigProvider(settings)) as engine:
+        with pytest.raises(IndexAway, match="did not do its work"):
+            engine.index_rebuild()
+        assert "never filled" in engine.index_status().problem, "nothing was changed"
+        assert engine.search("anchor", track=False).hits

@@ -1,0 +1,258 @@
+"""A search engine beside a server: the contract of searches holds on it, and what it does not know yet is found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from click.testing import CliRunner
+from tests.store import postgres_server
+
+from ricordo import ConfigProvider, Ricordo
+from ricordo.cli.program import program
+from ricordo.errors import UsageError
+from ricordo.store.asking import Ask, Candidates
+from ricordo.store.base import Store
+from ricordo.store.postgres.searching import Index
+from ricordo.store.postgres.store import PostgresStore
+from ricordo.store.qdrant.choosing import IndexChoice
+from ricordo.store.qdrant.points import IndexAway
+from ricordo.testing.contract_items import ItemsContract
+from ricordo.testing.contract_search import SearchContract
+
+pytest.importorskip("qdrant_edge")
+
+CAT = "A kitten sleeps on the couch, purring."
+OTHERS = (
+    "The invoice is due in thirty days.", "Deployments happen on Tuesday mornings.",
+    "Bread rises overnight in the pantry.", "The lighthouse was painted white in spring.",
+    "Kittens need an injection at nine weeks.", "The couch was moved to the second floor.",
+)  # fmt: skip
+
+
+class _FedIndex(Index):
+    """The index of a store whose engine knows everything before each search."""
+
+    store: PostgresStore
+
+    def candidates(self, ask: Ask) -> Candidates:
+        assert self.store.feed is not None
+        self.store.feed.run()
+        answer = super().candidates(ask)
+        assert answer.problems == ()
+        return answer
+
+
+class TestSearchEngine(SearchContract):
+    """What searches must do; items are kept by the server as without an engine."""
+
+    _PLACES: ClassVar[dict[Path, str]] = {}
+    for _name in [name for name in vars(ItemsContract) if name.startswith("test_")]:
+        locals()[_name] = None
+
+    def open_store(self, folder: Path, **options: Any) -> Store:
+        is_new = folder not in self._PLACES
+        if is_new:
+            self._PLACES[folder] = postgres_server.workspace()
+        choice = IndexChoice(str(folder / "engine"))
+        store = PostgresStore(self._PLACES[folder], index=choice, feed_in_background=False, **options)
+        if is_new:
+            assert store.feed is not None
+            store.feed.rebuild()
+        index = _FedIndex(store._workspace)
+        index.store = store
+        store.index = index
+        return store
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    made = House(tmp_path)
+    yield made
+    made.close()
+
+
+class House:
+    """One workspace: an engine that searches with Qdrant, and one that searches with PostgreSQL alone."""
+
+    def __init__(self, folder: Path) -> None:
+        self.place = postgres_server.workspace()
+        self.folder = folder / "engine"
+        self.settings = {"store.index": "qdrant", "store.index_address": str(self.folder), "store.index_shards": "2"}
+        self.engine = Ricordo.open(self.place, config=ConfigProvider(self.settings))
+        self.plain = Ricordo.open(self.place)
+        store = self.engine._context.unsynced_store
+        assert isinstance(store, PostgresStore)
+        assert store.feed is not None
+        self.store, self.feed = store, store.feed
+        self.stop_feeding()
+        for number, text in enumerate(OTHERS):
+            self.plain.save(f"note:/{number}", text)
+
+    def stop_feeding(self) -> None:
+        """Feed only when a test says so."""
+        assert self.store._workspace.outside is not None
+        self.store.database.on_commit = None
+        self.store._workspace.outside.on_tail = lambda: None
+
+    def found(self, question: str, **options: Any) -> list[str]:
+        answer = self.engine.search(question, track=False, **options)
+        assert answer.meta.degraded == ()
+        return [hit.ref for hit in answer.hits]
+
+    def compared(self, question: str, **options: Any) -> None:
+        """A page is the same with and without the engine: hits, scores, passages."""
+        here = self.engine.search(question, track=False, **options)
+        there = self.plain.search(question, track=False, **options)
+        assert [hit.ref for hit in here.hits] == [hit.ref for hit in there.hits], question
+        for one, other in zip(here.hits, there.hits, strict=True):
+            assert one.score == pytest.approx(other.score, abs=1e-6), question
+            assert one.snippet == other.snippet
+
+    def close(self) -> None:
+        self.engine.close()
+        self.plain.close()
+
+
+QUESTIONS = ("which animal purrs on the sofa", "kitten couch", "lighthouse", "when is the invoice due", "kiten", "zzzz")
+
+
+def test_pages_are_the_same_with_and_without_the_engine(house: House) -> None:
+    house.plain.save("note:/cat", CAT, fields={"tags": ["pets"]})
+    house.engine.index_rebuild()
+    report = house.engine.index_status()
+    assert (report.passages, report.applied, report.held, report.waiting) == (7, 7, 7, 0)
+    assert list(report.vectors.values()) == [7]
+    for question in QUESTIONS:
+        house.compared(question)
+    house.compared("kitten tag:pets")
+    house.compared("couch", by="meaning")
+    house.compared('"the couch"')
+    house.compared("couch -kitten")
+    assert (
+        house.engine.explain("kitten couch", "note:/cat").to_dict()
+        == house.plain.explain("kitten couch", "note:/cat").to_dict()
+    )
+
+
+def test_what_the_engine_was_not_told_yet_is_found_as_it_is(house: House) -> None:
+    house.engine.index_rebuild()
+    house.plain.save("note:/cat", CAT)
+    assert house.engine.index_status().waiting > 0
+    assert house.found("which animal purrs on the sofa")[0] == "note:/cat"
+    for question in QUESTIONS:
+        house.compared(question)
+    house.plain.edit("note:/4", content="Puppies need an injection at nine weeks.")
+    assert house.found("kittens", by="words") == ["note:/cat"]
+    assert house.found("puppies", by="words") == ["note:/4"]
+    house.plain.rm("note:/cat")
+    assert house.found("purring", by="words") == []
+    house.feed.run()
+    assert house.engine.index_status().held == len(OTHERS)
+    house.plain.restore("note:/cat")
+    assert house.found("purring", by="words") == ["note:/cat"]
+    house.plain.rm("note:/cat", purge=True)
+    for question in QUESTIONS:
+        house.compared(question)
+    house.feed.run()
+    assert house.feed.check(False).ok
+
+
+def test_a_process_that_stays_open_feeds_the_engine_by_itself(house: House) -> None:
+    house.engine.index_rebuild()
+    house.store.database.on_commit = house.feed._thread.wake
+    house.engine.save("note:/cat", CAT)
+    deadline = time.monotonic() + 120
+    while (report := house.engine.index_status()).waiting or report.held != len(OTHERS) + 1:
+        assert time.monotonic() < deadline, report
+        time.sleep(0.05)
+
+
+def test_if_the_engine_is_away_postgresql_answers_and_says_so(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [hit.ref for hit in house.plain.search("kitten couch", track=False).hits]
+    answer = house.engine.search("kitten couch", track=False)
+    assert [hit.ref for hit in answer.hits] == expected
+    assert "index: the search engine was never filled (run 'ricordo index rebuild')" in answer.meta.degraded[0]
+    house.engine.index_rebuild()
+
+    def fails(*_: object) -> None:
+        raise IndexAway("the search engine at home did not do its work: it sleeps")
+
+    with monkeypatch.context() as patch:
+        for call in ("nearest", "put", "count"):
+            patch.setattr(house.feed.engine, call, fails)
+        house.plain.save("note:/cat", CAT)
+        for _ in range(2):
+            answer = house.engine.search("kitten couch", track=False)
+            assert answer.hits[0].ref == "note:/cat"
+            assert answer.meta.degraded == (
+                "index: the search engine at home did not do its work: it sleeps; PostgreSQL's own index answered",
+            )
+        with pytest.raises(IndexAway):
+            house.feed.run()
+        assert "it sleeps" in house.engine.index_status().problem
+        assert not house.feed.check(False).ok
+    assert house.store._workspace.outside is not None
+    house.store._workspace.outside._away = (0.0, "")
+    house.feed.run()
+    assert house.found("kitten couch")[0] == "note:/cat"
+
+
+def test_an_engine_that_is_far_behind_is_not_asked(house: House) -> None:
+    house.engine.index_rebuild()
+    with house.store.database.write() as connection:
+        connection.run("INSERT INTO index_outbox(chunk, at) SELECT 1000000000 + n, 0 FROM generate_series(1, 2001) n")
+    [problem] = house.engine.search("kitten couch", track=False).meta.degraded
+    assert "lacks more than 2,000 changes" in problem
+    house.feed.run()
+    assert house.found("kitten couch")
+
+
+def test_doctor_sees_and_mends_what_the_engine_lost(house: House) -> None:
+    house.engine.index_rebuild()
+    words, vectors = house.feed._spaces() or ()
+    assert house.feed.check(False).ok
+    held = sorted(house.feed.engine.held(words, range(10_000)))
+    house.feed.engine.remove(words, held[:1])
+    assert "it holds 5 passages instead of 6" in house.feed.check(False).detail
+    assert house.feed.check(True).repaired
+    assert house.feed.check(False).ok
+    _, vectors = house.feed._spaces() or ()
+    house.feed.engine.remove(vectors, held[:2])
+    assert "it holds 4 vectors" in house.feed.check(False).detail
+    [check] = [one for one in house.engine.doctor().checks if one.name == "search engine"]
+    assert not check.ok
+
+
+def test_the_commands_of_the_index_say_how_far_it_is(house: House) -> None:
+    house.engine.close()
+    env = {f"RICORDO_{name.upper().replace('.', '_')}": value for name, value in house.settings.items()}
+    run = CliRunner()
+
+    def said(*words: str) -> str:
+        done = run.invoke(program, ["--store", house.place, *words], env=env)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert "it was never filled" in said("index", "status")
+    assert "6 of 6 passages" in said("index", "rebuild")
+    house.plain.save("note:/cat", CAT)
+    assert "changes wait" in said("index")
+    assert "7 of 7 passages" in said("index", "feed")
+    assert "note:/cat" in said("search", "purring")
+    assert "never filled" in said("index", "drop")
+    house.plain.save("note:/dog", "A puppy naps.")
+    store = house.plain._context.unsynced_store
+    assert isinstance(store, PostgresStore)
+    with store.database.read() as connection:
+        assert connection.rows("SELECT count(*) FROM index_outbox") == [(0,)]
+
+
+def test_a_store_without_an_engine_says_what_to_set(tmp_path: Path) -> None:
+    with Ricordo.open(tmp_path / "store.db") as engine, pytest.raises(UsageError, match="no search engine is set"):
+        engine.index_status()
+    with pytest.raises(UsageError, match="names no engine"):
+        Ricordo.open(postgres_server.workspace(), config=ConfigProvider({"store.index": "qdrant"}))
