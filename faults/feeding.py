@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 import uuid
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -83,14 +84,16 @@ def feed_with_kills(place: str, folder: str, store: PostgresStore, kills: int) -
     return killed
 
 
-def recall(store: PostgresStore) -> tuple[float, list[float]]:
-    """How many of the true nearest the engine finds, and how long searches by words and meaning take, in ms."""
+def recall(store: PostgresStore, plain: PostgresStore) -> tuple[float, list[float], list[float]]:
+    """How many of the true nearest the engine finds, and how long searches by words and meaning take, in ms, with the
+    engine and with PostgreSQL's own index.
+    """
     with store.database.read() as connection:
         rows = connection.rows(
             "SELECT c.id, v.vector::text FROM chunks c JOIN vectors v ON v.hash = c.embed_hash ORDER BY c.id"
         )
     vectors = np.array([json.loads(text) for _, text in rows], np.float32)
-    chance, found, took = random.Random(3), [], []
+    chance, found, took, alone = random.Random(3), [], [], []
     for _ in range(QUESTIONS):
         query = vectors[chance.randrange(len(vectors))] + np.random.default_rng(chance.randrange(99)).normal(
             scale=0.02, size=DIMENSIONS
@@ -98,13 +101,17 @@ def recall(store: PostgresStore) -> tuple[float, list[float]]:
         query /= np.linalg.norm(query)
         true = {rows[at][0] for at in np.argsort(-(vectors @ query))[:NEAREST].tolist()}
         words = tuple(AskedWord(term) for term in store.analyzer.query_terms(words_of(chance))[:5])
+        ask = Ask(words=words, vector=QueryVector(MODEL, query), per_side=NEAREST)
         began = time.perf_counter()
-        answer = store.index.candidates(Ask(words=words, vector=QueryVector(MODEL, query), per_side=NEAREST))
-        took.append(1000 * (time.perf_counter() - began))
+        answer = store.index.candidates(ask)
+        between = time.perf_counter()
+        plain.index.candidates(ask)
+        took.append(1000 * (between - began))
+        alone.append(1000 * (time.perf_counter() - between))
         assert answer.problems == ()
         near = sorted(answer.found, key=lambda one: -one.cosine)[:NEAREST]
         found.append(len(true & {one.vector_chunk for one in near}) / len(true))
-    return statistics.fmean(found), took
+    return statistics.fmean(found), took, alone
 
 
 def whole(store: PostgresStore) -> dict[str, Any]:
@@ -146,11 +153,13 @@ def main() -> None:
         began = time.perf_counter()
         feeder.feed()
         seconds = time.perf_counter() - began
-        found, took = recall(store)
+        with closing(PostgresStore(place)) as plain:
+            found, took, alone = recall(store, plain)
         answer = {
             "killed": killed, "left_after_kills": waited, "seconds_for_the_rest": round(seconds, 1), **whole(store),
             f"recall_at_{NEAREST}": round(found, 4), "p50_ms": round(statistics.median(took), 1),
             "p95_ms": round(sorted(took)[int(0.95 * len(took))], 1),
+            "p50_ms_of_the_own_index": round(statistics.median(alone), 1),
         }  # fmt: skip
         print(json.dumps(answer))
         store.feed.drop()

@@ -60,7 +60,7 @@ def whole(store: PostgresStore) -> None:
     assert (report.applied, report.held, report.waiting) == (report.passages, report.passages, 0)
     assert store.feed.check(False).ok, store.feed.check(False).detail
     with store.database.read() as connection:
-        counted = dict(connection.rows("SELECT term, chunks FROM index_terms"))
+        counted = dict[int, int](connection.rows("SELECT term, chunks FROM index_terms"))
         texts = [row[0] for row in connection.rows("SELECT text FROM chunks WHERE state = 0")]
     for word in WORDS:
         [term] = store.analyzer.query_terms(word)

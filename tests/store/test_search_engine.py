@@ -213,14 +213,14 @@ def test_an_engine_that_is_far_behind_is_not_asked(house: House) -> None:
 
 def test_doctor_sees_and_mends_what_the_engine_lost(house: House) -> None:
     house.engine.index_rebuild()
-    words, vectors = house.feed._spaces() or ()
+    words, vectors = house.feed._spaces() or []
     assert house.feed.check(False).ok
     held = sorted(house.feed.engine.held(words, range(10_000)))
     house.feed.engine.remove(words, held[:1])
     assert "it holds 5 passages instead of 6" in house.feed.check(False).detail
     assert house.feed.check(True).repaired
     assert house.feed.check(False).ok
-    _, vectors = house.feed._spaces() or ()
+    _, vectors = house.feed._spaces() or []
     house.feed.engine.remove(vectors, held[:2])
     assert "it holds 4 vectors" in house.feed.check(False).detail
     [check] = [one for one in house.engine.doctor().checks if one.name == "search engine"]

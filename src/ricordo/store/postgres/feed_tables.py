@@ -1,9 +1,9 @@
 """The tables that feed a search engine beside the server, and the triggers that write down what it does not know yet.
 
 ``index_feeds`` has one row if the workspace has such an engine. Then every change of a passage or of its vectors notes
-the passage in ``index_outbox``, in the transaction of the change, whoever makes it. ``feeding`` brings the engine to
-what the passage is now, and takes the note away. ``index_applied`` holds the words of each passage that the engine has,
-and ``index_terms`` in how many of these each word occurs.
+the passage in ``index_outbox``, in the transaction of the change, whoever makes it, with the rights of the tables'
+owner. ``feeding`` brings the engine to what the passage is now, and takes the note away. ``index_applied`` holds the
+words of each passage that the engine has, and ``index_terms`` in how many of these each word occurs.
 """
 
 from __future__ import annotations
@@ -28,18 +28,17 @@ TABLES = {
 """By name: the columns and what follows the workspace in the key."""
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _NOTE = """
-CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = {schema}, pg_temp AS $$
 BEGIN
   IF EXISTS (SELECT 1 FROM index_feeds) THEN
-    INSERT INTO index_outbox(chunk, at, workspace) {chosen};
+    INSERT INTO index_outbox(chunk, at, workspace) SELECT c.id, {now}, c.workspace FROM {chosen}
+      EXISTS (SELECT 1 FROM index_feeds f WHERE f.workspace = c.workspace);
   END IF;
   RETURN NULL;
 END $$"""
-_CHUNKS = f"SELECT id, {_NOW}, workspace FROM changed"
-_EMBEDDED = (
-    f"SELECT c.id, {_NOW}, c.workspace FROM changed v JOIN chunks c ON c.workspace = v.workspace"
-    " AND c.embed_hash = v.hash WHERE c.state = 0"
-)
+_CHUNKS = "changed c WHERE"
+_EMBEDDED = "changed v JOIN chunks c ON c.workspace = v.workspace AND c.embed_hash = v.hash WHERE c.state = 0 AND"
 _TRIGGERS = (
     ("chunks", "INSERT", "NEW", "note_chunks"),
     ("chunks", "UPDATE", "NEW", "note_chunks"),
@@ -56,8 +55,8 @@ def make_feed_tables(connection: Any, schema: str, partitions: int, *, make_tabl
     for name, (columns, key) in TABLES.items():
         make_table(connection, name, columns, key, int(found[0]))
         permissions_sql.separate(connection, name)
-    connection.execute(_NOTE.format(name="note_chunks", schema=schema, chosen=_CHUNKS))
-    connection.execute(_NOTE.format(name="note_vectors", schema=schema, chosen=_EMBEDDED))
+    for name, chosen in (("note_chunks", _CHUNKS), ("note_vectors", _EMBEDDED)):
+        connection.execute(_NOTE.format(name=name, schema=schema, now=_NOW, chosen=chosen))
     for table, event, rows, function in _TRIGGERS:
         connection.execute(
             f"CREATE TRIGGER feed_{event.lower()} AFTER {event} ON {table} REFERENCING {rows} TABLE AS changed"

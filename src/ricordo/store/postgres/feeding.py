@@ -14,6 +14,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -111,8 +112,9 @@ class Feeder:
     def feed(self) -> int:
         """Apply all notes there are; returns how many were applied here."""
         applied = 0
-        while done := self.step():
-            applied += done
+        with suppress(LeaseLost):  # another process does the rest
+            while done := self.step():
+                applied += done
         if applied:
             self._engine.settle()
         return applied
@@ -170,13 +172,13 @@ class Feeder:
                 points = {n: Point(n, batch.items[n], vector) for n, vector in found.items() if n in batch.items}
                 put.append((space, points))
         seq = max(seq for seq, _ in batch.notes)
-        for space, points in put:
+        for space, given in put:
             self._refuse_late(lease)
             if space.name not in lease.spaces:
                 self._engine.make(space)
-            if points:
-                self._engine.put(space, list(points.values()), seq)
-            if gone := [chunk for chunk in batch.chunks if chunk not in points]:
+            if given:
+                self._engine.put(space, list(given.values()), seq)
+            if gone := [chunk for chunk in batch.chunks if chunk not in given]:
                 self._engine.remove(space, gone)
         return tuple(dict.fromkeys((*lease.spaces, *(space.name for space, _ in put))))
 
@@ -190,7 +192,9 @@ class Feeder:
         with self._database.write_at_once() as connection:
             if not connection.rows(_KEEP, (" ".join(spaces), self._owner, lease.prefix)):
                 raise LeaseLost("another process feeds the search engine now")
-            before = dict(connection.rows("SELECT chunk, words FROM index_applied WHERE chunk = ANY(?)", (chunks,)))
+            before = dict[int, bytes](
+                connection.rows("SELECT chunk, words FROM index_applied WHERE chunk = ANY(?)", (chunks,))
+            )
             terms, moved = _moved(before.values(), batch.words.values())
             connection.run("DELETE FROM index_applied WHERE chunk = ANY(?)", (chunks,))
             connection.run(

@@ -8,7 +8,7 @@ default, so that the statements that both stores share need not name it. Texts a
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -340,7 +340,9 @@ def _make_word_tables(connection: Any, names: Mapping[str, str]) -> None:
 
 
 _ninth = functools.partial(make_feed_tables, make_table=_make_table)
-MIGRATIONS = (_first, _second, _third, _fourth, _fifth, _sixth, _seventh, _eighth, _ninth)
+MIGRATIONS: tuple[Callable[[Any, str, int], None], ...] = (
+    _first, _second, _third, _fourth, _fifth, _sixth, _seventh, _eighth, _ninth
+)  # fmt: skip
 SCHEMA_VERSION = len(MIGRATIONS)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ricordo.store.index import segments
@@ -15,6 +16,7 @@ from ricordo.store.postgres.schema import SCHEMA_VERSION
 from ricordo.store.postgres.searching import Index
 from ricordo.store.postgres.team import Team
 from ricordo.store.postgres.transfer import Transfer
+from ricordo.store.qdrant.points import IndexAway
 from ricordo.store.sql import damage
 from ricordo.store.sql.store import SharedStore
 from ricordo.text.words import Analyzer
@@ -53,7 +55,9 @@ class PostgresStore(SharedStore):
         self.jobs = Jobs(workspace)
         self.transfer = Transfer(workspace)
         self.team = Team(workspace)
-        self.feed = Feed(workspace, index, in_background=feed_in_background) if index is not None else None
+        self.feed: Feed | None = None
+        if index is not None:
+            self.feed = Feed(workspace, index, in_background=feed_in_background)
 
     @property
     def address(self) -> str:
@@ -75,7 +79,8 @@ class PostgresStore(SharedStore):
             segments.maintain(self.database)
             self.vectors.index_due()
             if self.feed is not None:
-                self.feed.run()
+                with suppress(IndexAway):  # what it lacks is noted, and waits
+                    self.feed.run()
 
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
         """The checks of this store, by name; each takes whether to repair."""
