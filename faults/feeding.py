@@ -33,8 +33,10 @@ from ricordo.store.qdrant.choosing import IndexChoice
 MODEL, DIMENSIONS, QUESTIONS, NEAREST = "made/1", 64, 40, 50
 _WORKER = """
 import sys
+from ricordo.store.postgres import feeding
 from ricordo.store.postgres.store import PostgresStore
 from ricordo.store.qdrant.choosing import IndexChoice
+feeding.BATCH = int(sys.argv[3])
 store = PostgresStore(sys.argv[1], index=IndexChoice(sys.argv[2]), feed_in_background=False)
 print("ready", flush=True)
 while store.feed.feeder.step():
@@ -67,11 +69,11 @@ def fill(place: str, passages: int) -> None:
             write_vectors(connection, number, dict(zip(hashes, made.astype(np.float32), strict=True)))
 
 
-def feed_with_kills(place: str, folder: str, store: PostgresStore, kills: int) -> int:
+def feed_with_kills(place: str, folder: str, store: PostgresStore, kills: int, batch: int) -> int:
     """Let processes feed, and kill each after some steps; returns how many were killed before they were done."""
     chance, killed = random.Random(2), 0
     for _ in range(kills):
-        worker = subprocess.Popen([sys.executable, "-c", _WORKER, place, folder], stdout=subprocess.PIPE)
+        worker = subprocess.Popen([sys.executable, "-c", _WORKER, place, folder, str(batch)], stdout=subprocess.PIPE)
         assert worker.stdout is not None
         lines = [worker.stdout.readline() for _ in range(1 + chance.randrange(3))]
         time.sleep(chance.random() * 0.3)
@@ -148,7 +150,7 @@ def main() -> None:
         store.feed.feeder = _Idle()  # type: ignore[assignment]
         store.feed.rebuild()
         store.feed.engine.close()  # one process at a time can have it
-        killed = feed_with_kills(place, folder, store, given.kills)
+        killed = feed_with_kills(place, folder, store, given.kills, max(20, given.passages // (3 * given.kills)))
         waited = store.feed.report().waiting if killed else 0
         began = time.perf_counter()
         feeder.feed()

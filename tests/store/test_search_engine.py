@@ -128,6 +128,9 @@ def test_pages_are_the_same_with_and_without_the_engine(house: House) -> None:
     assert list(report.vectors.values()) == [7]
     for question in QUESTIONS:
         house.compared(question)
+    before = house.store.database.trips
+    house.found("kitten couch")
+    assert house.store.database.trips - before <= 6
     house.compared("kitten tag:pets")
     house.compared("couch", by="meaning")
     house.compared('"the couch"')
@@ -159,6 +162,19 @@ def test_what_the_engine_was_not_told_yet_is_found_as_it_is(house: House) -> Non
         house.compared(question)
     house.feed.run()
     assert house.feed.check(False).ok
+
+
+def test_a_vector_that_came_later_is_looked_at_and_fed(house: House) -> None:
+    house.engine.index_rebuild()
+    with Ricordo.open(house.place, config=ConfigProvider({"embedding.provider": "none"})) as other:
+        other.save("note:/cat", CAT)
+    house.feed.run()
+    assert list(house.engine.index_status().vectors.values()) == [len(OTHERS)]
+    house.plain.embed()
+    assert house.engine.index_status().waiting > 0
+    assert house.found("which animal purrs on the sofa", by="meaning")[0] == "note:/cat"
+    house.feed.run()
+    assert list(house.engine.index_status().vectors.values()) == [len(OTHERS) + 1]
 
 
 def test_a_process_that_stays_open_feeds_the_engine_by_itself(house: House) -> None:
