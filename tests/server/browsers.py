@@ -67,11 +67,16 @@ class Tab:
         self.site = site
         self.page = context.new_page()
         self.complaints: list[str] = []
-        self.page.on(
-            "console", lambda message: self.complaints.append(message.text) if message.type == "error" else None
-        )
+        self.page.on("console", self._said)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", self._asked)
+
+    def _said(self, message: Any) -> None:
+        if message.type == "error" and message.text.startswith("htmx:sendAbort"):
+            # A later key took the place of a request. The library calls that an error, after saying that it ended.
+            self.complaints.remove(message.text.replace("sendAbort", "afterRequest"))
+        elif message.type == "error":
+            self.complaints.append(message.text)
 
     def _asked(self, request: Any) -> None:
         if not request.url.startswith((self.site.address, "data:")):

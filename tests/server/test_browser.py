@@ -72,9 +72,8 @@ def tab(running: Any, site: Listening, signed_in: Any) -> Iterator[Tab]:
     context.set_default_timeout(120_000)
     opened = Tab(context, site)
     yield opened
-    complaints = list(opened.complaints)  # closing cuts off what the page asks for just then, and it says so
     context.close()
-    assert complaints == []
+    assert opened.complaints == []
 
 
 def test_a_browser_that_has_not_signed_in_is_told_how(running: Any, site: Listening) -> None:
