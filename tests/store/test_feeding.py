@@ -315,10 +315,12 @@ def test_a_server_that_cannot_be_reached_is_away(place: str) -> None:
     pytest.importorskip("qdrant_client")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        address = f"http://127.0.0.1:{free.getsockname()[1]}"
+        address = f"http://kim:geheim@127.0.0.1:{free.getsockname()[1]}"
     settings = {"embedding.provider": "none", "store.index": "qdrant", "store.index_address": address}
     with Ricordo.open(place, config=ConfigProvider(settings)) as engine:
-        with pytest.raises(IndexAway, match="did not do its work"):
+        with pytest.raises(IndexAway, match="did not do its work") as raised:
             engine.index_rebuild()
-        assert "never filled" in engine.index_status().problem, "nothing was changed"
+        report = engine.index_status()
+        assert "never filled" in report.problem, "nothing was changed"
+        assert "geheim" not in f"{raised.value} {report}"
         assert engine.search("anchor", track=False).hits

@@ -114,7 +114,7 @@ class Feed:
             except IndexAway as error:
                 problem = error.message
         return IndexReport(
-            self._choice.address, passages, applied, held, waiting, round(lag, 1), owner or "", vectors, problem
+            self._choice.shown, passages, applied, held, waiting, round(lag, 1), owner or "", vectors, problem
         )
 
     def check(self, repair: bool) -> Check:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ricordo.errors import MissingExtra, UsageError
 from ricordo.frozen import frozen
+from ricordo.masking import masked
 from ricordo.store.qdrant.points import PointEngine
 
 ANSWER_SECONDS = 10
@@ -23,6 +24,11 @@ class IndexChoice:
     shards: int = 1
     replicas: int = 1
 
+    @property
+    def shown(self) -> str:
+        """The address without its secrets."""
+        return masked(self.address)
+
     def open(self) -> PointEngine:
         """Open it; a server is asked only when it is needed."""
         if not self.address:
@@ -35,7 +41,7 @@ class IndexChoice:
                 from ricordo.store.qdrant.client import ClientEngine, connected
 
                 client = connected(self.address, os.environ.get(self.key_env, ""), ANSWER_SECONDS)
-                return ClientEngine(client, self.address, shards=self.shards, replicas=self.replicas)
+                return ClientEngine(client, self.shown, shards=self.shards, replicas=self.replicas)
             from ricordo.store.qdrant.edge import EdgeEngine
 
             return EdgeEngine(Path(self.address).expanduser(), shards=self.shards)

@@ -12,10 +12,14 @@ from typing import Protocol
 
 from ricordo.errors import Unavailable
 from ricordo.frozen import frozen
+from ricordo.masking import masked_in
 from ricordo.store.sql.arrays import Array
 
 LEAST_LOOKED_AT = 200
 """How many points a search in a graph of neighbours keeps in view at least; more find more of the true nearest."""
+
+_OWN_MISTAKES = (TypeError, AttributeError, LookupError, AssertionError)
+"""Errors of this program, not of an engine: they are not turned into ours."""
 
 
 class IndexAway(Unavailable):
@@ -101,10 +105,10 @@ def calling(name: str, errors: tuple[type[Exception], ...]) -> Iterator[None]:
     try:
         yield
     except errors as error:
-        if isinstance(error, IndexAway):
+        if isinstance(error, (IndexAway, *_OWN_MISTAKES)):
             raise
         text = str(error).strip().splitlines()
         raise IndexAway(
-            f"the search engine {name} did not do its work: {text[0] if text else type(error).__name__}",
+            f"the search engine {name} did not do its work: {masked_in(text[0]) if text else type(error).__name__}",
             hint="Nothing is lost: PostgreSQL answers meanwhile. If the engine lost its data, run ‹:index rebuild›.",
         ) from error
