@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ricordo import Ricordo
+from ricordo.search.times import time_in
 from ricordo.values.hits import Hit
 from ricordo.values.items import Entry
 
@@ -63,3 +64,10 @@ def test_files_and_questions_without_a_time_gain_nothing(engine: Ricordo) -> Non
     engine.save("note:/page", "The harbour crane gets a new gearbox today.", kind="document")
     for question in ("harbour crane today", "harbour crane"):
         assert gains(engine.search(question, explain=True).hits[0]) == []
+
+
+def test_before_a_time_means_all_that_was_earlier() -> None:
+    said = time_in("what did we decide before last week", datetime(2026, 11, 18, 9))
+    assert said is not None
+    assert said.has(datetime(2026, 10, 1, tzinfo=UTC))
+    assert not said.has(datetime(2026, 11, 11, tzinfo=UTC))
