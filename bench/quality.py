@@ -152,10 +152,10 @@ def sets(folders: Sequence[Path], limit: int, summary: Summary) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tree", type=Path, action="append", default=[])
-    parser.add_argument("--questions", type=Path, action="append", default=[])
+    parser.add_argument("--tree", type=Path, nargs="+", action="extend", default=[])
+    parser.add_argument("--questions", type=Path, nargs="+", action="extend", default=[])
     parser.add_argument("--known", type=int, default=300, help="queries made from each tree; 0 is none")
-    parser.add_argument("--conversations", type=Path, action="append", default=[])
+    parser.add_argument("--conversations", type=Path, nargs="+", action="extend", default=[])
     parser.add_argument("--sets", type=Path, nargs="+", default=[])
     parser.add_argument("--limit", type=int, default=0, help="about so many questions of each set; 0 is all")
     parser.add_argument("--diverse", action="store_true", help="search conversations for hits that differ")
