@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ricordo.models.multilingual import PACKAGE
+from ricordo.models.multilingual import PACKAGE, MultilingualEmbedder
 from ricordo.models.multilingual_files import REST, TABLE, opened
+from ricordo.models.one_thread import _threads_of_openblas, one_thread
 
 TEXTS = [
     "Wie lange dauert die Kündigungsfrist für das Büro?",
@@ -64,3 +65,32 @@ def test_a_damaged_copy_is_made_again(original: Any, kept: Path, tmp_path: Path,
 def test_it_loads_where_nothing_can_be_kept(original: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder", "utf-8")
     assert np.array_equal(load(tmp_path / "file").encode(TEXTS[:1]), original.encode(TEXTS[:1]))
+
+
+def test_a_question_is_computed_in_one_thread_and_other_products_in_as_many_as_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = _threads_of_openblas()
+    if found is None:
+        pytest.skip("this numpy multiplies with another library than OpenBLAS")
+    read, write = found
+    embedder, before, seen = MultilingualEmbedder(), read(), []
+    model = embedder.load()
+
+    class Noting:
+        def encode(self, texts: list[str]) -> Any:
+            seen.append(read())
+            return model.encode(texts)
+
+    monkeypatch.setattr(embedder, "load", Noting)
+    write(2)
+    try:
+        asked = embedder.embed_query(TEXTS[0])
+        assert np.allclose(embedder.embed_documents(TEXTS[:1])[0], asked, atol=1e-6)
+        assert seen == [1, 2]
+        with one_thread():  # two questions at once: the first to be done leaves the other alone
+            embedder.embed_query(TEXTS[1])
+            assert read() == 1
+        assert read() == 2
+    finally:
+        write(before)

@@ -121,6 +121,21 @@ def test_a_store_of_english_alone_loads_one_model_even_after_a_question_in_germa
     assert not loads_the_second_model(store, "notes about productivity")
 
 
+def test_an_english_question_loads_one_model_until_the_second_has_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "store.db"
+    with monkeypatch.context() as before:
+        before.setattr(registry, "has_multilingual", lambda: False)
+        with Ricordo.open(store) as engine:
+            for ref in ("note:/gtd", "note:/frist"):
+                engine.save(ref, TEXTS[ref])
+    assert not loads_the_second_model(store, "how long is the notice period of the office")
+    with Ricordo.open(store) as engine:
+        engine.embed()
+    assert loads_the_second_model(store, "how long is the notice period of the office")
+
+
 def test_the_languages_of_the_user_let_english_texts_be_found_from_the_start(tmp_path: Path) -> None:
     config = ConfigProvider({"language.mine": "de,en"})
     with Ricordo.open(tmp_path / "store.db", config=config) as engine:

@@ -362,6 +362,9 @@ class _Index(_Part):
         rows = self.store.tables.rows.values()
         return tuple(sorted({chunk.language for row in rows for chunk in row.item.chunks if chunk.language}))
 
+    def has_vectors_of(self, fingerprint: str) -> bool:
+        return True
+
     def candidates(self, ask: Ask) -> Candidates:
         tables = self.store.tables
         rows = self._rows(ask)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Unavailable
 from ricordo.models.checksum import user_cache, verify
+from ricordo.models.one_thread import one_thread
 
 if TYPE_CHECKING:
     from ricordo.models.base import Vectors
@@ -70,7 +71,9 @@ class MultilingualEmbedder:
         return 512
 
     def embed_query(self, text: str) -> Vectors:
-        vector: Vectors = self.embed_documents([text])[0]
+        """In one thread: two would wait for each other for longer than they compute."""
+        with one_thread():
+            vector: Vectors = self.embed_documents([text])[0]
         return vector
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:

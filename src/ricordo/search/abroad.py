@@ -109,7 +109,8 @@ def route(store: Store, spoken: str, own: Embedder, second: SecondModel) -> Rout
         return Route(spoken, by_words=unread, notes=notes)
     foreign: Collection[str] = getattr(getattr(other, "embedder", other), "languages", ())
     if spoken not in foreign:
-        return Route(spoken, both=any(code in foreign for code in languages) and not unread, by_words=unread)
+        has_other = any(code in foreign for code in languages) and store.index.has_vectors_of(fingerprint_of(other))
+        return Route(spoken, both=has_other and not unread, by_words=unread)
     counts = store.vectors.counts(fingerprint_of(other))
     lacking = counts["chunks"] - counts["embedded"]
     if not counts["embedded"]:

@@ -163,6 +163,10 @@ class SearchIndex(Protocol):
         """
         ...
 
+    def has_vectors_of(self, fingerprint: str) -> bool:
+        """Whether there may be vectors of a model; False only if the store knows without a call that there are none."""
+        ...
+
     def candidates(self, ask: Ask) -> Candidates:
         """The items that an ask finds, with both exact values and whatever else the ask needs to know about them."""
         ...

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.sql.arrays import Array
+from ricordo.store.sql.arrays import Array, distinct
 from ricordo.store.values import Scoring
 
 CACHE_BYTES = 256 << 20
 """Room for the words of some fifty questions to a million passages; a smaller store needs less."""
 MOST_COUNTS = 200_000
 """How many terms' counts are remembered; when there are more, all are forgotten."""
+
+DENSE_FROM_ONE_IN = 16
+"""If more than one chunk in this number holds a word, it is faster to mark them than to sort their places."""
 
 State = tuple[int, Scoring]
 
@@ -78,3 +83,21 @@ class Impacts:
 
 def _size(held: Held | None) -> int:
     return 200 if held is None else 200 + 16 * len(held.places)
+
+
+def added_up(found: Sequence[Held], k1: float, size: int) -> tuple[Array, Array]:
+    """The places of several terms together, ascending, and x / (k1 + x) for each, where x is the sum over the terms."""
+    some = np.concatenate([held.places for held in found])
+    impacts = np.concatenate([held.impacts for held in found])
+    shares = impacts * k1 / (1.0 - impacts)  # back to x
+    if DENSE_FROM_ONE_IN * len(some) > size:
+        marked, dense = np.zeros(size, bool), np.zeros(size)
+        marked[some] = True
+        np.add.at(dense, some, shares)
+        places = np.flatnonzero(marked)
+        x = dense[places]
+    else:
+        places = distinct(some)
+        x = np.zeros(len(places))
+        np.add.at(x, np.searchsorted(places, some), shares)
+    return places, x / (k1 + x)

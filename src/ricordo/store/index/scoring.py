@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.index.impacts import Held, Impacts
+from ricordo.store.index.impacts import Held, Impacts, added_up
 from ricordo.store.index.postings import Posting
 from ricordo.store.index.segments import Arrays
 from ricordo.store.sql.arrays import Array, Grouped, count_distinct, distinct, first_places, lookup, only_among
@@ -206,10 +206,8 @@ class View:
 
     def document_frequency(self, word: Wanted) -> int:
         """In how many visible chunks a word occurs."""
-        found = [held for term in word.terms if (held := self.held[term]) is not None]
-        if len(found) < 2:
-            return found[0].count if found else 0
-        return self._visible_among(distinct(np.concatenate([held.places for held in found])))
+        held = self._held(word)
+        return held.count if held is not None else 0
 
     def idf(self, word: Wanted) -> float:
         return self._idf(self.document_frequency(word))
@@ -219,17 +217,23 @@ class View:
 
     def saturation(self, word: Wanted) -> tuple[Array, Array] | None:
         """The places that hold a word, and x / (k1 + x) for each."""
+        held = self._held(word)
+        return (held.places, held.impacts) if held is not None else None
+
+    def _held(self, word: Wanted) -> Held | None:
+        """What is held of a word: of its one term, or of all its terms together, which is kept like that of a term."""
         found = [held for term in word.terms if (held := self.held[term]) is not None]
         if len(found) < 2:
-            return (found[0].places, found[0].impacts) if found else None
-        dense = np.zeros(len(self.chunks))
-        for held in found:
-            dense[held.places] += (
-                held.impacts * self.scoring.k1 / (1.0 - held.impacts)
-            )  # back to x, which can be added up
-        places = np.flatnonzero(dense)
-        x = dense[places]
-        return places, x / (self.scoring.k1 + x)
+            return found[0] if found else None
+        together = "\n".join(word.terms)
+        if together not in self.held:
+            known = self.impacts.known(self.state, (together,))
+            if not known:
+                places, impacts = added_up(found, self.scoring.k1, len(self.chunks))
+                known = {together: Held(places, impacts, self._visible_among(places))}
+                self.impacts.keep(self.state, known)
+            self.held |= known
+        return self.held[together]
 
     def score(self, wanted: Sequence[Wanted], mask: Array | None, among: Array | None) -> Array:
         """The score at every place; 0 where nothing matched, a mask forbids, or which is not ``among`` some places."""

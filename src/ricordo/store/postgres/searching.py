@@ -36,6 +36,10 @@ class Index:
         """The languages of passages that are not in the store's own, as the last answer had them."""
         return self._opened.languages
 
+    def has_vectors_of(self, fingerprint: str) -> bool:
+        """Always True: a process does not know without a call whether another one made some."""
+        return True
+
     def candidates(self, ask: Ask) -> Candidates:
         if ask.per_side < 1:
             raise UsageError("a limit is at least 1")

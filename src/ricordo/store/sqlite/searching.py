@@ -13,6 +13,10 @@ from ricordo.store.sqlite.gathering import Gathering
 from ricordo.store.sqlite.nearness import aimed_cosines
 from ricordo.store.sqlite.open_file import OpenFile
 
+_HAS_VECTORS = (
+    "SELECT 1 FROM fingerprints f WHERE name=? AND EXISTS (SELECT 1 FROM vector_blocks b WHERE b.fingerprint = f.id)"
+)
+
 
 class Index:
     """Search by word and by meaning, over one open file."""
@@ -37,6 +41,11 @@ class Index:
         """The languages of passages that are not in the store's own."""
         with self._database.read() as connection:
             return tuple(row[0] for row in connection.once(DISTINCT))
+
+    def has_vectors_of(self, fingerprint: str) -> bool:
+        """Whether there are vectors of a model."""
+        with self._database.read() as connection:
+            return bool(connection.once(_HAS_VECTORS, fingerprint))
 
     def candidates(self, ask: Ask) -> Candidates:
         if ask.per_side < 1:
