@@ -57,18 +57,19 @@ def of_server(running: RunningServer, questions: list[str]) -> dict[str, Any]:
 
 
 def _of_hits(client: httpx.Client, questions: list[str], figures: dict[str, Any]) -> None:
-    """How long the server takes for the first hit of each question: its preview, and the item at its passage."""
+    """How long the server takes for the first hit of each question: its preview, its passage, and all of the item."""
     times: dict[str, list[float]] = {}
     for turn, question in enumerate([questions[0], *questions]):
         hits = client.get("/hits", params={"q": question}, headers={"HX-Request": "true"}).text
-        for name, address in (
-            ("preview of a hit", r'data-look="([^"]+)"'),
-            ("item at a passage", r'href="(/item[^"]+)"'),
+        for name, address, part in (
+            ("preview of a hit", r'data-look="([^"]+)"', {"HX-Request": "true"}),
+            ("what is around the passage", r'href="(/item[^"]+)"', {"X-Ricordo-Part": "near"}),
+            ("all of the item", r'href="(/item[^"]+)"', {"X-Ricordo-Part": "rest"}),
         ):
             found = re.search(address, hits)
             assert found is not None
             began = time.perf_counter()
-            client.get(html.unescape(found[1]), headers={"HX-Request": "true"}).raise_for_status()
+            client.get(html.unescape(found[1]), headers=part).raise_for_status()
             if turn:
                 times.setdefault(name, []).append((time.perf_counter() - began) * 1000)
     figures.update({f"server: {name}": summary(some) for name, some in times.items()})

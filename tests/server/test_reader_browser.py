@@ -157,6 +157,63 @@ def test_a_hit_opens_in_place_of_the_hits_and_back_puts_them_back(tab: Tab) -> N
     assert page.title().startswith("crane")
 
 
+def opened_with_the_rest_held(tab: Tab) -> tuple[Any, list[Any]]:
+    """A page that shows a long text at its passage, and the request for all of it, which is not answered yet."""
+    page = tab.go("/?q=lighthouse")
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        if route.request.headers.get("x-ricordo-part") == "rest":
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/item?**", hold)
+    page.locator(".hit .open").first.click()
+    page.locator(".in-passage", has_text="lighthouse").wait_for()
+    deadline = time.monotonic() + 60
+    while not held:
+        assert time.monotonic() < deadline
+        page.wait_for_timeout(20)
+    return page, held
+
+
+def test_the_passage_of_a_long_text_is_there_before_all_of_the_text_and_stays_in_its_place(tab: Tab) -> None:
+    page, (rest,) = opened_with_the_rest_held(tab)
+    where = "document.getElementById('passage').getBoundingClientRect().top"
+    assert 0 <= page.evaluate(where) < 900
+    assert page.locator(".view", has_text="Sentence 2 about").count() == 0
+    page.evaluate("document.querySelector('.view a[data-step=after]').focus({preventScroll: true})")
+    before = page.evaluate(f"() => {{ window.scrollBy({{top: 40, behavior: 'instant'}}); return {where} }}")
+    rest.continue_()
+    page.locator(".outline [aria-current]", has_text="Part 9").wait_for()
+    assert page.locator(".view", has_text="Sentence 2 about").count() == 1
+    assert page.locator("[data-rest]").count() == 0
+    assert abs(page.evaluate(where) - before) <= 2
+    assert page.evaluate("document.activeElement.dataset.step") == "after"
+
+
+def test_where_all_of_a_text_does_not_come_the_passage_stays_with_a_link_to_it(tab: Tab) -> None:
+    page, (rest,) = opened_with_the_rest_held(tab)
+    with page.expect_response(lambda answer: answer.status == 503):
+        rest.fulfill(status=503, body="<main id=main>busy</main>")
+    page.locator("[data-rest] a").click()
+    page.locator(".outline [aria-current]").wait_for()
+    tab.complaints.clear()  # the browser notes the answer that failed
+
+
+def test_back_while_all_of_a_text_is_under_way_leads_to_the_hits(tab: Tab) -> None:
+    page, (rest,) = opened_with_the_rest_held(tab)
+    page.go_back()
+    page.locator(".hit .open:focus").wait_for()
+    if not rest.request.failure:
+        rest.continue_()
+    page.wait_for_load_state("networkidle")
+    assert page.locator("article.item").count() == 0
+    assert page.locator(".hit").count() > 0
+    tab.complaints.clear()  # the browser notes the request that was given up
+
+
 def test_a_question_whose_hit_is_opened_at_once_is_recorded(tab: Tab) -> None:
     page = tab.go("/")
     page.locator("#q").press_sequentially("pier 7")

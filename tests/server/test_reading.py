@@ -12,6 +12,8 @@ from urllib.parse import quote
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
+from fastapi import Request
+
 from ricordo.http_api.web import item_pages, search_pages
 from ricordo.http_api.web.markdown import render, rendered
 from ricordo.http_api.web.reading.formats import MOST_SHOWN, window
@@ -144,6 +146,41 @@ def test_a_hit_opens_at_its_passage_with_neighbours_and_outline(site: Site) -> N
     assert "in-passage" not in item(site, "note:/harbour")
 
 
+def test_of_a_long_text_the_part_around_the_passage_can_be_had_first_and_all_of_it_is_no_second_opening(
+    site: Site,
+) -> None:
+    site.engine.save("note:/harbour", LONG)
+    site.engine.save("note:/leads", "To [[harbour]].")
+    passages = site.engine.passages("note:/harbour")
+    lines = "-".join(map(str, passages[6].lines))
+    looked = {"ref": "note:/harbour", "lines": lines, "q": "tides"}
+    near = site.client.get("/item", params=looked, headers={"X-Ricordo-Part": "near"}).text
+    rest = site.client.get("/item", params=looked, headers={"X-Ricordo-Part": "rest"}).text
+    assert site.engine.get("note:/harbour", track=False).access_count == 1
+    marked = r'in-passage" data-at="(\d+)"'
+    assert re.findall(marked, near) == re.findall(marked, rest) != []
+    parts = {number for number in range(1, 13) if f"Sentence {number} about" in near}
+    said = "".join(one.text for one in passages[4:9])
+    assert parts == {number for number in range(1, 13) if f"Sentence {number} about" in said}
+    assert all(f"Sentence {number} about" in rest for number in range(1, 13))
+    assert "data-rest" in near
+    assert f'<a href="/item?ref=note%3A%2Fharbour&amp;q=tides&amp;lines={lines}">All of the text</a>' in near
+    assert "<mark>tides</mark>" in near
+    for only_in_all in ("What links here", 'aria-label="Outline"'):
+        assert only_in_all not in near
+        assert only_in_all in rest
+    assert near.count("with-outline") == rest.count("with-outline") == 1, "the text stands in the same column"
+
+
+@pytest.mark.parametrize("lines", ["", "1-3"])
+def test_a_short_text_and_one_without_a_passage_are_whole_at_once(site: Site, lines: str) -> None:
+    site.engine.save("note:/harbour", LONG if not lines else LONG[:8000])
+    looked = {"ref": "note:/harbour", "lines": lines}
+    page = site.client.get("/item", params=looked, headers={"X-Ricordo-Part": "near"}).text
+    assert "data-rest" not in page
+    assert 'aria-label="Outline"' in page
+
+
 @pytest.mark.parametrize("lines", ["0-3", "9-2", "x", "99999999-99999999", "1"])
 def test_lines_that_are_not_there_open_the_item_nevertheless(site: Site, lines: str) -> None:
     site.engine.save("note:/harbour", LONG)
@@ -264,6 +301,17 @@ def test_facets_wait_until_a_page_that_somebody_asked_for_is_there(site: Site, m
     page.join(120)
     facets.join(120)
     assert done == ["page", "facets"]
+
+
+def test_facets_of_a_page_that_was_left_are_not_counted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def gone(_: Request) -> bool:
+        return True
+
+    site.engine.save("note:/keys", "Keys.")
+    assert "note" in site.client.get("/facets", params={"q": "keys"}, headers=PART).text
+    monkeypatch.setattr(Request, "is_disconnected", gone)
+    left = site.client.get("/facets", params={"q": "keys"}, headers=PART)
+    assert (left.status_code, left.text) == (204, "")
 
 
 def test_hits_say_their_lines_in_words_and_keep_the_lines_of_the_text(site: Site) -> None:

@@ -24,7 +24,11 @@ items = page_router()
 
 VIEWS = ("text", "source", "passages", "versions", "links", "similar", "fields")
 PART = "X-Ricordo-Part"
-"""Names a part of a page, so that a pane takes in nothing but its own: no whole page, no sign-in, no error."""
+"""Names a part of a page, so that a pane takes in nothing but its own: no whole page, no sign-in, no error.
+
+Of an item that is put in the place of the hits, ``near`` asks for what is around its passage, and then ``rest`` for all
+of it, which is not another opening of the item.
+"""
 Lines = Annotated[str, Query(max_length=20)]
 NEVER_SHOWN = ("content", "title", "tags", "metadata")
 
@@ -44,12 +48,13 @@ async def item_page(
 ) -> Response:
     """One item, in one of its views; ``lines`` are those of the passage at which its text opens."""
     shown = view if view in VIEWS else "text"
+    part = request.headers.get(PART)
 
     def work(engine: Ricordo) -> dict[str, Any]:
-        item = engine.get(ref, version=version, track=None if shown == "text" else False)
+        item = engine.get(ref, version=version, track=None if shown == "text" and part != "rest" else False)
         if shown == "text" and item.is_untitled_turn and item.state == "live":
             return {"session": turn_address(item, q)}
-        values: dict[str, Any] = _VIEWS[shown](engine, item, q=q, old=old, new=new, lines=lines)
+        values: dict[str, Any] = _VIEWS[shown](engine, item, q=q, old=old, new=new, lines=lines, is_near=part == "near")
         return values | {"item": item, "ref": str(item.ref)}
 
     found = await here.ask(work)

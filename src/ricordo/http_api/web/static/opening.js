@@ -1,4 +1,5 @@
 // Opens a hit without loading a whole page anew: the item takes the place of the hits, and Back puts them back as they were.
+// Of a long text, the part around the passage is shown first.
 // Whatever else an answer is (a session, the page to sign in, an error) is opened as a page of its own, as every link is.
 (function () {
   "use strict";
@@ -55,23 +56,69 @@
     else window.scrollTo(0, 0);
   }
 
+  function pageIn(html) {
+    return new DOMParser().parseFromString(html, "text/html"); // the server's own template; nothing in it is run
+  }
+
+  function ask(address, part) {
+    request = new AbortController();
+    return fetch(address, { headers: { "X-Ricordo-Part": part }, signal: request.signal })
+      .then(function (answer) { return answer.ok && !answer.redirected ? answer.text() : ""; });
+  }
+
+  function top(element) {
+    return element ? element.getBoundingClientRect().top : 0;
+  }
+
+  // All of a long text takes the place of its part, under the eyes of whoever reads the passage already.
+  function takeIn(page) {
+    var whole = page.querySelector("#main > article.item > .view");
+    var part = main.querySelector("article.item > .view");
+    if (!whole || !part || !part.querySelector("[data-rest]")) return;
+    var focused = part.contains(document.activeElement) && document.activeElement.getAttribute("href");
+    var before = top(document.getElementById("passage"));
+    part.replaceWith(whole);
+    tell();
+    if (focused) Array.from(whole.querySelectorAll("a")).some(function (one) {
+      if (one.getAttribute("href") !== focused) return false;
+      one.focus({ preventScroll: true });
+      return true;
+    });
+    window.scrollBy({ top: top(document.getElementById("passage")) - before, behavior: "instant" });
+  }
+
+  // Laying out a long text takes several times as long as its passage does, so it waits until that is painted.
+  function complete(address) {
+    var part = main.querySelector("[data-rest]");
+    if (!part) return;
+    requestAnimationFrame(function () {
+      setTimeout(function () {
+        if (!part.isConnected) return;
+        ask(address, "rest").then(function (html) { takeIn(pageIn(html)); }).catch(function () {
+          // The link to all of the text remains.
+        });
+      });
+    });
+  }
+
   function open(link) {
     var address = link.href;
     if (request) request.abort();
-    var own = (request = new AbortController());
     busy(true);
-    fetch(address, { signal: own.signal })
-      .then(function (answer) { return answer.ok && !answer.redirected ? answer.text() : ""; })
+    var asked = ask(address, "near");
+    var own = request;
+    asked
       .then(function (html) {
         if (own !== request) return;
         busy(false);
-        var page = new DOMParser().parseFromString(html, "text/html"); // the server's own template; nothing in it is run
+        var page = pageIn(html);
         if (!page.querySelector("#main > article.item")) {
           location.href = address;
           return;
         }
         keep(link);
         show(page, address);
+        complete(address);
       })
       .catch(function (problem) {
         if (own !== request || problem.name === "AbortError") return;
