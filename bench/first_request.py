@@ -22,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from timing import aligned, percentile, print_json
+from timing import aligned, keep_byte_code, percentile, print_json
 
 PROMPT = "When do we rotate the signing keys?"
 OURS = "mcp__ricordo"
@@ -125,6 +125,7 @@ def main() -> None:
     parser.add_argument("--unknown", action="store_true", help="forget before each start what first requests are told")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
+    keep_byte_code()
     beside = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(options.busy)]
     found: dict[str, dict[str, float]] = {}
     try:

@@ -28,7 +28,7 @@ from typing import Any
 from corpus import QUESTIONS, read_corpus
 from startup import build_store
 from stores import GrowingStore
-from timing import aligned, percentile, print_json
+from timing import aligned, keep_byte_code, percentile, print_json
 
 BUSY = "while True: pass"
 
@@ -164,6 +164,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
+    keep_byte_code()
     if options.store is None and options.corpus is None:
         parser.error("give --corpus or --store")
     with tempfile.TemporaryDirectory(prefix="ricordo-bench-") as folder:

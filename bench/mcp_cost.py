@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from ricordo import registry
-from timing import add_clock_option, aligned, percentile, print_json
+from timing import add_clock_option, aligned, keep_byte_code, percentile, print_json
 
 MOST_SECONDS = 0.25
 MOST_TOKENS = 2000
@@ -126,6 +126,7 @@ def main() -> None:
     add_clock_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
+    keep_byte_code()
     os.environ["RICORDO_EMBEDDING_PROVIDER"] = "none"
     imports: list[float] = []
     known: list[float] = []

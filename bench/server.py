@@ -36,7 +36,7 @@ from hook import ask as ask_hook
 from ricordo.engine import Ricordo
 from ricordo.hosting.running import RunningServer, read_running, state_file
 from stores import GrowingStore
-from timing import aligned, machine, print_json, summary
+from timing import aligned, keep_byte_code, machine, print_json, summary
 
 
 def fill(options: argparse.Namespace, file: Path) -> tuple[int, list[str]]:
@@ -218,6 +218,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10, metavar="N", help="hooks of each way (10)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
+    keep_byte_code()
     with tempfile.TemporaryDirectory(prefix="ricordo-bench-") as folder:
         figures = bench(options, Path(folder))
     if options.json:

@@ -22,6 +22,7 @@ __all__ = [
     "add_clock_option",
     "aligned",
     "busy_processes",
+    "keep_byte_code",
     "machine",
     "percentile",
     "print_json",
@@ -38,6 +39,14 @@ def timed(call: Callable[[], Any], clock: Callable[[], float] = time.perf_counte
     started = clock()
     call()
     return (clock() - started) * 1000
+
+
+def keep_byte_code() -> None:
+    """Let the processes that are started keep what they compile, as those of an installed package do.
+
+    With ``PYTHONDONTWRITEBYTECODE`` each would compile every module again, which takes longer than what is measured.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def add_clock_option(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -488,3 +489,23 @@ def test_the_short_way_imports_no_other_verb() -> None:
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, check=True, text=True)
     loaded = set(done.stdout.split())
     assert not loaded & {"click", "numpy", "apsw", "json", "pathlib", "dataclasses", "ricordo.config.loading"}
+
+
+def test_asking_what_runs_imports_no_library_for_connections(tmp_path: Path) -> None:
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        probe = (
+            "import sys; from ricordo.hooks.asking import ask_server; from ricordo.hosting.running import *;"
+            " running = RunningServer(1, '127.0.0.1', int(sys.argv[1]), 'token', '');"
+            " print(ask(running, '/', b'', 300)); print(*sys.modules)"
+        )
+        port = str(server.getsockname()[1])
+        with subprocess.Popen([sys.executable, "-c", probe, port], stdout=subprocess.PIPE, text=True) as asking:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(answer)
+            said, _ = asking.communicate(timeout=300)
+    first, loaded = said.splitlines()
+    assert first == "(200, b'{}')"
+    assert not set(loaded.split()) & {"socket", "encodings.idna", "re", "enum", "json", "pathlib"}

@@ -127,6 +127,8 @@ def test_what_is_here_too_is_said_and_what_can_be_had_is_added(
         assert engine.sync_folder_bring("deployment").count("created") == 1
         assert engine.get(f"disk:{mine}").fields.tags == ("ops",)
     assert [one.item for one in seen(laptop)] == [f"disk:{mine}", ""]
+    with laptop.at() as engine, pytest.raises(NotFound):  # what is here already is not added again
+        engine.sync_folder_bring("deployment")
 
 
 def test_a_page_can_be_read_from_the_web_here(two: tuple[Place, Place]) -> None:

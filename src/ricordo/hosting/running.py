@@ -13,6 +13,7 @@ from ricordo.config.homes import state_folder
 
 TYPE_CHECKING = False  # type checkers take it for true; importing typing would cost more than the rest of this module
 if TYPE_CHECKING:
+    import _socket
     from pathlib import Path
 
 FILE_NAME = "server.json"
@@ -164,7 +165,6 @@ def ask(
     ``first`` bounds the wait for the beginning of the answer, ``seconds`` all of it. Raises ``OSError`` when the server
     does not answer in time, ``ValueError`` when it answers nonsense.
     """
-    import socket
     import time
 
     head = (
@@ -172,7 +172,8 @@ def ask(
         f"Content-Type: application/octet-stream\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
     deadline = time.monotonic() + seconds
-    with socket.create_connection((running.host, running.port), timeout=min(seconds, 1.0)) as connection:
+    connection = _connected(running.host, running.port, min(seconds, 1.0))
+    try:
         connection.settimeout(seconds if first is None else min(first, seconds))
         connection.sendall(head.encode("ascii") + body)
         received = b""
@@ -181,6 +182,8 @@ def ask(
             if (left := deadline - time.monotonic()) <= 0:
                 raise TimeoutError("the server takes too long")
             connection.settimeout(left)
+    finally:
+        connection.close()
     heading, separator, content = received.partition(b"\r\n\r\n")
     first_line, _, fields = heading.partition(b"\r\n")
     words = first_line.split()
@@ -189,6 +192,26 @@ def ask(
     if b"transfer-encoding: chunked" in fields.lower():
         content = _unchunked(content)
     return int(words[1]), content
+
+
+def _connected(host: str, port: int, seconds: float) -> _socket.socket:
+    """A connection. For an address in numbers, ``socket`` is not imported, nor is a name looked up, which imports more:
+    together they take as long as Python takes to start.
+    """
+    if not host.replace(".", "").isdigit():
+        import socket
+
+        return socket.create_connection((host, port), timeout=seconds)
+    import _socket
+
+    connection = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    try:
+        connection.settimeout(seconds)
+        connection.connect((host, port))
+    except OSError:
+        connection.close()
+        raise
+    return connection
 
 
 def _unchunked(content: bytes) -> bytes:
