@@ -41,7 +41,8 @@ def main() -> None:
     report = json.loads(given.out.read_text()) if given.out.exists() else {"machine": machine()}
     passages = Passages(given)
     ricordo = Ricordo(given.dsn, passages)
-    sides: list[Side] = [ricordo, Plain(given.dsn, passages)]
+    plain = Plain(given.dsn, passages)
+    sides: list[Side] = [ricordo, plain]
     if Lance.is_installed():
         sides.append(Lance(given.out.with_suffix(".lance"), given.dsn, passages))
     else:
@@ -50,7 +51,7 @@ def main() -> None:
         "passages": passages.described,
         **{f"load {side.name}": side.load for side in sides},
         "search": lambda: measured(sides, passages),
-        "beside the file": lambda: beside_the_file(ricordo, passages, given.out.with_suffix(".db")),
+        "beside the file": lambda: beside_the_file(ricordo, plain, passages, given.out.with_suffix(".db")),
         "20 ms away": lambda: behind_a_slow_network(given.dsn, ricordo.address, passages),
         "8 writers and 8 searchers": lambda: writers_beside_searchers(ricordo.address, passages, given.seconds),
     }

@@ -76,6 +76,7 @@ def behind_a_slow_network(dsn: str, address: str, passages: Passages) -> dict[st
     questions = passages.questions[:30]
     near: list[float] = []
     far: list[float] = []
+    trips: list[int] = []
     server = parts.hostname or "127.0.0.1", parts.port or 5432
     with (
         slow_network(*server, DELAY_SECONDS) as port,
@@ -88,15 +89,24 @@ def behind_a_slow_network(dsn: str, address: str, passages: Passages) -> dict[st
         for question in questions:
             for engine, times in ((here, near), (there, far)):
                 started = time.perf_counter()
+                before = _trips(engine)
                 answer = engine.search(question, track=False)
                 times.append(1000 * (time.perf_counter() - started))
+                trips.append(_trips(engine) - before)
                 assert answer.hits, question
                 assert not answer.meta.degraded, answer.meta.degraded
     added = [b - a for a, b in zip(near, far, strict=True)]
     return {
         "near p50_ms": round(statistics.median(near), 1), "far p50_ms": round(statistics.median(far), 1),
         "added p50_ms": round(statistics.median(added), 1), "added max_ms": round(max(added), 1),
+        "trips at most": max(trips),
     }  # fmt: skip
+
+
+def _trips(engine: Ricordo) -> int:
+    store = engine._context.unsynced_store
+    assert isinstance(store, PostgresStore)
+    return store.database.trips
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Whole searches of an engine, on the server and in a file that holds the same."""
+"""Whole searches of an engine, on the server and in a file that holds the same, and the plain way."""
 
 from __future__ import annotations
 
@@ -14,16 +14,23 @@ from team.passages import Passages
 from timing import summary
 
 
-def beside_the_file(server: sides.Ricordo, passages: Passages, file: Path) -> dict[str, Any]:
-    """Every question to both in turn, from a process that asked it before; and to how many both answer the same."""
+def beside_the_file(server: sides.Ricordo, plain: sides.Plain, passages: Passages, file: Path) -> dict[str, Any]:
+    """Every question to all in turn, from a process that asked it before; and to how many both answer the same.
+
+    The plain way only finds candidates; nobody ranks them together, and no text is read.
+    """
     _fill(file, passages)
-    times: dict[str, list[float]] = {"file": [], "server": [], "server after a write": []}
+    times: dict[str, list[float]] = {"file": [], "server": [], "server after a write": [], "plain": []}
     same, questions = 0, passages.questions
     with Ricordo.open(str(file)) as there, Ricordo.open(server.address) as here:
-        for question in questions:
+        for number, question in enumerate(questions):
             there.search(question, track=False)
             here.search(question, track=False)
-        for question in questions:
+            plain.ask(number)
+        for number, question in enumerate(questions):
+            started = time.perf_counter()
+            plain.ask(number)
+            times["plain"].append(1000 * (time.perf_counter() - started))
             answers = []
             for name, engine in (("file", there), ("server", here)):
                 started = time.perf_counter()
@@ -37,6 +44,7 @@ def beside_the_file(server: sides.Ricordo, passages: Passages, file: Path) -> di
             times["server after a write"].append(1000 * (time.perf_counter() - started))
     report: dict[str, Any] = {name: summary(taken) for name, taken in times.items()}
     report["server / file at p50"] = round(report["server"]["p50_ms"] / report["file"]["p50_ms"], 2)
+    report["plain / server at p50"] = round(report["plain"]["p50_ms"] / report["server"]["p50_ms"], 2)
     report["server p95 / p50"] = round(report["server"]["p95_ms"] / report["server"]["p50_ms"], 2)
     report["questions with the same page"] = f"{same} of {len(questions)}"
     return report

@@ -294,8 +294,9 @@ def clear_replaced(database: Database) -> None:
         while True:
             with database.write() as connection:
                 connection.run(
-                    "DELETE FROM postings WHERE segment=? AND term IN"
-                    " (SELECT term FROM postings WHERE segment=? ORDER BY term LIMIT ?)",
+                    # A range, not a list: before it has statistics, PostgreSQL compares a list row by row.
+                    "DELETE FROM postings WHERE segment=? AND term <= (SELECT max(term) FROM"
+                    " (SELECT term FROM postings WHERE segment=? ORDER BY term LIMIT ?) first_terms)",
                     (segment, segment, 2 * STEP_ROWS),
                 )
                 if connection.changes() == 0:

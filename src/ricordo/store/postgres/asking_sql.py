@@ -33,12 +33,15 @@ EXACT_BELOW = 20_000
 
 @frozen
 class VectorIndex:
-    """The vectors that a query is compared with, and how many of them an index holds (None if there is no index)."""
+    """The vectors that a query is compared with, how many of them an index holds (None if there is no index), and how
+    many it is asked for (None if that was not measured).
+    """
 
     number: int
     dimensions: int
     workspace: int
     indexed: int | None
+    depth: int | None = None
 
     def checked(self, dimensions: int) -> VectorIndex:
         """This, if a query's vector has as many numbers."""

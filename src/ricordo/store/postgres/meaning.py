@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from ricordo.store.postgres import recall
 from ricordo.store.postgres.asking_sql import EXACT_BELOW
 from ricordo.store.postgres.open_workspace import OpenWorkspace
 from ricordo.store.sql.languages import in_languages
 from ricordo.store.sql.meaning import SharedVectors
 from ricordo.store.values import EVERY_LANGUAGE, Languages
-
-LONGEST_INDEXED = 4_000
-"""pgvector indexes vectors of half precision that have at most this many numbers."""
 
 
 class Vectors(SharedVectors):
@@ -68,6 +66,7 @@ class Vectors(SharedVectors):
             connection.run("DELETE FROM vectors WHERE fingerprint = ANY(?)", (list(fingerprints),))
             dropped = connection.changes()
             connection.run("DELETE FROM fingerprints WHERE id = ANY(?)", (list(fingerprints),))
+            connection.run("DELETE FROM meta WHERE name = ANY(?)", ([recall.DEPTH + str(n) for n in fingerprints],))
         for number in fingerprints:
             self._workspace.database.apart("SELECT drop_vector_index(%s)", number)
         self._workspace.forget_fingerprints()
@@ -81,8 +80,9 @@ class Vectors(SharedVectors):
                 " to_regclass('vectors_near_' || f.id) IS NOT NULL FROM fingerprints f"
             )
         for number, dimensions, count, there in rows:
-            if not there and count >= EXACT_BELOW and dimensions <= LONGEST_INDEXED:
+            if not there and count >= EXACT_BELOW:
                 self._workspace.database.apart(
-                    "SELECT make_vector_index(%s, %s)", number, dimensions, memory=count * (2 * dimensions + 400)
+                    "SELECT make_vector_index(%s, %s)", number, dimensions, memory=count * (dimensions // 8 + 400)
                 )
+                recall.set_depth(self._workspace.database, number)
                 self._workspace.forget_fingerprints()

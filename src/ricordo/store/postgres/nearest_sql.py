@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ricordo.store.asking import Ask
-from ricordo.store.postgres.asking_sql import EXACT_BELOW, Compared, Statement, as_text, cosine, lacks, visible
+from ricordo.store.postgres.asking_sql import (
+    EXACT_BELOW,
+    Compared,
+    Statement,
+    VectorIndex,
+    as_text,
+    cosine,
+    lacks,
+    visible,
+)
 from ricordo.store.sql.arrays import Array
 
-ONE_TAKEN_OF, MOST_TAKEN = 300, 4_000
-"""How many vectors an index gives: one in 300, at most 4,000; docs/scaling.md says what this finds."""
+ONE_TAKEN_OF, LEAST_TAKEN, MOST_TAKEN = 50, 1_000, 8_000
+"""How many vectors an index gives as long as ``recall`` did not measure how many it must give."""
 
 
 def add_nearest(
@@ -90,23 +99,33 @@ def _add_compared(
         statement.step(name, f"{exact} AND {few} UNION ALL {found}", (query, query, query))
 
 
+def taken(vectors: VectorIndex) -> int:
+    """How many vectors are taken from an index."""
+    return vectors.depth or max(LEAST_TAKEN, min((vectors.indexed or 0) // ONE_TAKEN_OF, MOST_TAKEN))
+
+
+def by_index(vectors: VectorIndex) -> tuple[str, str]:
+    """The condition and the order by which the server uses its index over vectors."""
+    size = vectors.dimensions
+    order = f"binary_quantize(v.vector)::bit({size}) <~> binary_quantize(?::vector)::bit({size})"
+    return f"v.workspace = {vectors.workspace} AND v.fingerprint = {vectors.number}", order
+
+
 def _found_by_index(one: Compared, per_side: int, condition: str, *, limited: bool) -> str:
     """The chunks that the index finds, with their exact cosines.
 
-    An index that only looks for as many as are needed misses some of them, the more the larger it is. So more are
-    taken from it, and the best of those by their exact cosines. With conditions, it goes on until enough meet them.
+    The index knows one bit of each number, so that many more are taken from it than are needed, and the best of those
+    by their exact cosines. With conditions, it goes on until enough meet them.
     """
     vectors, vector = one
-    size = vectors.dimensions
-    ours = f"v.workspace = {vectors.workspace} AND v.fingerprint = {vectors.number}"
-    order = f"v.vector::halfvec({size}) <#> ?::halfvec({size})"
+    depth = max(8 * per_side, taken(vectors))
+    ours, order = by_index(vectors)
     if limited:
         return (
             f"SELECT chunk, item, cosine FROM (SELECT c.id AS chunk, c.item, {cosine(vector)} AS cosine"
             f" FROM vectors v JOIN chunks c ON c.embed_hash = v.hash WHERE {ours} AND {condition}"
-            f" ORDER BY {order} LIMIT {8 * per_side}) found"
+            f" ORDER BY {order} LIMIT {depth}) found ORDER BY cosine DESC LIMIT {8 * per_side}"
         )
-    depth = max(8 * per_side, min((vectors.indexed or 0) // ONE_TAKEN_OF, MOST_TAKEN))
     return (
         f"SELECT c.id AS chunk, c.item, v.cosine FROM (SELECT v.hash, {cosine(vector)} AS cosine FROM"
         f" (SELECT v.hash, v.vector FROM vectors v WHERE {ours} ORDER BY {order} LIMIT {depth}) v"

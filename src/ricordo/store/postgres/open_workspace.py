@@ -81,13 +81,14 @@ class OpenWorkspace:
         if known is None:
             rows = connection.rows(
                 "SELECT f.id, f.dimensions, (SELECT greatest(reltuples, 0)::bigint FROM pg_class"
-                " WHERE relname = 'vectors_near_' || f.id AND relnamespace = current_schema::regnamespace)"
+                " WHERE relname = 'vectors_near_' || f.id AND relnamespace = current_schema::regnamespace),"
+                " (SELECT value::bigint FROM meta m WHERE m.name = 'vector_depth_' || f.id)"
                 " FROM fingerprints f WHERE f.name = ?",
                 (name,),
             )
             if not rows:
                 return None
-            known = VectorIndex(rows[0][0], rows[0][1], self.database.workspace, rows[0][2])
+            known = VectorIndex(rows[0][0], rows[0][1], self.database.workspace, rows[0][2], rows[0][3])
             self._fingerprints[name] = known
         return known
 

@@ -47,7 +47,7 @@ SET search_path = {schema}, {vectors}, pg_temp AS $$
 BEGIN
   PERFORM refuse_writing();
   EXECUTE format('CREATE INDEX IF NOT EXISTS vectors_near_%s ON vectors USING hnsw'
-    ' ((vector::halfvec(%s)) halfvec_ip_ops) WHERE workspace = %s AND fingerprint = %s',
+    ' ((binary_quantize(vector)::bit(%s)) bit_hamming_ops) WHERE workspace = %s AND fingerprint = %s',
     number, dimensions, {workspace}, number);
 END $$"""
 _DROP_INDEX = """

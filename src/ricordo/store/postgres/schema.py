@@ -15,6 +15,7 @@ from typing import Any
 from ricordo.errors import NewerSchema, StoreError
 from ricordo.store.postgres import packing, permissions_sql, proposal_tables, step_tables, team_roles, word_tables
 from ricordo.store.postgres.feed_tables import make_feed_tables
+from ricordo.store.postgres.smaller_indexes import TEXTS, make_indexes_smaller
 from ricordo.store.postgres.sql_functions import FUNCTIONS
 from ricordo.store.postgres.workspaces import grant_application_role, vector_schema
 
@@ -137,7 +138,7 @@ _INDEXES = (
     "CREATE INDEX ON items(workspace, drive, path)",
     "CREATE INDEX ON items(workspace, updated_at)",
     "CREATE INDEX ON items(workspace, thread, seq) WHERE thread IS NOT NULL",
-    "CREATE INDEX ON items(workspace, text_hash)",
+    TEXTS,
     "CREATE INDEX ON items(workspace, kind, state)",
     "CREATE INDEX ON items(workspace, deleted_at) WHERE deleted_at IS NOT NULL",
     "CREATE INDEX ON item_tags(workspace, item)",
@@ -341,7 +342,7 @@ def _make_word_tables(connection: Any, names: Mapping[str, str]) -> None:
 
 _ninth = functools.partial(make_feed_tables, make_table=_make_table)
 MIGRATIONS: tuple[Callable[[Any, str, int], None], ...] = (
-    _first, _second, _third, _fourth, _fifth, _sixth, _seventh, _eighth, _ninth
+    _first, _second, _third, _fourth, _fifth, _sixth, _seventh, _eighth, _ninth, make_indexes_smaller
 )  # fmt: skip
 SCHEMA_VERSION = len(MIGRATIONS)
 

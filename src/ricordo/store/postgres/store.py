@@ -84,7 +84,7 @@ class PostgresStore(SharedStore):
 
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
         """The checks of this store, by name; each takes whether to repair."""
-        from ricordo.store.postgres import checks
+        from ricordo.store.postgres import checks, recall
         from ricordo.store.sql import relinking
 
         database = self.database
@@ -94,6 +94,7 @@ class PostgresStore(SharedStore):
             ("references", lambda repair: checks.references(database, repair)),
             ("texts", lambda repair: damage.texts(database)[0]),
             ("keyword index", lambda repair: checks.keyword_index(database, Analyzer(self.language), repair)),
+            ("vector index", lambda repair: recall.check(self._workspace, repair)),
             ("links", lambda repair: relinking.check(database, repair)),
             *fed,
         ]

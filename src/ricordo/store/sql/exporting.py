@@ -41,6 +41,7 @@ from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.proposals import COLUMNS, kept_rules
 from ricordo.store.sql.protocols import Connection, Row
+from ricordo.store.sql.stored_fields import all_fields
 from ricordo.store.sql.times import moment, optional_moment
 from ricordo.values.file_refs import DISK, FileRefs
 from ricordo.values.items import Ref
@@ -239,7 +240,7 @@ def _version(row: Sequence[Any], place: dict[int, int]) -> VersionRecord:
         kind,
         state,
         moment(at),
-        json.loads(fields),
+        all_fields(fields),
         first_line,
         tuple((offset, label) for offset, label in json.loads(marks)),
         tuple((place[chunk], start, first, last) for chunk, start, first, last in _layout(row).tolist()),

@@ -15,6 +15,7 @@ from ricordo.store.prepare import prepare
 from ricordo.store.sql import links, saving
 from ricordo.store.sql.new_chunks import DELETED, NewChunk
 from ricordo.store.sql.protocols import Connection
+from ricordo.store.sql.stored_fields import fields_json
 from ricordo.store.sql.times import micros
 from ricordo.store.values import PreparedChunk
 from ricordo.text.links import LinkTarget
@@ -107,7 +108,8 @@ def item_row(item: ItemRecord, identity: str) -> dict[str, Any]:
     return {
         "id": identity, "drive": item.ref.drive, "path": item.ref.path, "kind": item.kind, "state": item.state,
         "version": item.version, "hash": head.hash, "text_hash": head.text_hash, **saving.field_columns(fields),
-        "fields": _json(head.fields), "size": _size(item, head, {blob.hash: len(blob.data) for blob in item.blobs}),
+        "fields": fields_json(head.fields),
+        "size": _size(item, head, {blob.hash: len(blob.data) for blob in item.blobs}),
         "created_at": micros(item.created_at), "updated_at": micros(item.updated_at),
         "indexed_at": _optional(item.indexed_at), "deleted_at": _optional(item.deleted_at),
         "file_mtime": file and file.mtime, "file_size": file and file.size, "file_hash": file and file.hash,
@@ -140,7 +142,7 @@ def _version_row(n: int, item: ItemRecord, version: VersionRecord, first: int, s
     layout[:, 0] += first
     return (
         n, version.number, version.previous, version.hash, version.text_hash, version.ref.drive, version.ref.path,
-        version.kind, version.state, _json(version.fields), layout.tobytes(), json.dumps(version.marks),
+        version.kind, version.state, fields_json(version.fields), layout.tobytes(), json.dumps(version.marks),
         version.first_line, _size(item, version, sizes), version.blob, micros(version.created_at),
         _said(version),
     )  # fmt: skip

@@ -15,13 +15,13 @@ from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.filters import where
 from ricordo.store.sql.protocols import Connection, Row
+from ricordo.store.sql.stored_fields import fields_of
 from ricordo.store.sql.times import DAY, micros, moment, now_micros, optional_moment
 from ricordo.values import provenance
 from ricordo.values.hits import Filters
-from ricordo.values.items import FIELD_NAMES, Draft, Fields, Item, Mark, Passage, Ref
+from ricordo.values.items import Draft, Item, Mark, Passage, Ref
 from ricordo.values.use_scores import decayed
 
-_KNOWN_FIELDS = frozenset(FIELD_NAMES)
 ITEM_COLUMNS = (
     "i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.hash, i.fields, i.size, i.created_at,"
     " i.updated_at, i.indexed_at, u.retrieval_count, u.last_retrieved_at, u.access_count, u.last_accessed_at,"
@@ -31,15 +31,6 @@ ITEM_COLUMNS = (
 )
 ITEM_TABLES = "FROM items i LEFT JOIN usage u ON u.item = i.n"
 ITEM = f"SELECT {ITEM_COLUMNS} {ITEM_TABLES} "
-
-
-def fields_of(text: str) -> Fields:
-    """Fields from their stored JSON; names that this version does not know are left out."""
-    plain = json.loads(text)
-    if not plain.keys() <= _KNOWN_FIELDS:
-        plain = {name: value for name, value in plain.items() if name in _KNOWN_FIELDS}
-    plain["tags"] = tuple(plain.get("tags", ()))
-    return Fields(**plain)
 
 
 def decay_now(score: float | None, since: int, protected: bool) -> float:

@@ -13,6 +13,7 @@ from ricordo.store.sql.chunk_rows import live_chunks
 from ricordo.store.sql.damage import check_content
 from ricordo.store.sql.filters import where
 from ricordo.store.sql.protocols import Database
+from ricordo.store.sql.stored_fields import fields_of
 from ricordo.store.sql.times import micros, moment
 from ricordo.store.values import ContentMark
 from ricordo.trust.fence import any_of
@@ -148,7 +149,7 @@ class Items:
                 created_at=moment(row[3]),
                 ref=Ref(row[4], row[5]),
                 kind=row[6],
-                fields=items.fields_of(row[7]),
+                fields=fields_of(row[7]),
                 size=row[8],
                 provenance=provenance.read(row[9]),
                 is_head=row[0] == number,

@@ -23,6 +23,7 @@ from ricordo.store.sql.chunk_rows import counts_of
 from ricordo.store.sql.heads import Head, find_by_id, find_head, is_users, new_id, refuse_immutable
 from ricordo.store.sql.new_chunks import DELETED, LIVE, SUPERSEDED, NewChunk
 from ricordo.store.sql.protocols import Connection
+from ricordo.store.sql.stored_fields import fields_json
 from ricordo.store.sql.times import micros, now_micros
 from ricordo.store.values import FileState, PreparedChunk, PreparedItem
 from ricordo.text.words import Analyzer
@@ -101,7 +102,7 @@ def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> t
     row = {
         "id": identity, "drive": draft.ref.drive, "path": draft.ref.path, "kind": draft.kind, "state": "live",
         "version": 1, "hash": item.hash, "text_hash": item.text_hash, **field_columns(draft.fields),
-        "fields": _fields_json(draft.fields), "size": _size(item), "created_at": now, "updated_at": now,
+        "fields": fields_json(draft.fields.to_dict()), "size": _size(item), "created_at": now, "updated_at": now,
         "indexed_at": now, "provenance": stored(said), "vouched": 1 if item.vouched or said.author == PERSON else None,
         **dict(zip(_FILE_COLUMNS, _file_values(item.file), strict=True)),
     }  # fmt: skip
@@ -130,10 +131,6 @@ def field_columns(fields: Fields) -> dict[str, Any]:
         "loading": fields.loading, "thread": fields.thread, "seq": fields.seq, "source_url": fields.source_url,
         "metadata": json.dumps(dict(fields.metadata), ensure_ascii=False, default=str),
     }  # fmt: skip
-
-
-def _fields_json(fields: Fields) -> str:
-    return json.dumps(fields.to_dict(), ensure_ascii=False, default=str)
 
 
 def _note_change(connection: Connection, n: int, changed: datetime) -> None:
@@ -174,7 +171,7 @@ def _write_version(
     draft = item.draft
     row = (
         head.n, head.version + 1, head.version or None, item.hash, item.text_hash, draft.ref.drive, draft.ref.path,
-        draft.kind, "live", _fields_json(draft.fields), layout.tobytes(),
+        draft.kind, "live", fields_json(draft.fields.to_dict()), layout.tobytes(),
         json.dumps([[m.offset, m.label] for m in draft.marks]), draft.first_line, _size(item),
         _keep_blob(connection, draft.blob), now, stored(said),
     )  # fmt: skip
@@ -205,9 +202,9 @@ def _write_head(
         " file_hash=coalesce(?, file_hash), file_fields=coalesce(?, file_fields), provenance=?,"
         " vouched=coalesce(?, vouched) WHERE n=?",
         (
-            draft.ref.drive, draft.ref.path, draft.kind, number, item.hash, *described.values(), _fields_json(fields),
-            _size(item), item.text_hash, now, item.text_hash, now, *_file_values(item.file), stored(said),
-            number if is_vouched else None, head.n,
+            draft.ref.drive, draft.ref.path, draft.kind, number, item.hash, *described.values(),
+            fields_json(fields.to_dict()), _size(item), item.text_hash, now, item.text_hash, now,
+            *_file_values(item.file), stored(said), number if is_vouched else None, head.n,
         ),
     )  # fmt: skip
     connection.run("DELETE FROM item_tags WHERE item=?", (head.n,))

@@ -23,8 +23,8 @@ from ricordo.store.index.segments import (
     with_retired,
     write_segment,
 )
-from ricordo.store.sql.items import fields_of
 from ricordo.store.sql.new_chunks import FIELDS, LIVE, NewChunk
+from ricordo.store.sql.stored_fields import fields_of
 from ricordo.store.sqlite import log_mark
 from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.store.values import TermCounts

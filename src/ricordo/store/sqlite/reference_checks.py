@@ -9,8 +9,8 @@ import hashlib
 import json
 from collections.abc import Iterator
 
-from ricordo.store.sql.items import fields_of
 from ricordo.store.sql.saving import insert_tags
+from ricordo.store.sql.stored_fields import fields_of
 from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.values.items import Fields
 from ricordo.values.reports import Check
