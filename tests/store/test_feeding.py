@@ -239,6 +239,19 @@ def test_both_ways_to_call_qdrant_do_the_same(tmp_path: Path) -> None:
         engine.close()
 
 
+@pytest.mark.parametrize("raised", [Exception("no space"), OSError("no space")])
+def test_what_the_engine_in_this_process_raises_means_that_it_is_away(tmp_path: Path, raised: Exception) -> None:
+    """Its errors have no class of their own; a mistake of this program is told as what it is."""
+    from ricordo.store.qdrant.edge import EdgeEngine
+
+    engine = EdgeEngine(tmp_path)
+    with pytest.raises(IndexAway, match="no space"), engine._calling():
+        raise raised
+    for mistake in (KeyError, OverflowError, TypeError):
+        with pytest.raises(mistake), engine._calling():
+            raise mistake("x")
+
+
 class _Wire(BaseHTTPRequestHandler):
     """Answers like a server of Qdrant, and notes what it was asked."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import shutil
 import subprocess
@@ -102,6 +103,12 @@ def imported(tree: ast.Module) -> Iterator[str]:
                 yield name.removeprefix("ricordo").removeprefix(".")
 
 
+@functools.cache
+def imports() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What each module imports; read once, because most tests here ask for it."""
+    return tuple((file, tuple(imported(tree))) for file, tree in modules())
+
+
 def home(dotted: str) -> str:
     """The folder or module at the top of the package that a dotted name belongs to; "" for the package."""
     first = dotted.partition(".")[0]
@@ -116,8 +123,8 @@ def place_of(file: str) -> str:
 def test_imports_point_from_faces_to_the_engine_to_the_parts_to_the_values() -> None:
     upwards = [
         f"{file} imports ricordo.{name}"
-        for file, tree in modules()
-        for name in imported(tree)
+        for file, names in imports()
+        for name in names
         if RANKS.get(home(name), 0) > RANKS.get(place_of(file), 0)
     ]
     assert upwards == []
@@ -131,8 +138,8 @@ BEHIND = {
 def test_faces_call_the_engine_and_never_what_is_behind_it() -> None:
     behind = {
         (file, name)
-        for file, tree in modules()
-        for name in imported(tree)
+        for file, names in imports()
+        for name in names
         if place_of(file) in FACES | {"hosting", "hooks"} and home(name) in PARTS | ADAPTERS
     }
     assert behind == set(BEHIND)
@@ -141,8 +148,8 @@ def test_faces_call_the_engine_and_never_what_is_behind_it() -> None:
 def test_faces_do_not_import_each_other_except_to_start_a_server() -> None:
     between = [
         f"{file} imports ricordo.{name}"
-        for file, tree in modules()
-        for name in imported(tree)
+        for file, names in imports()
+        for name in names
         if place_of(file) in FACES and home(name) in FACES - {place_of(file)} - COMPOSITION_ROOTS.get(file, set())
     ]
     assert between == []
@@ -150,8 +157,8 @@ def test_faces_do_not_import_each_other_except_to_start_a_server() -> None:
 
 def test_parts_know_stores_models_and_sources_by_their_protocols_alone() -> None:
     concrete = []
-    for file, tree in modules():
-        for name in imported(tree):
+    for file, names in imports():
+        for name in names:
             folder = home(name)
             if folder in ADAPTERS and place_of(file) in PARTS | ADAPTERS - {folder}:
                 inside = ".".join(name.split(".")[:2])
@@ -163,8 +170,8 @@ def test_parts_know_stores_models_and_sources_by_their_protocols_alone() -> None
 def test_only_a_registry_imports_a_concrete_store() -> None:
     others = [
         f"{file} imports ricordo.{name}"
-        for file, tree in modules()
-        for name in imported(tree)
+        for file, names in imports()
+        for name in names
         if name.startswith(("store.sqlite", "store.postgres"))
         and not file.startswith(("store/sqlite/", "store/postgres/"))
         and Path(file).name != "registry.py"
@@ -182,8 +189,8 @@ def test_the_two_databases_know_nothing_of_each_other() -> None:
     }
     found = [
         f"{file} imports ricordo.{name}"
-        for file, tree in modules()
-        for name in imported(tree)
+        for file, names in imports()
+        for name in names
         if file.startswith("store/")
         and name.startswith("store.")
         and name.split(".")[1] in foreign.get(file.split("/")[1], set())
@@ -195,11 +202,11 @@ def test_no_two_modules_of_the_store_need_each_other() -> None:
     needs = {
         file.removesuffix(".py").replace("/", "."): {
             known
-            for name in imported(tree)
+            for name in names
             for known in (name, name.rpartition(".")[0])
             if (PACKAGE / f"{known.replace('.', '/')}.py").is_file()
         }
-        for file, tree in modules()
+        for file, names in imports()
         if file.startswith("store/")
     }
     circles = []
@@ -219,8 +226,8 @@ def test_no_two_modules_of_the_store_need_each_other() -> None:
 def test_no_two_parts_import_each_other() -> None:
     between = {
         (place_of(file), home(name))
-        for file, tree in modules()
-        for name in imported(tree)
+        for file, names in imports()
+        for name in names
         if place_of(file) in PARTS and home(name) in PARTS - {place_of(file)}
     }
     assert {pair for pair in between if pair[::-1] in between} == set()

@@ -30,7 +30,8 @@ class EdgeEngine:
         self._lock = threading.RLock()
 
     def _calling(self) -> AbstractContextManager[None]:
-        return calling(f"in {self._folder}", (Exception,))  # what it raises has no class of its own
+        # What the engine itself raises has no class of its own.
+        return calling(f"in {self._folder}", (Exception, OSError, RuntimeError, ValueError))
 
     def _shards(self, space: Space) -> list[Any]:
         with self._lock:

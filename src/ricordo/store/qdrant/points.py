@@ -101,11 +101,13 @@ class PointEngine(Protocol):
 
 @contextmanager
 def calling(name: str, errors: tuple[type[Exception], ...]) -> Iterator[None]:
-    """Turn an engine's errors into ours."""
+    """Turn an engine's errors into ours; ``Exception`` stands for those that have no class of their own."""
     try:
         yield
     except errors as error:
-        if isinstance(error, (IndexAway, *_OWN_MISTAKES)):
+        named = tuple(one for one in errors if one is not Exception)
+        is_engines = type(error) is Exception or isinstance(error, named)
+        if isinstance(error, (IndexAway, *_OWN_MISTAKES)) or not is_engines:
             raise
         text = str(error).strip().splitlines()
         raise IndexAway(
