@@ -19,7 +19,7 @@ from tests.store import postgres_server
 from ricordo import ConfigProvider, Entry, Ricordo
 from ricordo.store.postgres import feeding
 from ricordo.store.postgres.feeding import Feeder, LeaseLost
-from ricordo.store.postgres.passage_words import number_of
+from ricordo.store.postgres.passage_words import number_of, packed, unpacked
 from ricordo.store.postgres.store import PostgresStore
 from ricordo.store.qdrant.choosing import IndexChoice
 from ricordo.store.qdrant.points import IndexAway, Nearest, Point, PointEngine, Space, Sparse
@@ -182,6 +182,32 @@ def test_a_feeder_whose_lease_was_taken_takes_no_note_away(store: PostgresStore)
         slow._note(lease, batch, spaces)
     other.feed()
     whole(store)
+
+
+def test_a_feeder_that_is_too_late_sends_nothing(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert store.feed is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(feeding, "LEASE_SECONDS", -1)
+        with pytest.raises(LeaseLost, match="longer than its lease"):
+            store.feed.feeder.step()
+    assert store.feed.report().held == 0
+    assert store.feed.report().waiting == PASSAGES
+
+
+def test_what_an_engine_had_before_it_was_filled_anew_is_thrown_away(store: PostgresStore, tmp_path: Path) -> None:
+    assert store.feed is not None
+    store.feed.run()
+    before = {path.name for path in (tmp_path / "engine").iterdir()}
+    store.feed.rebuild()
+    after = {path.name for path in (tmp_path / "engine").iterdir()}
+    assert len(after) == len(before) == 1
+    assert not after & before
+    whole(store)
+
+
+def test_a_word_that_fills_a_passage_is_counted_as_far_as_there_is_room() -> None:
+    entries, _ = unpacked([packed(({"tide": 70_000},))])
+    assert entries["count"].tolist() == [65_535]
 
 
 def test_changes_by_programs_that_know_no_engine_are_fed_too(store: PostgresStore, place: str) -> None:

@@ -21,7 +21,7 @@ from tests.store import postgres_server
 
 from ricordo import ConfigProvider, Ricordo
 from ricordo.errors import StoreError, Unavailable
-from ricordo.store.postgres.schema import SCHEMA_VERSION
+from ricordo.store.postgres.schema import SCHEMA_VERSION, _version
 from ricordo.store.postgres.store import PostgresStore
 from ricordo.testing.making import prepared
 from ricordo.values.items import Ref
@@ -266,6 +266,18 @@ def test_the_tables_are_partitioned_by_workspace_when_asked(team: str) -> None:
         ).fetchall()
     assert parted > 20
     assert plain == 2  # the workspaces, and the number of the schema
+
+
+def test_who_waits_while_another_process_makes_the_tables_sees_them_afterwards() -> None:
+    """A server remembers in a transaction that a table was not there; several clients may be the first at once."""
+    name = f"ricordo_{uuid.uuid4().hex[:8]}"
+    with psycopg.connect(postgres_server.address()) as waiting:
+        assert _version(waiting, name) is None
+        waiting.execute("SELECT to_regclass(%s)", (f"{name}.schema_version",))
+        PostgresStore(postgres_server.workspace(name)).close()
+        assert _version(waiting, name) == SCHEMA_VERSION
+        waiting.rollback()
+        waiting.execute(f"DROP SCHEMA {name} CASCADE")
 
 
 def test_a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_its_trust() -> None:

@@ -350,7 +350,7 @@ SCHEMA_VERSION = len(MIGRATIONS)
 def migrate(connection: Any, schema: str, shown: str, *, create: bool, partitions: int = 0) -> None:
     """Bring a database to the current schema; one that a newer Ricordo wrote is refused untouched.
 
-    One process does it while the others wait for the lock, and each step is one transaction.
+    One process does it while the others wait for the lock; each step is one transaction.
     """
     found = _version(connection, schema)
     if found is not None and found > SCHEMA_VERSION:
@@ -393,8 +393,8 @@ def _locked(connection: Any, schema: str) -> Iterator[None]:
 
 
 def _version(connection: Any, schema: str) -> int | None:
-    there = connection.execute("SELECT to_regclass(%s)", (f"{schema}.schema_version",)).fetchone()[0]
-    if there is None:
-        return None
+    sql = "SELECT 1 FROM pg_tables WHERE schemaname = %s AND tablename = 'schema_version'"
+    if connection.execute(sql, (schema.strip('"'),)).fetchone() is None:
+        return None  # to_regclass could not say so: it may remember that another process had not made it yet
     row = connection.execute(f"SELECT number FROM {schema}.schema_version").fetchone()
     return int(row[0]) if row else 0
