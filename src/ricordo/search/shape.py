@@ -22,10 +22,20 @@ _MARKED = re.compile(r"[\[`*]|://|: ")
 _FENCE = ("```", "~~~")
 _NO_PROSE = frozenset("#|<{+=-~^.:")
 """What a line begins with that is a heading, a row of a table, a tag or a mark."""
-_ASIDE = (
-    r"what.?s ?next|see also|further reading|references|footnotes|acknowledge?ments?|copyright|change ?log"
-    r"|change history|table of contents|previous discussion"
-)
+_ASIDES = {
+    "next": r"what.?s ?next",
+    "see also": "see also",
+    "further reading": "further reading",
+    "references": "references",
+    "footnotes": "footnotes",
+    "acknowledg": r"acknowledge?ments?",
+    "copyright": "copyright",
+    "change": r"change ?log|change history",
+    "table of contents": "table of contents",
+    "previous discussion": "previous discussion",
+}
+"""By letters that it has in any case: what stands above a passage that leads elsewhere, as a pattern."""
+_ASIDE = "|".join(_ASIDES.values())
 _HEADED_ASIDE = re.compile(rf"(?:{_ASIDE})", re.IGNORECASE)
 _LINE_ASIDE = re.compile(rf"^(?:#+ )?[\W_]*(?:heading )?[\W_]*(?:{_ASIDE})[\W_]*$", re.IGNORECASE | re.MULTILINE)
 
@@ -37,12 +47,18 @@ def worth(heading: str, text: str) -> float:
     0.72
     """
     part = 1.0 - WITHOUT_PROSE * (1.0 - min(1.0, prose_in(text) / ENOUGH))
-    last = heading.rpartition(" › ")[2]
-    return part * (1.0 - ASIDE) if _HEADED_ASIDE.search(last) or _LINE_ASIDE.search(text) else part
+    return part * (1.0 - ASIDE) if _leads_elsewhere(heading.rpartition(" › ")[2], text) else part
+
+
+def _leads_elsewhere(heading: str, text: str) -> bool:
+    if _HEADED_ASIDE.search(heading):
+        return True
+    lowered = text.lower()  # few texts have the letters at all, and looking for them is far faster than the pattern
+    return any(letters in lowered for letters in _ASIDES) and _LINE_ASIDE.search(text) is not None
 
 
 def prose_in(text: str) -> int:
-    """How many characters of sentences a text has, without links, headings, tables and code.
+    """How many characters of sentences a text has, without links, headings, tables and code; it stops at ``ENOUGH``.
 
     >>> prose_in("Patterns\\n~~~~~~~~\\nThey match."), prose_in("~~~\\nThey match.\\n~~~\\n")
     (19, 0)
@@ -56,6 +72,8 @@ def prose_in(text: str) -> int:
             fenced = not fenced
         elif bare and not fenced and bare[0] not in _NO_PROSE and line[:4] != "    " and line[0] != "\t":
             size += _sentence_in(bare) if _MARKED.search(bare) else len(bare)
+            if size >= ENOUGH:
+                break
         before = bare
     return size
 

@@ -31,6 +31,7 @@ class Marker:
         self._runs: dict[str, list[str]] = {}
         self._asked_for: dict[str, tuple[str, ...]] = {}
         """The runs that were asked for, each with the words in it that were."""
+        self._wanted: dict[str, set[str]] = {}
         self._shares: dict[str, float] = {}
         self._order: dict[str, int] = {}
         self._known_bits: dict[str, int] = {}
@@ -44,10 +45,13 @@ class Marker:
 
     def wanted(self, text: str) -> set[str]:
         """The words of a text that the query asked for."""
-        if text not in self._runs:
-            self.look_at([text])
-        found = self._asked_for.keys() & self._runs[text]
-        return {word for run in found for word in self._asked_for[run]}
+        known = self._wanted.get(text)
+        if known is None:
+            if text not in self._runs:
+                self.look_at([text])
+            found = self._asked_for.keys() & self._runs[text]
+            known = self._wanted[text] = {word for run in found for word in self._asked_for[run]}
+        return known
 
     def share_of(self, text: str) -> float:
         """How many of the terms asked for stand in a short text, of at most 1."""
