@@ -119,6 +119,13 @@ def test_of_a_text_without_spaces_only_the_matching_characters_are_bright(termin
     assert "我们在\x1b[33m\x1b[1m东京\x1b[0m大学学习" in out(terminal)
 
 
+def test_the_sentence_with_most_of_the_words_is_bold_on_a_terminal(terminal: Screen) -> None:
+    said = "Keys are many. Rotate the keys in May. Nothing else."
+    show_answer(terminal, answer(hit(snippet=said)), query="rotate keys")
+    bold = re.findall(r"\x1b\[1m(\w+)\x1b\[0m", out(terminal).partition("note:/keys")[2])
+    assert bold == ["Keys", "Rotate", "the", "keys", "in", "May"]
+
+
 def test_a_pipe_gets_no_colour_codes(pipe: Screen) -> None:
     show_answer(pipe, answer(hit(explain=WHY), degraded=("vectors: embedder unavailable",)), query="rotate")
     assert not CODES.search(out(pipe) + err(pipe))

@@ -319,6 +319,15 @@ def test_hits_say_their_lines_in_words_and_keep_the_lines_of_the_text(site: Site
     page = site.client.get("/", params={"q": "tide"}).text
     snippet = re.search(r'<p class="snippet">(.*?)</p>', page, re.DOTALL)
     assert snippet is not None
-    assert re.sub(r"</?mark>", "", snippet[1]).split("\n") == ["# Harbour", "- first tide", "- second tide", "code"]
+    assert re.sub(r"</?(mark|strong)>", "", snippet[1]).split("\n") == [
+        "# Harbour",
+        "- first tide",
+        "- second tide",
+        "code",
+    ]
     site.engine.save("note:/one", "Only one line about cranes.")
     assert ">line 1</a>" in site.client.get("/", params={"q": "cranes"}).text
+    site.engine.save("note:/two", "A lamp is lit. The lamp burns oil. It is <b>old</b>.")
+    page = site.client.get("/", params={"q": "lamp oil"}).text
+    said = "<strong>The <mark>lamp</mark> burns <mark>oil</mark>.</strong> It is &lt;b&gt;old"
+    assert f"A <mark>lamp</mark> is lit. {said}" in page

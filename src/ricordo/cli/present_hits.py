@@ -25,7 +25,8 @@ _WORD = re.compile(r"[^\W_]+(?:['’_-][^\W_]+)*")
 _FILTER = re.compile(r"(?<!\S)(?:kind|tag|drive|path|domain|severity|category|importance|tier|after|before):\S+")
 _LEFT_OUT = re.compile(r"(?<!\S)-(?:\"[^\"]*\"?|\S+)")
 
-Highlight = Callable[[str], str]
+Highlight = Callable[[Sequence[str]], Sequence[str]]
+"""Marks words in the lines of a passage."""
 
 FORMS = ("whole", "passage", "place", "line")
 """How much of the hits after the first is shown: everything, one line of the passage, the place, one line in all."""
@@ -136,10 +137,10 @@ def show_hit(screen: Screen, hit: Hit, *, rank: str, highlight: Highlight, form:
     passage = wrap_lines(in_lines, width) if in_lines else wrap(hit.snippet or hit.description, width)
     if form == "passage":
         if passage:
-            screen.line(margin + highlight(clip(passage[0] + " …", screen.width - len(margin))))
+            screen.line(margin + highlight([clip(passage[0] + " …", screen.width - len(margin))])[0])
         return
-    for line in passage:
-        screen.line(margin + highlight(line))
+    for line in highlight(passage):
+        screen.line(margin + line)
     others = [_span(part.lines, part.place) for part in hit.evidence if part.lines != hit.lines]
     if others:
         screen.line(margin + screen.dim(f"also {', '.join(others)}"))
@@ -251,13 +252,14 @@ def show_explanation(screen: Screen, explained: Explanation, *, language: str = 
 
 
 def highlighter(screen: Screen, query: str, language: str) -> Highlight:
-    """A function that marks the words a query asks for, by the same stems the index uses."""
+    """A function that marks the words a query asks for, by the stems of the index, and the sentence with most."""
     if not screen.color:
-        return lambda line: line
+        return lambda lines: lines
+    from ricordo.text.sentences import answering
     from ricordo.text.words import Analyzer
 
     words = Analyzer(language)
-    wanted = set(words.query_terms(_LEFT_OUT.sub(" ", _FILTER.sub(" ", query))))
+    wanted = frozenset(words.query_terms(_LEFT_OUT.sub(" ", _FILTER.sub(" ", query))))
     # Scripts without spaces are indexed by pairs of characters: mark those pairs, not the whole run.
     pairs = [re.escape(term) for term in wanted if not term.isascii()]
     within = re.compile(f"(?:{'|'.join(pairs)})+") if pairs else None
@@ -265,10 +267,18 @@ def highlighter(screen: Screen, query: str, language: str) -> Highlight:
     def bright(text: str) -> str:
         return screen.style(text, bold=True, fg="yellow")
 
-    def mark(match: re.Match[str]) -> str:
-        word = match.group()
-        if within is not None and not word.isascii() and within.search(word):
-            return within.sub(lambda part: bright(part.group()), word)
-        return bright(word) if wanted.intersection(words.terms_of(word)) else word
+    def marked(lines: Sequence[str]) -> Sequence[str]:
+        text = "\n".join(lines)
+        start, end = answering(text, lambda said: len(words.terms_among(said, wanted))) or (0, 0)
 
-    return lambda line: _WORD.sub(mark, line)
+        def mark(match: re.Match[str]) -> str:
+            word = match.group()
+            if within is not None and not word.isascii() and within.search(word):
+                return within.sub(lambda part: bright(part.group()), word)
+            if wanted.intersection(words.terms_of(word)):
+                return bright(word)
+            return screen.bold(word) if start <= match.start() < end else word
+
+        return _WORD.sub(mark, text).split("\n")
+
+    return marked

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from itertools import accumulate
 from operator import or_
 
+from ricordo.text.sentences import sentence_starts
 from ricordo.text.words import Analyzer, runs, words_in
 
 SNIPPET = 240
@@ -16,10 +15,6 @@ LEADING = 0.5
 """What a word counts more that stands in the first third of a snippet, because an answer follows what it is about."""
 MARGIN = 40
 """So many characters before a word are shown where its sentence begins too far away."""
-_SENTENCE = re.compile(
-    r"""[.!?:。！？\n](?:(?<=[。！？])|(?<=\n)(?:\s*\n|(?=\s*(?:[*\-+|#>]|\d+\.)))|(?<!\n)\s+(?=[A-Z`*_\[("“]))"""
-)
-"""What stands between two sentences, lines of a list or paragraphs."""
 
 
 class Marker:
@@ -104,7 +99,7 @@ def snippet_of(text: str, marker: Marker, size: int = SNIPPET) -> tuple[str, tup
 
 def _starts(text: str, places: Sequence[tuple[int, int]], size: int) -> list[int]:
     """Where a snippet may begin: with the sentence of a word, or a little before it if that begins too far away."""
-    sentences = [0, *accumulate(map(len, _SENTENCE.sub("\\g<0>\0", text).split("\0")))]
+    sentences = sentence_starts(text)
     starts = set()
     for at, _ in places:
         start = sentences[bisect_right(sentences, at) - 1]

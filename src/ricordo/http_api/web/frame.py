@@ -17,7 +17,7 @@ from ricordo.hosting.credentials import Caller
 from ricordo.http_api.failures import status_of
 from ricordo.http_api.web import drawing
 from ricordo.http_api.web.markdown import item_address
-from ricordo.http_api.web.marking import mark_words
+from ricordo.http_api.web.marking import mark_snippet, mark_words
 from ricordo.http_api.web.reading.places import lines_text, passage_address
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def environment() -> Environment:
         "lines_text": lines_text,
         "passage_address": passage_address,
         "mark_words": mark_words,
+        "mark_snippet": mark_snippet,
     }
     made.filters |= {
         "day": _day,

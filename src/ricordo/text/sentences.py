@@ -1,0 +1,33 @@
+"""Where sentences begin in a text, and which of them says most of what was asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+
+_BETWEEN = re.compile(
+    r"""[.!?:。！？\n](?:(?<=[。！？])|(?<=\n)(?:\s*\n|(?=\s*(?:[*\-+|#>]|\d+\.)))|(?<!\n)\s+(?=[A-Z`*_\[("“]))"""
+)
+"""What stands between two sentences, lines of a list or paragraphs."""
+
+
+def sentence_starts(text: str) -> list[int]:
+    """Where the sentences of a text begin, and at last where it ends."""
+    return [0, *(found.end() for found in _BETWEEN.finditer(text)), len(text)]
+
+
+def answering(text: str, count: Callable[[str], int]) -> tuple[int, int] | None:
+    """The sentence with most of the words asked for, by ``count``; the first of several.
+
+    None if no sentence stands out: there is one alone, or none has a word.
+
+    >>> answering("One thing. Keys are kept in the safe. More.", lambda said: said.count("Keys"))
+    (11, 37)
+    """
+    spans = [(start, end) for start, end in pairwise(sentence_starts(text)) if text[start:end].strip()]
+    counts = [count(text[start:end]) for start, end in spans]
+    if len(spans) < 2 or not any(counts):
+        return None
+    start, end = spans[counts.index(max(counts))]
+    return start, start + len(text[start:end].rstrip())
