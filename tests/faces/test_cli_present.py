@@ -126,6 +126,17 @@ def test_the_sentence_with_most_of_the_words_is_bold_on_a_terminal(terminal: Scr
     assert bold == ["Keys", "Rotate", "the", "keys", "in", "May"]
 
 
+def test_a_heading_above_a_sentence_is_not_bold_with_it(terminal: Screen) -> None:
+    said = "# About May\nRotate the keys. Nothing else."
+    show_answer(
+        terminal,
+        answer(hit(snippet=said, lines=(1, 2), evidence=(Evidence(1, (1, 2), said, in_lines=said),))),
+        query="rotate keys",
+    )
+    assert "\x1b[1mthe\x1b[0m" in out(terminal)
+    assert "\x1b[1mAbout\x1b[0m" not in out(terminal)
+
+
 def test_a_pipe_gets_no_colour_codes(pipe: Screen) -> None:
     show_answer(pipe, answer(hit(explain=WHY), degraded=("vectors: embedder unavailable",)), query="rotate")
     assert not CODES.search(out(pipe) + err(pipe))

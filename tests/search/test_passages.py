@@ -102,6 +102,15 @@ def test_a_snippet_begins_with_the_sentence_that_has_most_words_of_the_question(
     assert snippet.startswith(f"…{answer}")
 
 
+def test_of_two_sentences_with_as_many_words_that_is_shown_which_begins_with_them(
+    engine: Ricordo,
+) -> None:
+    late = "The lantern hangs above the door of the mill and its light is seen from far away, say those who sell oil."
+    rest = "Nobody has counted the steps. " * 12
+    engine.save("note:/mill", f"{late} {rest} The lantern burns oil, and so it smells. {rest}")
+    assert engine.search("lantern oil").hits[0].snippet.startswith("…The lantern burns oil")
+
+
 def test_a_word_far_behind_the_beginning_of_its_sentence_is_still_shown(engine: Ricordo) -> None:
     endless = "one and another and yet another of them " * 9
     engine.save("note:/endless", f"{endless} near the harbour crane {endless}")

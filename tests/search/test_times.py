@@ -71,3 +71,13 @@ def test_before_a_time_means_all_that_was_earlier() -> None:
     assert said is not None
     assert said.has(datetime(2026, 10, 1, tzinfo=UTC))
     assert not said.has(datetime(2026, 11, 11, tzinfo=UTC))
+
+
+def test_the_latest_is_looked_for_only_among_what_fits_nearly_as_well_as_the_best(decisions: Ricordo) -> None:
+    """A newer memory that has one word of the question says nothing about it."""
+    decisions.save("memory:/d-today", "The crane is yellow, like the buses of the town in summer.", kind="memory")
+    answer = decisions.search("the latest decision about the harbour crane gearbox", explain=True)
+    scores = {hit.ref.removeprefix("memory:/"): hit.score for hit in answer.hits}
+    assert scores["d-today"] < 0.6 * scores["a-year"], "or it would be no example"
+    assert next(iter(scores)) == "c-day"
+    assert not any("newest" in why for hit in answer.hits if hit.ref.endswith("d-today") for why, _ in gains(hit))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 _BETWEEN = re.compile(
@@ -20,14 +20,24 @@ def sentence_starts(text: str) -> list[int]:
 def answering(text: str, count: Callable[[str], int]) -> tuple[int, int] | None:
     """The sentence with most of the words asked for, by ``count``; the first of several.
 
-    None if no sentence stands out: there is one alone, or none has a word.
+    None if no sentence stands out: there is one alone, or none has a word. A heading is no sentence.
 
     >>> answering("One thing. Keys are kept in the safe. More.", lambda said: said.count("Keys"))
     (11, 37)
+    >>> answering("# Keys\\nOne thing. More.", lambda said: said.count("Keys"))
     """
-    spans = [(start, end) for start, end in pairwise(sentence_starts(text)) if text[start:end].strip()]
+    spans = list(_sentences(text))
     counts = [count(text[start:end]) for start, end in spans]
     if len(spans) < 2 or not any(counts):
         return None
     start, end = spans[counts.index(max(counts))]
     return start, start + len(text[start:end].rstrip())
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Where each sentence begins and ends; a heading above one is left out."""
+    for start, end in pairwise(sentence_starts(text)):
+        while start < end and text.startswith("#", start):
+            start = (text.find("\n", start, end) + 1) or end
+        if text[start:end].strip():
+            yield start, end
