@@ -118,9 +118,8 @@ def test_j_and_k_read_hits_beside_the_list_and_enter_opens_at_the_passage(tab: T
     page.keyboard.press("Enter")
     page.wait_for_url("**lines=**#passage")
     page.wait_for_load_state("load")  # keys are heard from then on
-    until(page, "scrollY > 200")
-    box = page.locator(".in-passage").first.bounding_box()
-    assert 0 <= box["y"] < 900
+    until(page, "scrollY > 200 && !document.querySelector('[data-rest]')")  # all of the text is there
+    assert 0 <= page.evaluate("document.querySelector('.in-passage').getBoundingClientRect().top") < 900
     before = page.url
     page.keyboard.press("n")
     page.wait_for_url(lambda url: url != before)

@@ -156,6 +156,7 @@ def test_of_a_long_text_the_part_around_the_passage_can_be_had_first_and_all_of_
     looked = {"ref": "note:/harbour", "lines": lines, "q": "tides"}
     near = site.client.get("/item", params=looked, headers={"X-Ricordo-Part": "near"}).text
     rest = site.client.get("/item", params=looked, headers={"X-Ricordo-Part": "rest"}).text
+    site.engine._context.flush_use()
     assert site.engine.get("note:/harbour", track=False).access_count == 1
     marked = r'in-passage" data-at="(\d+)"'
     assert re.findall(marked, near) == re.findall(marked, rest) != []
@@ -247,6 +248,7 @@ def test_a_preview_is_a_part_of_a_page_and_does_not_count_as_opening(site: Site)
     lost = site.client.get("/peek", params={"ref": "note:/nowhere"}, headers=PART)
     assert "x-ricordo-part" not in lost.headers
     assert "<html" not in lost.text
+    site.engine._context.flush_use()
     assert site.engine.get("note:/harbour", track=False).access_count == 0
 
 
