@@ -119,6 +119,7 @@ def test_items_are_tagged_archived_removed_and_brought_back_together(kept: Site)
     assert set(kept.engine.get("note:/doors").fields.tags) == {"house", "safety"}
     assert re.findall(r"#(\w+) <span class=\"count\">(\d)<", shown(kept, "/tags")) == [("house", "2"), ("safety", "2")]
     assert "2 items untagged" in chosen("tag", tags="house", how="remove")
+    assert kept.engine.get("note:/doors").fields.tags == ("safety",)
     assert "2 items archived" in chosen("archive")
     assert kept.engine.count() == 0
     assert "Keys" in shown(kept, "/bin", state="archived")
@@ -182,6 +183,43 @@ def test_items_are_moved_to_another_tier(new_site: Any, tmp_path: Any) -> None:
     assert "1 item moved to team" in answer.text
     assert site.engine.get("note:/keys", track=False).tier == "team"
     assert [str(one.ref) for one in site.engine.tier("agent").list()] == []
+    site.engine.save("note:/doors", "The doors have keys.")
+    answer = site.client.post("/selection/move", data={"ref": "note:/doors", "tier": "team", "keep": "yes"})
+    assert "1 item copied to team" in answer.text
+    for tier in ("agent", "team"):
+        assert "note:/doors" in [str(one.ref) for one in site.engine.tier(tier).list()]
+
+
+def test_of_several_items_that_cannot_be_changed_the_first_problem_is_told(kept: Site) -> None:
+    def restored(*refs: str) -> Any:
+        return kept.client.post("/selection/restore", data={"ref": list(refs)})
+
+    kept.engine.rm("note:/keys")
+    assert "1 item back" in restored("note:/nowhere", "note:/keys").text
+    lost = restored("note:/nowhere", "note:/neither")
+    assert lost.status_code == 404
+    assert "note:/nowhere" in lost.text
+    assert "note:/neither" not in lost.text
+
+
+def test_pieces_of_sessions_in_the_archive_are_listed_apart(kept: Site) -> None:
+    turn = kept.engine.save("session:/talk/1", "We spoke of keys.", kind="session").ref
+    kept.engine.forget("note:/keys", str(turn))
+    page = shown(kept, "/bin", state="archived")
+    assert "note:/keys" in page
+    assert str(turn) not in page
+    apart = shown(kept, "/bin", state="archived", sessions="true")
+    assert str(turn) in apart
+    assert "note:/keys" not in apart
+
+
+def test_what_an_agent_changed_is_not_offered_to_be_undone(kept: Site) -> None:
+    person = kept.stranger({"Origin": "http://127.0.0.1", "HX-Request": "true"})
+    person.get("/sign-in", params={"code": kept.serving.codes.new()})
+    person.post("/selection/tag", data={"ref": "note:/doors", "tags": "house"})
+    with speaking(AGENT):
+        kept.engine.edit("note:/keys", "Another text.")
+    assert "note:/doors" in person.get("/undo").text
 
 
 def test_a_selection_and_a_search_result_are_exported(kept: Site) -> None:
