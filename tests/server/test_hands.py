@@ -76,6 +76,27 @@ def test_what_hooks_told_is_listed_with_tokens_and_what_other_stores_told_is_onl
     assert re.search(row, page, re.DOTALL)
     assert "note:/theirs" not in page
     assert "1 came from other stores" in page
+    told_log.note("user-prompt", kept.engine.location, ["note:/doors"], stored(Provenance("agent", "codex")), 5)
+    of_one = shown(kept, "/asked", view="told", by="codex")
+    assert ("5 tokens" in of_one, "431 tokens" in of_one) == (True, False)
+
+
+def test_a_day_of_questions_ends_with_it(kept: Site) -> None:
+    kept.engine.search("signing keys")
+    today = datetime.now().astimezone().date()
+    asked = [">signing keys<" in shown(kept, "/asked", day=str(today + timedelta(days=days))) for days in (-1, 0, 1)]
+    if datetime.now().astimezone().date() == today:  # or midnight came between
+        assert asked == [False, True, False]
+
+
+def test_home_repeats_the_latest_searches_of_persons_each_once(kept: Site) -> None:
+    with speaking(Provenance("person", "ann")):
+        for text in ("Signing Keys", "doors", "signing keys"):
+            kept.engine.search(text)
+    with speaking(AGENT):
+        kept.engine.search("windows")
+    searches = re.findall(r'href="/\?q=([^"&]+)"', shown(kept, "/"))
+    assert searches == ["signing%20keys", "doors"]
 
 
 def test_a_question_that_is_gone_back_to_is_recorded_once(kept: Site) -> None:
