@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from ricordo import Ricordo, UsageError
+from ricordo.search.times import time_in
+from ricordo.search.topics import topic_of
 
 from ..growth import TOO_MUCH, growth
 
@@ -88,3 +91,13 @@ def test_the_work_for_a_query_made_to_be_slow_grows_with_its_length_only(engine:
 def test_an_answer_says_that_only_some_of_the_prefixes_were_used(engine: Ricordo) -> None:
     answer = engine.search(" ".join(f"p{i}*" for i in range(100)))
     assert any("only the first 64 beginnings of words were used" in note for note in answer.meta.notes)
+
+
+@pytest.mark.parametrize("row", [" ", "\v", "?", ", ", "in order ", "in ", "please ", "last "])
+def test_a_long_row_of_marks_or_words_does_not_slow_down_what_a_question_is_about(row: str) -> None:
+    def read(size: int) -> None:
+        text = f"x{row * (size // len(row))}x"
+        topic_of(text)
+        time_in(text, datetime(2026, 11, 18, 9))
+
+    assert growth(read, 8_000) < TOO_MUCH

@@ -26,7 +26,8 @@ _BEGINNING = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _END = re.compile(
-    rf"""[\s,;?]*(?:
+    # It begins where the marks before it do, or each mark of a long row of them would be tried as a beginning.
+    rf"""(?<![\s,;?])[\s,;?]*(?:
         (?:mention|list|name|give)\s+only(?:\s+and\s+only)?\s+\w+\s+\w+\.?
         | \bin\s+order
         | \b(?:throughout|across|during|over|in|through)\s+(?:all\s+)?(?:our|my|these)\s+(?:\w+\s+)?(?:{_TALKS})
