@@ -352,6 +352,7 @@ DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "bad JSON": (lambda data: data.replace(b'"record":"item"', b'"record":"item",,', 1), "line 2"),
     "no UTF-8": (lambda data: data.replace(b"quarter", b"\xff\xfe", 1), "line"),
     "half a letter": (_changed(lambda records: _item(records)["versions"][0]["fields"].update(title="\ud800")), "Uni"),
+    "half a letter in its bytes": (lambda data: data.replace(b"quarter", b"\xed\xa0\x80", 1), "Uni"),
     "unknown record": (_changed(lambda records: records[1].update(record="spell")), "line 2"),
     "header twice": (_changed(lambda records: records.insert(1, records[0])), "line 2"),
     "missing key": (_changed(lambda records: _item(records).pop("versions")), "'versions' is missing"),

@@ -77,7 +77,7 @@ class _Lines:
         try:
             if not line.endswith(b"\n"):
                 self.fail("the line does not end: the file is cut off", _CUT_OFF)
-            plain = json.loads(line)
+            plain = json.loads(line.decode("utf-8-sig"))  # strictly: given bytes, it would let half characters pass
             if _is_too_deep(plain):
                 self.fail(f"it is nested more than {MOST_LEVELS} levels deep", _DAMAGED)
             if b"\\ud" in line or b"\\uD" in line:
