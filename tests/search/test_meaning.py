@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from ricordo import Entry, Ricordo, Unavailable
+from ricordo.ingest import embed
 from ricordo.integrations.actions import actions
 from ricordo.search.refine import belief
 from ricordo.store.index.entries import COMPARED_AT_LEAST
@@ -20,6 +21,7 @@ from ricordo.store.index.sketches import nearest_by_sketch, sketch
 from ricordo.store.sqlite import vectors
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.values.hits import Filters
+from ricordo.values.reports import EmbedReport
 
 from .conftest import Compass
 
@@ -270,3 +272,19 @@ def test_a_search_waits_for_the_thread_that_makes_the_vector_of_what_was_just_re
     search, _, remember, _ = actions(engine)
     remember("alpha is what Ada prefers")
     assert [hit["ref"] for hit in json.loads(search("beverages"))] == ["memory:/alpha-is-what-ada-prefers"]
+
+
+@pytest.mark.usefixtures("patient")
+def test_vectors_that_another_thread_made_just_before_this_one_could_are_searched_too(
+    filled: Ricordo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between a first look and the attempt to make what is missing, somebody else may have done so."""
+    drain = embed.drain
+
+    def outrun(*given: Any, **options: Any) -> EmbedReport:
+        drain(*given, **options)
+        return EmbedReport()
+
+    filled.save("note:/ferry", "Boats leave the pier at noon.", wait=False)
+    monkeypatch.setattr(embed, "drain", outrun)
+    assert filled.search("ship departure time").hits[0].ref == "note:/ferry"

@@ -234,15 +234,15 @@ class EngineContext:
             if backlog is None or embedder is None or not store.usage.can_record():
                 return False
             store.jobs.adopt(backlog)
-            adopted = sum(store.jobs.waiting(name) for name in backlog.fingerprints)
+            adopted = left = sum(store.jobs.waiting(name) for name in backlog.fingerprints)
             if 0 < adopted <= HASTY_BATCH and not getattr(embedder, "is_remote", False):
-                done = drain(
+                drain(
                     store, self.models.embedder, lambda: None, registry.worker_name(),
                     backlog=backlog, abroad=self.models.second, seconds=CATCH_UP_SECONDS,
                 )  # fmt: skip
-                others = wait_for_workers(store, CATCH_UP_SECONDS)  # the thread that was woken by the last write
-                return adopted != waiting or others or bool(done.embedded + done.cached)
-            return adopted != waiting
+                wait_for_workers(store, CATCH_UP_SECONDS)  # the thread that was woken by the last write
+                left = sum(store.jobs.waiting(name) for name in backlog.fingerprints)  # whoever made them
+            return adopted != waiting or left != adopted
         except Error:
             return False  # the answer is whole without them, and says that they wait
 
