@@ -494,6 +494,7 @@ def test_the_short_way_imports_no_other_verb() -> None:
 def test_asking_what_runs_imports_no_library_for_connections(tmp_path: Path) -> None:
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
     with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(300)
         probe = (
             "import sys; from ricordo.hooks.asking import ask_server; from ricordo.hosting.running import *;"
             " running = RunningServer(1, '127.0.0.1', int(sys.argv[1]), 'token', '');"

@@ -51,13 +51,10 @@ def _working_for(store: Store) -> Iterator[None]:
             _changed.notify_all()
 
 
-def wait_for_workers(store: Store, seconds: float) -> bool:
-    """Wait until no thread of this process makes vectors for a store, at most so long; says whether one did."""
+def wait_for_workers(store: Store, seconds: float) -> None:
+    """Wait until no thread of this process makes vectors for a store, at most so long."""
     with _changed:
-        if not _at_work[id(store)]:
-            return False
         _changed.wait_for(lambda: not _at_work[id(store)], seconds)
-        return True
 
 
 class Worker:

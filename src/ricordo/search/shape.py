@@ -34,7 +34,7 @@ _ASIDES = {
     "table of contents": "table of contents",
     "previous discussion": "previous discussion",
 }
-"""By letters that it has in any case: what stands above a passage that leads elsewhere, as a pattern."""
+"""Headings above passages that lead elsewhere, as patterns. The key is a piece of text that every match has."""
 _ASIDE = "|".join(_ASIDES.values())
 _HEADED_ASIDE = re.compile(rf"(?:{_ASIDE})", re.IGNORECASE)
 _LINE_ASIDE = re.compile(rf"^(?:#+ )?[\W_]*(?:heading )?[\W_]*(?:{_ASIDE})[\W_]*$", re.IGNORECASE | re.MULTILINE)
@@ -53,8 +53,8 @@ def worth(heading: str, text: str) -> float:
 def _leads_elsewhere(heading: str, text: str) -> bool:
     if _HEADED_ASIDE.search(heading):
         return True
-    lowered = text.lower()  # few texts have the letters at all, and looking for them is far faster than the pattern
-    return any(letters in lowered for letters in _ASIDES) and _LINE_ASIDE.search(text) is not None
+    lowered = text.lower()  # few texts have such a piece, and looking for it is far faster than the pattern
+    return any(piece in lowered for piece in _ASIDES) and _LINE_ASIDE.search(text) is not None
 
 
 def prose_in(text: str) -> int:
