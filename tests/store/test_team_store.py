@@ -269,7 +269,7 @@ def test_the_tables_are_partitioned_by_workspace_when_asked(team: str) -> None:
 
 
 def test_who_waits_while_another_process_makes_the_tables_sees_them_afterwards() -> None:
-    """A server remembers in a transaction that a table was not there; several clients may be the first at once."""
+    """Several clients may be the first at once."""
     name = f"ricordo_{uuid.uuid4().hex[:8]}"
     with psycopg.connect(postgres_server.address()) as waiting:
         assert _version(waiting, name) is None

@@ -395,6 +395,6 @@ def _locked(connection: Any, schema: str) -> Iterator[None]:
 def _version(connection: Any, schema: str) -> int | None:
     sql = "SELECT 1 FROM pg_tables WHERE schemaname = %s AND tablename = 'schema_version'"
     if connection.execute(sql, (schema.strip('"'),)).fetchone() is None:
-        return None  # to_regclass could not say so: it may remember that another process had not made it yet
+        return None  # asked of the catalogue's rows, which a process that waited for another's tables surely sees
     row = connection.execute(f"SELECT number FROM {schema}.schema_version").fetchone()
     return int(row[0]) if row else 0
