@@ -251,13 +251,16 @@ def test_both_ways_to_call_qdrant_do_the_same(tmp_path: Path) -> None:
         engine.put(words, [Point(8, 4, Sparse(np.array([1]), np.array([0.05], np.float32)))], 6)
         engine.put(words, [Point(8, 4, sparse[7])], 4)  # late: something newer is there
         asked = Sparse(np.array([1, 7]), np.array([2.0, 1.0], np.float32))
-        assert engine.nearest([Nearest(words, asked, 3), Nearest(words, asked, 9, [1, 4])]) == [[7, 6, 5], [3, 2, 8]]
-        assert engine.nearest([Nearest(near, rows[0], 2)]) == [[8, 4]]
+        first, second = engine.nearest([Nearest(words, asked, 3), Nearest(words, asked, 9, [1, 4])])
+        assert [one[:2] for one in first] == [(7, 3), (6, 3), (5, 2)]
+        assert [score for *_, score in first] == pytest.approx([1.4, 1.2, 1.0])
+        assert [one[:2] for one in second] == [(3, 1), (2, 1), (8, 4)]
+        assert [one[:2] for one in engine.nearest([Nearest(near, rows[0], 2)])[0]] == [(8, 4), (4, 2)]
         engine.remove(words, [7, 777])
         assert engine.count(words) == 7
         assert engine.held(words, [1, 7, 8, 9]) == {1, 8}
         engine.settle()
-        assert engine.nearest([Nearest(words, asked, 1)]) == [[6]]
+        assert [one[0] for one in engine.nearest([Nearest(words, asked, 1)])[0]] == [6]
         engine.drop(words)
         engine.drop(words)
         with pytest.raises(IndexAway):
@@ -291,7 +294,7 @@ class _Wire(BaseHTTPRequestHandler):
         if self.path.endswith("/exists"):
             result = {"exists": False}
         elif self.path.endswith("/points/query"):
-            result = {"points": [{"id": 7, "version": 1, "score": 0.5}]}
+            result = {"points": [{"id": 7, "version": 1, "score": 0.5, "payload": {"item": 3}}]}
         elif self.path.endswith("/count"):
             result = {"count": 3}
         elif self.command == "PUT" and self.path.count("/") == 2:
@@ -328,7 +331,9 @@ def test_a_cluster_is_asked_for_shards_copies_and_waits_for_writes(wire: str, mo
     words = Space("a-words")
     engine.make(words)
     engine.put(words, [Point(7, 3, Sparse(np.array([1]), np.array([0.5], np.float32)))], 11)
-    assert engine.nearest([Nearest(words, Sparse(np.array([1]), np.array([2.0], np.float32)), 5, [3])]) == [[7]]
+    assert engine.nearest([Nearest(words, Sparse(np.array([1]), np.array([2.0], np.float32)), 5, [3])]) == [
+        [(7, 3, 0.5)]
+    ]
     assert engine.count(words) == 3
     engine.remove(words, [7])
     engine.close()
@@ -342,7 +347,7 @@ def test_a_cluster_is_asked_for_shards_copies_and_waits_for_writes(wire: str, mo
     ]
     assert put["update_filter"]["must"][0]["range"]["lte"] == 11
     query = bodies["POST", "/collections/a-words/points/query"]
-    assert (query["limit"], query["using"]) == (5, "v")
+    assert (query["limit"], query["using"], query["with_payload"]) == (5, "v", ["item"])
     assert query["filter"]["must"][0]["match"]["any"] == [3]
     writes = [path for verb, path, _, _ in _Wire.asked if path.split("?")[0].endswith(("/points", "/delete"))]
     assert writes

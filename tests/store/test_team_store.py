@@ -18,6 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 import pytest
 from tests.store import postgres_server
+from tests.store.team_searches import SEARCHES, TFIDF, fill, trips_of
 
 from ricordo import ConfigProvider, Ricordo
 from ricordo.errors import StoreError, Unavailable
@@ -48,35 +49,10 @@ def test_a_store_on_a_server_is_used_like_a_file(team: str, tmp_path: Path) -> N
         assert again.search("lunch").hits[0].kind == "memory"
 
 
-SUBJECTS = ("signing key", "access token", "client certificate", "backup tape", "root password", "session cookie")
-SEARCHES: dict[str, tuple[str, dict[str, Any]]] = {
-    "plain": ("signing key rotation", {}),
-    "explained": ("signing key rotation", {"explain": True}),
-    "by words alone": ("signing key rotation", {"profile": "bm25"}),
-    "with links and TF-IDF": ("signing key rotation", {"profile": "vault"}),
-    "misspelled": ("sigming key rotation", {}),
-    "with a phrase": ('"signing key" rotation', {}),
-    "without a phrase": ('rotation -"signing key of service 6"', {}),
-    "with a prefix": ("rotat*", {}),
-    "by substring, as no word was found": ("igning ke", {}),
-    "grep": ("signing key", {"backend": "grep"}),
-    "the newest": ("", {}),
-    "filtered": ("signing key kind:note", {}),
-    "of a moment": ("signing key rotation", {"as_of": "2100-01-01"}),
-    "whole texts": ("signing key rotation", {"mode": "full"}),
-}
-
-
 @pytest.fixture(scope="module")
 def filled() -> Iterator[Ricordo]:
-    """More items than the ranking needs to ask for vectors once more, with links among them."""
     with Ricordo.open(postgres_server.workspace()) as engine:
-        for number in range(90):
-            subject = SUBJECTS[number % len(SUBJECTS)]
-            due = f"The {subject} of service {number} is due for rotation in week {number % 52}."
-            text = f"{due} See [[note-{number - 1}]]."
-            engine.save(f"note:/note-{number}", text)
-        engine.embed()
+        fill(engine)
         yield engine
 
 
@@ -97,16 +73,7 @@ def test_a_store_on_a_server_is_filled_and_searched_without_sqlite(team: str) ->
 @pytest.mark.parametrize("name", SEARCHES)
 def test_a_whole_search_makes_at_most_three_trips(filled: Ricordo, name: str) -> None:
     """One more for TF-IDF: how rare the words of the candidates are can be asked only when these are known."""
-    query, options = SEARCHES[name]
-    store = filled._context.unsynced_store
-    assert isinstance(store, PostgresStore)
-    filled.search("warm", track=False)
-    before = store.database.trips
-    answer = filled.search(query, track=False, **options)
-    trips = store.database.trips - before
-    assert answer.hits
-    assert answer.meta.degraded == ()
-    assert 1 < trips <= (4 if options.get("profile") == "vault" else 3)
+    assert 1 < trips_of(filled, name) <= (4 if name == TFIDF else 3)
 
 
 def test_a_mistyped_word_is_found_as_the_word_that_was_meant(filled: Ricordo) -> None:

@@ -205,7 +205,7 @@ TEXTS = (
     " OR c.id = ANY(?) AND c.item IN (SELECT item FROM near)"
 )
 """Texts of chunks: some in any case, others if the meaning side found their items."""
-ALL_TEXTS = " OR c.state = 0 AND c.item IN (SELECT item FROM near UNION SELECT item FROM joined)"
+ALL_TEXTS = " OR c.state = 0 AND c.item = ANY(ARRAY(SELECT item FROM near UNION SELECT item FROM joined))"
 
 
 def _linked_with(step: str) -> str:

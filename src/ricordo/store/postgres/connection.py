@@ -81,6 +81,8 @@ class Connection:
         self.unknown: set[str] = set()
         self.likely: dict[str, tuple[str, ...]] = {}
         """Words that stand nowhere, and the words, with their terms, that they may mean."""
+        self.counted: dict[int, int] = {}
+        """In how many passages that a search engine has some terms occur, by their numbers."""
         self._last: psycopg.Cursor[Row] | None = None
         self._held: dict[tuple[str, Sequence[str]], list[Values]] = {}
         """New rows that were not sent yet, by table and columns."""

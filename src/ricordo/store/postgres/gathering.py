@@ -108,9 +108,10 @@ class Gathering:
             self.run(limit, ())
         else:
             rough = scored.best(limit * (TEXTS_FACTOR if keywords.reads_texts else 1))
-            find = others.with_substring if self._may_be_substring(rough) else None
+            likely = self.picked.picking.likely(limit) if self.picked.picking is not None else []
+            find = others.with_substring if not likely and self._may_be_substring(rough) else None
             texts, maybe = self._texts_to_read(keywords, rough)
-            self.run(limit, [*distinct(rough.items).tolist(), *suspects], texts, maybe, find=find)
+            self.run(limit, [*distinct(rough.items).tolist(), *suspects, *likely], texts, maybe, find=find)
         near = cosines_of(self.answer["near"])
         if suspects and self.keywords is not None:
             self._bar(self.keywords.barred_items((), ask.excluded_phrases))
@@ -135,10 +136,8 @@ class Gathering:
 
     def _wished_sketches(self) -> SketchWish | None:
         """What brings the sketches up to date, if this ask compares the vectors of live chunks."""
-        ask = self.ask
-        if ask.find != MATCHES or ask.phrases or ask.as_of is not None or ask.filters.states == ARCHIVED:
-            return None
-        if self.picked.picking is not None:
+        ask, past = self.ask, self.ask.as_of is not None or self.ask.filters.states == ARCHIVED
+        if self.picked.picking is not None or ask.find != MATCHES or ask.phrases or past:
             return None
         return self.opened.sketches.wish([model for model, _ in self.vectors()])
 
@@ -240,15 +239,19 @@ class Gathering:
         if vectors:
             answers["cosines"], values = sql.cosines(vectors, sql.visible("c", seen, "id"))
             after += values
-        if texts or maybe or ask.needs.tfidf:
-            answers["texts"] = sql.TEXTS + (sql.ALL_TEXTS if ask.needs.tfidf else "")
-            after += [list(texts), list(maybe)]
+        more, picked_by = self.picked.picking.add_passages(statement, answers) if self.picked.picking else ("", [])
+        more += sql.ALL_TEXTS if ask.needs.tfidf else ""
+        if texts or maybe or more:
+            answers["texts"] = sql.TEXTS + more
+            after += [list(texts), list(maybe), *picked_by]
         self._add_needs(answers, after)
         self._take({"near": self.answer.get("near")} | self._asked(statement, answers, after))
 
     def _take(self, answer: dict[str, Any]) -> None:
         """Add an answer to those before, and let the keyword side know the texts that came with it."""
         before = {name: self.answer.get(name) or [] for name in _ABOUT_ITEMS}
+        if self.picked.picking is not None:
+            self.picked.picking.take_answer(answer)
         self.answer |= answer
         self.answer |= {name: [*rows, *(answer.get(name) or [])] for name, rows in before.items() if rows}
         if self.keywords is not None:

@@ -38,7 +38,7 @@ def add_nearest(
     lacking = ""
     for name, one in zip(names, vectors, strict=True):
         if picked is not None:
-            _add_picked(statement, name, one, picked[one[0].number], seen=seen)
+            _add_picked(statement, name, one, picked[one[0].number], lacking, seen=seen)
         else:
             _add_compared(statement, name, one, ask, lacking, limited=limited, seen=seen)
         lacking = lacks(one[0])
@@ -55,14 +55,14 @@ def add_nearest(
     )
 
 
-def _add_picked(statement: Statement, name: str, one: Compared, chunks: Array, *, seen: str) -> None:
-    """The exact cosines of some chunks."""
+def _add_picked(statement: Statement, name: str, one: Compared, chunks: Array, lacking: str, *, seen: str) -> None:
+    """The exact cosines of some chunks, as far as they lack a vector of another model."""
     vectors, vector = one
     statement.step(
         name,
         f"SELECT c.id AS chunk, c.item, {cosine(vector)} AS cosine FROM unnest(?::bigint[]) p(id)"
         " JOIN chunks c ON c.id = p.id JOIN vectors v ON v.hash = c.embed_hash"
-        f" WHERE v.fingerprint = (SELECT {vectors.number}) AND {visible('c', seen, 'id')}",
+        f" WHERE v.fingerprint = (SELECT {vectors.number}) AND {visible('c', seen, 'id')}{lacking}",
         (as_text(vector.values), chunks.tolist()),
     )
 

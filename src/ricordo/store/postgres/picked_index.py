@@ -126,7 +126,11 @@ class PickedIndex(LexicalIndex):
         """Read how often some terms occur, as far as it is not known yet."""
         missing = [number for number in {number_of(term) for term in terms} if number not in self._frequencies]
         if missing:
-            self.take_frequencies(missing, connection.rows(FREQUENCIES, (missing,)))
+            assert isinstance(connection, Connection)
+            unknown = [number for number in missing if number not in connection.counted]
+            if unknown:
+                connection.counted |= dict.fromkeys(unknown, 0) | dict(connection.rows(FREQUENCIES, (unknown,)))
+            self.take_frequencies(missing, connection.counted.items())
 
     def _view(
         self,

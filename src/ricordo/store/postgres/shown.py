@@ -15,6 +15,7 @@ from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.loading import load
 from ricordo.store.postgres.nearness import asked_vectors, decoded
 from ricordo.store.postgres.open_workspace import OpenWorkspace
+from ricordo.store.postgres.picking import passages_asked
 from ricordo.store.sql import items
 from ricordo.store.sql.protocols import Row, Values
 from ricordo.store.sql.replacing import contradicting, contradictions, replacements, replacing
@@ -115,10 +116,10 @@ def _asked(
     if ask is None:
         return None, connection.together(asked, binary=True)
     if opened.outside is not None:
-        begun = opened.outside.begun(connection, ask, asked)
+        begun = opened.outside.begun(connection, ask, [passages_asked(matched), *asked])
         if begun.picking is not None:
-            begun.picking.read(matched)
-            return begun.picking.keywords, begun.rest
+            begun.picking.take(begun.rest[0])
+            return begun.picking.keywords, begun.rest[1:]
     loaded = load(opened.words, opened.passing, connection, ask, asked)
     return loaded.keywords, loaded.rest
 

@@ -11,7 +11,7 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ApiException
 
-from ricordo.store.qdrant.points import LEAST_LOOKED_AT, Nearest, Point, Space, Sparse, calling
+from ricordo.store.qdrant.points import LEAST_LOOKED_AT, Found, Nearest, Point, Space, Sparse, calling
 
 _VECTOR = "v"
 _ERRORS = (ApiException, QdrantException, httpx.HTTPError, OSError, ValueError)
@@ -73,11 +73,11 @@ class ClientEngine:
         with self._calling():
             self._client.delete(space.name, models.PointIdsList(points=list(ids)), wait=True)
 
-    def nearest(self, asked: Sequence[Nearest]) -> list[list[int]]:
+    def nearest(self, asked: Sequence[Nearest]) -> list[list[Found]]:
         with self._calling():
             return [self._nearest(one) for one in asked]
 
-    def _nearest(self, asked: Nearest) -> list[int]:
+    def _nearest(self, asked: Nearest) -> list[Found]:
         among = None
         if asked.items is not None:
             match = models.MatchAny(any=list(asked.items))
@@ -89,9 +89,9 @@ class ClientEngine:
             query_filter=among,
             search_params=models.SearchParams(hnsw_ef=max(asked.limit, LEAST_LOOKED_AT)),
             limit=asked.limit,
-            with_payload=False,
+            with_payload=["item"],
         )
-        return [int(one.id) for one in answer.points]
+        return [(int(one.id), int((one.payload or {})["item"]), one.score) for one in answer.points]
 
     def count(self, space: Space) -> int:
         with self._calling():

@@ -15,7 +15,7 @@ from typing import Any
 
 import qdrant_edge as edge
 
-from ricordo.store.qdrant.points import LEAST_LOOKED_AT, IndexAway, Nearest, Point, Space, Sparse, calling
+from ricordo.store.qdrant.points import LEAST_LOOKED_AT, Found, IndexAway, Nearest, Point, Space, Sparse, calling
 
 _VECTOR = "v"
 
@@ -89,11 +89,11 @@ class EdgeEngine:
                     shard.update(edge.UpdateOperation.delete_points(mine))
                     shard.flush()
 
-    def nearest(self, asked: Sequence[Nearest]) -> list[list[int]]:
+    def nearest(self, asked: Sequence[Nearest]) -> list[list[Found]]:
         with self._calling():
             return [self._nearest(one) for one in asked]
 
-    def _nearest(self, asked: Nearest) -> list[int]:
+    def _nearest(self, asked: Nearest) -> list[Found]:
         request = edge.QueryRequest(
             limit=asked.limit,
             query=edge.Query.Nearest(_written(asked.vector), using=_VECTOR),
@@ -101,9 +101,14 @@ class EdgeEngine:
             if asked.items is None
             else edge.Filter(must=[edge.FieldCondition("item", match=edge.MatchAny(list(asked.items)))]),
             params=edge.SearchParams(hnsw_ef=max(asked.limit, LEAST_LOOKED_AT)),
+            with_payload=edge.PayloadSelector.Include(["item"]),
         )
-        found = [(one.score, -int(one.id)) for shard in self._shards(asked.space) for one in shard.query(request)]
-        return [-number for _, number in nlargest(asked.limit, found)]
+        found = [
+            (one.score, -int(one.id), one.payload["item"])
+            for shard in self._shards(asked.space)
+            for one in shard.query(request)
+        ]
+        return [(-number, item, score) for score, number, item in nlargest(asked.limit, found)]
 
     def count(self, space: Space) -> int:
         with self._calling():

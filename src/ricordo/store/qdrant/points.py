@@ -53,6 +53,10 @@ class Point:
     vector: Array | Sparse
 
 
+Found = tuple[int, int, float]
+"""The id of a point that was found, the number of its item, and the product."""
+
+
 @frozen
 class Nearest:
     """A search in one space; with ``items``, only among the passages of these."""
@@ -79,8 +83,8 @@ class PointEngine(Protocol):
         ...
 
     def remove(self, space: Space, ids: Sequence[int]) -> None: ...
-    def nearest(self, asked: Sequence[Nearest]) -> list[list[int]]:
-        """For each search the ids of the points with the largest products, best first."""
+    def nearest(self, asked: Sequence[Nearest]) -> list[list[Found]]:
+        """For each search the points with the largest products, best first."""
         ...
 
     def count(self, space: Space) -> int: ...
