@@ -15,13 +15,15 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-_CALLER_LEAVES: ContextVar[float | None] = ContextVar("caller_leaves", default=None)
+_CALLER_LEAVES: ContextVar[tuple[float, float] | None] = ContextVar("caller_leaves", default=None)
+"""When the caller would like its answer, and when it leaves."""
 
 
 @contextmanager
-def caller_waits(seconds: float) -> Iterator[None]:
-    """Say how long the caller waits for what is done in the ``with`` block."""
-    token = _CALLER_LEAVES.set(time.monotonic() + seconds)
+def caller_waits(seconds: float, at_most: float = 0.0) -> Iterator[None]:
+    """Say how long the caller waits for what is done in the ``with`` block, and how long if it would get nothing."""
+    now = time.monotonic()
+    token = _CALLER_LEAVES.set((now + seconds, now + max(seconds, at_most)))
     try:
         yield
     finally:
@@ -31,7 +33,13 @@ def caller_waits(seconds: float) -> Iterator[None]:
 def within_callers(seconds: float) -> float:
     """A limit for one part of the work: at most half of the time for which the caller still waits."""
     leaves = _CALLER_LEAVES.get()
-    return seconds if leaves is None else min(seconds, max(0.0, leaves - time.monotonic()) / 2)
+    return seconds if leaves is None else min(seconds, max(0.0, leaves[0] - time.monotonic()) / 2)
+
+
+def while_caller_waits(seconds: float) -> float:
+    """A limit for what the caller cannot do without: as long as it still waits."""
+    leaves = _CALLER_LEAVES.get()
+    return seconds if leaves is None else min(seconds, max(0.0, leaves[1] - time.monotonic()))
 
 
 class PendingCall(Generic[T]):

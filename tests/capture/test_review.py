@@ -46,6 +46,11 @@ def test_a_proposal_is_kept_in_other_words(engine: Ricordo) -> None:
     ]
 
 
+def test_the_id_of_a_proposal_is_enough_to_decide_on_it(engine: Ricordo) -> None:
+    report = engine.review(LINT.ref.removeprefix("proposal:/"), "accept")
+    assert [one.text for one in report.proposals] == [PNPM.text]
+
+
 def test_a_refused_proposal_does_not_come_back(engine: Ricordo) -> None:
     engine.review(LINT.ref, "refuse")
     assert engine.store.proposals.add([LINT]) == 0

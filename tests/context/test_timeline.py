@@ -37,6 +37,16 @@ def test_a_timeline_tells_what_was_said_made_changed_and_put_away_in_order(engin
     assert {event.role for event in timeline.events if event.what == "event"} == {"user", "assistant"}
 
 
+def test_what_has_no_title_is_called_as_everywhere_else(engine: Ricordo, tmp_path: Path) -> None:
+    code = tmp_path / "retry.py"
+    code.write_text("".join(f"def wait_{n}():\n    return {n}\n\n\n" for n in range(200)))
+    engine.add(code)
+    engine.save("note:/long", "".join(f"The opening is part {n} of a long note.\n\n" for n in range(400)))
+    titles = {event.ref: event.title for event in engine.timeline().events}
+    assert titles == {str(item.ref): item.title for item in engine.list()}
+    assert list(titles.values()) == ["retry.py", "The opening is part 0 of a long note."]
+
+
 def test_a_thread_is_told_with_its_use_of_tools(engine: Ricordo) -> None:
     engine.sessions_add(FIXTURES)
     timeline = engine.timeline(thread=CLAUDE)

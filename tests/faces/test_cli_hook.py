@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from ricordo import Ricordo
 from ricordo.hooks.answers import run
 from ricordo.hooks.outlet import Outlet
 from ricordo.hooks.payload import is_worth_asking
@@ -93,6 +94,16 @@ def test_a_prompt_is_told_what_is_known_about_it(known: Hooks) -> None:
     assert KEYS in shown
     assert RULE not in shown  # that was told when the session started
     assert known.shown("user-prompt", prompt="Paint the garden fence green tomorrow") == ""
+
+
+def test_a_prompt_in_a_project_is_answered_late_rather_than_never(known: Hooks) -> None:
+    """The user has a store of their own besides, so that two are searched, each for a part of the time."""
+    with Ricordo.open(start=known.house.folder.parent) as own:
+        own.remember("The harbour opens at seven.")
+    said: list[bytes] = []
+    content = json.dumps({"prompt": "When do we rotate the signing keys?", "cwd": str(known.house.folder)}).encode()
+    run("user-prompt", content, Outlet(said.append, time.monotonic() - 40, within=120))  # the 30 seconds have passed
+    assert KEYS.encode() in b"".join(said), known.log
 
 
 def test_a_session_and_an_agent_are_told_what_is_always_to_be_known(known: Hooks) -> None:
@@ -410,6 +421,7 @@ def test_the_answer_comes_in_time_whatever_the_work_does(
     ("work", "within", "answer", "outcome"),
     [
         ("outlet.limit(60); outlet.offer({'a': 1})", 120, {"a": 1}, "in-time"),
+        ("outlet.limit(60); outlet.offer({'a': outlet.at_most > 60})", 120, {"a": True}, "in-time"),
         ("time.sleep(1); outlet.offer({'a': 1})", 120, {"a": 1}, "said-less"),
         ("outlet.offer({'a': 1}); time.sleep(900)", 120, {"a": 1}, "said-less"),
         ("time.sleep(1); outlet.offer({'a': 1}); time.sleep(900)", 120, {"a": 1}, "said-less"),

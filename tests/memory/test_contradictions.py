@@ -40,6 +40,12 @@ def test_saving_the_contrary_of_a_memory_needs_a_decision(mind: Ricordo) -> None
     assert len(mind.list()) == 1
 
 
+@pytest.mark.parametrize("contrary", ["The keys rotate every month.", "The keys rotate monthly."])
+def test_what_happens_at_another_frequency_is_told_so(mind: Ricordo, contrary: str) -> None:
+    mind.remember("The keys rotate every quarter.")
+    assert [one.contradiction for one in mind.remember(contrary).candidates] == ["another frequency"]
+
+
 def test_each_decision_about_a_contradiction_does_what_it_says(mind: Ricordo) -> None:
     old = mind.remember(FRIDAYS)
     assert mind.remember(TUESDAYS, on_duplicate="skip").status == "skipped"

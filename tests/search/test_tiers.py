@@ -502,7 +502,7 @@ def test_a_tier_that_hangs_does_not_hold_up_the_others(
     for _ in range(6):
         answer = memory.search("harbour")
         assert answer.meta.tiers == ("agent", "project")
-        assert answer.meta.degraded == ("tier team: did not answer within 15 s",)
+        assert answer.meta.degraded[0].startswith("tier team: did not answer within 15 s")
     release.set()
 
 

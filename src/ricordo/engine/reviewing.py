@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -129,6 +130,8 @@ class ReviewVerbs:
             check_choice("decision", decision, DECISIONS)
             if ref is None:
                 raise UsageError("which item or proposal is meant?", hint="‹:review› lists what waits.")
+        if isinstance(ref, str) and re.fullmatch("[0-9a-f]{8}", ref):  # the id that is listed, without its drive
+            ref = f"{DRIVE}{ref}"
         is_proposal = ref is not None and str(ref).startswith(DRIVE)
         if text is not None and not (is_proposal and decision in ("accept", "always")):
             raise UsageError("a text takes the place of a proposal that is accepted", hint="‹:review› lists them.")

@@ -204,7 +204,7 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
     tokens = 0
     share = wanted.budget // len(wanted.tasks)
     for number, task in enumerate(wanted.tasks):
-        with caller_waits(outlet.seconds_left):
+        with caller_waits(outlet.seconds_left, outlet.at_most):
             report = engine.context(
                 task,
                 budget=share,

@@ -26,10 +26,12 @@ _SHARE_OF_HOST = 0.85
 class Outlet:
     """The child's side: it says how long the work may take, and offers answers; the last one offered counts."""
 
-    def __init__(self, send: Callable[[bytes], None], started: float) -> None:
+    def __init__(self, send: Callable[[bytes], None], started: float, within: float = 0.0) -> None:
         self._send = send
         self._started = started
         self._limit = DEFAULT_SECONDS
+        self._within = within * _SHARE_OF_HOST
+        self._has_answer = False
         self.shown: tuple[str, str, list[str], str, int, str] | None = None
         """What the last answer shows: the event, the store, the refs of the items, who asked, and how many tokens."""
 
@@ -44,6 +46,7 @@ class Outlet:
 
     def offer_text(self, answer: bytes) -> None:
         """The same for an answer that is JSON already, in one line."""
+        self._has_answer = True
         self._send(b"answer " + answer + b"\n")
 
     def note_shown(self) -> None:
@@ -65,6 +68,12 @@ class Outlet:
         A program that gives its hooks more time than the limit still gets an answer from a server that hangs.
         """
         return max(0.0, self.left * self._limit - _RESERVE)
+
+    @property
+    def at_most(self) -> float:
+        """How long the first answer may take: as long as the caller waits."""
+        longer = 0.0 if self._has_answer else max(0.0, self._within - self._limit)
+        return max(0.0, self.left * self._limit + longer - _RESERVE)
 
 
 class Listener:

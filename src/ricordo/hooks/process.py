@@ -74,9 +74,9 @@ def answer(event: str, *, store: str | None, tier: str | None, started: float, w
 
     listener = Listener(started, within)
     if hasattr(os, "fork"):
-        _in_a_child(event, work, listener, started)
+        _in_a_child(event, work, listener, started, within)
     else:
-        _beside_a_clock(event, work, listener, started)
+        _beside_a_clock(event, work, listener, started, within)
 
 
 def _process_start() -> float:
@@ -106,7 +106,7 @@ def _say(event: str, answer: bytes) -> None:
         return
 
 
-def _in_a_child(event: str, work: Callable[[Outlet], None], listener: Listener, started: float) -> None:
+def _in_a_child(event: str, work: Callable[[Outlet], None], listener: Listener, started: float, within: float) -> None:
     import select
 
     reader, writer = os.pipe()
@@ -115,7 +115,7 @@ def _in_a_child(event: str, work: Callable[[Outlet], None], listener: Listener, 
         try:
             os.close(reader)
             _be_silent()
-            work(Outlet(lambda part: _write(writer, part), started))
+            work(Outlet(lambda part: _write(writer, part), started, within))
         finally:
             os._exit(0)
     os.close(writer)
@@ -151,7 +151,9 @@ def _note(event: str, listener: Listener, ended: bool) -> None:
         log(event, f"out of time; {listener.outcome.replace('-', ' ')}")
 
 
-def _beside_a_clock(event: str, work: Callable[[Outlet], None], listener: Listener, started: float) -> None:
+def _beside_a_clock(
+    event: str, work: Callable[[Outlet], None], listener: Listener, started: float, within: float
+) -> None:
     import threading
 
     done = threading.Event()
@@ -169,7 +171,7 @@ def _beside_a_clock(event: str, work: Callable[[Outlet], None], listener: Listen
 
     threading.Thread(target=watch, daemon=True).start()
     try:
-        work(Outlet(listener.hear, started))
+        work(Outlet(listener.hear, started, within))
     finally:
         with ending:
             done.set()

@@ -202,7 +202,7 @@ class _Token:
         if found["ordinal"]:
             return "ordinal", (float(found["ordinal"][:-2]),)
         if found["each"]:
-            return "often", (float(known_words()["seconds"].get(found["period"], 0)),)
+            return "frequency", (float(known_words()["seconds"].get(found["period"], 0)),)
         if found["many"]:
             return _measured(found["many"].lower(), found["unit"].lower())
         if found["coin"]:
@@ -258,7 +258,7 @@ def _word_value(word: str) -> Value | None:
         return "ordinal", (float(known["ordinals"][word]),)
     if word in known["classes"]:
         name = known["classes"][word]
-        return name, ((_often(word) if name == "often" else word),)
+        return name, ((_often(word) if name == "frequency" else word),)
     return None
 
 

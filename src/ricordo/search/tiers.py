@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from ricordo.bounded import PendingCall, within_callers
+from ricordo.bounded import PendingCall, while_caller_waits, within_callers
 from ricordo.errors import Error, Unavailable, UsageError
 from ricordo.frozen import frozen
 from ricordo.search.fit import NOTHING_FITS, best_fit, note_of
@@ -144,16 +144,16 @@ class Federation:
         """
         if len(chosen) == 1:
             return [ask(chosen[0], request)], []
-        failures: list[tuple[Tier, Exception]] = [(tier, self._late()) for tier in chosen if not self._may_ask(tier)]
+        failures: list[tuple[Tier, Exception]] = [(tier, self._paused()) for tier in chosen if not self._may_ask(tier)]
         paused = [tier for tier, _ in failures]
         asked = [
             (tier, tier.threads.run(partial(copy_context().run, ask, tier, request)))
             for tier in chosen
             if tier not in paused
         ]
-        deadline = time.monotonic() + within_callers(self.seconds)
-        done = [(tier, call) for tier, call in asked if self._ended(tier, call, deadline - time.monotonic())]
-        failures += [(tier, self._late()) for tier, call in asked if (tier, call) not in done]
+        waited = self._wait([call for _, call in sorted(asked, key=lambda pair: not pair[0].is_own)])
+        done = [(tier, call) for tier, call in asked if self._ended(tier, call, waited)]
+        failures += [(tier, _late(waited)) for tier, call in asked if (tier, call) not in done]
         replies: list[Reply] = []
         for tier, call in done:
             if isinstance(call.error, Exception) and not isinstance(call.error, UsageError):
@@ -167,19 +167,35 @@ class Federation:
     def _may_ask(self, tier: Tier) -> bool:
         return tier.is_own or self.pauses.may_ask(tier.location)
 
-    def _ended(self, tier: Tier, call: PendingCall[_Result], seconds: float) -> bool:
-        """Whether a call of a tier ended in time; if not, the tier is left alone for a while."""
-        if call.wait(max(0.0, seconds)):
+    def _wait(self, calls: Sequence[PendingCall[_Result]]) -> float:
+        """Wait until the calls are done or the time is up; returns how long they were given.
+
+        A caller in a hurry shortens the time. If no call is done by then, the first one gets as long as the caller
+        waits, because an answer that comes late is worth more than none.
+        """
+        started = time.monotonic()
+        limit = within_callers(self.seconds)
+        done = [call.wait(max(0.0, started + limit - time.monotonic())) for call in calls]
+        if calls and not any(done) and limit < self.seconds:
+            calls[0].wait(while_caller_waits(self.seconds - limit))
+            return max(limit, time.monotonic() - started)
+        return limit
+
+    def _ended(self, tier: Tier, call: PendingCall[_Result], waited: float) -> bool:
+        """Whether a call of a tier has ended. If not, and it had all of ``tiers.seconds``, the tier is left alone for a
+        while; that a caller was in a hurry says nothing about the tier.
+        """
+        if call.wait(0):
             if not tier.is_own:
                 self.pauses.answered(tier.location)
             return True
         call.cancel()
-        if not tier.is_own:
+        if not tier.is_own and waited >= self.seconds:
             self.pauses.late(tier.location)
         return False
 
-    def _late(self) -> Unavailable:
-        return Unavailable(f"did not answer within {self.seconds:g} s", hint="Raise tiers.seconds.")
+    def _paused(self) -> Unavailable:
+        return Unavailable(f"did not answer within {self.seconds:g} s lately, so it was not asked")
 
     def first(self, find: Callable[[Store], _Result | None]) -> tuple[Tier, _Result] | None:
         """The highest tier in which something is found; tiers that cannot be reached, or are late, are passed over."""
@@ -189,7 +205,8 @@ class Federation:
                     found = find(tier.store)
                 elif self._may_ask(tier):
                     call = tier.threads.run(lambda tier=tier: find(tier.store))  # type: ignore[misc]
-                    found = call.result() if self._ended(tier, call, within_callers(self.seconds)) else None
+                    call.wait(limit := within_callers(self.seconds))
+                    found = call.result() if self._ended(tier, call, limit) else None
                 else:
                     continue
             except (Error, OSError):
@@ -197,6 +214,10 @@ class Federation:
             if found is not None:
                 return tier, found
         return None
+
+
+def _late(seconds: float) -> Unavailable:
+    return Unavailable(f"did not answer within {round(seconds, 2):g} s", hint="Raise tiers.seconds.")
 
 
 def ask(tier: Tier, request: Request) -> Reply:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _LINE = 200
 _COLUMNS = (
     "i.drive, i.path, i.kind, i.category, i.title, i.thread, i.seq, i.metadata,"
-    f" (SELECT substr(c.text, 1, {_LINE}) FROM chunks c WHERE c.item = i.n ORDER BY c.id DESC LIMIT 1)"
+    f" (SELECT substr(c.text, 1, {_LINE}) FROM chunks c WHERE c.item = i.n ORDER BY c.live_from DESC, c.id LIMIT 1)"
 )
 
 
@@ -178,7 +178,9 @@ def _happening(at: int, what: str, version: int | None, row: tuple[Any, ...]) ->
 
     drive, path, kind, _, title, thread, seq, metadata, text, said = row
     metadata_fields = json.loads(metadata)
-    opening = first_words(text or "") if kind in REMEMBERED_KINDS else " ".join((text or "").split())
+    opening = first_words(text or "") if kind in REMEMBERED_KINDS else ""
+    if kind == "session":
+        opening = " ".join((text or "").split())
     shown = title or opening or path.rpartition("/")[2]
     return Happening(
         moment(at),
