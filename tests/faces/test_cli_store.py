@@ -63,6 +63,17 @@ def test_init_makes_a_project_whose_store_is_used_below_it(house: Any, monkeypat
     assert house.json("init", "nowhere", code=3)["code"] == "not_found"
 
 
+def test_an_encrypted_project_that_cannot_be_made_leaves_nothing_that_would_get_a_plain_store(
+    house: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RICORDO_PASSPHRASE", "short")
+    house.run("init", "--encrypt", "--key", "passphrase", code=2)
+    assert not (house.folder / ".ricordo").exists()
+    house.run("init")
+    house.run("init", "--encrypt", "--key", "passphrase", code=2)
+    assert (house.folder / ".ricordo" / "ricordo.db").exists(), "a project that was there stays"
+
+
 def test_reading_without_a_store_says_how_to_make_one_and_makes_none(house: Any) -> None:
     for args in (("search", "x"), ("list",), ("get", "note:/x"), ("status",), ("grep", "x"), ("tree",)):
         error = house.json(*args, code=5)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,8 +34,10 @@ def init(call: Call, folder: Path | None, encrypt: bool, key: str) -> int:
     uses that one. Running it again changes nothing. In a git repository, it asks on a
     terminal whether the commits shall be found, too (add . --history).
     """
+    from ricordo.config.files import PROJECT_FOLDER
     from ricordo.config.loading import init_project, set_value
 
+    is_new = not ((folder or Path()) / PROJECT_FOLDER).exists()
     place = init_project(folder or Path())
     if encrypt:
         from ricordo.cli.passphrases import asking_at_terminal
@@ -41,7 +45,11 @@ def init(call: Call, folder: Path | None, encrypt: bool, key: str) -> int:
         from ricordo.engine.encrypted import make_encrypted
 
         asking_at_terminal()
-        make_encrypted(locate_store(call.store or str(place), ConfigProvider()(), place.parent).path, key)
+        with ExitStack() as failing:
+            if is_new:  # an empty project's folder would get a plain store from whatever is saved next
+                failing.callback(rmtree, place, ignore_errors=True)
+            make_encrypted(locate_store(call.store or str(place), ConfigProvider()(), place.parent).path, key)
+            failing.pop_all()
     if call.store:  # the project's commands use it from now on, and not a file in the project's folder
         set_value("store.location", call.store, scope="project", start=place.parent)
     call.store = call.store or str(place)

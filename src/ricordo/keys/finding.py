@@ -180,10 +180,10 @@ def _passphrase(store: Path, *, is_new: bool) -> str:
     if not typed and _asking is not None:
         typed = _asking(f"Passphrase of {store}", is_new)
     if not typed:
+        where = "--key FILE" if is_new else "‹:migrate --rekey --key keyring›"
         raise LockedStore(
-            f"the store {store} needs its passphrase, and nobody can be asked here",
-            hint="Set RICORDO_PASSPHRASE or RICORDO_PASSPHRASE_FD, or keep the key where programs find it:"
-            " ‹:migrate --rekey --key keyring›.",
+            f"the store {store} needs {'a' if is_new else 'its'} passphrase, and nobody can be asked here",
+            hint=f"Set RICORDO_PASSPHRASE or RICORDO_PASSPHRASE_FD, or keep the key where programs find it: {where}.",
         )
     if is_new and len(typed) < SHORTEST_PASSPHRASE:
         raise UsageError(

@@ -8,6 +8,8 @@ from collections.abc import Collection
 from itertools import count
 
 LONGEST = 60
+_READ = 1_000
+"""Characters of the first line that are looked at: a text of megabytes may be one line."""
 _MARKUP = re.compile(r"^[\s#>*+\-]+")
 _WORD = re.compile(r"[^\W_]+")
 _PLAIN = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ł": "l", "ı": "i", "’": "'"})
@@ -21,7 +23,8 @@ def slug(text: str, longest: int = LONGEST) -> str:
     >>> slug("# Où est l'Œuvre?"), slug("Größe: 5 m²"), slug("東京のオフィス")
     ('ou-est-loeuvre', 'grosse-5-m2', '東京のオフィス')
     """
-    line = next((stripped for part in text.splitlines() if (stripped := _MARKUP.sub("", part).strip())), "")
+    lines = (_MARKUP.sub("", part).strip()[:_READ] for part in text.splitlines())
+    line = next(filter(None, lines), "")
     decomposed = unicodedata.normalize("NFKD", line.casefold().translate(_PLAIN)).casefold()
     own = "".join(c for c in decomposed if not unicodedata.combining(c)).replace("'", "")
     plain = own.encode("ascii", "ignore").decode()
