@@ -32,9 +32,21 @@ def translated(path: str) -> Iterator[None]:
             raise StoreError(
                 f"only an owner of the store {path} may do this", hint="‹:team members› lists the owners."
             ) from error
+        if "create extension" in str(error):
+            raise StoreError(
+                f"the database of the store {path} has no pgvector yet, and this role may not add it",
+                hint="Let an administrator run CREATE EXTENSION vector in this database, then try again.",
+            ) from error
         raise StoreError(
             f"the store {path} refuses this ({_first_line(error)})",
             hint="Is this role in the team? An owner invites it. docs/scaling.md says what one needs without a team.",
+        ) from error
+    except (psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile) as error:
+        if "extension" not in str(error):
+            raise
+        raise StoreError(
+            f"the server of the store {path} has no pgvector ({_first_line(error)})",
+            hint="Install the extension there (the package postgresql-NN-pgvector, or the image pgvector/pgvector).",
         ) from error
     except psycopg.errors.DiskFull as error:
         raise StoreError(f"no space is left for the store {path}", hint="Free some; nothing is lost.") from error
