@@ -29,8 +29,9 @@ from ricordo.store.postgres.nearness import write_vectors
 from ricordo.store.postgres.passage_words import number_of
 from ricordo.store.postgres.store import PostgresStore
 from ricordo.store.qdrant.choosing import IndexChoice
+from ricordo.store.qdrant.edge import EdgeEngine
 
-MODEL, DIMENSIONS, QUESTIONS, NEAREST = "made/1", 64, 40, 50
+MODEL, DIMENSIONS, QUESTIONS, NEAREST = "made/1", 384, 40, 50
 _WORKER = """
 import sys
 from ricordo.store.postgres import feeding
@@ -128,7 +129,15 @@ def whole(store: PostgresStore) -> dict[str, Any]:
         for number in {number_of(term) for term in store.analyzer.counts(text)}:
             true[number] = true.get(number, 0) + 1
     wrong = sum(counted.get(number) != count for number, count in true.items())
+    engine = store.feed.engine
+    assert isinstance(engine, EdgeEngine)
     return {
+        "indexed_vectors": sum(
+            shard.info().indexed_vectors_count
+            for name, shards in engine._open.items()
+            if not name.endswith("-words")
+            for shard in shards
+        ),
         "passages": report.passages, "held": report.held, "vectors": sum(report.vectors.values()),
         "waiting": report.waiting, "check": check.detail, "words": len(true), "words_counted_wrong": wrong,
     }  # fmt: skip

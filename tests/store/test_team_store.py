@@ -7,8 +7,10 @@ import re
 import socket
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,9 +22,9 @@ import pytest
 from tests.store import postgres_server
 from tests.store.team_searches import SEARCHES, TFIDF, fill, trips_of
 
-from ricordo import ConfigProvider, Ricordo
+from ricordo import ConfigProvider, Entry, Ricordo
 from ricordo.errors import StoreError, Unavailable
-from ricordo.store.postgres.schema import SCHEMA_VERSION, _version
+from ricordo.store.postgres.schema import MIGRATION_LOCK, SCHEMA_VERSION, migrate
 from ricordo.store.postgres.store import PostgresStore
 from ricordo.testing.making import prepared
 from ricordo.values.items import Ref
@@ -74,6 +76,20 @@ def test_a_store_on_a_server_is_filled_and_searched_without_sqlite(team: str) ->
 def test_a_whole_search_makes_at_most_three_trips(filled: Ricordo, name: str) -> None:
     """One more for TF-IDF: how rare the words of the candidates are can be asked only when these are known."""
     assert 1 < trips_of(filled, name) <= (4 if name == TFIDF else 3)
+
+
+def test_many_new_items_are_saved_in_few_trips(team: str) -> None:
+    """Also those that are noted so that they can be undone, and in which entities may be mentioned."""
+    with Ricordo.open(team, config=ConfigProvider({"embedding.provider": "none"})) as engine:
+        store = engine._context.unsynced_store
+        assert isinstance(store, PostgresStore)
+        engine.save("entity:/ada", "Ada Lovelace", fields={"title": "Ada Lovelace"})
+        before = store.database.trips
+        engine.save_many([Entry(f"note:/{n}", f"Note {n} of Ada Lovelace.", "note") for n in range(300)])
+        assert store.database.trips - before < 80
+        assert engine.status()["items"] == 301
+        engine.undo()
+        assert engine.status()["items"] == 1
 
 
 def test_a_mistyped_word_is_found_as_the_word_that_was_meant(filled: Ricordo) -> None:
@@ -236,15 +252,29 @@ def test_the_tables_are_partitioned_by_workspace_when_asked(team: str) -> None:
 
 
 def test_who_waits_while_another_process_makes_the_tables_sees_them_afterwards() -> None:
-    """Several clients may be the first at once."""
-    name = f"ricordo_{uuid.uuid4().hex[:8]}"
-    with psycopg.connect(postgres_server.address()) as waiting:
-        assert _version(waiting, name) is None
-        waiting.execute("SELECT to_regclass(%s)", (f"{name}.schema_version",))
-        PostgresStore(postgres_server.workspace(name)).close()
-        assert _version(waiting, name) == SCHEMA_VERSION
-        waiting.rollback()
-        waiting.execute(f"DROP SCHEMA {name} CASCADE")
+    """Several clients may be the first at once. Who looked for the tables before it waited may be answered from what
+    its connection remembers; here the tables come with few other changes, because many would make it forget.
+    """
+    name, made = (f"ricordo_{uuid.uuid4().hex[:8]}" for _ in range(2))
+    PostgresStore(postgres_server.workspace(made)).close()
+    waits = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND wait_event = 'advisory'"
+    here = postgres_server.address()
+    with (
+        psycopg.connect(here, autocommit=True) as raw,
+        psycopg.connect(here, autocommit=True) as late,
+        ThreadPoolExecutor(1) as client,
+    ):
+        raw.execute("SELECT pg_advisory_lock(%s)", (MIGRATION_LOCK,))
+        migrated = client.submit(migrate, late, name, "late", create=True)
+        deadline = time.monotonic() + 120
+        while not raw.execute(waits, (late.info.backend_pid,)).fetchall():
+            assert time.monotonic() < deadline, migrated
+            time.sleep(0.05)
+        raw.execute(f"ALTER SCHEMA {made} RENAME TO {name}")
+        raw.execute("SELECT pg_advisory_unlock(%s)", (MIGRATION_LOCK,))
+        migrated.result()
+        assert raw.execute(f"SELECT number FROM {name}.schema_version").fetchall() == [(SCHEMA_VERSION,)]
+        raw.execute(f"DROP SCHEMA {name} CASCADE")
 
 
 def test_a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_its_trust() -> None:

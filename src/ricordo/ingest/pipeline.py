@@ -7,7 +7,7 @@ store, one transaction each. Vectors follow from the backlog; what a file is and
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 from functools import cached_property
@@ -36,6 +36,8 @@ BATCH_ITEMS = 500
 BATCH_BYTES = 32_000_000
 BATCH_SECONDS = 10.0
 """Prepared items are written after this time at the latest, because a model that cuts texts may take long."""
+AHEAD_ITEMS, AHEAD_SECONDS = 100, 0.2
+"""The store is asked about so many items at once, as far as they come within this time."""
 
 
 @frozen
@@ -53,6 +55,19 @@ class Incoming:
     """Where a loader read it; empty for a text that somebody gave."""
     vouched: bool = False
     """Whether its file is in a folder that the user trusts."""
+
+    @property
+    def size(self) -> int:
+        """How much memory its texts take, roughly."""
+        return len(self.parsed.text) + len(self.blob or b"")
+
+
+@frozen
+class _Stored:
+    """What preparing items needs of the store: the keys of their chunks, and its entities."""
+
+    keys: Mapping[Ref, set[bytes]]
+    entities: Sequence[tuple[int, str]]
 
 
 CHUNKER = "chunker"
@@ -89,7 +104,7 @@ class Pipeline:
         """Do everything for an item that can be done before a transaction."""
         return self._prepared(incoming)[0]
 
-    def _prepared(self, incoming: Incoming) -> tuple[PreparedItem, str]:
+    def _prepared(self, incoming: Incoming, stored: _Stored | None = None) -> tuple[PreparedItem, str]:
         """The prepared item, and why no model cut its text although one should have."""
         parsed = incoming.parsed
         cut = self._cut(incoming.ref, parsed.text, parsed.structure, parsed.language, incoming.kind)
@@ -103,7 +118,7 @@ class Pipeline:
             parsed.marks,
             incoming.blob,
         )
-        item = self.prepare_draft(draft, incoming.file)
+        item = self.prepare_draft(draft, incoming.file, stored)
         return replace(item, times=incoming.times, origin=incoming.origin, vouched=incoming.vouched), cut.problem
 
     def prepare_text(self, draft: Draft, content: str) -> PreparedItem:
@@ -145,9 +160,16 @@ class Pipeline:
             return ()
         return self.store.items.draft(n, item.version).passages
 
-    def prepare_draft(self, draft: Draft, file: FileState | None = None) -> PreparedItem:
-        """Hash and analyse a draft whose passages are known."""
+    def _stored(self, items: Sequence[tuple[Ref, str]]) -> _Stored:
+        """What preparing some items of some kinds needs of the store."""
+        mentions = any(kind in MENTIONING_KINDS for _, kind in items)
+        entities = self.store.items.entity_titles() if mentions else ()
+        return _Stored(self.store.items.live_keys(ref for ref, _ in items), entities)
+
+    def prepare_draft(self, draft: Draft, file: FileState | None = None, stored: _Stored | None = None) -> PreparedItem:
+        """Hash and analyse a draft whose passages are known; what the store has is asked for unless it is given."""
         fields = draft.fields
+        stored = stored or self._stored([(draft.ref, draft.kind)])
         prefixes = prefix_texts(
             fields.title,
             fields.description,
@@ -160,11 +182,29 @@ class Pipeline:
             self.store.analyzer,
             prefixes=prefixes,
             lines=line_ranges(draft.content, draft.passages, draft.first_line),
-            known=self.store.items.live_keys(draft.ref),
+            known=stored.keys.get(draft.ref, set()),
             file=file,
         )
-        entities = self.store.items.entity_titles() if draft.kind in MENTIONING_KINDS else ()
+        entities = stored.entities if draft.kind in MENTIONING_KINDS else ()
         return replace(item, mentions=mentioned(draft.content, entities), secrets=secret_counts(draft.content))
+
+    def _with_stored(self, incoming: Iterable[Incoming]) -> Iterator[tuple[Incoming, _Stored]]:
+        """Each item with what preparing it needs of the store, which is asked for those that come soon together."""
+        ahead: list[Incoming] = []
+
+        def asked() -> Iterator[tuple[Incoming, _Stored]]:
+            stored = self._stored([(one.ref, one.kind) for one in ahead])
+            yield from ((one, stored) for one in ahead)
+
+        size, due = 0, time.monotonic() + AHEAD_SECONDS
+        for one in incoming:
+            ahead.append(one)
+            size += one.size
+            if len(ahead) >= AHEAD_ITEMS or size >= BATCH_BYTES or time.monotonic() >= due:
+                yield from asked()
+                ahead, size, due = [], 0, time.monotonic() + AHEAD_SECONDS
+        if ahead:
+            yield from asked()
 
     def save_all(
         self, incoming: Iterable[Incoming], *, on_conflict: str, durable: bool, backlog: Backlog | None
@@ -180,9 +220,9 @@ class Pipeline:
 
         chunks = size = 0
         due = time.monotonic() + BATCH_SECONDS
-        for one in incoming:
+        for one, stored in self._with_stored(incoming):
             try:
-                item, problem = self._prepared(one)
+                item, problem = self._prepared(one, stored)
             except Error as error:
                 yield Saved(str(one.ref), "failed", error=error.to_dict())
                 continue

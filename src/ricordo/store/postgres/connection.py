@@ -70,6 +70,7 @@ class Connection:
         self.writing = writing
         self.begun = writing
         self.touched: set[int] = set()
+        self.step = ""
         self.embedded = False
         """In a transaction: whether it wrote vectors."""
         self.vectors_at_hand: tuple[str, dict[int, Array]] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from ricordo.errors import NotFound
@@ -174,15 +174,22 @@ class Items:
         check_content(draft.ref, number, draft.content, draft.blob, digest)
         return draft
 
-    def live_keys(self, ref: Ref) -> set[bytes]:
-        """Keys of the chunks that an item has now; equal chunks need not be analysed again."""
+    def live_keys(self, refs: Iterable[Ref]) -> dict[Ref, set[bytes]]:
+        """Keys of the chunks that some items have now; equal chunks need not be analysed again."""
+        found: dict[Ref, set[bytes]] = {ref: set() for ref in refs}
+        paths: dict[str, list[str]] = {}
+        for ref in found:
+            paths.setdefault(ref.drive, []).append(ref.path)
         with self._database.read() as connection:
-            rows = connection.rows(
-                "SELECT c.key FROM items i JOIN chunks c ON c.item = i.n WHERE i.drive=? AND i.path=?"
-                " AND i.state='live' AND c.state=0",
-                (ref.drive, ref.path),
-            )
-        return {key for (key,) in rows}
+            for drive, some in paths.items():
+                for marks, part in in_parts(some):
+                    for path, key in connection.rows(
+                        "SELECT i.path, c.key FROM items i JOIN chunks c ON c.item = i.n WHERE i.drive=?"
+                        f" AND i.path IN ({marks}) AND i.state='live' AND c.state=0",
+                        (drive, *part),
+                    ):
+                        found[Ref(drive, path)].add(key)
+        return found
 
     def content_marks(self, versions: Sequence[tuple[str, int]]) -> dict[str, ContentMark]:
         """Hashes that show whether two stores hold the same text, for versions of items given by id."""

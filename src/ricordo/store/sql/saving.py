@@ -107,7 +107,7 @@ def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> t
         **dict(zip(_FILE_COLUMNS, _file_values(item.file), strict=True)),
     }  # fmt: skip
     n = connection.insert_item(tuple(row), tuple(row.values()))
-    steps.note(connection, n, (0, ""), (1, "live"))
+    steps.note(connection, n, steps.NEW, (1, "live"))
     connection.touched.add(n)
     insert_tags(connection, n, draft.fields)
     chunks = _write_version(connection, Head(n, identity, "live", 0, "", "", False), item, analyzer, now, said)

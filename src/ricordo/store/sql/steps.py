@@ -8,22 +8,27 @@ from __future__ import annotations
 
 from ricordo import speaking
 from ricordo.steps import CurrentStep, current_step
+from ricordo.store.sql.batches import marks
 from ricordo.store.sql.protocols import Connection
 from ricordo.store.sql.times import DAY, now_micros
 from ricordo.values.provenance import stored
 
 MOST_STEPS = 1000
 KEPT_DAYS = 30
+NEW = (0, "")
+_COLUMNS = ("step", "item", "version", "state", "new_version", "new_state")
 
 
 def note(connection: Connection, n: int, before: tuple[int, str], after: tuple[int, str]) -> None:
-    """Note the version and the state of an item before and after a change; version 0 means that it is new."""
+    """Note the version and the state of an item before and after a change; before, a new one was ``NEW``."""
     step = _begun(connection)
     if step is None:
         return
+    if before == NEW:
+        connection.insert("step_items", _COLUMNS, [(step.id, n, *before, *after)])
+        return
     connection.run(
-        "INSERT INTO step_items(step, item, version, state, new_version, new_state) VALUES(?,?,?,?,?,?)"
-        " ON CONFLICT DO NOTHING",
+        f"INSERT INTO step_items({', '.join(_COLUMNS)}) VALUES({marks(_COLUMNS)}) ON CONFLICT DO NOTHING",
         (step.id, n, *before, *after),
     )
     connection.run("UPDATE step_items SET new_version=?, new_state=? WHERE step=? AND item=?", (*after, step.id, n))
@@ -59,15 +64,16 @@ def note_erased(connection: Connection) -> None:
 
 
 def _begun(connection: Connection) -> CurrentStep | None:
+    """The step that is being taken; a transaction writes it down once, so that many new items go in one batch."""
     step = current_step()
-    if step is None:
-        return None
+    if step is None or connection.step == step.id:
+        return step
+    connection.step = step.id
     now = now_micros()
-    if not connection.touched:
-        connection.run(
-            "DELETE FROM steps WHERE at < ? OR at < (SELECT at FROM steps ORDER BY at DESC LIMIT 1 OFFSET ?)",
-            (now - KEPT_DAYS * DAY, MOST_STEPS - 2),  # one more comes now
-        )
+    connection.run(
+        "DELETE FROM steps WHERE at < ? OR at < (SELECT at FROM steps ORDER BY at DESC LIMIT 1 OFFSET ?)",
+        (now - KEPT_DAYS * DAY, MOST_STEPS - 2),  # one more comes now
+    )
     connection.run(
         "INSERT INTO steps(id, at, verb, provenance, undone, erased) VALUES(?,?,?,?,'',0) ON CONFLICT DO NOTHING",
         (step.id, now, step.verb, stored(speaking.speaker())),

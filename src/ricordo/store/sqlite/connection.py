@@ -34,6 +34,8 @@ class Connection(apsw.Connection):
 
     touched: set[int]
     """On the writer: the numbers of the items that the open transaction wrote, binned or erased."""
+    step: str
+    """On the writer: the step that the open transaction wrote down."""
     foreign: bool = False
     """Whether the store came with a project that the user does not trust; items that are read say so."""
     remembered: dict[tuple[str, str | None], list[Row]] | None = None
@@ -259,7 +261,7 @@ class Database:
             writer.pragma("synchronous", "FULL" if durable else "NORMAL")
             self._begin(writer, self.busy_seconds if wait is None else wait)
             started = time.perf_counter()
-            writer.touched = set()
+            writer.touched, writer.step = set(), ""
             self._mirrored = mirrored
             try:
                 yield writer
