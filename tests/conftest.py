@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -17,6 +18,10 @@ from ricordo.config.machine import MACHINE_NAME
 from ricordo.programs.table import PROGRAMS
 from ricordo.values.items import Saved
 from ricordo.values.reports import Refreshed
+
+# Tests start hundreds of commands, and each would compile all of Ricordo again where nobody keeps the outcome.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A busy machine is no reason to fail: how long an example takes says nothing about what it shows. The examples of a
 # property are the same in every run, so that a change is judged by what it changes. RICORDO_TEST_EXPLORE=1 looks for

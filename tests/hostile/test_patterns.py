@@ -101,3 +101,11 @@ def test_a_long_row_of_marks_or_words_does_not_slow_down_what_a_question_is_abou
         time_in(text, datetime(2026, 11, 18, 9))
 
     assert growth(read, 8_000) < TOO_MUCH
+
+
+@pytest.mark.parametrize("row", ["x", "@", "-", "$", "a.", "a::"])
+def test_a_long_row_without_a_space_does_not_slow_down_what_a_memory_is_looked_through_for(
+    engine: Ricordo, row: str
+) -> None:
+    engine.remember("Lunch is at noon.")
+    assert growth(lambda size: engine.remember(row * (size // len(row))), 8_000) < TOO_MUCH

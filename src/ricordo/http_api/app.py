@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fastapi import FastAPI, Response
 from fastapi.openapi.utils import get_openapi
-from fastapi.routing import APIRoute
 
 from ricordo._version import __version__
 from ricordo.hosting.listening import allowed_hosts, is_mcp
 from ricordo.http_api import failures, shapes
 from ricordo.http_api.command_routes import commands
 from ricordo.http_api.file_routes import files_sent
-from ricordo.http_api.generated import LOOKING, verb_routes
+from ricordo.http_api.generated import verb_routes
 from ricordo.http_api.guard import Guard
 from ricordo.http_api.hook_routes import hooks
 from ricordo.http_api.look_after_routes import look_after
 from ricordo.http_api.metrics import Measured
+from ricordo.http_api.routing import install_routes, operation_id
 from ricordo.http_api.serving import Here, Serving, needs
 from ricordo.http_api.web.pages import install_page
 
@@ -76,12 +76,11 @@ def web_app(serving: Serving, mcp: McpApp) -> FastAPI:
         docs_url=None,  # the usual pages for the API load scripts from other servers
         redoc_url=None,
         lifespan=lifespan,
-        generate_unique_id_function=_operation_id,
+        generate_unique_id_function=operation_id,
     )
     app.state.serving = serving
     failures.install(app)
-    for group in (verb_routes(), files_sent, look_after, hooks, commands):
-        app.include_router(group)
+    install_routes(app, verb_routes(), files_sent, look_after, hooks, commands)
     _install_probes(app)
     install_page(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to change the document
@@ -124,16 +123,6 @@ class Branch:
             await self._mcp(scope, receive, send)
             return
         await self._app(scope, receive, send)
-
-
-def _operation_id(route: APIRoute) -> str:
-    """``search``, ``tasks_events``: the path in words, so that generated clients read well."""
-    words = route.path.removeprefix("/api/v1").strip("/").replace("{", "").replace("}", "").replace("-", "_")
-    name = words.replace("/", "_") or "root"
-    if route.name.endswith(LOOKING):
-        return f"{name}{LOOKING}"
-    method = next(iter(sorted(route.methods or {"GET"})))
-    return name if method == "GET" else f"{name}_{method.lower()}" if name in ("config", "tokens") else name
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

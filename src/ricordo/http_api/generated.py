@@ -7,6 +7,7 @@ task. A verb whose answer differs from what its method returns has a function in
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,7 +15,7 @@ from fastapi import APIRouter, Body, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from ricordo.http_api.own_answers import OWN_ANSWERS
-from ricordo.http_api.routing import WaitParameter, begins, reads, writes
+from ricordo.http_api.routing import LOOKING, WaitParameter, begins, reads, router, writes
 from ricordo.http_api.serving import Here
 from ricordo.http_api.shapes import shape_of
 from ricordo.permissions import refuse_files
@@ -47,9 +48,6 @@ TYPES: Mapping[str, Any] = {
     "pair": tuple[str, str],
 }
 
-LOOKING = "_look"
-"""How the name of a route ends that looks, where the verb has another that changes."""
-
 Given = dict[str, Any]
 Answers = Callable[["Ricordo", VerbRow, Given], Any]
 
@@ -60,9 +58,10 @@ class Parameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+@functools.cache
 def verb_routes() -> APIRouter:
-    """A route for every verb that is on HTTP and has none of its own."""
-    group = APIRouter(prefix="/api/v1")
+    """A route for every verb that is on HTTP and has none of its own; made once, as that takes a second."""
+    group = router()
     for row in all_verbs():
         if "http" not in row.not_on and row.path not in BY_HAND:
             _add_route(group, row)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
@@ -18,6 +18,9 @@ FAILURES: dict[int | str, dict[str, Any]] = {
     status: {"model": shapes.Failure, "description": words} for status, words in WORDS.items()
 }
 
+LOOKING = "_look"
+"""How the name of a route ends that looks, where the verb has another that changes."""
+
 RefParameter = Annotated[
     str, Query(min_length=1, max_length=4096, description="A ref, an item's id, or a URL.", examples=["note:/keys"])
 ]
@@ -26,9 +29,25 @@ WaitParameter = Annotated[
 ]
 
 
-def router(tag: str) -> APIRouter:
+def operation_id(route: APIRoute) -> str:
+    """``search``, ``tasks_events``: the path in words, so that generated clients read well."""
+    words = route.path.removeprefix("/api/v1").strip("/").replace("{", "").replace("}", "").replace("-", "_")
+    name = words.replace("/", "_") or "root"
+    if route.name.endswith(LOOKING):
+        return f"{name}{LOOKING}"
+    method = next(iter(sorted(route.methods or {"GET"})))
+    return name if method == "GET" else f"{name}_{method.lower()}" if name in ("config", "tokens") else name
+
+
+def router(*tags: str) -> APIRouter:
     """A group of verbs below ``/api/v1``."""
-    return APIRouter(prefix="/api/v1", tags=[tag])
+    return APIRouter(prefix="/api/v1", tags=[*tags], generate_unique_id_function=operation_id)
+
+
+def install_routes(app: FastAPI, *groups: APIRouter) -> None:
+    """Add the routes of groups as they are; ``include_router`` would make each of them a second time."""
+    for group in groups:
+        app.router.routes.extend(group.routes)
 
 
 def reads(

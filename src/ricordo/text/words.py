@@ -11,6 +11,7 @@ The same analysis serves documents and queries. It knows nothing of positions, f
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 import unicodedata
@@ -128,6 +129,11 @@ class _WordsByTerm:
             return list(words.intersection(set().union(*having)))
 
 
+@functools.cache
+def _stop_words(language: str) -> frozenset[str]:
+    return frozenset(map(fold, STOP_WORDS.get(language, ())))
+
+
 class Analyzer:
     """Turns text into terms in one language. Instances cache words and may be shared between threads.
 
@@ -148,7 +154,7 @@ class Analyzer:
         self._having = _WordsByTerm(self._cache)
         self.stemmed: set[tuple[str, str]] = set()
         """Words found since this was last emptied, each with a term that differs from it; prefixes look them up."""
-        self._stop = frozenset(map(fold, STOP_WORDS.get(language, ())))
+        self._stop = _stop_words(language)
 
     def in_language(self, code: str) -> Analyzer:
         """The analyzer for passages in a language, by its code; this one where it has no stemmer of its own."""

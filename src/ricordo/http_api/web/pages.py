@@ -9,6 +9,7 @@ from fastapi.responses import FileResponse, RedirectResponse
 
 from ricordo.errors import NotFound
 from ricordo.hosting.credentials import SESSION_DAYS, Caller
+from ricordo.http_api.routing import install_routes
 from ricordo.http_api.web.add_pages import adding
 from ricordo.http_api.web.asked_pages import asking
 from ricordo.http_api.web.browse_pages import browsing
@@ -61,12 +62,10 @@ SERVICE_WORKER = "away.js"
 
 def install_page(app: FastAPI) -> None:
     """Add the pages to the application."""
-    groups = (
-        searching, items, conversing, changing, browsing, adding, insight, ranking, health, operating,
+    install_routes(
+        app, searching, items, conversing, changing, browsing, adding, insight, ranking, health, operating,
         settings, asking, palette, looking, handling, explaining, mending, deciding, undoing,
     )  # fmt: skip
-    for group in groups:
-        app.include_router(group)
     _install_frame(app)
     app.state.sign_in_page = sign_in_page()
 

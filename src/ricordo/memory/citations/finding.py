@@ -27,12 +27,12 @@ SECONDS = 0.05
 MOST_SOURCES = 400
 _PATH = re.compile(
     r"(?<![\w/:.])(?:\./)?"
-    r"(?P<path>(?:[\w.@-]+/)*[\w@-][\w.@-]*\.\w{1,8}|(?:[\w.@-]+/)+[\w.@-]+"
+    r"(?P<path>(?<![@-])(?:(?:[\w.@-]+/)*[\w@-][\w.@-]*\.\w{1,8}|(?:[\w.@-]+/)+[\w.@-]+)"
     r"|Makefile|Dockerfile|[Jj]ustfile|Jenkinsfile|Procfile|Gemfile|Rakefile)(?![\w/])"
     r"(?:(?::|#L|,? lines? )(?P<first>\d{1,7})(?:(?:-|–|-L| to )(?P<last>\d{1,7}))?)?"
 )
 _SYMBOL = re.compile(
-    r"(?P<called>[A-Za-z_$][\w$]*(?:(?:\.|::|#)[A-Za-z_$][\w$]*)*)\(\)"
+    r"(?<![\w$])(?P<called>[A-Za-z_$][\w$]{0,200}+(?:(?:\.|::|#)[A-Za-z_$][\w$]{0,200}+){0,20}+)\(\)"
     r"|`(?P<quoted>[A-Za-z_$][\w$]{2,}(?:(?:\.|::|#)[A-Za-z_$][\w$]*)*)`"
     r"|\b(?P<dotted>[A-Z]\w+(?:\.|::)[a-z_]\w+)\b(?!\()"
 )

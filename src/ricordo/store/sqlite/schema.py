@@ -1,13 +1,14 @@
 """The tables of a SQLite store, as ordered migrations: one function, one transaction, one number each.
 
-Canonical tables hold what people and sources gave (items, versions, chunks, blobs, roots, manual links); derived ones
-(segments, postings, retired, vocabulary, vectors, item names, links from texts, secrets, knowledge files) can be
-rebuilt from them. Times are whole microseconds since 1970, UTC.
+A new store takes all in one transaction. Canonical tables hold what people and sources gave (items, versions, chunks,
+blobs, roots, manual links); derived ones (segments, postings, retired, vocabulary, vectors, item names, links from
+texts, secrets, knowledge files) can be rebuilt from them. Times are whole microseconds since 1970, UTC.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from ricordo.config.machine import this_machine
 from ricordo.errors import NewerSchema, ReadOnlyStore
@@ -389,10 +390,11 @@ def migrate(database: Database) -> None:
         raise ReadOnlyStore(
             f"the store {database.path} needs a migration, but can only be read", hint="Make it writable once."
         )
-    for number, step in enumerate(MIGRATIONS, start=1):
-        with database.write(durable=True) as connection:
-            if int(connection.pragma("user_version")) >= number:
-                continue  # another process was faster
-            step(connection)
-            connection.pragma("application_id", APPLICATION_ID)
-            connection.pragma("user_version", number)
+    with nullcontext() if found else database.write(durable=True):  # a new store keeps all steps or none
+        for number, step in enumerate(MIGRATIONS, start=1):
+            with database.write(durable=True) as connection:
+                if int(connection.pragma("user_version")) >= number:
+                    continue  # another process was faster
+                step(connection)
+                connection.pragma("application_id", APPLICATION_ID)
+                connection.pragma("user_version", number)
