@@ -318,6 +318,12 @@ def test_a_body_is_refused_by_its_shape_before_it_is_parsed(
     assert (answer.status_code, words in answer.text) == (status, True), answer.text[:300]
 
 
+def test_a_body_that_is_no_json_is_told_as_such(site: Site) -> None:
+    kind = {"Content-Type": "application/json"}
+    answer = site.as_scope("write").post("/api/v1/remember", content=b'{"text": oops}', headers=kind)
+    assert answer.json()["error"]["message"] == "the body is not valid JSON, from character 9 on"
+
+
 def test_the_shape_of_a_long_body_is_looked_at_beside_the_loop(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_in: list[bool] = []
 

@@ -85,6 +85,8 @@ def install(app: FastAPI) -> None:
         where = ".".join(str(part) for part in first["loc"] if part not in ("query", "body"))
         if first.get("type") == "extra_forbidden":
             message = f"there is no parameter '{where}' here"
+        elif first.get("type") == "json_invalid":  # where it breaks is a place in the body, and no parameter
+            message = f"the body is not valid JSON, from character {where} on"
         else:
             message = f"{where}: {first['msg']}" if where else str(first["msg"])
         return JSONResponse(printable(shape("usage", message, "/api/v1/openapi.json says what fits.")), 422)
