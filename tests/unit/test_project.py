@@ -84,9 +84,18 @@ LONG_MODULES: dict[str, str] = {}
 LONG_FUNCTIONS = {"engine/adding.py:add": "its signature declares what every face takes; 51 lines come after that"}
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+@functools.cache
+def modules() -> tuple[tuple[str, ast.Module], ...]:
+    """Every module, parsed; once for all tests here."""
+    paths = sorted(PACKAGE.rglob("*.py"))
+    return tuple((path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))) for path in paths)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forgotten() -> Iterator[None]:
+    """What was parsed takes much memory, so it does not stay for the tests that come after these."""
+    yield
+    modules.cache_clear()
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -109,6 +118,7 @@ def imports() -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((file, tuple(imported(tree))) for file, tree in modules())
 
 
+@functools.cache
 def home(dotted: str) -> str:
     """The folder or module at the top of the package that a dotted name belongs to; "" for the package."""
     first = dotted.partition(".")[0]
