@@ -15,8 +15,10 @@ from tests.store.team_searches import MISSPELLED, SEARCHES, TFIDF, fill, trips_o
 from ricordo import ConfigProvider, Ricordo
 from ricordo.cli.program import program
 from ricordo.errors import UsageError
-from ricordo.store.asking import Ask, Candidates
+from ricordo.store.asking import Ask, AskedWord, Candidates
 from ricordo.store.base import Store
+from ricordo.store.postgres import picking
+from ricordo.store.postgres.feeding import Feeder
 from ricordo.store.postgres.searching import Index
 from ricordo.store.postgres.store import PostgresStore
 from ricordo.store.qdrant.choosing import IndexChoice
@@ -289,3 +291,66 @@ def test_a_store_without_an_engine_says_what_to_set(tmp_path: Path) -> None:
         engine.index_status()
     with pytest.raises(UsageError, match="names no engine"):
         Ricordo.open(postgres_server.workspace(), config=ConfigProvider({"store.index": "qdrant"}))
+
+
+def test_a_search_that_sees_what_the_engine_lacks_has_it_fed(house: House) -> None:
+    house.engine.index_rebuild()
+    woken: list[str] = []
+    assert house.store._workspace.outside is not None
+    house.store._workspace.outside.on_tail = lambda: woken.append("fed")
+    house.found("kitten couch")
+    assert woken == []
+    house.plain.save("note:/cat", CAT)
+    house.found("kitten couch")
+    assert woken
+
+
+def test_an_engine_that_failed_is_left_alone_for_a_while(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.engine.index_rebuild()
+    asked: list[object] = []
+
+    def fails(*given: object) -> None:
+        asked.append(given)
+        raise IndexAway("it sleeps")
+
+    monkeypatch.setattr(house.feed.engine, "nearest", fails)
+    for _ in range(3):
+        assert house.engine.search("kitten couch", track=False).meta.degraded
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("named", [0, 10_000])
+def test_a_filter_that_many_items_pass_is_checked_here(
+    house: House, monkeypatch: pytest.MonkeyPatch, named: int
+) -> None:
+    monkeypatch.setattr(picking, "MOST_NAMED", named)
+    house.plain.save("note:/cat", CAT, fields={"tags": ["pets"]})
+    house.engine.index_rebuild()
+    house.plain.save("note:/dog", "A puppy naps on the couch.", fields={"tags": ["pets"]})
+    for question in ("kitten tag:pets", "couch tag:pets", "which animal purrs tag:pets"):
+        assert set(house.found(question)) <= {"note:/cat", "note:/dog"}
+        house.compared(question)
+
+
+def test_one_long_item_does_not_hide_the_others(house: House) -> None:
+    """The engine is asked for more passages until enough items are among them."""
+    section = (
+        "\n\n# The lamp\n\nThis lamp is a lamp, the lamp of lamps. "
+        + "It burns with oil until the morning comes. " * 40
+    )
+    house.plain.save("note:/long", section * 30)
+    house.plain.save("note:/other", "An old lamp was left behind. " + "Bread rises overnight in the pantry. " * 30)
+    house.engine.index_rebuild()
+    words = tuple(map(AskedWord, house.store.analyzer.query_terms("lamp")))
+    found = house.store.index.candidates(Ask(words=words, per_side=2))
+    assert {one.ref for one in found.found} == {"note:/long", "note:/other"}
+
+
+def test_who_has_fed_everything_lets_another_process_feed_at_once(house: House) -> None:
+    house.engine.index_rebuild()
+    house.plain.save("note:/cat", CAT)
+    other = Feeder(house.store.database, house.feed.engine, house.store.analyzer)
+    assert other.feed() > 0
+    assert house.engine.index_status().waiting == 0
+    house.plain.save("note:/dog", "A puppy naps.")
+    assert house.feed.run() > 0
