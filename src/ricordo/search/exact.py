@@ -52,11 +52,14 @@ class ExactNames:
         self._terms = frozenset(analyzer.query_terms(text))
         self._enough = max(FEWEST_IN_A_ROW, len(self.words) // 2 + 1)
 
-    def first(self, ranked: Iterable[Ranked], reader: HitReader, last: int, *, full: bool = False) -> Iterable[Ranked]:
+    def first(
+        self, ranked: Iterable[Ranked], reader: HitReader, last: int, *, full: bool = False, ahead: bool = False
+    ) -> Iterable[Ranked]:
         """The hits, those before others that are named by the query.
 
         What is looked at is read together with the page that ends at ``last``, because over a network every call is a
-        trip; with ``full``, which reads whole texts, only the page is looked at.
+        trip; with ``full``, which reads whole texts, only the page is looked at. Nothing else can come onto the page,
+        unless a later step ranks it again: ``ahead`` reads what that will want, too.
         """
         if not 0 < len(self.words) <= MOST_WORDS:
             return ranked
@@ -65,7 +68,9 @@ class ExactNames:
         looked_at = [entry for entry in head[:LOOKED_AT] if entry.member.coverage >= COVERED]
         if not looked_at:
             return chain(head, rest)
-        reader.read(head, contents=full)
+        covering = {entry.n for entry in looked_at}
+        wanted = [entry for place, entry in enumerate(head) if ahead or place < last or entry.n in covering]
+        reader.read(wanted, contents=full)
         found = {entry.n: self._found(entry, reader) for entry in looked_at}
         named = [(found.get(entry.n) or NOTHING, entry) for entry in head]
         named = [(what, raised(entry, what.why, what.gain) if what.gain else entry) for what, entry in named]
@@ -87,7 +92,7 @@ class ExactNames:
             *((1, "a heading", heading) for heading in headings),
         ]
         for place, what, name in names:
-            if name and tuple(folded_words(name)) == self.words:
+            if self._is_the_query(name):
                 return Found(place, f"{what} is the query: as high as the best")
         if any(self._has_same_terms(name) for name in (item.title, *headings)):
             return Found(0, "a title or heading has the words of the query", SAME_TERMS)
@@ -104,8 +109,14 @@ class ExactNames:
         folded = fold(text)
         return any(sum(group) >= self._enough for _, group in groupby(word in folded for word in self.words))
 
+    def _is_the_query(self, name: str) -> bool:
+        may_be = self.words[0] in name.lower() or not name.isascii()  # most names need no closer look
+        return may_be and tuple(folded_words(name)) == self.words
+
     def _has_same_terms(self, name: str) -> bool:
-        return bool(self._terms) and frozenset(self._analyzer.query_terms(name)) == self._terms
+        if not self._terms or self._analyzer.terms_among(name, self._terms) != self._terms:
+            return False
+        return frozenset(self._analyzer.query_terms(name)) == self._terms
 
 
 def raised(entry: Ranked, why: str, gain: float) -> Ranked:

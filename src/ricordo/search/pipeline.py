@@ -40,7 +40,7 @@ from ricordo.search.rerank import rerank
 from ricordo.search.snippets import Marker
 from ricordo.search.times import SaidTimes
 from ricordo.search.topics import without_manner
-from ricordo.search.transcripts import Later, SessionPlaces, any_records, apart, is_about_turns, later_than_sources
+from ricordo.search.transcripts import Later, SessionPlaces, apart, holds_records, is_about_turns, later_than_sources
 from ricordo.search.wording import ask_for_words, scoring_of
 from ricordo.store.asking import NEWEST, SUBSTRING, Ask, Candidates, QueryVector
 from ricordo.store.base import Store
@@ -231,7 +231,7 @@ class Searcher:
         """The matches by word and by meaning, refined and in order."""
         pool, ask = self._pool(replace(ask, needs=needs_of(profile)), profile, request)
         turns = None
-        if _holds_records(pool) and (later := self.later(request)) != Later():
+        if holds_records(pool) and (later := self.later(request)) != Later():
             vector = pool.vector
             pool, turns = apart(pool, ask, lambda one: self._pool_of(self.store.index.candidates(one), vector), later)
         self._refine(pool, profile, profile.refine)
@@ -309,15 +309,17 @@ class Searcher:
             if request.as_of is None or entry.member.version is not None
         )
         last = request.offset + request.limit
+        records = holds_records(ranking.pool)
         named: Iterable[Ranked] = placed
         if "exact" in profile.refine and text:
-            named = ExactNames(self.analyzer, text).first(placed, reader, last, full=request.mode == "full")
+            ahead = request.diverse or records or self._reranker(request) != "none"
+            named = ExactNames(self.analyzer, text).first(placed, reader, last, full=request.mode == "full", ahead=ahead)
         if "times" in profile.refine:
             named = SaidTimes(text).first(named, reader, full=request.mode == "full")
         looked_again = self._looked_again(named, ranking.pool, reader, request, text)
         ranked: Iterator[Ranked] = (entry for entry in looked_again if entry.score >= floor)
         each = request.turns or is_about_turns(filters)
-        if profile.sessions_last and text and not each and _holds_records(ranking.pool):
+        if profile.sessions_last and text and not each and records:
             places = SessionPlaces(self.analyzer, text, self.later(request))
             settled = places.settled(list(ranked), reader, DIVERSE_WINDOW if request.diverse else last)
             ranked = (entry for entry in settled if entry.score >= floor)
@@ -339,11 +341,13 @@ class Searcher:
         order = diverse_order([entry.score for entry in window], similarity, len(window))
         return [*(window[position] for position in order), *ranked[DIVERSE_WINDOW:]]
 
+    def _reranker(self, request: Request) -> str:
+        return self.config().rerank.kind if request.rerank is None else request.rerank
+
     def _looked_again(
         self, ranked: Iterable[Ranked], pool: Pool, reader: HitReader, request: Request, text: str
     ) -> Iterable[Ranked]:
-        settings = self.config().rerank
-        kind = settings.kind if request.rerank is None else request.rerank
+        settings, kind = self.config().rerank, self._reranker(request)
         if kind == "none" or not text:
             return ranked
         try:
@@ -356,10 +360,6 @@ class Searcher:
         if judged.problem:
             pool.degraded.append(judged.problem)
         return judged.page
-
-
-def _holds_records(pool: Pool) -> bool:
-    return any(any_records(one.found.refs) for one in (pool, *pool.others))
 
 
 def _comparing(ranking: Ranking) -> tuple[float, float]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from functools import cached_property
+from math import isnan
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,17 @@ EMBEDDED = 0.5
 """If a smaller share of the items that the words found has a vector, only words count, because too few can be compared
 by meaning.
 """
+
+
+class PassageLists(NamedTuple):
+    """The columns of a pool's passages as lists: of a few values at a time, they are read far faster than arrays."""
+
+    starts: list[int]
+    """By member, where its passages start; and at last where they end."""
+    chunks: list[int]
+    scores: list[float]
+    cosines: list[float]
+    coverage: list[float]
 
 
 class Pool:
@@ -63,6 +76,12 @@ class Pool:
 
     def __len__(self) -> int:
         return len(self.found)
+
+    @cached_property
+    def passages(self) -> PassageLists:
+        columns = self.found.passages
+        parts = (columns.starts, columns.chunks, columns.scores, columns.cosines, columns.coverage)
+        return PassageLists(*(part.tolist() for part in parts))
 
     def members(self) -> list[Member]:
         """Each candidate as a member."""
@@ -156,36 +175,43 @@ class Member:
         """
         if self.lexical_chunk is None:
             return 0.0
-        passages = self.pool.found.passages
-        start, end = passages.starts[self.place : self.place + 2].tolist()
-        best = float(np.fmax.reduce(passages.coverage[start:end], initial=np.nan))
-        return 1.0 if np.isnan(best) else best * self.pool.answer.share
+        start, end = self._span()
+        best = max((one for one in self.pool.passages.coverage[start:end] if not isnan(one)), default=None)
+        return 1.0 if best is None else best * self.pool.answer.share
 
     def evidence(self) -> tuple[tuple[int, float], ...]:
         """Its passages with their values, the most convincing first; worked out when it is first asked for."""
         if self._evidence is None:
-            passages = self.pool.found.passages
-            start, end = passages.starts[self.place : self.place + 2].tolist()
-            scores, cosines = passages.scores[start:end], passages.cosines[start:end]
-            scores = _estimated(scores, ~np.isnan(passages.coverage[start:end]))
-            cosines = _estimated(cosines, cosines != 0.0) if self.pool.moved is None else self.pool.moved[start:end]
-            rows = zip(passages.chunks[start:end].tolist(), scores.tolist(), cosines.tolist(), strict=True)
+            passages = self.pool.passages
+            start, end = self._span()
+            covered = [not isnan(one) for one in passages.coverage[start:end]]
+            scores = _estimated(passages.scores[start:end], covered)
+            if self.pool.moved is None:
+                cosines = passages.cosines[start:end]
+                cosines = _estimated(cosines, [one != 0.0 for one in cosines])
+            else:
+                cosines = self.pool.moved[start:end].tolist()
             words, meaning = self.comparing
-            values = sorted([(-(words * score + meaning * (max(cosine, 0.0))), chunk) for chunk, score, cosine in rows])
+            rows = zip(passages.chunks[start:end], scores, cosines, strict=True)
+            values = sorted([(-(words * score + meaning * max(cosine, 0.0)), chunk) for chunk, score, cosine in rows])
             self._evidence = tuple((chunk, -value) for value, chunk in values)
         return self._evidence
 
+    def _span(self) -> list[int]:
+        """Where its passages start and end among those of the pool."""
+        return self.pool.passages.starts[self.place : self.place + 2]
 
-def _estimated(values: Array, known: Array) -> Array:
+
+def _estimated(values: list[float], known: Sequence[bool]) -> list[float]:
     """The values of an item's passages of one side; those that the side did not keep count as the least that it did.
 
     A side keeps the best few of an item. A passage that only the other side kept may have nearly as much as the last
     of these, so 0 would be far off: all passages have the words of the title, say.
     """
-    if known.all() or np.count_nonzero(known) < CHUNKS_KEPT:
+    if all(known) or sum(known) < CHUNKS_KEPT:
         return values
-    estimated: Array = np.where(known, values, values[known].min())
-    return estimated
+    least = min(value for value, is_known in zip(values, known, strict=True) if is_known)
+    return [value if is_known else least for value, is_known in zip(values, known, strict=True)]
 
 
 def _highest(coverage: Array) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.frozen import frozen
 from ricordo.search.pool import Member
 from ricordo.search.shape import worth
-from ricordo.search.snippets import SNIPPET, Marker, cut_out, place_of, snippet_of
+from ricordo.search.snippets import SNIPPET, Marker, cut_out, place_of, window_of
 from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
 from ricordo.store.file_parts import Machines
 from ricordo.store.parts import SearchIndex
@@ -205,11 +205,12 @@ def _evidence(reader: HitReader, entry: Ranked, marker: Marker, snippets: bool) 
     parts = []
     for part in reader.texts(entry):
         # The stretch also decides which page or slide is named, where there are any.
-        snippet, window = snippet_of(part.text, marker) if snippets or marks else ("", (0, 0))
+        window = window_of(part.text, marker) if snippets or marks else (0, 0)
         inside = [(at - part.start, label) for at, label in marks]
         place = place_of(inside, part.text, window, marker) if marks else ""
         score = round(scores.get(part.chunk, 0.0), 6)
-        in_lines = cut_out(part.text, window) if snippet else ""
+        in_lines = cut_out(part.text, window) if window[1] else ""
+        snippet = " ".join(in_lines.split())
         parts.append(Evidence(part.chunk, part.lines, snippet, part.heading, place, score, in_lines))
     if len(parts) > 1:
         # The title says the same of all passages of an item; which of them answers, their headings say.
@@ -218,7 +219,7 @@ def _evidence(reader: HitReader, entry: Ranked, marker: Marker, snippets: bool) 
         most = max(1, *counts.values())
 
         def answers(one: Evidence) -> float:
-            headed = 1.0 + HEADED * marker.share_of(one.heading) ** 3
+            headed = 1.0 + HEADED * marker.share_of(one.heading.replace(" › ", " ")) ** 3  # plain text is read faster
             return one.score * headed * worths[one.chunk] + OWN_WORDS * counts[one.chunk] / most
 
         parts.sort(key=answers, reverse=True)

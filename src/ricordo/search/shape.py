@@ -17,25 +17,26 @@ ASIDE = 0.2
 
 _LINK = re.compile(r"\[[^\]]*\]\([^)]*\)|`[^`]*<[^>]*>`__?|https?://\S+")
 _FIELD = re.compile(r"[A-Z][A-Za-z-]+: ")
-_MARKED = re.compile(r"[\[`*]|://|: ")
-"""What a line has that is not all prose: nothing else needs a closer look."""
+_MARKS = "[`*:"
+"""A line that is not all prose has one of these; no other needs a closer look."""
 _FENCE = ("```", "~~~")
 _NO_PROSE = frozenset("#|<{+=-~^.:")
 """What a line begins with that is a heading, a row of a table, a tag or a mark."""
 _ASIDES = {
-    "next": r"what.?s ?next",
-    "see also": "see also",
-    "further reading": "further reading",
-    "references": "references",
-    "footnotes": "footnotes",
-    "acknowledg": r"acknowledge?ments?",
-    "copyright": "copyright",
-    "change": r"change ?log|change history",
-    "table of contents": "table of contents",
-    "previous discussion": "previous discussion",
+    r"what.?s ?next": ("s next", "snext"),
+    "see also": ("see also",),
+    "further reading": ("further reading",),
+    "references": ("references",),
+    "footnotes": ("footnotes",),
+    r"acknowledge?ments?": ("acknowledg",),
+    "copyright": ("copyright",),
+    "change ?log|change history": ("change log", "changelog", "change history"),
+    "table of contents": ("table of contents",),
+    "previous discussion": ("previous discussion",),
 }
-"""Headings above passages that lead elsewhere, as patterns. The key is a piece of text that every match has."""
-_ASIDE = "|".join(_ASIDES.values())
+"""Headings above passages that lead elsewhere, as patterns. Every match has one of the pieces behind its pattern."""
+_ASIDE = "|".join(_ASIDES)
+_PIECES = tuple(piece for pieces in _ASIDES.values() for piece in pieces)
 _HEADED_ASIDE = re.compile(rf"(?:{_ASIDE})", re.IGNORECASE)
 _LINE_ASIDE = re.compile(rf"^(?:#+ )?[\W_]*(?:heading )?[\W_]*(?:{_ASIDE})[\W_]*$", re.IGNORECASE | re.MULTILINE)
 
@@ -51,10 +52,10 @@ def worth(heading: str, text: str) -> float:
 
 
 def _leads_elsewhere(heading: str, text: str) -> bool:
-    if _HEADED_ASIDE.search(heading):
-        return True
-    lowered = text.lower()  # few texts have such a piece, and looking for it is far faster than the pattern
-    return any(piece in lowered for piece in _ASIDES) and _LINE_ASIDE.search(text) is not None
+    lowered = f"{heading}\n{text}".lower()  # few have such a piece, and looking for it is far faster than the patterns
+    if not any(map(lowered.__contains__, _PIECES)):
+        return False
+    return _HEADED_ASIDE.search(heading) is not None or _LINE_ASIDE.search(text) is not None
 
 
 def prose_in(text: str) -> int:
@@ -71,7 +72,7 @@ def prose_in(text: str) -> int:
         if bare[:3] in _FENCE and not (before and not fenced and not bare.strip("~")):  # a heading is underlined so
             fenced = not fenced
         elif bare and not fenced and bare[0] not in _NO_PROSE and line[:4] != "    " and line[0] != "\t":
-            size += _sentence_in(bare) if _MARKED.search(bare) else len(bare)
+            size += _sentence_in(bare) if any(map(bare.__contains__, _MARKS)) else len(bare)
             if size >= ENOUGH:
                 break
         before = bare

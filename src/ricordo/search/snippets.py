@@ -36,7 +36,8 @@ class Marker:
         fresh = {text: runs(text) for text in texts}
         self._runs |= fresh
         for run in self.analyzer.words_with(set().union(*fresh.values()), self.terms):
-            self._asked_for[run] = tuple(self.analyzer.words_with(words_in(run), self.terms))
+            is_word = run.isalnum()  # others may have signs around them, or consist of several words
+            self._asked_for[run] = (run,) if is_word else tuple(self.analyzer.words_with(words_in(run), self.terms))
 
     def wanted(self, text: str) -> set[str]:
         """The words of a text that the query asked for."""
@@ -81,25 +82,25 @@ class Marker:
         return known
 
 
-def snippet_of(text: str, marker: Marker, size: int = SNIPPET) -> tuple[str, tuple[int, int]]:
-    """The part of a text that contains most of the query's words, and where it starts and ends.
+def window_of(text: str, marker: Marker, size: int = SNIPPET) -> tuple[int, int]:
+    """Where the part of a text starts and ends that contains most of the query's words.
 
     It begins where a sentence does, if it can: of several parts with as many words, the one that begins with them.
     """
     if len(text) <= size:
-        return " ".join(text.split()), (0, len(text))
+        return 0, len(text)
     places = marker.places(text)
     start = _best_start(places, _starts(text, places, size), size) if places else 0
     end = min(len(text), start + size)
     if end < len(text):
         cut = text.rfind(" ", start + size // 2, end)
         end = cut if cut > 0 else end
-    return " ".join(cut_out(text, (start, end)).split()), (start, end)
+    return start, end
 
 
 def _starts(text: str, places: Sequence[tuple[int, int]], size: int) -> list[int]:
     """Where a snippet may begin: with the sentence of a word, or a little before it if that begins too far away."""
-    sentences = sentence_starts(text)
+    sentences = sentence_starts(text, places[-1][0] + MARGIN)
     starts = set()
     for at, _ in places:
         start = sentences[bisect_right(sentences, at) - 1]

@@ -16,7 +16,7 @@ from ricordo.frozen import frozen
 from ricordo.search.exact import raised
 from ricordo.search.present import HitReader, Ranked
 from ricordo.search.transcripts import is_record
-from ricordo.values.day_words import in_english
+from ricordo.values.day_words import in_english, may_begin
 from ricordo.values.days import SPOKEN, WEEKDAYS, spoken_days
 from ricordo.values.items import Item
 from ricordo.values.kinds import REMEMBERED_KINDS, SESSION
@@ -68,8 +68,9 @@ def time_in(text: str, now: datetime) -> Said | None:
             return Said(said.words, datetime.min.replace(tzinfo=UTC), said.start)
         return said
     words = text.strip(" ?.!").split()
+    places = [at for at, word in enumerate(words) if may_begin(word)]
     for count in range(_MOST_WORDS, 1, -1):  # single words of other languages are too often words of this one
-        for at in range(len(words) - count + 1):
+        for at in (place for place in places if place + count <= len(words)):
             name = " ".join(words[at : at + count])
             if (english := in_english(name)) != name:
                 return _said(name, english, now)

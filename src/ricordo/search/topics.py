@@ -8,6 +8,7 @@ phrases and no single words; a query that is nothing but such a phrase stays as 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _TALKS = r"conversations?|chats?|sessions?|discussions?|messages?|talks?"
 _PLEASE = r"(?:please\s+|(?:can|could|would|will)\s+you\s+(?:please\s+)?(?:help\s+me\s+)?)*"
@@ -56,8 +57,11 @@ _REQUESTS_ABROAD = re.compile(
 )
 MOST_ENDS = 3
 """So many phrases are taken from the end; a query has no more, and a text made to be slow may."""
+MOST_KEPT = 16
+"""How many queries are kept with what they are about: both sides of a search ask for it."""
 
 
+@lru_cache(MOST_KEPT)
 def without_manner(query: str) -> str:
     """A query without the phrases that say how it is to be answered.
 
@@ -68,7 +72,9 @@ def without_manner(query: str) -> str:
     """
     text = query
     for _ in range(MOST_ENDS):
-        text = _END.sub("", text, count=1)
+        text, found = _END.subn("", text, count=1)
+        if not found:
+            break
     text = _BEGINNING.sub("", text, count=1)
     return text if text.strip() else query
 

@@ -129,9 +129,9 @@ def is_record(ref: str) -> bool:
     return ref.startswith(_RECORDS)
 
 
-def any_records(refs: Iterable[str]) -> bool:
-    """Whether a record of the past is among some refs."""
-    return any(ref.startswith(_RECORDS) for ref in refs)
+def holds_records(pool: Pool) -> bool:
+    """Whether a record of the past is among the members of a pool, or of those that were put into its ranking."""
+    return any(any(map(is_record, one.found.refs)) for one in (pool, *pool.others))
 
 
 def apart(pool: Pool, ask: Ask, again: Callable[[Ask], Pool], later: Later) -> tuple[Pool, Pool | None]:

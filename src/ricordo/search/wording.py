@@ -13,7 +13,7 @@ from ricordo.store.values import Scoring
 from ricordo.text.asking_words import asked_for
 from ricordo.text.languages import UNKNOWN, is_sentence, language_of
 from ricordo.text.scripts import has_unspaced
-from ricordo.text.words import Analyzer, folded_words, words_in
+from ricordo.text.words import Analyzer, fold, folded_words, words_in
 
 MAX_TERMS = 512
 LETTERS_LOST = 5
@@ -41,11 +41,14 @@ class QueryWords:
     def terms_of(self, word: str) -> list[tuple[str, ...]]:
         """The terms of a word, each with those that stand for it in other languages behind it."""
         own = self.main.terms_of(word)
+        if not self.others:
+            return [(term,) for term in own]
         forms = [terms for one in self.others if len(terms := one.terms_of(word)) == len(own)]
         return [tuple(dict.fromkeys(column)) for column in zip(own, *forms, strict=True)]
 
     def _is_stop_word(self, word: str) -> bool:
-        return any(one.is_stop_word(word) for one in self._small)
+        folded = fold(word)
+        return any(folded in one.stop_words for one in self._small)
 
     def asked(self, text: str) -> list[tuple[str, ...]]:
         """The terms that a text asks for: stop words are left out unless nothing else is left."""

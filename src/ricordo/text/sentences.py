@@ -12,9 +12,10 @@ _BETWEEN = re.compile(
 """What stands between two sentences, lines of a list or paragraphs."""
 
 
-def sentence_starts(text: str) -> list[int]:
-    """Where the sentences of a text begin, and at last where it ends."""
-    return [0, *(found.end() for found in _BETWEEN.finditer(text)), len(text)]
+def sentence_starts(text: str, end: int | None = None) -> list[int]:
+    """Where the sentences of a text begin, up to a place, and at last where the text ends."""
+    size = len(text)
+    return [0, *(found.end() for found in _BETWEEN.finditer(text, 0, size if end is None else end)), size]
 
 
 def answering(text: str, count: Callable[[str], int]) -> tuple[int, int] | None:

@@ -154,7 +154,7 @@ class Analyzer:
         self._having = _WordsByTerm(self._cache)
         self.stemmed: set[tuple[str, str]] = set()
         """Words found since this was last emptied, each with a term that differs from it; prefixes look them up."""
-        self._stop = _stop_words(language)
+        self.stop_words = _stop_words(language)
 
     def in_language(self, code: str) -> Analyzer:
         """The analyzer for passages in a language, by its code; this one where it has no stemmer of its own."""
@@ -207,7 +207,7 @@ class Analyzer:
         return [term for word in (kept or words) for term in self.terms_of(word)]
 
     def is_stop_word(self, word: str) -> bool:
-        return fold(word) in self._stop
+        return fold(word) in self.stop_words
 
     def terms_of(self, word: str) -> tuple[str, ...]:
         """The terms of one word: its parts and, for a compound, the whole."""

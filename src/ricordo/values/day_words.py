@@ -59,8 +59,9 @@ _MOST_WORDS = 5
 """The longest names have so many words: il y a 3 jours."""
 _LAST_BEFORE = "letzten, letzter, vorigen, vergangenen, geçen, afgelopen, vorige, в прошлый, в прошлую"
 _LAST_BEHIND = "dernier, pasado, scorso, scorsa, passado, passada"
+_BEFORE_NUMBERS = ("vor", "il y a", "hace", "ha")
 _AGO = re.compile(
-    r"(?:(?:vor|il y a|hace|ha)\s+(?P<before>\d{1,5})\s*(?P<unit_before>\D+?)"
+    rf"(?:(?:{'|'.join(_BEFORE_NUMBERS)})\s+(?P<before>\d{{1,5}})\s*(?P<unit_before>\D+?)"
     r"|(?P<behind>\d{1,5})\s*(?P<unit_behind>\D+?)\s*(?:fa|atras|geleden|temu|назад|once|之?前|前|전))"
 )
 
@@ -92,6 +93,22 @@ def _english() -> dict[str, str]:
 @cache
 def _units() -> dict[str, str]:
     return {plain(name): english for english, names in _UNITS.items() for name in _listed(names)}
+
+
+@cache
+def _first_words() -> frozenset[str]:
+    """What names of several words begin with, apart from numbers."""
+    return frozenset(name.split(" ")[0] for name in (*_english(), *_BEFORE_NUMBERS))
+
+
+def may_begin(word: str) -> bool:
+    """Whether a name of a day in another language may begin with a word; of most words it is known at once.
+
+    >>> may_begin("letzte"), may_begin("il"), may_begin("3"), may_begin("keys")
+    (True, True, True, False)
+    """
+    first = plain(word).split(" ")[0]
+    return first in _first_words() or first[:1].isdecimal()
 
 
 def joined(words: str) -> str:

@@ -28,19 +28,7 @@ def translated(path: str) -> Iterator[None]:
     except psycopg.errors.ReadOnlySqlTransaction as error:
         raise ReadOnlyStore(f"the store {path} can only be read", hint="It is a replica: name the primary.") from error
     except psycopg.errors.InsufficientPrivilege as error:
-        if "must be owner" in str(error):
-            raise StoreError(
-                f"only an owner of the store {path} may do this", hint="‹:team members› lists the owners."
-            ) from error
-        if "create extension" in str(error):
-            raise StoreError(
-                f"the database of the store {path} has no pgvector yet, and this role may not add it",
-                hint="Let an administrator run CREATE EXTENSION vector in this database, then try again.",
-            ) from error
-        raise StoreError(
-            f"the store {path} refuses this ({_first_line(error)})",
-            hint="Is this role in the team? An owner invites it. docs/scaling.md says what one needs without a team.",
-        ) from error
+        raise _refused(path, error) from error
     except (psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile) as error:
         if "extension" not in str(error):
             raise
@@ -61,7 +49,6 @@ def translated(path: str) -> Iterator[None]:
             hint="Were you removed from its team? Ask an owner. Otherwise restore a backup, or name another store with"
             " ‹store›.",
         ) from error
-
     except psycopg.DatabaseError as error:
         if error.sqlstate == OLD_CLIENT:
             raise ReadOnlyStore(
@@ -74,6 +61,20 @@ def translated(path: str) -> Iterator[None]:
                 hint="An owner makes you a member who writes: ‹:team invite NAME --role writer›.",
             ) from error
         raise
+
+
+def _refused(path: str, error: psycopg.errors.InsufficientPrivilege) -> StoreError:
+    if "must be owner" in str(error):
+        return StoreError(f"only an owner of the store {path} may do this", hint="‹:team members› lists the owners.")
+    if "create extension" in str(error):
+        return StoreError(
+            f"the database of the store {path} has no pgvector yet, and this role may not add it",
+            hint="Let an administrator run CREATE EXTENSION vector in this database, then try again.",
+        )
+    return StoreError(
+        f"the store {path} refuses this ({_first_line(error)})",
+        hint="Is this role in the team? An owner invites it. docs/scaling.md says what one needs without a team.",
+    )
 
 
 def _first_line(error: BaseException) -> str:
