@@ -499,10 +499,10 @@ def test_a_tier_that_hangs_does_not_hold_up_the_others(
 
     monkeypatch.setattr(Searcher, "search", slow)
     memory = opened(tiers__seconds=15)
-    for _ in range(6):
+    for paused in ("", *[" lately, so it was not asked"] * 5):
         answer = memory.search("harbour")
         assert answer.meta.tiers == ("agent", "project")
-        assert answer.meta.degraded[0].startswith("tier team: did not answer within 15 s")
+        assert answer.meta.degraded == (f"tier team: did not answer within 15 s{paused}",)
     release.set()
 
 

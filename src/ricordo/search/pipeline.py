@@ -308,14 +308,14 @@ class Searcher:
             for entry in ranking.order
             if request.as_of is None or entry.member.version is not None
         )
-        last = request.offset + request.limit
+        last, full = request.offset + request.limit, request.mode == "full"
         records = holds_records(ranking.pool)
         named: Iterable[Ranked] = placed
         if "exact" in profile.refine and text:
             ahead = request.diverse or records or self._reranker(request) != "none"
-            named = ExactNames(self.analyzer, text).first(placed, reader, last, full=request.mode == "full", ahead=ahead)
+            named = ExactNames(self.analyzer, text).first(placed, reader, last, full=full, ahead=ahead)
         if "times" in profile.refine:
-            named = SaidTimes(text).first(named, reader, full=request.mode == "full")
+            named = SaidTimes(text).first(named, reader, full=full)
         looked_again = self._looked_again(named, ranking.pool, reader, request, text)
         ranked: Iterator[Ranked] = (entry for entry in looked_again if entry.score >= floor)
         each = request.turns or is_about_turns(filters)
