@@ -74,6 +74,16 @@ def test_an_encrypted_project_that_cannot_be_made_leaves_nothing_that_would_get_
     assert (house.folder / ".ricordo" / "ricordo.db").exists(), "a project that was there stays"
 
 
+def test_a_project_whose_store_cannot_be_opened_is_not_bound_to_it(house: Any) -> None:
+    broken = house.folder / "broken.db"
+    broken.write_bytes(b"no store at all, but long enough to be looked at" * 40)
+    house.run("--store", str(broken), "init", code=5)
+    assert not (house.folder / ".ricordo").exists()
+    house.run("init")
+    house.run("--store", str(broken), "init", code=5)
+    assert "ricordo.db" in house.json("status")["store"], "a project that was there keeps its own"
+
+
 def test_reading_without_a_store_says_how_to_make_one_and_makes_none(house: Any) -> None:
     for args in (("search", "x"), ("list",), ("get", "note:/x"), ("status",), ("grep", "x"), ("tree",)):
         error = house.json(*args, code=5)

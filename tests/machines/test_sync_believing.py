@@ -81,7 +81,9 @@ def test_a_machine_that_is_refused_is_asked_about_also_where_everybody_was_let_i
         engine.edit(NOTE, "Keys rotate every day.")
     desk.sync()
     carry(desk, laptop)
-    assert "is not let in" in laptop.sync().problems[0]
+    [problem] = laptop.sync().problems
+    assert "is not let in" in problem
+    assert "'ricordo sync-folder accept " in problem
     assert laptop.texts() == {"Keys rotate every quarter."}
 
 

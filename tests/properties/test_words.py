@@ -1,13 +1,14 @@
-"""Counting terms takes a short cut where a text is ASCII; it must count what reading word by word does."""
+"""Counting terms takes a short cut; it must count what reading word by word does."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.text.words import Analyzer, runs, words_in
+from ricordo.text.words import Analyzer, folded_words, runs, words_in
 
 PIECES = (
     "it's",
@@ -38,3 +39,9 @@ def test_terms_are_counted_as_they_are_read(text: str) -> None:
 @given(texts)
 def test_the_runs_of_a_text_hold_its_words_and_no_others(text: str) -> None:
     assert [word for run in runs(text) for word in words_in(run)] == words_in(text)
+
+
+@given(texts)
+def test_the_words_of_a_phrase_are_letters_and_digits_in_lower_case(text: str) -> None:
+    plain = "".join(sign for sign in text if sign.isascii())
+    assert folded_words(plain) == re.findall(r"[a-z0-9]+", plain.lower())

@@ -39,24 +39,20 @@ def init(call: Call, folder: Path | None, encrypt: bool, key: str) -> int:
 
     is_new = not ((folder or Path()) / PROJECT_FOLDER).exists()
     place = init_project(folder or Path())
-    if encrypt:
-        from ricordo.cli.passphrases import asking_at_terminal
-        from ricordo.config.loading import ConfigProvider, locate_store
-        from ricordo.engine.encrypted import make_encrypted
-
-        asking_at_terminal()
-        with ExitStack() as failing:
-            if is_new:  # an empty project's folder would get a plain store from whatever is saved next
-                failing.callback(rmtree, place, ignore_errors=True)
-            make_encrypted(locate_store(call.store or str(place), ConfigProvider()(), place.parent).path, key)
+    named = call.store
+    with ExitStack() as failing:
+        if is_new:  # an empty project's folder would get a plain store from whatever is saved next
+            failing.callback(rmtree, place, ignore_errors=True)
+        if encrypt:
+            _encrypt(named or str(place), key, place.parent)
+        call.store = named or str(place)
+        with call.engine(create=True) as engine:
             failing.pop_all()
-    if call.store:  # the project's commands use it from now on, and not a file in the project's folder
-        set_value("store.location", call.store, scope="project", start=place.parent)
-    call.store = call.store or str(place)
-    with call.engine(create=True) as engine:
-        location, mine, spoken = engine.location, engine.config.language.mine, _spoken()
-        if _wants_history(call, place.parent):
-            engine.add(place.parent, history=True, wait=False)
+            if named:  # the project's commands use it from now on, and not a file in the project's folder
+                set_value("store.location", named, scope="project", start=place.parent)
+            location, mine, spoken = engine.location, engine.config.language.mine, _spoken()
+            if _wants_history(call, place.parent):
+                engine.add(place.parent, history=True, wait=False)
 
     def draw(screen: Screen) -> None:
         screen.line(f"the store of this project is {location}{', encrypted' if encrypt else ''}")
@@ -68,6 +64,15 @@ def init(call: Call, folder: Path | None, encrypt: bool, key: str) -> int:
             )
 
     return call.answer({"store": location, "folder": str(place)}, draw)
+
+
+def _encrypt(store: str, key: str, project: Path) -> None:
+    from ricordo.cli.passphrases import asking_at_terminal
+    from ricordo.config.loading import ConfigProvider, locate_store
+    from ricordo.engine.encrypted import make_encrypted
+
+    asking_at_terminal()
+    make_encrypted(locate_store(store, ConfigProvider()(), project).path, key)
 
 
 def _spoken() -> str:

@@ -88,7 +88,8 @@ class FolderSync:
             self._log.accept(machine, name)
             return True
         self._problems.append(
-            f"{name} ({machine}) writes to {folder.path} and is not let in; nothing of it is taken in"
+            f"{name} ({machine}) writes to {folder.path} and is not let in; nothing of it is taken in until"
+            f" 'ricordo sync-folder accept {machine}'"
         )
         return False
 

@@ -151,7 +151,7 @@ def present(
     """The hits of a page, with what a reader needs to see of each; ``full`` adds the whole items."""
     reader.read(page, contents=full)
     if snippets and evidence:
-        marker.look_at(part.text for entry in page for part in reader.texts(entry) if len(part.text) > SNIPPET)
+        marker.look_at(part.text for entry in page for part in reader.texts(entry))
     now = datetime.now(UTC)
     shown = ((entry, _evidence(reader, entry, marker, snippets) if evidence else ()) for entry in page)
     return tuple(_hit(reader, entry, parts, now, full=full, tier=tier) for entry, parts in shown)
