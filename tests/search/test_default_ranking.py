@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ricordo import Ricordo
+from ricordo.store.sqlite.searching import Index
 
 
 def order(engine: Ricordo, query: str, refs: Sequence[str], **options: Any) -> list[str]:
@@ -207,3 +208,41 @@ def test_the_file_that_was_named_comes_before_a_list_of_files_that_has_its_name(
     assert named.ref.endswith(f"{name}.md")
     assert listed.explain is not None
     assert "words of the query in a row" in listed.explain.steps[-1][0]
+
+
+@pytest.mark.parametrize(("options", "most"), [({}, 4), ({"diverse": True}, 20)])
+def test_what_a_search_reads_is_read_at_once_and_only_what_can_come_onto_the_page(
+    engine: Ricordo, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], most: int
+) -> None:
+    for number in range(12):
+        engine.save(f"note:/one-{number}", f"harbour harbour harbour harbour, text number {number}")
+    engine.save("note:/both", f"a harbour and, after {'many ' * 300}words, a lantern")
+    read: list[int] = []
+    passages = Index.passages
+
+    def noted(self: Index, shown: Sequence[Any], *others: Any, **more: Any) -> Any:
+        read.append(len(shown))
+        return passages(self, shown, *others, **more)
+
+    monkeypatch.setattr(Index, "passages", noted)
+    answer = engine.search("harbour lantern", limit=3, track=False, **options)
+    assert len(answer.hits) == 3
+    assert len(read) == 1
+    assert 3 <= read[0] <= most
+
+
+@pytest.mark.parametrize(
+    ("title", "query", "why"),
+    [
+        ("Café du port", "cafe du port", "its title is the query"),
+        ("Port 8080: closed", "port 8080 closed", "its title is the query"),
+        ("Lanterns of harbours", "harbour lantern", "a title or heading has the words of the query"),
+        ("Lanterns of old harbours", "harbour lantern", ""),
+    ],
+)
+def test_a_title_is_compared_with_the_query_by_its_words(engine: Ricordo, title: str, query: str, why: str) -> None:
+    engine.save("note:/titled", "What is meant stands in the title.", fields={"title": title})
+    [hit] = engine.search(query, explain=True, track=False).hits
+    assert hit.explain is not None
+    steps = [step for step, _ in hit.explain.steps if "query" in step]
+    assert [step[: len(why)] for step in steps] == ([why] if why else [])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import NotFound, Ricordo
+from ricordo.search.shape import worth
 
 
 def test_passages_cover_the_text_and_know_their_lines_and_headings(engine: Ricordo, tmp_path: Path) -> None:
@@ -115,3 +116,19 @@ def test_a_word_far_behind_the_beginning_of_its_sentence_is_still_shown(engine: 
     endless = "one and another and yet another of them " * 9
     engine.save("note:/endless", f"{endless} near the harbour crane {endless}")
     assert "harbour crane" in engine.search("harbour crane").hits[0].snippet
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "What's next", "Whatsnext", "See also", "Further reading", "References", "Footnotes", "Acknowledgements",
+        "Acknowledgment", "Copyright", "Changelog", "Change log", "Change history", "Table of contents",
+        "Previous discussion",
+    ],
+)  # fmt: skip
+def test_a_passage_below_a_heading_that_leads_elsewhere_is_worth_less(name: str) -> None:
+    text = "Keys are rotated by hand, and whoever rotates them says so in the channel of the team. " * 4
+    plain = worth("Rotating keys", text)
+    assert worth(f"Keys › {name}", text) < plain
+    assert worth("Rotating keys", f"{text}\n## {name}\n\nThe rest.\n") < plain
+    assert worth("Rotating keys", f"{text} One word about {name.lower()} in passing.") == plain

@@ -43,6 +43,8 @@ def gains(hit: Hit) -> list[tuple[str, float]]:
         ("what did we decide since last month about the harbour crane", "b-week"),
         ("what did we decide about the harbour crane before last month", "a-year"),
         ("was haben wir letzte Woche entschieden, harbour crane", "b-week"),
+        ("harbour crane, qu'avons-nous décidé la semaine dernière", "b-week"),
+        ("harbour crane il y a 7 jours", "b-week"),
         ("the latest decision about the harbour crane", "c-day"),
         ("when did we first decide about the harbour crane", "a-year"),
     ],

@@ -16,7 +16,7 @@ from ricordo.frozen import frozen
 from ricordo.search.exact import raised
 from ricordo.search.present import HitReader, Ranked
 from ricordo.search.transcripts import is_record
-from ricordo.values.day_words import in_english, may_begin
+from ricordo.values.day_words import MOST_WORDS, in_english, may_begin
 from ricordo.values.days import SPOKEN, WEEKDAYS, spoken_days
 from ricordo.values.items import Item
 from ricordo.values.kinds import REMEMBERED_KINDS, SESSION
@@ -27,7 +27,6 @@ GAIN = 0.25
 """What a hit of that time gains of the way to a score of 1."""
 NEAR = 0.6
 """For "first" and "latest", the part of the best score that a hit must have to be compared by its time."""
-_MOST_WORDS = 4
 _DAY = re.compile(
     r"\b(?:(?P<since>since|after|(?:in|over|during|within)\s+the(?=\s+last))\s+|(?P<before>before|until)\s+|(?P<on>on)\s+)?"
     rf"(?P<day>yesterday|today|{SPOKEN}|(?<=\s)(?:{'|'.join(WEEKDAYS)}))\b(?!['’])",
@@ -69,7 +68,7 @@ def time_in(text: str, now: datetime) -> Said | None:
         return said
     words = text.strip(" ?.!").split()
     places = [at for at, word in enumerate(words) if may_begin(word)]
-    for count in range(_MOST_WORDS, 1, -1):  # single words of other languages are too often words of this one
+    for count in range(MOST_WORDS, 1, -1):  # single words of other languages are too often words of this one
         for at in (place for place in places if place + count <= len(words)):
             name = " ".join(words[at : at + count])
             if (english := in_english(name)) != name:

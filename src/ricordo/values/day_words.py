@@ -55,7 +55,7 @@ _UNITS = {
     "year": "jahr, jahre, jahren, an, ans, année, années, año, años, anno, anni, ano, anos, jaar, rok, lata, год, года,"
     " лет, yıl, 年, 년",
 }
-_MOST_WORDS = 5
+MOST_WORDS = 5
 """The longest names have so many words: il y a 3 jours."""
 _LAST_BEFORE = "letzten, letzter, vorigen, vergangenen, geçen, afgelopen, vorige, в прошлый, в прошлую"
 _LAST_BEHIND = "dernier, pasado, scorso, scorsa, passado, passada"
@@ -118,7 +118,7 @@ def joined(words: str) -> str:
     ('la_semana_pasada en casa', 'monday at home')
     """
     apart = words.split(" ")
-    for count in range(min(_MOST_WORDS, len(apart)), 1, -1):
+    for count in range(min(MOST_WORDS, len(apart)), 1, -1):
         name = " ".join(apart[:count])
         if in_english(name) != name:
             return " ".join(("_".join(apart[:count]), *apart[count:]))
