@@ -360,7 +360,7 @@ def test_that_a_caller_was_in_a_hurry_is_not_held_against_a_tier(
     opened: Callable[..., Ricordo], slow_own: tuple[threading.Event, list[str]]
 ) -> None:
     go, _ = slow_own
-    with caller_waits(0.5):
+    with caller_waits(0.5, at_most=300):  # the project's own store may take its time on a busy machine
         answer = opened(tiers__seconds=20).search("harbour lighthouse")
     assert [hit.tier for hit in answer.hits] == ["project"]
     assert "20 s" not in answer.meta.degraded[0], "it says how long was waited"

@@ -70,8 +70,7 @@ def _without_accents(found: re.Match[str]) -> str:
 
 
 def runs(text: str) -> list[str]:
-    """The words of a text in order, found many times as fast as by ``words_in``; some with signs at their ends
-    ('quoted', --x).
+    """The words of a text in order, found faster than by ``words_in``; some have signs at their ends ('quoted', --x).
 
     >>> runs("it's a well-known --flag"), runs("naïve –flag")
     (["it's", 'a', 'well-known', '--flag'], ['naïve', 'flag'])
