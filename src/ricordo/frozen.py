@@ -31,31 +31,44 @@ def frozen(cls: type[T]) -> type[T]:
     if cls.__dict__.get("__hash__") is None:  # a class with an __eq__ of its own has a None there
         cls.__hash__ = _hashes  # type: ignore[method-assign]
     made: Any = dataclass(init=False, slots=True, eq=False, repr=False)(cls)
-    made.__init__ = _init_of(made)
     made.__setattr__, made.__delattr__ = _refuses_setting, _refuses_deleting
     made.__getstate__, made.__setstate__ = _gets_state, _sets_state
+    made.__init__ = _init_of(made)
     return made  # type: ignore[no-any-return]
 
 
 def _init_of(cls: Any) -> Any:
-    """The constructor, generated and compiled, because a generic one would slow down every object that is made."""
+    """The constructor, generated and compiled, because a generic one would slow down every object that is made.
+
+    ``object.__setattr__`` takes ten times as long as a plain assignment. So a new object is for a moment of a class
+    that differs in one thing: its fields can be set. An object of a class below this one takes the long way.
+    """
+    unfrozen = type(cls)(
+        cls.__name__, (cls,), {"__slots__": (), "__setattr__": object.__setattr__, "__delattr__": object.__delattr__}
+    )
+    known: dict[str, Any] = {"_set": object.__setattr__, "_set_all": _sets_state, "_MISSING": MISSING}
+    known |= {"_frozen": cls, "_unfrozen": unfrozen}
+    names = [one.name for one in fields(cls)]
     parameters: list[str] = []
     body: list[str] = []
-    known: dict[str, Any] = {"_set": object.__setattr__, "_MISSING": MISSING}
     for one in fields(cls):
-        name, value = one.name, one.name
+        name = one.name
         if one.default_factory is not MISSING:
             known[f"_make_{name}"] = one.default_factory
             parameters.append(f"{name}=_MISSING")
-            value = f"_make_{name}() if {name} is _MISSING else {name}"
+            body.append(f"if {name} is _MISSING: {name} = _make_{name}()")
         elif one.default is not MISSING:
             known[f"_default_{name}"] = one.default
             parameters.append(f"{name}=_default_{name}")
         else:
             parameters.append(name)
-        body.append(f"    _set(self, {name!r}, {value})")
-    source = f"def __init__({', '.join(['self', *parameters])}):\n" + ("\n".join(body) or "    pass")
-    exec(source, known)
+    body += [
+        f"if self.__class__ is not _frozen: return _set_all(self, [{', '.join(names)}])",
+        "_set(self, '__class__', _unfrozen)",
+        *(f"self.{name} = {name}" for name in names),
+        "self.__class__ = _frozen",
+    ]
+    exec("\n    ".join([f"def __init__({', '.join(['self', *parameters])}):", *body]), known)
     init = known["__init__"]
     init.__qualname__ = f"{cls.__qualname__}.__init__"
     init.__annotations__ = {one.name: one.type for one in fields(cls)} | {"return": None}

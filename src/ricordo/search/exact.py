@@ -106,8 +106,8 @@ class ExactNames:
         """Whether a text has enough of the query's words in a row, wherever they stand; most need no closer look."""
         if len(self.words) < self._enough:
             return False
-        folded = fold(text)
-        return any(sum(group) >= self._enough for _, group in groupby(word in folded for word in self.words))
+        there = list(map(fold(text).__contains__, self.words))
+        return sum(there) >= self._enough and any(sum(group) >= self._enough for _, group in groupby(there))
 
     def _is_the_query(self, name: str) -> bool:
         may_be = self.words[0] in name.lower() or not name.isascii()  # most names need no closer look

@@ -34,6 +34,8 @@ class PassageLists(NamedTuple):
     scores: list[float]
     cosines: list[float]
     coverage: list[float]
+    best_coverage: list[float]
+    """By member, the highest coverage of its passages; NaN where none was measured."""
 
 
 class Pool:
@@ -80,7 +82,9 @@ class Pool:
     @cached_property
     def passages(self) -> PassageLists:
         columns = self.found.passages
-        parts = (columns.starts, columns.chunks, columns.scores, columns.cosines, columns.coverage)
+        best = np.full(len(self), np.nan)
+        np.fmax.at(best, columns.owners, columns.coverage)
+        parts = (columns.starts, columns.chunks, columns.scores, columns.cosines, columns.coverage, best)
         return PassageLists(*(part.tolist() for part in parts))
 
     def members(self) -> list[Member]:
@@ -175,9 +179,8 @@ class Member:
         """
         if self.lexical_chunk is None:
             return 0.0
-        start, end = self._span()
-        best = max((one for one in self.pool.passages.coverage[start:end] if not isnan(one)), default=None)
-        return 1.0 if best is None else best * self.pool.answer.share
+        best = self.pool.passages.best_coverage[self.place]
+        return 1.0 if isnan(best) else best * self.pool.answer.share
 
     def evidence(self) -> tuple[tuple[int, float], ...]:
         """Its passages with their values, the most convincing first; worked out when it is first asked for."""
