@@ -9,10 +9,11 @@ import pytest
 from tests.store import postgres_server
 
 from ricordo import Ricordo
+from ricordo.store.asking import Ask, AskedWord, QueryVector
 from ricordo.store.index import entries
 from ricordo.store.index.sketches import sketch
-from ricordo.store.postgres.asking_sql import VectorIndex
-from ricordo.store.postgres.nearness import vectors_of
+from ricordo.store.postgres.asking_sql import VectorIndex, as_text
+from ricordo.store.postgres.nearness import vectors_of, vectors_of_item
 from ricordo.store.postgres.sketching import KeptSketches
 from ricordo.store.postgres.store import PostgresStore
 
@@ -105,3 +106,54 @@ def test_the_first_search_of_a_large_workspace_leaves_the_vectors_to_the_server(
     assert kept.wish([large]) is None
     assert kept.wish([large]) is not None
     assert kept.wish([]) is None
+
+
+def test_vectors_are_found_again_where_the_server_wrote_its_table_anew(two: tuple[Ricordo, Ricordo]) -> None:
+    here, there = two
+    there.save("note:/cat", CAT)
+    there.save("note:/dog", "A puppy naps on the divan, snoring.")
+    expected = meant(here)
+    store = here.store
+    assert isinstance(store, PostgresStore)
+    with store.database.write() as connection:  # every vector gets another place; those of the first are free then
+        connection.run("CREATE TEMP TABLE kept ON COMMIT DROP AS SELECT * FROM vectors ORDER BY hash DESC")
+        connection.run("DELETE FROM vectors")
+        connection.run("INSERT INTO vectors SELECT * FROM kept")
+    store.database.apart("VACUUM FULL vectors")
+    before = _places(store)
+    assert meant(here) == expected
+    assert _places(store) != before
+    after = _places(store)
+    assert meant(here) == expected
+    assert _places(store) == after  # they were read again once
+
+
+def _places(store: PostgresStore) -> list[int]:
+    (kept,) = store._workspace.sketches._kept.values()
+    return [int(place) for place in kept.entries.vectors]
+
+
+def test_cosines_of_passages_that_came_along_are_those_that_the_server_computes(two: tuple[Ricordo, Ricordo]) -> None:
+    here, there = two
+    there.save("note:/cat", CAT)
+    store = here.store
+    assert isinstance(store, PostgresStore)
+    meant(here)
+    active = store._workspace.active or ""
+    with store.database.read() as connection:
+        [(invoice,)] = connection.rows("SELECT n FROM items WHERE path = '/0'")
+        vector = -vectors_of_item(connection, active, invoice)[0]  # of all, it is the farthest
+        asked = QueryVector(active, vector)
+        rows = connection.rows(_COMPARED, (as_text(vector), asked.fingerprint))
+    assert len(rows) == 1 + len(OTHERS)
+    found = store.index.candidates(Ask(words=(AskedWord("invoic"),), vector=asked, per_side=9)).found
+    expected = {ref: round(cosine, 6) for ref, cosine in rows}
+    assert {"note:/0"} < {one.ref for one in found} < set(expected)  # what the word found, and the nearest
+    assert all(round(one.cosine, 6) == expected[one.ref] for one in found)
+
+
+_COMPARED = (
+    "SELECT i.drive || ':' || i.path, -(v.vector <#> ?::vector) FROM items i JOIN chunks c ON c.item = i.n"
+    " JOIN vectors v ON v.hash = c.embed_hash JOIN fingerprints f ON f.id = v.fingerprint"
+    " WHERE f.name = ? AND c.state = 0"
+)

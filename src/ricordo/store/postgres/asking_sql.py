@@ -13,13 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from ricordo.errors import ContractError
 from ricordo.frozen import frozen
 from ricordo.store.asking import Ask, QueryVector
 from ricordo.store.found import CHUNKS_KEPT
 from ricordo.store.postgres import dialect
+from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.filters import where
 from ricordo.store.sql.items import ITEM_COLUMNS, ITEM_TABLES
 from ricordo.store.sql.times import micros
@@ -69,10 +73,10 @@ class Statement:
         self.steps.append(f"{name} AS MATERIALIZED ({sql})")
         self.values += values
 
-    def text(self, answers: dict[str, str]) -> str:
-        """The whole statement; ``answers`` are the parts of its one JSON value."""
+    def text(self, answers: dict[str, str], beside: str = "") -> str:
+        """The whole statement; ``answers`` are the parts of its one JSON value, ``beside`` gives a value after it."""
         parts = ", ".join(f"'{name}', ({sql})" for name, sql in answers.items())
-        return f"WITH {', '.join(self.steps)} SELECT json_build_object({parts})"
+        return f"WITH {', '.join(self.steps)} SELECT json_build_object({parts}){f', ({beside})' if beside else ''}"
 
 
 def add_conditions(statement: Statement, ask: Ask, barred: Sequence[int]) -> tuple[bool, str]:
@@ -183,19 +187,22 @@ def cosines(vectors: Sequence[Compared], counted: str) -> tuple[str, list[str]]:
 
 
 VECTORS = (
-    "SELECT json_object_agg(c.id, encode(vector_send(v.vector), 'base64')) FROM chunks c"
-    " JOIN vectors v ON v.hash = c.embed_hash WHERE v.fingerprint = (SELECT {number}) AND c.state < 2"
+    "SELECT string_agg(int8send(c.id) || int8send(c.item) || int4send(c.state) || vector_send(v.vector), '')"
+    " FROM chunks c JOIN vectors v ON v.hash = c.embed_hash WHERE v.fingerprint = (SELECT {number}) AND c.state < 2"
     " AND c.item IN (SELECT item FROM pool UNION SELECT item FROM joined)"
 )
+"""The vectors of the pool's passages, as bytes one after the other; ``nearness`` reads them."""
 ITEMS = (
     f"SELECT json_agg(json_build_array({ITEM_COLUMNS})) {ITEM_TABLES}"
     " WHERE i.n IN (SELECT item FROM pool UNION SELECT item FROM joined)"
 )
 REFS = (
-    "SELECT json_agg(json_build_array(i.n, i.drive || ':' || i.path, (SELECT max(v.number) FROM versions v"
-    f" WHERE v.item = i.n AND v.created_at <= {{when}}), {DATED_FIELDS}, {MARKED_BRANCH})) FROM items i"
-    " WHERE i.n IN (SELECT item FROM pool UNION SELECT item FROM joined)"
+    f"SELECT json_agg(json_build_array(i.n, i.drive || ':' || i.path, {{version}}, {DATED_FIELDS}, {MARKED_BRANCH}))"
+    " FROM items i WHERE i.n IN (SELECT item FROM pool UNION SELECT item FROM joined)"
 )
+NO_VERSION = "NULL"
+VERSION_AT = "(SELECT max(v.number) FROM versions v WHERE v.item = i.n AND v.created_at <= ?)"
+"""Which version of an item is named with its ref: none, or the one of a moment."""
 FEEDBACK = (
     "SELECT json_agg(json_build_array(item, verdict, count)) FROM (SELECT item, verdict, count(*) AS count"
     " FROM feedback WHERE item IN (SELECT item FROM pool UNION SELECT item FROM joined) GROUP BY item, verdict) f"
@@ -216,6 +223,16 @@ def _linked_with(step: str) -> str:
     )
 
 
-def as_text(vector: Any) -> str:
+def as_text(vector: Array) -> str:
     """A vector as PostgreSQL reads it."""
-    return "[" + ",".join(map(repr, vector.tolist())) + "]"
+    return _texted(vector.tobytes(), vector.dtype.str)
+
+
+@lru_cache(16)  # a statement has the query's vector several times
+def _texted(data: bytes, kind: str) -> str:
+    return "[" + ",".join(map(repr, np.frombuffer(data, kind).tolist())) + "]"
+
+
+def as_array(numbers: Array) -> str:
+    """Whole numbers as PostgreSQL reads an array of them: of a list, psycopg would look at each for its type."""
+    return "{" + ",".join(map(str, numbers.tolist())) + "}"

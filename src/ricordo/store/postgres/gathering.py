@@ -22,8 +22,8 @@ from ricordo.store.postgres import judging, linked
 from ricordo.store.postgres import other_asks as others
 from ricordo.store.postgres.connection import Connection, unescaped
 from ricordo.store.postgres.loading import ARCHIVED, load
-from ricordo.store.postgres.nearest_sql import add_nearest
-from ricordo.store.postgres.nearness import at_hand, cosines_of, nearest_items
+from ricordo.store.postgres.nearest_sql import Picks, VectorsMovedError, add_nearest
+from ricordo.store.postgres.nearness import BroughtVectors, cosines_of, nearest_items
 from ricordo.store.postgres.open_workspace import OpenWorkspace
 from ricordo.store.postgres.picking import Picked
 from ricordo.store.postgres.sketching import Kept, SketchWish
@@ -37,7 +37,6 @@ from ricordo.store.sql.pool import GatheredPool
 from ricordo.store.sql.times import micros
 from ricordo.store.sql.windows import said_of, window_of
 from ricordo.values.items import Item
-from ricordo.values.use_scores import feedback_prior
 
 MOST_SUSPECTS = 500
 """If at most this many items hold the words of an excluded phrase, so many more candidates are asked for, and those
@@ -141,10 +140,10 @@ class Gathering:
             return None
         return self.opened.sketches.wish([model for model, _ in self.vectors()])
 
-    def _picked(self, vectors: Sequence[sql.Compared], limit: int) -> dict[int, Array] | None:
+    def _picked(self, vectors: Sequence[sql.Compared], limit: int) -> dict[int, Picks] | None:
         """By model, the chunks that the server compares exactly; None if it looks for them itself."""
         if self.picked.picking is not None:
-            return self.picked.picking.near
+            return {model: Picks(chunks, chunks[:0], None) for model, chunks in self.picked.picking.near.items()}
         if self.sketches is None:
             return None
         allowed = self.allowed
@@ -224,19 +223,22 @@ class Gathering:
         sides = ["given"]
         answers: dict[str, str] = {}
         after: list[Any] = []
-        vectors = self.vectors()
+        vectors, placed = self.vectors(), 0
         if vectors and ask.find == MATCHES and not ask.phrases and "near" not in self.answer:
             picked = self._picked(vectors, limit)
-            add_nearest(statement, vectors, replace(ask, per_side=limit), limited=limited, seen=seen, picked=picked)
+            asked = replace(ask, per_side=limit)
+            placed = add_nearest(statement, vectors, asked, limited=limited, seen=seen, picked=picked)
             sides.append("near")
             answers["near"] = "SELECT json_agg(json_build_array(chunk, item, cosine)) FROM near"
+            answers["compared"] = "SELECT count(*) FROM compared_0"
         else:
             statement.step("near", "SELECT NULL::bigint AS item LIMIT 0")
         if find is not None:
             answers["found"] = find(statement, ask, self.barred, limited=limited)
             sides.append("found")
         sql.add_pool(statement, ask, sides, limited=limited)
-        if vectors:
+        brings = bool(vectors) and self.connection.begun and vectors[0][1] is ask.vector
+        if vectors and not (brings and len(vectors) == 1 and seen == "live"):
             answers["cosines"], values = sql.cosines(vectors, sql.visible("c", seen, "id"))
             after += values
         more, picked_by = self.picked.picking.add_passages(statement, answers) if self.picked.picking else ("", [])
@@ -245,7 +247,10 @@ class Gathering:
             answers["texts"] = sql.TEXTS + more
             after += [list(texts), list(maybe), *picked_by]
         self._add_needs(answers, after)
-        self._take({"near": self.answer.get("near")} | self._asked(statement, answers, after))
+        answer = {"near": self.answer.get("near")} | self._asked(statement, answers, after, vectors[:brings])
+        if placed and answer["compared"] != placed:
+            raise VectorsMovedError
+        self._take(answer)
 
     def _take(self, answer: dict[str, Any]) -> None:
         """Add an answer to those before, and let the keyword side know the texts that came with it."""
@@ -260,17 +265,18 @@ class Gathering:
             }
             self.keywords.titles |= {n: item_texts(item) for n, item in self._items().items()}
 
-    def _asked(self, statement: sql.Statement, answers: dict[str, str], after: Sequence[Any]) -> dict[str, Any]:
-        """Send a statement, and keep the vectors that it brings; it brings them if it is not the first."""
-        vector = self.ask.vector
-        if self.connection.begun and (known := self.vectors()) and known[0][1] is vector:
-            answers["vectors"] = sql.VECTORS.format(number=known[0][0].number)
-        answer: dict[str, Any] = self.connection.rows(statement.text(answers), (*statement.values, *after))[0][0]
-        if "vectors" in answer and vector is not None:
-            known_before = self.connection.vectors_at_hand
-            held = known_before[1] if known_before is not None else {}
-            self.connection.vectors_at_hand = vector.fingerprint, held | at_hand(answer.pop("vectors") or {})
-        return answer
+    def _asked(
+        self, statement: sql.Statement, answers: dict[str, str], after: Sequence[Any], brought: Sequence[sql.Compared]
+    ) -> dict[str, Any]:
+        """Send a statement, and keep the vectors of the pool that it brings, if it is to bring some."""
+        beside = sql.VECTORS.format(number=brought[0][0].number) if brought else ""
+        values = (*statement.values, *after)
+        [(answer, *data)] = self.connection.rows(statement.text(answers, beside), values, binary=True)
+        for index, vector in brought:
+            found = BroughtVectors.read(data[0] or b"", index.dimensions)
+            found.keep(self.connection, vector.fingerprint)
+            answer = answer if "cosines" in answers else {**answer, "cosines": found.cosines(vector)}
+        return dict(answer)
 
     def _add_needs(self, answers: dict[str, str], after: list[Any]) -> None:
         ask, needs = self.ask, self.ask.needs
@@ -280,8 +286,8 @@ class Gathering:
             answers["items"] = sql.ITEMS
         if needs.link_seeds and needs.link_depth <= linked.DEPTH_AT_HAND:
             answers["edges"] = linked.EDGES
-        answers["refs"] = sql.REFS.format(when="?")
-        after.append(micros(ask.as_of) if ask.as_of is not None else 0)
+        answers["refs"] = sql.REFS.format(version=sql.NO_VERSION if ask.as_of is None else sql.VERSION_AT)
+        after += [] if ask.as_of is None else [micros(ask.as_of)]
         if needs.feedback:
             answers["feedback"] = sql.FEEDBACK
         if needs.learned_by:
@@ -363,12 +369,6 @@ class Gathering:
         rows = answer.get("refs") or []
         refs = {n: unescaped(ref) for n, ref, *_ in rows}
         versions = {n: version for n, _, version, *_ in rows if version is not None}
-        feedback: Mapping[int, float] = {}
-        if needs.feedback:
-            counts: dict[int, dict[str, int]] = {n: {} for n in pool.numbers}
-            for n, verdict, count in answer.get("feedback") or []:
-                counts.setdefault(n, {})[verdict] = count
-            feedback = {n: feedback_prior(given) for n, given in counts.items()}
         active = answer.get("active")
         if active != self.opened.active:
             self.opened.active = active
@@ -387,7 +387,7 @@ class Gathering:
             distances,
             known if needs.items or needs.tfidf else {},
             self._tfidf(known) if needs.tfidf else {},
-            feedback,
+            judging.feedback(pool.numbers, answer.get("feedback") or []) if needs.feedback else {},
             float(answer.get("learned") or 0.0),
             active,
             int(answer.get("waiting") or 0) if active else 0,

@@ -1,8 +1,9 @@
-"""TF-IDF of candidates, and how rare words are."""
+"""TF-IDF of candidates, how rare words are, and what verdicts say."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from ricordo.store.asking import Ask
 from ricordo.store.postgres.connection import Connection
@@ -11,6 +12,7 @@ from ricordo.store.sql.chunk_rows import chunk_texts
 from ricordo.store.sql.pool import GatheredPool
 from ricordo.store.sql.tfidf_scores import tfidf_cosines
 from ricordo.values.items import Item
+from ricordo.values.use_scores import feedback_prior
 
 Texts = Mapping[int, tuple[int, str, str]]
 
@@ -42,3 +44,11 @@ def document_frequencies(
     """The number of live chunks, and for each term in how many of them it stands."""
     opened.words.bring(connection, terms)
     return opened.words.document_frequencies(connection, terms)
+
+
+def feedback(numbers: Sequence[int], rows: Sequence[Sequence[Any]]) -> dict[int, float]:
+    """By item, what verdicts say of it; ``rows`` are items with a verdict and how often it was given."""
+    counts: dict[int, dict[str, int]] = {n: {} for n in numbers}
+    for n, verdict, count in rows:
+        counts.setdefault(n, {})[verdict] = count
+    return {n: feedback_prior(given) for n, given in counts.items()}

@@ -56,8 +56,7 @@ def values_of(
     if vectors:
         answers["cosines"], values = sql.cosines(vectors, sql.visible("c", seen, "id"))
         after += values
-    answers["refs"] = sql.REFS.format(when="?")
-    after.append(0)
+    answers["refs"] = sql.REFS.format(version=sql.NO_VERSION)
     if ask.needs.feedback:
         answers["feedback"] = sql.FEEDBACK
     return statement.text(answers), (*statement.values, *after)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from ricordo.frozen import frozen
 from ricordo.store.asking import Ask
 from ricordo.store.postgres.asking_sql import (
     EXACT_BELOW,
     Compared,
     Statement,
     VectorIndex,
+    as_array,
     as_text,
     cosine,
     lacks,
@@ -21,6 +25,23 @@ ONE_TAKEN_OF, LEAST_TAKEN, MOST_TAKEN = 50, 1_000, 8_000
 """How many vectors an index gives as long as ``recall`` did not measure how many it must give."""
 
 
+@frozen
+class Picks:
+    """Chunks that are compared exactly, with their items and the places of their vectors, where these are known.
+
+    The place of a vector is that of its row in the server's table (32 bits the page, 16 the line), with the first 16
+    bits of its hash.
+    """
+
+    chunks: Array
+    items: Array
+    places: Array | None
+
+
+class VectorsMovedError(Exception):
+    """Some vectors are no longer in the places that are known of them."""
+
+
 def add_nearest(
     statement: Statement,
     vectors: Sequence[Compared],
@@ -28,19 +49,24 @@ def add_nearest(
     *,
     limited: bool,
     seen: str,
-    picked: Mapping[int, Array] | None,
-) -> None:
+    picked: Mapping[int, Picks] | None,
+) -> int:
     """The step ``near``: the nearest chunks until enough different items are among them.
 
-    ``picked`` are, by model, the chunks that may be among them; without it, the server looks for them.
+    ``picked`` are, by model, the chunks that may be among them; without it, the server looks for them. Returns how many
+    vectors are read from their places: so many ``compared_0`` must give, else some moved. 0 if none are read so.
     """
     names = [f"compared_{place}" for place in range(len(vectors))]
-    lacking = ""
+    lacking, placed = "", 0
     for name, one in zip(names, vectors, strict=True):
-        if picked is not None:
-            _add_picked(statement, name, one, picked[one[0].number], lacking, seen=seen)
-        else:
+        picks = picked[one[0].number] if picked is not None else None
+        if picks is None:
             _add_compared(statement, name, one, ask, lacking, limited=limited, seen=seen)
+        elif picks.places is None or lacking or seen != "live":
+            _add_picked(statement, name, one, picks.chunks, lacking, seen=seen)
+        else:
+            _add_placed(statement, name, one, picks, picks.places)
+            placed += len(picks.places)
         lacking = lacks(one[0])
     statement.step("compared", " UNION ALL ".join(f"SELECT chunk, item, cosine FROM {name}" for name in names))
     statement.step(
@@ -53,6 +79,28 @@ def add_nearest(
         "SELECT chunk, item, cosine FROM compared WHERE item IN (SELECT item FROM nearest_items)"
         " AND cosine >= (SELECT min(best) FROM nearest_items)",
     )
+    return placed
+
+
+def _add_placed(statement: Statement, name: str, one: Compared, picks: Picks, places: Array) -> None:
+    """The exact cosines of some live chunks, whose vectors are read from their places."""
+    vectors, vector = one
+    marked = (picks.items << 16) | (places & 0xFFFF)
+    places = places.view(np.uint64)
+    pages, lines = (places >> 32).tolist(), ((places >> 16) & 0xFFFF).tolist()
+    statement.step(
+        name,
+        f"SELECT p.chunk, p.marked >> 16 AS item, {cosine(vector)} AS cosine"
+        " FROM unnest(?::tid[], ?::bigint[], ?::bigint[]) p(place, chunk, marked) JOIN vectors v ON v.ctid = p.place"
+        f" WHERE v.fingerprint = (SELECT {vectors.number})"
+        " AND get_byte(v.hash, 0) * 256 + get_byte(v.hash, 1) = p.marked & 65535",
+        (
+            as_text(vector.values),
+            "{" + ",".join([f'"({page},{line})"' for page, line in zip(pages, lines, strict=True)]) + "}",
+            as_array(picks.chunks),
+            as_array(marked),
+        ),
+    )
 
 
 def _add_picked(statement: Statement, name: str, one: Compared, chunks: Array, lacking: str, *, seen: str) -> None:
@@ -60,10 +108,11 @@ def _add_picked(statement: Statement, name: str, one: Compared, chunks: Array, l
     vectors, vector = one
     statement.step(
         name,
-        f"SELECT c.id AS chunk, c.item, {cosine(vector)} AS cosine FROM unnest(?::bigint[]) p(id)"
-        " JOIN chunks c ON c.id = p.id JOIN vectors v ON v.hash = c.embed_hash"
-        f" WHERE v.fingerprint = (SELECT {vectors.number}) AND {visible('c', seen, 'id')}{lacking}",
-        (as_text(vector.values), chunks.tolist()),
+        f"SELECT c.id AS chunk, c.item, {cosine(vector)} AS cosine FROM chunks c"
+        " JOIN vectors v ON v.hash = c.embed_hash"
+        f" WHERE c.id = ANY(?::bigint[]) AND v.fingerprint = (SELECT {vectors.number}) AND {visible('c', seen, 'id')}"
+        f"{lacking}",
+        (as_text(vector.values), as_array(chunks)),
     )
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ricordo.store.asking import Aim
+from ricordo.frozen import frozen
+from ricordo.store.asking import Aim, QueryVector
+from ricordo.store.found import CHUNKS_KEPT
 from ricordo.store.postgres.asking_sql import as_text
 from ricordo.store.postgres.connection import COPY_FROM, Connection
-from ricordo.store.sql.arrays import Array, first_places
+from ricordo.store.sql.arrays import Array, few_per_group, first_places
 from ricordo.store.sql.matches import VectorMatches
 from ricordo.store.sql.protocols import Values
 
@@ -28,9 +29,40 @@ def decoded(data: bytes) -> Array:
     return np.frombuffer(data, ">f4", offset=4).astype(np.float32)
 
 
-def at_hand(encoded: Mapping[str, str]) -> dict[int, Array]:
-    """Vectors that came with an answer, by chunk."""
-    return {int(chunk): decoded(base64.b64decode(text)) for chunk, text in encoded.items()}
+@frozen
+class BroughtVectors:
+    """Vectors of passages that came with an answer, row by row."""
+
+    chunks: Array
+    items: Array
+    live: Array
+    """Whether a passage counts now."""
+    rows: Array
+
+    @classmethod
+    def read(cls, data: bytes, dimensions: int) -> BroughtVectors:
+        """What ``asking_sql.VECTORS`` gives: the numbers of chunk and item, a state, and pgvector's own bytes."""
+        row = np.dtype(
+            [("chunk", ">i8"), ("item", ">i8"), ("state", ">i4"), ("size", ">i4"), ("numbers", ">f4", (dimensions,))]
+        )
+        rows = np.frombuffer(data, row)
+        numbers = rows["numbers"].astype(np.float32)
+        return cls(rows["chunk"].astype(np.int64), rows["item"].astype(np.int64), rows["state"] == 0, numbers)
+
+    def keep(self, connection: Connection, fingerprint: str) -> None:
+        """Let the rest of this read find them on its connection."""
+        known = connection.vectors_at_hand
+        held = known[1] if known is not None else {}
+        connection.vectors_at_hand = fingerprint, held | dict(zip(self.chunks.tolist(), self.rows, strict=True))
+
+    def cosines(self, query: QueryVector) -> list[tuple[int, int, float]]:
+        """The best passages of each item: the number of the passage, of the item, and the cosine with a query."""
+        chunks, items = self.chunks[self.live], self.items[self.live]
+        values = np.asarray(query.values, np.float32)
+        found = query.comparable(np.vecdot(self.rows[self.live], values).astype(np.float64))
+        order = np.lexsort((chunks, -found))
+        few = order[few_per_group(items[order], found[order], CHUNKS_KEPT)[0]]
+        return list(zip(chunks[few].tolist(), items[few].tolist(), found[few].tolist(), strict=True))
 
 
 def asked_vectors(fingerprint: str, chunks: Sequence[int]) -> tuple[str, Values]:

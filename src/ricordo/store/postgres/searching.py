@@ -11,6 +11,7 @@ from ricordo.store.postgres import shown as showing
 from ricordo.store.postgres.gathering import Gathering
 from ricordo.store.postgres.judging import document_frequencies
 from ricordo.store.postgres.likeness import similar
+from ricordo.store.postgres.nearest_sql import VectorsMovedError
 from ricordo.store.postgres.nearness import aimed_cosines
 from ricordo.store.postgres.open_workspace import OpenWorkspace
 
@@ -44,7 +45,11 @@ class Index:
         if ask.per_side < 1:
             raise UsageError("a limit is at least 1")
         with self._database.read() as connection:
-            return Gathering(self._opened, connection, ask).candidates()
+            try:
+                return Gathering(self._opened, connection, ask).candidates()
+            except VectorsMovedError:
+                self._opened.sketches.forget()  # those of this moment say where the vectors are now
+                return Gathering(self._opened, connection, ask).candidates()
 
     def similar(self, n: int, ask: Ask) -> Candidates:
         with self._database.read() as connection:

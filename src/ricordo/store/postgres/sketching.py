@@ -4,6 +4,10 @@ The server makes them from its vectors (``binary_quantize``), 48 bytes for 384 n
 trip that brings the keyword index up to date: chunks behind the last known one, and vectors that were added since. Who
 adds vectors counts ``vector_epoch`` up and holds its row until the end, so that nothing is passed over.
 
+With each sketch comes the place of its vector in the server's table, so that the server reads the vector from there
+instead of looking it up twice, and two bytes of the vector's hash. Vectors are never changed, so that they stay where
+they are; if the server wrote its table anew, the bytes differ, and the sketches are read again.
+
 A process that asks once does not read the sketches of a large workspace: the first search of it uses the index of the
 server, the second one brings them along.
 """
@@ -19,6 +23,7 @@ import numpy as np
 from ricordo.frozen import frozen
 from ricordo.store.index.entries import Columns, Entries, Seen, Visible
 from ricordo.store.postgres.asking_sql import Compared, VectorIndex
+from ricordo.store.postgres.nearest_sql import Picks
 from ricordo.store.sql.arrays import Array, Grouped, lookup
 from ricordo.store.sql.protocols import Row, Values
 
@@ -28,18 +33,23 @@ _MOMENT = (
     " (SELECT value::bigint FROM meta WHERE name = 'last_chunk')"
 )
 _SKETCHES = (
-    "SELECT string_agg(int8send(c.id) || int8send(c.item) || substr(bit_send(binary_quantize(v.vector)), 5), '')"
+    "SELECT string_agg(int8send(c.id) || int8send(c.item) || tidsend(v.place) || substr(v.hash, 1, 2)"
+    " || substr(bit_send(binary_quantize(v.vector)), 5), '')"
 )
-_ALL = f"{_SKETCHES} FROM chunks c JOIN vectors v ON v.hash = c.embed_hash WHERE v.fingerprint = ? AND c.state < 2"
+_VECTOR = "ctid AS place, hash, vector"
+_ALL = (
+    f"{_SKETCHES} FROM chunks c JOIN (SELECT {_VECTOR} FROM vectors WHERE fingerprint = ?) v ON v.hash = c.embed_hash"
+    " WHERE c.state < 2"
+)
 _MANY = 1 << 30
 _NOTHING = "SELECT NULL::bytea"
 _BEHIND = (
     f"{_SKETCHES} FROM (SELECT id, item, embed_hash FROM chunks WHERE id > ? AND state < 2 ORDER BY id LIMIT {_MANY}) c"
-    " CROSS JOIN LATERAL (SELECT vector FROM vectors WHERE fingerprint = ? AND hash = c.embed_hash OFFSET 0) v"
+    f" CROSS JOIN LATERAL (SELECT {_VECTOR} FROM vectors WHERE fingerprint = ? AND hash = c.embed_hash OFFSET 0) v"
     " WHERE (SELECT value::bigint FROM meta WHERE name = 'last_chunk') > ?"
 )
 _ADDED = (
-    f"{_SKETCHES} FROM (SELECT hash, vector FROM vectors WHERE fingerprint = ? AND added > ? ORDER BY added"
+    f"{_SKETCHES} FROM (SELECT {_VECTOR} FROM vectors WHERE fingerprint = ? AND added > ? ORDER BY added"
     f" LIMIT {_MANY}) v CROSS JOIN LATERAL (SELECT id, item FROM chunks WHERE embed_hash = v.hash AND id <= ?"
     " AND state < 2 OFFSET 0) c WHERE (SELECT value::bigint FROM meta WHERE name = 'vector_epoch') > ?"
 )
@@ -47,8 +57,8 @@ _ADDED = (
 is new, nothing is read.
 """
 NEVER = -1
-_NUMBERS = 16
-"""How many bytes of a sketch's row are the numbers of its chunk and item."""
+_NUMBERS = 24
+"""How many bytes of a sketch's row are the numbers of its chunk and item, and the place of its vector."""
 _MIRRORED = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)[:, ::-1], axis=1)[:, 0]
 """Each byte with its bits in the other order: PostgreSQL's first bit is the highest."""
 
@@ -120,14 +130,15 @@ class KeptSketches:
 
     def nearest(
         self, kept: dict[int, Kept], compared: Sequence[Compared], visible: Visible, items: int
-    ) -> dict[int, Array]:
+    ) -> dict[int, Picks]:
         """For each model the chunks that are compared exactly; by a second one only what the first did not see."""
-        found: dict[int, Array] = {}
+        found: dict[int, Picks] = {}
         for model, vector in compared:
             one = kept[model.number]
             query = np.asarray(vector.values, np.float32)
             places = self._seen.nearest(model.number, one.entries, one.by_item, visible, query, items)
-            found[model.number] = one.entries.chunks[places]
+            known = one.entries
+            found[model.number] = Picks(known.chunks[places], known.items[places], known.vectors[places])
             if len(found) < len(compared):
                 visible = Visible(visible.alive.copy(), visible.items)
                 visible.alive[one.entries.chunks[one.entries.chunks < len(visible.alive)]] = False
@@ -166,9 +177,8 @@ def _without(entries: Entries, known: Array) -> Entries:
 def _read(data: bytes, dimensions: int) -> Entries:
     size, words = -(-dimensions // 8), -(-dimensions // 64)
     rows = np.frombuffer(data, np.uint8).reshape(-1, _NUMBERS + size)
-    numbers = np.ascontiguousarray(rows[:, :_NUMBERS]).view(">i8").astype(np.int64)
+    chunks, items, places = np.ascontiguousarray(rows[:, :_NUMBERS]).view(">i8").astype(np.int64).T.copy()
     bits = np.zeros((len(rows), 8 * words), np.uint8)
     bits[:, :size] = _MIRRORED[rows[:, _NUMBERS:]]
     sketches = np.ascontiguousarray(bits.view(np.uint64).T)
-    chunks = np.ascontiguousarray(numbers[:, 0])
-    return Entries(chunks, np.ascontiguousarray(numbers[:, 1]), chunks, sketches)
+    return Entries(chunks, items, places, sketches)
