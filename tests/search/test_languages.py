@@ -14,9 +14,11 @@ import pytest
 
 from ricordo import ConfigProvider, Ricordo, registry
 from ricordo.errors import UsageError
+from ricordo.ingest import embed
 from ricordo.mcp_server.service import ToolService
 from ricordo.mcp_server.toolsets import TOOLSETS
 from ricordo.models.multilingual import MultilingualEmbedder
+from ricordo.store.asking import Ask, Candidates
 from ricordo.values.hits import Answer
 
 TEXTS = {
@@ -134,6 +136,30 @@ def test_an_english_question_loads_one_model_until_the_second_has_vectors(
     with Ricordo.open(store) as engine:
         engine.embed()
     assert loads_the_second_model(store, "how long is the notice period of the office")
+
+
+def test_a_question_is_answered_once_while_texts_wait_for_the_second_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr(registry, "has_multilingual", lambda: False)
+        with Ricordo.open(tmp_path / "store.db") as engine:
+            engine.save("note:/meeting", TEXTS["note:/meeting"])
+    monkeypatch.setattr(embed, "HASTY_BATCH", 0)  # as if more waited than a search makes vectors of
+    asked: list[Ask] = []
+    with Ricordo.open(tmp_path / "store.db") as engine:
+        store, find = engine.store, engine.store.index.candidates
+
+        def ask_and_note(ask: Ask) -> Candidates:
+            asked.append(ask)
+            return find(ask)
+
+        monkeypatch.setattr(store.jobs, "claim", lambda *_: None)
+        engine.save("note:/frist", TEXTS["note:/frist"], wait=False)
+        monkeypatch.setattr(store.index, "candidates", ask_and_note)
+        found = engine.search("what was agreed in the meeting", track=False)
+    assert best(found) == "note:/meeting"
+    assert [bool(ask.second) for ask in asked] == [True]
 
 
 def test_the_languages_of_the_user_let_english_texts_be_found_from_the_start(tmp_path: Path) -> None:

@@ -86,6 +86,20 @@ def test_filters_and_excluded_words_hold_for_what_is_found_by_meaning(two: tuple
     assert found == ["note:/dog"]
 
 
+def test_a_process_knows_since_its_last_answer_which_models_have_vectors() -> None:
+    place = postgres_server.workspace()
+    with Ricordo.open(place) as here, Ricordo.open(place) as there:
+        there.save("note:/cat", CAT)
+        meant(there)
+        model = there.store.index.fingerprint or ""
+        assert not here.store.index.has_vectors_of(model)
+        meant(here)
+        assert here.store.index.has_vectors_of(model)
+        assert not here.store.index.has_vectors_of("another")
+    with Ricordo.open(place) as later:
+        assert later.store.index.has_vectors_of(model)
+
+
 def test_the_servers_sketches_are_those_that_a_file_has(two: tuple[Ricordo, Ricordo]) -> None:
     here, _ = two
     meant(here)

@@ -95,14 +95,14 @@ def unread_by(embedder: object) -> Collection[str]:
     return frozenset(found)
 
 
-def route(store: Store, spoken: str, own: Embedder, second: SecondModel) -> Route:
-    """How a question in a language is embedded. In a store of English alone, an English one never asks for the second
-    model.
+def route(store: Store, spoken: str, own: Embedder, second: SecondModel) -> Route | None:
+    """How a question in a language is embedded. None for an English one in a store of English alone: that never asks
+    for the second model.
     """
     languages = store.index.languages
     unread = spoken in unread_by(own)
     if not spoken and not languages:
-        return Route()
+        return None
     other = second.embedder()
     if other is None:
         notes = _offer(spoken, second, unread=unread) or _left_behind(second.left_behind(store))

@@ -107,7 +107,7 @@ class QueryVectors:
             if active is None:
                 return QueryMeaning(model=model)
             way = route(self.store, spoken, embedder, self.second)
-            if way != Route():
+            if way is not None:
                 return self._routed(way, embedder, text, questions)
             return QueryMeaning(_query_vector(embedder, model, text, questions), model)
         except (Unavailable, ContractError) as error:

@@ -192,6 +192,11 @@ VECTORS = (
     " AND c.item IN (SELECT item FROM pool UNION SELECT item FROM joined)"
 )
 """The vectors of the pool's passages, as bytes one after the other; ``nearness`` reads them."""
+EMBEDDED = (
+    "SELECT json_agg(f.name ORDER BY f.name) FROM fingerprints f"
+    " WHERE (SELECT true FROM vectors v WHERE v.fingerprint = f.id ORDER BY v.hash LIMIT 1)"
+)
+"""The models that have vectors; by the order the planner takes the index, in which the first is found at once."""
 ITEMS = (
     f"SELECT json_agg(json_build_array({ITEM_COLUMNS})) {ITEM_TABLES}"
     " WHERE i.n IN (SELECT item FROM pool UNION SELECT item FROM joined)"
@@ -208,10 +213,13 @@ FEEDBACK = (
     " FROM feedback WHERE item IN (SELECT item FROM pool UNION SELECT item FROM joined) GROUP BY item, verdict) f"
 )
 TEXTS = (
-    "SELECT json_agg(json_build_array(c.id, c.item, c.heading, c.text)) FROM chunks c WHERE c.id = ANY(?)"
-    " OR c.id = ANY(?) AND c.item IN (SELECT item FROM near)"
+    "SELECT json_agg(json_build_array(c.id, c.item, c.heading, c.text)) FROM chunks c WHERE c.id = ANY(ARRAY("
+    "SELECT unnest(?::bigint[]) UNION SELECT m.id FROM (SELECT DISTINCT item FROM near) n"
+    " CROSS JOIN LATERAL (SELECT id FROM chunks WHERE item = n.item OFFSET 0) m WHERE m.id = ANY(?)))"
 )
-"""Texts of chunks: some in any case, others if the meaning side found their items."""
+"""Texts of chunks: some in any case, others if the meaning side found their items. Of these there may be thousands, so
+the few items are looked up, and not the chunks.
+"""
 ALL_TEXTS = " OR c.state = 0 AND c.item = ANY(ARRAY(SELECT item FROM near UNION SELECT item FROM joined))"
 
 

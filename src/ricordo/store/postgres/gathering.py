@@ -295,6 +295,7 @@ class Gathering:
             after.append(needs.learned_by)
         answers["active"] = "SELECT name FROM fingerprints WHERE active"
         answers["languages"] = f"SELECT json_agg(code) FROM ({DISTINCT}) found"
+        answers["embedded"] = sql.EMBEDDED
         if ask.model:
             answers["waiting"] = (
                 "SELECT count(*) FROM jobs j JOIN fingerprints f ON f.id = j.fingerprint WHERE f.name IN (?, ?)"
@@ -358,13 +359,11 @@ class Gathering:
         }
 
     def _tfidf(self, known: Mapping[int, Item]) -> dict[int, float]:
-        texts = self.keywords.texts if self.keywords is not None else {}
-        respelled = self.keywords.respelled if self.keywords is not None else {}
+        texts, respelled = (self.keywords.texts, self.keywords.respelled) if self.keywords is not None else ({}, {})
         return judging.tfidf(self.opened, self.connection, self.ask, self.pool, known, texts, respelled)
 
     def answered(self, near: Mapping[int, list[tuple[int, int]]], distances: Mapping[int, int]) -> Candidates:
-        ask, pool, needs, answer = self.ask, self.pool, self.ask.needs, self.answer
-        keywords = self.keywords
+        ask, pool, needs, answer, keywords = self.ask, self.pool, self.ask.needs, self.answer, self.keywords
         known = {n: item for n, item in self._items().items() if n in pool}
         rows = answer.get("refs") or []
         refs = {n: unescaped(ref) for n, ref, *_ in rows}
@@ -374,6 +373,7 @@ class Gathering:
             self.opened.active = active
             self.opened.forget_fingerprints()
         self.opened.languages = tuple(answer.get("languages") or ())
+        self.opened.embedded = tuple(answer.get("embedded") or ())
         return Candidates(
             pool.candidates(refs, versions if ask.as_of else {}),
             pool.total,

@@ -38,8 +38,8 @@ class Index:
         return self._opened.languages
 
     def has_vectors_of(self, fingerprint: str) -> bool:
-        """Always True: a process does not know without a call whether another one made some."""
-        return True
+        """Whether there were vectors of a model when the last answer came."""
+        return fingerprint in self._opened.embedded
 
     def candidates(self, ask: Ask) -> Candidates:
         if ask.per_side < 1:
