@@ -6,9 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ricordo import NotFound, Ricordo
-from ricordo.search.shape import worth
+from ricordo.search.present import HEADED, OWN_WORDS, answering_first
+from ricordo.search.shape import kept_beside, kept_by_prose
+from ricordo.search.snippets import Marker
+from ricordo.text.words import Analyzer
+from ricordo.values.hits import Evidence
 
 
 def test_passages_cover_the_text_and_know_their_lines_and_headings(engine: Ricordo, tmp_path: Path) -> None:
@@ -128,7 +134,35 @@ def test_a_word_far_behind_the_beginning_of_its_sentence_is_still_shown(engine: 
 )  # fmt: skip
 def test_a_passage_below_a_heading_that_leads_elsewhere_is_worth_less(name: str) -> None:
     text = "Keys are rotated by hand, and whoever rotates them says so in the channel of the team. " * 4
-    plain = worth("Rotating keys", text)
-    assert worth(f"Keys › {name}", text) < plain
-    assert worth("Rotating keys", f"{text}\n## {name}\n\nThe rest.\n") < plain
-    assert worth("Rotating keys", f"{text} One word about {name.lower()} in passing.") == plain
+    plain = kept_beside("Rotating keys", text)
+    assert kept_beside(f"Keys › {name}", text) < plain
+    assert kept_beside("Rotating keys", f"{text}\n## {name}\n\nThe rest.\n") < plain
+    assert kept_beside("Rotating keys", f"{text} One word about {name.lower()} in passing.") == plain
+
+
+SHAPES = (
+    "Keys are rotated by hand, and whoever rotates them says so in the channel of the team. " * 4,
+    "Keys are rotated by hand.", "* [Keys](/keys)\n* [Rotation](/rotation)\n", "| key | rotated |\n|---|---|\n",
+    "## See also\n\n* [Keys](/keys)\n", "Nothing of it. " * 9,
+)  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.floats(0, 1.5), st.sampled_from(SHAPES), st.sampled_from(("", "Keys", "A › Footnotes")))))
+def test_the_order_of_passages_is_that_of_their_whole_value_however_little_is_looked_at(
+    given_parts: list[tuple[float, str, str]],
+) -> None:
+    marker = Marker(frozenset(("key", "rotat")), Analyzer())
+    parts = [
+        Evidence(number, (1, 1), "", heading, "", score, "") for number, (score, _, heading) in enumerate(given_parts)
+    ]
+    texts = [text for _, text, _ in given_parts]
+    most = max(1, *(marker.count_in(text) for text in texts), 1)
+
+    def value(one: Evidence) -> float:
+        text = texts[one.chunk]
+        headed = 1.0 + HEADED * marker.share_of(one.heading.replace(" › ", " ")) ** 3
+        kept = kept_beside(one.heading, text) * kept_by_prose(text)
+        return one.score * headed * kept + OWN_WORDS * marker.count_in(text) / most
+
+    found = answering_first(parts, texts, marker) if len(parts) > 1 else tuple(parts)
+    assert [round(value(one), 9) for one in found] == sorted((round(value(one), 9) for one in parts), reverse=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ricordo.frozen import frozen
 from ricordo.search.pool import Member
-from ricordo.search.shape import worth
+from ricordo.search.shape import WITHOUT_PROSE, kept_beside, kept_by_prose
 from ricordo.search.snippets import SNIPPET, Marker, cut_out, place_of, window_of
 from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
 from ricordo.store.file_parts import Machines
@@ -212,18 +213,32 @@ def _evidence(reader: HitReader, entry: Ranked, marker: Marker, snippets: bool) 
         in_lines = cut_out(part.text, window) if window[1] else ""
         snippet = " ".join(in_lines.split())
         parts.append(Evidence(part.chunk, part.lines, snippet, part.heading, place, score, in_lines))
-    if len(parts) > 1:
-        # The title says the same of all passages of an item; which of them answers, their headings say.
-        worths = {part.chunk: worth(part.heading, part.text) for part in reader.texts(entry)}
-        counts = {part.chunk: marker.count_in(part.text) for part in reader.texts(entry)}
-        most = max(1, *counts.values())
+    return (
+        answering_first(parts, [part.text for part in reader.texts(entry)], marker) if len(parts) > 1 else tuple(parts)
+    )
 
-        def answers(one: Evidence) -> float:
-            headed = 1.0 + HEADED * marker.share_of(one.heading.replace(" › ", " ")) ** 3  # plain text is read faster
-            return one.score * headed * worths[one.chunk] + OWN_WORDS * counts[one.chunk] / most
 
-        parts.sort(key=answers, reverse=True)
-    return tuple(parts)
+def answering_first(parts: Sequence[Evidence], texts: Sequence[str], marker: Marker) -> tuple[Evidence, ...]:
+    """The passages of an item, first the one that answers by its heading, its own words and its shape.
+
+    The title says the same of all passages of an item; which of them answers, their headings say. How much prose a
+    passage has is looked at only where it can decide: most of its value is known without it.
+    """
+    counts = [marker.count_in(text) for text in texts]
+    most = max(1, *counts)
+    ranked = []
+    for one, text, count in zip(parts, texts, counts, strict=True):
+        headed = 1.0 + HEADED * marker.share_of(one.heading.replace(" › ", " ")) ** 3  # plain text is read faster
+        value, own = one.score * headed * kept_beside(one.heading, text), OWN_WORDS * count / most
+        ranked.append((value + own, (1.0 - WITHOUT_PROSE) * value + own, value, own, text, one))
+    ranked.sort(key=lambda row: -row[0])
+    near = [place for place, (this, after) in enumerate(pairwise(ranked)) if this[1] <= after[0]]
+    for place in {*near, *(place + 1 for place in near)}:
+        _, least, value, own, text, one = ranked[place]
+        ranked[place] = value * kept_by_prose(text) + own, least, value, own, text, one
+    if near:
+        ranked.sort(key=lambda row: -row[0])
+    return tuple(row[-1] for row in ranked)
 
 
 def spelling_notes(

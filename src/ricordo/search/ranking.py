@@ -190,6 +190,7 @@ def needs_of(profile: Profile) -> Needs:
         thread_reach=REACH if profile.fusion == "spread" and "neighbours" in profile.refine else 0,
         link_seeds=GRAPH_SEEDS if "graph" in used else 0,
         learned_by=profile.name if profile.learns else "",
+        vectors=profile.fusion == "spread" and not {"feedback", "questions"}.isdisjoint(profile.refine),
     )
 
 

@@ -41,14 +41,22 @@ _HEADED_ASIDE = re.compile(rf"(?:{_ASIDE})", re.IGNORECASE)
 _LINE_ASIDE = re.compile(rf"^(?:#+ )?[\W_]*(?:heading )?[\W_]*(?:{_ASIDE})[\W_]*$", re.IGNORECASE | re.MULTILINE)
 
 
-def worth(heading: str, text: str) -> float:
-    """The part of its value that a passage keeps when it is compared with others of its item.
+def kept_beside(heading: str, text: str) -> float:
+    """The part of its value that a passage keeps when it is compared with others of its item, by what it is about.
 
-    >>> worth("Usage", "## What's next\\n\\n* [Pods](/pods)\\n* [Nodes](/nodes)\\n")
-    0.72
+    >>> kept_beside("Usage", "## What's next\\n\\n* [Pods](/pods)\\n"), kept_beside("Usage", "It runs.")
+    (0.8, 1.0)
     """
-    part = 1.0 - WITHOUT_PROSE * (1.0 - min(1.0, prose_in(text) / ENOUGH))
-    return part * (1.0 - ASIDE) if _leads_elsewhere(heading.rpartition(" › ")[2], text) else part
+    return 1.0 - ASIDE if _leads_elsewhere(heading.rpartition(" › ")[2], text) else 1.0
+
+
+def kept_by_prose(text: str) -> float:
+    """The part of its value that a passage keeps when it is compared with others of its item, by its sentences.
+
+    >>> kept_by_prose("* [Pods](/pods)\\n* [Nodes](/nodes)\\n"), kept_by_prose("They match. " * 40)
+    (0.9, 1.0)
+    """
+    return 1.0 - WITHOUT_PROSE * (1.0 - min(1.0, prose_in(text) / ENOUGH))
 
 
 def _leads_elsewhere(heading: str, text: str) -> bool:

@@ -100,6 +100,8 @@ class Needs:
     link_depth: int = 2
     learned_by: str = ""
     """The profile whose learned weights are asked for."""
+    vectors: bool = False
+    """Whether the ranking will ask for cosines with a query that moved; a store may keep the vectors at hand for it."""
 
 
 @frozen

@@ -14,6 +14,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -23,7 +24,7 @@ from ricordo.store.index.impacts import Impacts
 from ricordo.store.index.postings import Posting, decode
 from ricordo.store.index.scoring import Segment, Snapshot, View
 from ricordo.store.index.segments import READY, Arrays, load_arrays, with_retired
-from ricordo.store.sql.arrays import Array, Grouped, lookup
+from ricordo.store.sql.arrays import Array, Grouped, count_distinct, lookup
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.matches import Matches, Wanted
 from ricordo.store.sql.new_chunks import FIELDS, LIVE
@@ -41,11 +42,15 @@ class Scored:
     view: View
     scores: Array
     wanted: Sequence[Wanted]
-    among: Array | None
+    held: Array
+    """The places of chunks that match, ascending."""
+    item_total: int
+    """How many items match."""
 
     def best(self, items: int, also: Array | None = None, *, cover: bool = True) -> Matches:
         """The best chunks until enough different items are among them, and those of the items in ``also``."""
-        return self.view.best(self.scores, self.wanted, items, self.among, also, cover=cover)
+        found = self.view.best(self.scores, self.held, self.wanted, items, also, cover=cover)
+        return replace(found, item_total=self.item_total)
 
 
 class LexicalIndex:
@@ -152,7 +157,9 @@ class LexicalIndex:
         view = self._view(connection, wanted, scoring, times, also={t for g in (*required, *excluded) for t in g})
         among = view.few_places(allowed)
         mask = view.mask(allowed if among is None else None, required, excluded)
-        return Scored(view, view.score(wanted, mask, among), wanted, among)
+        scores = view.score(wanted, mask, among)
+        held = np.flatnonzero(scores > 0) if among is None else among[scores[among] > 0]
+        return Scored(view, scores, wanted, held, count_distinct(view.items[held]))
 
     def _view(
         self,

@@ -15,7 +15,7 @@ from ricordo.frozen import frozen
 from ricordo.store.index.impacts import Held, Impacts, added_up
 from ricordo.store.index.postings import Posting
 from ricordo.store.index.segments import Arrays
-from ricordo.store.sql.arrays import Array, Grouped, count_distinct, distinct, first_places, lookup, only_among
+from ricordo.store.sql.arrays import Array, Grouped, distinct, first_places, lookup, only_among
 from ricordo.store.sql.asked_words import MOST_TIES
 from ricordo.store.sql.matches import Matches, Wanted
 from ricordo.store.sql.new_chunks import FIELDS
@@ -255,22 +255,18 @@ class View:
     def best(
         self,
         scores: Array,
+        held: Array,
         wanted: Sequence[Wanted],
         items: int,
-        among: Array | None,
         also: Array | None,
         *,
         cover: bool,
     ) -> Matches:
-        """Pick the best chunks until enough different items are among them."""
-        held = None if among is None else among[scores[among] > 0]
-        total = int(np.count_nonzero(scores > 0)) if held is None else len(held)
+        """Pick the best of the chunks at some places until enough different items are among them."""
+        total, held_scores = len(held), scores[held]
         take = 4 * items
         while True:
-            if held is not None:
-                places = held[_at_least(scores[held], take)] if take < total else held
-            else:
-                places = _at_least(scores, take) if take < total else np.flatnonzero(scores)
+            places = held[_at_least(held_scores, take)] if take < total else held
             owners, values = self.items[places], scores[places]
             picked = best_of(values, owners, items)
             if take >= total or len(distinct(owners[picked])) >= items:
@@ -285,7 +281,6 @@ class View:
         present = [word for word in wanted if self.frequencies[word.label]]
         maximum = sum(attainable.values())
         here = sum(attainable[word.label] for word in present)
-        matched = np.flatnonzero(scores > 0) if held is None else held
         return Matches(
             self.chunks[places[picked]],
             self.items[places[picked]],
@@ -295,7 +290,6 @@ class View:
             dict(self.idfs),
             self._coverage(present, places)[picked] if cover else None,
             here / maximum if maximum else 1.0,
-            count_distinct(self.items[matched]),
         )
 
     def _coverage(self, wanted: Sequence[Wanted], places: Array) -> Array:

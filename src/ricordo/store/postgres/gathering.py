@@ -237,7 +237,7 @@ class Gathering:
             answers["found"] = find(statement, ask, self.barred, limited=limited)
             sides.append("found")
         sql.add_pool(statement, ask, sides, limited=limited)
-        brings = bool(vectors) and self.connection.begun and vectors[0][1] is ask.vector
+        brings = bool(vectors) and ask.needs.vectors and self.connection.begun and vectors[0][1] is ask.vector
         if vectors and not (brings and len(vectors) == 1 and seen == "live"):
             answers["cosines"], values = sql.cosines(vectors, sql.visible("c", seen, "id"))
             after += values
@@ -271,9 +271,9 @@ class Gathering:
         """Send a statement, and keep the vectors of the pool that it brings, if it is to bring some."""
         beside = sql.VECTORS.format(number=brought[0][0].number) if brought else ""
         values = (*statement.values, *after)
-        [(answer, *data)] = self.connection.rows(statement.text(answers, beside), values, binary=True)
+        [(answer, *parts)] = self.connection.rows(statement.text(answers, beside), values, binary=True)
         for index, vector in brought:
-            found = BroughtVectors.read(data[0] or b"", index.dimensions)
+            found = BroughtVectors.read(parts[0], index.dimensions)
             found.keep(self.connection, vector.fingerprint)
             answer = answer if "cosines" in answers else {**answer, "cosines": found.cosines(vector)}
         return dict(answer)

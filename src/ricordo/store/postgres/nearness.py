@@ -40,14 +40,12 @@ class BroughtVectors:
     rows: Array
 
     @classmethod
-    def read(cls, data: bytes, dimensions: int) -> BroughtVectors:
-        """What ``asking_sql.VECTORS`` gives: the numbers of chunk and item, a state, and pgvector's own bytes."""
-        row = np.dtype(
-            [("chunk", ">i8"), ("item", ">i8"), ("state", ">i4"), ("size", ">i4"), ("numbers", ">f4", (dimensions,))]
-        )
-        rows = np.frombuffer(data, row)
-        numbers = rows["numbers"].astype(np.float32)
-        return cls(rows["chunk"].astype(np.int64), rows["item"].astype(np.int64), rows["state"] == 0, numbers)
+    def read(cls, data: Sequence[bytes | None], dimensions: int) -> BroughtVectors:
+        """What ``asking_sql.VECTORS`` gives: chunk, item and state of each, and pgvector's own bytes."""
+        numbers, vectors = (part or b"" for part in data)
+        chunks, items, states = np.frombuffer(numbers, ">i8").astype(np.int64).reshape(-1, 3).T
+        rows = np.frombuffer(vectors, ">f4").reshape(-1, 1 + dimensions)[:, 1:].astype(np.float32)
+        return cls(chunks, items, states == 0, rows)
 
     def keep(self, connection: Connection, fingerprint: str) -> None:
         """Let the rest of this read find them on its connection."""
