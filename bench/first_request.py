@@ -10,9 +10,11 @@ processes computing beside it, and ``--unknown`` forgets before each start what 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -94,19 +96,28 @@ def start(agent: str, program: Path, folder: Path, env: dict[str, str], model: R
     model.requests.clear()
     keys = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "sk-ant-none", "OPENAI_API_KEY": "none"}
     began = time.monotonic()
-    subprocess.run(
+    process = subprocess.Popen(
         command(agent, program, model.url),
         cwd=folder / "project",
         env={**env, **keys},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=LONGEST_START,
-        check=False,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
-    for came, request in model.requests:
-        if PROMPT in request and has_tools(request):
-            return OURS in json.dumps(json.loads(request)["tools"]), came - began
-    raise SystemExit(f"{agent} sent no request with tools")
+    try:
+        while True:
+            is_over = process.poll() is not None or time.monotonic() > began + LONGEST_START
+            for came, request in list(model.requests):
+                if PROMPT in request and has_tools(request):
+                    return OURS in json.dumps(json.loads(request)["tools"]), came - began
+            if is_over:
+                raise SystemExit(f"{agent} sent no request with tools")
+            time.sleep(0.2)
+    finally:  # what it does after its first request is of no interest, and takes long on a busy machine
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def has_tools(request: str) -> bool:
