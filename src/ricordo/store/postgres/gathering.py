@@ -22,7 +22,7 @@ from ricordo.store.postgres import judging, linked
 from ricordo.store.postgres import other_asks as others
 from ricordo.store.postgres.connection import Connection, unescaped
 from ricordo.store.postgres.loading import ARCHIVED, load
-from ricordo.store.postgres.nearest_sql import Picks, VectorsMovedError, add_nearest
+from ricordo.store.postgres.nearest_sql import Picks, add_nearest
 from ricordo.store.postgres.nearness import BroughtVectors, cosines_of, nearest_items
 from ricordo.store.postgres.open_workspace import OpenWorkspace
 from ricordo.store.postgres.picking import Picked
@@ -51,8 +51,8 @@ _ABOUT_ITEMS = ("items", "refs", "feedback", "cosines", "texts")
 class Gathering:
     """Answers one ask, with one connection, as the store is at one moment."""
 
-    def __init__(self, opened: OpenWorkspace, connection: Connection, ask: Ask) -> None:
-        self.opened = opened
+    def __init__(self, opened: OpenWorkspace, connection: Connection, ask: Ask, *, by_place: bool = True) -> None:
+        self.opened, self.by_place = opened, by_place
         self.connection = connection
         self.ask = ask
         self.pool = GatheredPool()
@@ -152,7 +152,7 @@ class Gathering:
             allowed = distinct(self.connection.snapshot.items) if allowed is None else allowed
             allowed = allowed[~np.isin(allowed, np.array(self.barred, np.int64))]
         visible = Visible(self.opened.words.alive(self.connection), allowed)
-        return self.opened.sketches.nearest(self.sketches, vectors, visible, limit)
+        return self.opened.sketches.nearest(self.sketches, vectors, visible, limit, by_place=self.by_place)
 
     def _suspects(self) -> Sequence[int]:
         """Bar the items with excluded words; returns those that may hold an excluded phrase, if these are few."""
@@ -248,8 +248,8 @@ class Gathering:
             after += [list(texts), list(maybe), *picked_by]
         self._add_needs(answers, after)
         answer = {"near": self.answer.get("near")} | self._asked(statement, answers, after, vectors[:brings])
-        if placed and answer["compared"] != placed:
-            raise VectorsMovedError
+        if placed:
+            self.opened.sketches.check_places(found_all=answer["compared"] == placed)
         self._take(answer)
 
     def _take(self, answer: dict[str, Any]) -> None:

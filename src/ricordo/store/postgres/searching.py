@@ -48,8 +48,7 @@ class Index:
             try:
                 return Gathering(self._opened, connection, ask).candidates()
             except VectorsMovedError:
-                self._opened.sketches.forget()  # those of this moment say where the vectors are now
-                return Gathering(self._opened, connection, ask).candidates()
+                return Gathering(self._opened, connection, ask, by_place=False).candidates()
 
     def similar(self, n: int, ask: Ask) -> Candidates:
         with self._database.read() as connection:

@@ -6,7 +6,8 @@ adds vectors counts ``vector_epoch`` up and holds its row until the end, so that
 
 With each sketch comes the place of its vector in the server's table, so that the server reads the vector from there
 instead of looking it up twice, and two bytes of the vector's hash. Vectors are never changed, so that they stay where
-they are; if the server wrote its table anew, the bytes differ, and the sketches are read again.
+they are; if the server wrote its table anew, the bytes differ. Then vectors are looked up by their chunks, and at the
+second time the sketches are read again.
 
 A process that asks once does not read the sketches of a large workspace: the first search of it uses the index of the
 server, the second one brings them along.
@@ -23,7 +24,7 @@ import numpy as np
 from ricordo.frozen import frozen
 from ricordo.store.index.entries import Columns, Entries, Seen, Visible
 from ricordo.store.postgres.asking_sql import Compared, VectorIndex
-from ricordo.store.postgres.nearest_sql import Picks
+from ricordo.store.postgres.nearest_sql import Picks, VectorsMovedError
 from ricordo.store.sql.arrays import Array, Grouped, lookup
 from ricordo.store.sql.protocols import Row, Values
 
@@ -91,6 +92,8 @@ class KeptSketches:
         self._kept: dict[int, Kept] = {}
         self._asked: set[int] = set()
         self._seen = Seen()
+        self._is_in_doubt = False
+        """Whether the last search that read vectors from their places did not find all of them."""
 
     def wish(self, models: Sequence[VectorIndex]) -> SketchWish | None:
         """What brings the sketches of some models up to date; None if the server's index is used."""
@@ -129,20 +132,38 @@ class KeptSketches:
         return found
 
     def nearest(
-        self, kept: dict[int, Kept], compared: Sequence[Compared], visible: Visible, items: int
+        self, kept: dict[int, Kept], compared: Sequence[Compared], visible: Visible, items: int, *, by_place: bool
     ) -> dict[int, Picks]:
-        """For each model the chunks that are compared exactly; by a second one only what the first did not see."""
+        """For each model the chunks that are compared exactly; by a second one only what the first did not see.
+
+        ``by_place`` says where their vectors are.
+        """
         found: dict[int, Picks] = {}
         for model, vector in compared:
             one = kept[model.number]
             query = np.asarray(vector.values, np.float32)
             places = self._seen.nearest(model.number, one.entries, one.by_item, visible, query, items)
             known = one.entries
-            found[model.number] = Picks(known.chunks[places], known.items[places], known.vectors[places])
+            rows = known.vectors[places] if by_place else None
+            found[model.number] = Picks(known.chunks[places], known.items[places], rows)
             if len(found) < len(compared):
                 visible = Visible(visible.alive.copy(), visible.items)
                 visible.alive[one.entries.chunks[one.entries.chunks < len(visible.alive)]] = False
         return found
+
+    def check_places(self, *, found_all: bool) -> None:
+        """An error if a search did not find all vectors in their places.
+
+        Once, another thread may have known of newer vectors than the search could see. If it happens twice in a row,
+        the table was written anew, and all sketches are read again.
+        """
+        was_in_doubt, self._is_in_doubt = self._is_in_doubt, not found_all
+        if found_all:
+            return
+        if was_in_doubt:
+            self.forget()
+            self._is_in_doubt = False
+        raise VectorsMovedError
 
     def forget(self) -> None:
         """Read everything again: the server may have been replaced by another."""
