@@ -46,9 +46,9 @@ def _init_of(cls: Any) -> Any:
     unfrozen = type(cls)(
         cls.__name__, (cls,), {"__slots__": (), "__setattr__": object.__setattr__, "__delattr__": object.__delattr__}
     )
-    known: dict[str, Any] = {"_set": object.__setattr__, "_set_all": _sets_state, "_MISSING": MISSING}
-    known |= {"_frozen": cls, "_unfrozen": unfrozen}
+    known: dict[str, Any] = {"_set": object.__setattr__, "_set_all": _sets, "_MISSING": MISSING}
     names = [one.name for one in fields(cls)]
+    known |= {"_frozen": cls, "_unfrozen": unfrozen, "_names": names}
     parameters: list[str] = []
     body: list[str] = []
     for one in fields(cls):
@@ -63,7 +63,7 @@ def _init_of(cls: Any) -> Any:
         else:
             parameters.append(name)
     body += [
-        f"if self.__class__ is not _frozen: return _set_all(self, [{', '.join(names)}])",
+        f"if self.__class__ is not _frozen: return _set_all(self, _names, [{', '.join(names)}])",
         "_set(self, '__class__', _unfrozen)",
         *(f"self.{name} = {name}" for name in names),
         "self.__class__ = _frozen",
@@ -88,8 +88,12 @@ def _gets_state(self: Any) -> list[Any]:
 
 
 def _sets_state(self: Any, state: list[Any]) -> None:
-    for one, value in zip(fields(self), state, strict=True):
-        object.__setattr__(self, one.name, value)
+    _sets(self, [one.name for one in fields(self)], state)
+
+
+def _sets(self: Any, names: list[str], values: list[Any]) -> None:
+    for name, value in zip(names, values, strict=True):
+        object.__setattr__(self, name, value)
 
 
 def _equals(self: Any, other: object) -> Any:

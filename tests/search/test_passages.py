@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ricordo import NotFound, Ricordo
@@ -147,6 +147,7 @@ SHAPES = (
 )  # fmt: skip
 
 
+@example([(0.5, "Twelve chars", ""), (0.4, SHAPES[0], ""), (0.455, "| a | b |", "")])
 @given(st.lists(st.tuples(st.floats(0, 1.5), st.sampled_from(SHAPES), st.sampled_from(("", "Keys", "A › Footnotes")))))
 def test_the_order_of_passages_is_that_of_their_whole_value_however_little_is_looked_at(
     given_parts: list[tuple[float, str, str]],

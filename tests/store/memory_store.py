@@ -362,6 +362,10 @@ class _Index(_Part):
         rows = self.store.tables.rows.values()
         return tuple(sorted({chunk.language for row in rows for chunk in row.item.chunks if chunk.language}))
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        return ()
+
     def has_vectors_of(self, fingerprint: str) -> bool:
         return True
 

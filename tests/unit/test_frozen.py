@@ -18,6 +18,23 @@ class Place:
     tags: list[str] = field(default_factory=list)
 
 
+@frozen
+class Wing:
+    name: str
+
+
+@frozen
+class Floor(Wing):
+    height: int = 0
+
+
+class Attic(Floor):
+    """A class below a frozen one that calls the constructor of a class above that one."""
+
+    def __init__(self, name: str) -> None:
+        Wing.__init__(self, name)
+
+
 class Room(Place):
     """A class below a frozen one that is not frozen itself; it has a dictionary for more."""
 
@@ -50,6 +67,7 @@ def test_a_class_below_a_frozen_one_keeps_its_class_and_its_fields() -> None:
     room = Room("kitchen", 1)
     assert type(room) is Room
     assert (room.name, room.floor, room.tags) == ("kitchen", 1, [])
+    assert Attic("under the roof").name == "under the roof"
     office = Office("office", 2, desk="left")
     assert type(office) is Office
     assert (office.floor, office.desk) == (2, "left")

@@ -89,9 +89,9 @@ class Searcher:
         if spoken:
             self.vectors.second.reach_out(self.store, spoken)
         with self.store.index.snapshot():
-            known = self.store.index.languages
+            known = self.store.index.languages, self.store.index.models
             answer, found = self._search(request, spoken)
-            if found.languages != known:  # a server's store did not know of these languages yet
+            if (found.languages, found.models) != known:  # a server's store did not know of these yet
                 answer, found = self._search(request, self._spoken(request))
         may_catch_up = request.vectors and (found.strays or 0 < found.waiting <= EMBEDDED_FIRST)
         if may_catch_up and self.catch_up(self.store, found.waiting):
@@ -262,7 +262,7 @@ class Searcher:
         wanted, pool = request.limit + request.offset, ranking.pool
         if len(ranking.order) >= wanted or len(pool) < ask.per_side:
             return ranking
-        needs = replace(ask.needs, thread_reach=0, link_seeds=0)
+        needs = replace(ask.needs, thread_reach=0, link_seeds=0, vectors=False)
         more = self._pool_of(self.store.index.candidates(replace(ask, per_side=wanted, needs=needs)))
         more = more.without(set(pool.found.numbers))
         more.has_vectors = pool.has_vectors

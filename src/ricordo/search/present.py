@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ricordo.frozen import frozen
@@ -230,15 +230,19 @@ def answering_first(parts: Sequence[Evidence], texts: Sequence[str], marker: Mar
     for one, text, count in zip(parts, texts, counts, strict=True):
         headed = 1.0 + HEADED * marker.share_of(one.heading.replace(" › ", " ")) ** 3  # plain text is read faster
         value, own = one.score * headed * kept_beside(one.heading, text), OWN_WORDS * count / most
-        ranked.append((value + own, (1.0 - WITHOUT_PROSE) * value + own, value, own, text, one))
+        ranked.append((value + own, value, own, text, one))
     ranked.sort(key=lambda row: -row[0])
-    near = [place for place, (this, after) in enumerate(pairwise(ranked)) if this[1] <= after[0]]
-    for place in {*near, *(place + 1 for place in near)}:
-        _, least, value, own, text, one = ranked[place]
-        ranked[place] = value * kept_by_prose(text) + own, least, value, own, text, one
-    if near:
-        ranked.sort(key=lambda row: -row[0])
-    return tuple(row[-1] for row in ranked)
+    groups: list[list[tuple[float, float, float, str, Evidence]]] = []
+    least = math.inf
+    for row in ranked:  # those are in a group whose order is not settled without their prose
+        if row[0] < least:
+            groups.append([])
+        groups[-1].append(row)
+        least = min(least, (1.0 - WITHOUT_PROSE) * row[1] + row[2])
+    for group in groups:
+        if len(group) > 1:
+            group.sort(key=lambda row: -(row[1] * kept_by_prose(row[3]) + row[2]))
+    return tuple(row[-1] for group in groups for row in group)
 
 
 def spelling_notes(

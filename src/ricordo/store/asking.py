@@ -198,6 +198,8 @@ class Candidates:
     """Whether passages wait for a vector of another model, or were saved while no model could be used."""
     problems: tuple[str, ...] = ()
     """What did not work as it is set, so that something else answered."""
+    models: tuple[str, ...] = ()
+    """The models that have vectors, or texts that wait for theirs; empty in a store that knows this at any time."""
 
 
 @frozen

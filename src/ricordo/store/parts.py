@@ -163,6 +163,14 @@ class SearchIndex(Protocol):
         """
         ...
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that have vectors, or texts that wait for theirs, as the last answer had them.
+
+        Every ``Candidates`` says which they are now. Empty in a store that knows this at any time.
+        """
+        ...
+
     def has_vectors_of(self, fingerprint: str) -> bool:
         """Whether there may be vectors of a model; False only if the store knows without a call that there are none."""
         ...

@@ -193,11 +193,14 @@ VECTORS = (
     " AND c.item IN (SELECT item FROM pool UNION SELECT item FROM joined)"
 )
 """The numbers of the pool's passages and their vectors, as bytes one after the other; ``nearness`` reads them."""
-EMBEDDED = (
+MODELS = (
     "SELECT json_agg(f.name ORDER BY f.name) FROM fingerprints f"
     " WHERE (SELECT true FROM vectors v WHERE v.fingerprint = f.id ORDER BY v.hash LIMIT 1)"
+    " OR EXISTS (SELECT FROM jobs j WHERE j.fingerprint = f.id)"
 )
-"""The models that have vectors; by the order the planner takes the index, in which the first is found at once."""
+"""The models that have vectors, or texts that wait for theirs. By the order, the planner takes the index over vectors,
+in which the first is found at once.
+"""
 ITEMS = (
     f"SELECT json_agg(json_build_array({ITEM_COLUMNS})) {ITEM_TABLES}"
     " WHERE i.n IN (SELECT item FROM pool UNION SELECT item FROM joined)"
@@ -213,13 +216,16 @@ FEEDBACK = (
     "SELECT json_agg(json_build_array(item, verdict, count)) FROM (SELECT item, verdict, count(*) AS count"
     " FROM feedback WHERE item IN (SELECT item FROM pool UNION SELECT item FROM joined) GROUP BY item, verdict) f"
 )
-TEXTS = (
-    "SELECT json_agg(json_build_array(c.id, c.item, c.heading, c.text)) FROM chunks c WHERE c.id = ANY(ARRAY("
-    "SELECT unnest(?::bigint[]) UNION SELECT m.id FROM (SELECT DISTINCT item FROM near) n"
-    " CROSS JOIN LATERAL (SELECT id FROM chunks WHERE item = n.item OFFSET 0) m WHERE m.id = ANY(?)))"
+_TEXTS = "SELECT json_agg(json_build_array(c.id, c.item, c.heading, c.text)) FROM chunks c WHERE c.id = ANY"
+TEXTS = f"{_TEXTS}(?)"
+"""Texts of some chunks."""
+TEXTS_OR_NEAR = (
+    f"{_TEXTS}(ARRAY(SELECT unnest(?::bigint[]) UNION SELECT m.id FROM (SELECT DISTINCT item FROM near) n"
+    " CROSS JOIN LATERAL (SELECT id FROM chunks WHERE item = n.item OFFSET 0) m"
+    " WHERE m.id IN (SELECT unnest(?::bigint[]))))"
 )
-"""Texts of chunks: some in any case, others if the meaning side found their items. Of these there may be thousands, so
-the few items are looked up, and not the chunks.
+"""The same, and of others if the meaning side found their items. Of these there may be thousands, so the few items are
+looked up, and not the chunks.
 """
 ALL_TEXTS = " OR c.state = 0 AND c.item = ANY(ARRAY(SELECT item FROM near UNION SELECT item FROM joined))"
 

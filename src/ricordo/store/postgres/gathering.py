@@ -22,7 +22,7 @@ from ricordo.store.postgres import judging, linked
 from ricordo.store.postgres import other_asks as others
 from ricordo.store.postgres.connection import Connection, unescaped
 from ricordo.store.postgres.loading import ARCHIVED, load
-from ricordo.store.postgres.nearest_sql import Picks, add_nearest
+from ricordo.store.postgres.nearest_sql import Picks, VectorsMovedError, add_nearest
 from ricordo.store.postgres.nearness import BroughtVectors, cosines_of, nearest_items
 from ricordo.store.postgres.open_workspace import OpenWorkspace
 from ricordo.store.postgres.picking import Picked
@@ -244,12 +244,12 @@ class Gathering:
         more, picked_by = self.picked.picking.add_passages(statement, answers) if self.picked.picking else ("", [])
         more += sql.ALL_TEXTS if ask.needs.tfidf else ""
         if texts or maybe or more:
-            answers["texts"] = sql.TEXTS + more
-            after += [list(texts), list(maybe), *picked_by]
+            answers["texts"] = (sql.TEXTS_OR_NEAR if maybe else sql.TEXTS) + more
+            after += [list(texts), *([list(maybe)] if maybe else []), *picked_by]
         self._add_needs(answers, after)
         answer = {"near": self.answer.get("near")} | self._asked(statement, answers, after, vectors[:brings])
-        if placed:
-            self.opened.sketches.check_places(found_all=answer["compared"] == placed)
+        if placed and answer["compared"] != placed:
+            raise VectorsMovedError
         self._take(answer)
 
     def _take(self, answer: dict[str, Any]) -> None:
@@ -295,7 +295,7 @@ class Gathering:
             after.append(needs.learned_by)
         answers["active"] = "SELECT name FROM fingerprints WHERE active"
         answers["languages"] = f"SELECT json_agg(code) FROM ({DISTINCT}) found"
-        answers["embedded"] = sql.EMBEDDED
+        answers["models"] = sql.MODELS
         if ask.model:
             answers["waiting"] = (
                 "SELECT count(*) FROM jobs j JOIN fingerprints f ON f.id = j.fingerprint WHERE f.name IN (?, ?)"
@@ -372,8 +372,7 @@ class Gathering:
         if active != self.opened.active:
             self.opened.active = active
             self.opened.forget_fingerprints()
-        self.opened.languages = tuple(answer.get("languages") or ())
-        self.opened.embedded = tuple(answer.get("embedded") or ())
+        self.opened.languages, self.opened.models = (tuple(answer.get(name) or ()) for name in ("languages", "models"))
         return Candidates(
             pool.candidates(refs, versions if ask.as_of else {}),
             pool.total,
@@ -397,4 +396,5 @@ class Gathering:
             self.opened.languages,
             bool(answer.get("strays")),
             (self.picked.problem,) if self.picked.problem else (),
+            self.opened.models,
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 
 from ricordo.store.base import Mirror
-from ricordo.store.postgres.asking_sql import EMBEDDED, VectorIndex
+from ricordo.store.postgres.asking_sql import MODELS, VectorIndex
 from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.database import Database
 from ricordo.store.postgres.keeping import KeptIndex
@@ -40,20 +40,20 @@ class OpenWorkspace:
         self._fingerprints: dict[str, VectorIndex] = {}
         self._looked = time.monotonic()
         with self.database.read() as connection:
-            kept, active, words, languages, [(embedded,)] = connection.together(
+            kept, active, words, languages, [(models,)] = connection.together(
                 [
                     ("SELECT value FROM meta WHERE name = 'language'", ()),
                     ("SELECT name FROM fingerprints WHERE active", ()),
                     (f"SELECT value FROM meta WHERE name = '{WORDS}'", ()),
                     (DISTINCT, ()),
-                    (EMBEDDED, ()),
+                    (MODELS, ()),
                 ]
             )
         self.active = active[0][0] if active else None
         self.languages = tuple(row[0] for row in languages)
         """The languages of passages that are not in the store's own, according to the last answer."""
-        self.embedded: tuple[str, ...] = tuple(embedded or ())
-        """The fingerprints that have vectors, according to the last answer."""
+        self.models: tuple[str, ...] = tuple(models or ())
+        """The fingerprints that have vectors, or texts that wait for theirs, according to the last answer."""
         self.language = str(kept[0][0]) if kept else self._set_language(language)
         self.analyzer = Analyzer(self.language)
         if not self.database.read_only and (not words or words[0][0] != WORDS_VERSION):

@@ -37,9 +37,14 @@ class Index:
         """The languages of passages that are not in the store's own, as the last answer had them."""
         return self._opened.languages
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that have vectors, or texts that wait for theirs, as the last answer had them."""
+        return self._opened.models
+
     def has_vectors_of(self, fingerprint: str) -> bool:
-        """Whether there were vectors of a model when the last answer came."""
-        return fingerprint in self._opened.embedded
+        """Whether a model had vectors when the last answer came, or texts that waited for theirs."""
+        return fingerprint in self._opened.models
 
     def candidates(self, ask: Ask) -> Candidates:
         if ask.per_side < 1:
@@ -48,6 +53,7 @@ class Index:
             try:
                 return Gathering(self._opened, connection, ask).candidates()
             except VectorsMovedError:
+                self._opened.sketches.forget()  # those of this moment say where the vectors are now
                 return Gathering(self._opened, connection, ask, by_place=False).candidates()
 
     def similar(self, n: int, ask: Ask) -> Candidates:

@@ -5,9 +5,9 @@ trip that brings the keyword index up to date: chunks behind the last known one,
 adds vectors counts ``vector_epoch`` up and holds its row until the end, so that nothing is passed over.
 
 With each sketch comes the place of its vector in the server's table, so that the server reads the vector from there
-instead of looking it up twice, and two bytes of the vector's hash. Vectors are never changed, so that they stay where
-they are; if the server wrote its table anew, the bytes differ. Then vectors are looked up by their chunks, and at the
-second time the sketches are read again.
+instead of looking it up twice, and two bytes of the vector's hash. Vectors are written once, and stay where they are
+until they are deleted. If one is not there or the bytes differ (the server may have written its table anew), all are
+looked up by their chunks, and the sketches are read again.
 
 A process that asks once does not read the sketches of a large workspace: the first search of it uses the index of the
 server, the second one brings them along.
@@ -24,7 +24,7 @@ import numpy as np
 from ricordo.frozen import frozen
 from ricordo.store.index.entries import Columns, Entries, Seen, Visible
 from ricordo.store.postgres.asking_sql import Compared, VectorIndex
-from ricordo.store.postgres.nearest_sql import Picks, VectorsMovedError
+from ricordo.store.postgres.nearest_sql import Picks
 from ricordo.store.sql.arrays import Array, Grouped, lookup
 from ricordo.store.sql.protocols import Row, Values
 
@@ -72,7 +72,10 @@ class Kept:
     last_chunk: int
     columns: Columns
     entries: Entries
+    """In the place of the numbers of vectors: where each vector is (``Picks``)."""
     by_item: Grouped
+    is_ahead: bool = False
+    """Whether another thread put vectors here that a search at this moment does not see yet."""
 
 
 @frozen
@@ -82,6 +85,7 @@ class SketchWish:
     models: Sequence[VectorIndex]
     known: dict[int, Kept]
     asked: list[Asked]
+    times_forgotten: int
 
 
 class KeptSketches:
@@ -92,14 +96,15 @@ class KeptSketches:
         self._kept: dict[int, Kept] = {}
         self._asked: set[int] = set()
         self._seen = Seen()
-        self._is_in_doubt = False
-        """Whether the last search that read vectors from their places did not find all of them."""
+        self._times_forgotten = 0
 
     def wish(self, models: Sequence[VectorIndex]) -> SketchWish | None:
         """What brings the sketches of some models up to date; None if the server's index is used."""
         if not self._wants(models):
             return None
-        known = {model.number: self._kept.get(model.number) or _none_of(model) for model in models}
+        with self._lock:
+            times_forgotten = self._times_forgotten
+            known = {model.number: self._kept.get(model.number) or _none_of(model) for model in models}
         asked: list[Asked] = [(_MOMENT, ())]
         for number, one in known.items():
             if one.epoch == NEVER:
@@ -109,7 +114,7 @@ class KeptSketches:
                     (_BEHIND, (one.last_chunk, number, one.last_chunk)),
                     (_ADDED, (number, one.epoch, one.last_chunk, one.epoch)),
                 ]
-        return SketchWish(models, known, asked)
+        return SketchWish(models, known, asked, times_forgotten)
 
     def _wants(self, models: Sequence[VectorIndex]) -> bool:
         """Whether all models' sketches are here, or their number is small, or somebody asks for the second time."""
@@ -124,11 +129,13 @@ class KeptSketches:
         found: dict[int, Kept] = {}
         for place, model in enumerate(wish.models):
             parts = [rows[0][0] or b"" for rows in answers[1 + 2 * place : 3 + 2 * place]]
-            with self._lock:  # another thread may have brought more meanwhile
-                known = self._kept.get(model.number) or wish.known[model.number]
-                found[model.number] = _grown(known, parts, model.dimensions, epoch, last_chunk)
-                if known.epoch <= epoch:
-                    self._kept[model.number] = found[model.number]
+            with self._lock:  # another thread may have brought more meanwhile, or let all be read again
+                counts = wish.times_forgotten == self._times_forgotten
+                known = (self._kept.get(model.number) if counts else None) or wish.known[model.number]
+                grown = _grown(known, parts, model.dimensions, epoch, last_chunk)
+                found[model.number] = replace(grown, is_ahead=known.epoch > epoch)
+                if counts and known.epoch <= epoch:
+                    self._kept[model.number] = grown
         return found
 
     def nearest(
@@ -136,7 +143,7 @@ class KeptSketches:
     ) -> dict[int, Picks]:
         """For each model the chunks that are compared exactly; by a second one only what the first did not see.
 
-        ``by_place`` says where their vectors are.
+        With ``by_place`` they are given with the places of their vectors, if all of these can be seen.
         """
         found: dict[int, Picks] = {}
         for model, vector in compared:
@@ -144,31 +151,18 @@ class KeptSketches:
             query = np.asarray(vector.values, np.float32)
             places = self._seen.nearest(model.number, one.entries, one.by_item, visible, query, items)
             known = one.entries
-            rows = known.vectors[places] if by_place else None
+            rows = known.vectors[places] if by_place and not one.is_ahead else None
             found[model.number] = Picks(known.chunks[places], known.items[places], rows)
             if len(found) < len(compared):
                 visible = Visible(visible.alive.copy(), visible.items)
                 visible.alive[one.entries.chunks[one.entries.chunks < len(visible.alive)]] = False
         return found
 
-    def check_places(self, *, found_all: bool) -> None:
-        """An error if a search did not find all vectors in their places.
-
-        Once, another thread may have known of newer vectors than the search could see. If it happens twice in a row,
-        the table was written anew, and all sketches are read again.
-        """
-        was_in_doubt, self._is_in_doubt = self._is_in_doubt, not found_all
-        if found_all:
-            return
-        if was_in_doubt:
-            self.forget()
-            self._is_in_doubt = False
-        raise VectorsMovedError
-
     def forget(self) -> None:
         """Read everything again: the server may have been replaced by another."""
         with self._lock:
             self._kept = {}
+            self._times_forgotten += 1
 
 
 def _none_of(model: VectorIndex) -> Kept:

@@ -42,6 +42,11 @@ class Index:
         with self._database.read() as connection:
             return tuple(row[0] for row in connection.once(DISTINCT))
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Empty: ``has_vectors_of`` looks each time."""
+        return ()
+
     def has_vectors_of(self, fingerprint: str) -> bool:
         """Whether there are vectors of a model."""
         with self._database.read() as connection:
