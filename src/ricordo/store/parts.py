@@ -149,30 +149,21 @@ class SearchIndex(Protocol):
 
     @property
     def fingerprint(self) -> str | None:
-        """The fingerprint whose vectors searches use, as far as the store knows without a call over a network.
-
-        Every ``Candidates`` says what it is now.
-        """
+        """The fingerprint whose vectors searches use, as the last ``Candidates`` had it if a network is in between."""
         ...
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages of passages that are not in the store's own, as far as the store knows without a call.
-
-        Every ``Candidates`` says which they are now.
-        """
+        """The languages of passages that are not in the store's own, likewise."""
         ...
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models that have vectors, or texts that wait for theirs, as the last answer had them.
-
-        Every ``Candidates`` says which they are now. Empty in a store that knows this at any time.
-        """
+        """The models that have vectors, or texts that wait for theirs, likewise; empty in the store of a file."""
         ...
 
     def has_vectors_of(self, fingerprint: str) -> bool:
-        """Whether there may be vectors of a model; False only if the store knows without a call that there are none."""
+        """Whether there may be vectors of a model, as far as the store knows without a call over a network."""
         ...
 
     def candidates(self, ask: Ask) -> Candidates:
