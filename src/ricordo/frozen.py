@@ -1,4 +1,4 @@
-"""``@frozen``: a frozen, slotted dataclass that costs a fresh process a third as much.
+"""``@frozen``: a frozen, slotted dataclass that costs a fresh process less than half as much.
 
 ``dataclass`` writes and compiles six functions for every class, about a millisecond each time, and a search creates a
 hundred classes before it begins. Here only ``__init__`` is compiled; all other methods are the same functions for all
@@ -40,8 +40,8 @@ def frozen(cls: type[T]) -> type[T]:
 def _init_of(cls: Any) -> Any:
     """The constructor, generated and compiled, because a generic one would slow down every object that is made.
 
-    ``object.__setattr__`` takes ten times as long as a plain assignment. So a new object is for a moment of a class
-    that differs in one thing: its fields can be set. An object of a class below this one takes the long way.
+    ``object.__setattr__`` takes several times as long as a plain assignment. So while an object is made, it is of a
+    class whose fields can be set. An object of a class below this one takes the long way.
     """
     unfrozen = type(cls)(
         cls.__name__, (cls,), {"__slots__": (), "__setattr__": object.__setattr__, "__delattr__": object.__delattr__}

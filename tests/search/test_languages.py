@@ -6,7 +6,7 @@ import json
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -47,6 +47,15 @@ def without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "has_multilingual", lambda: False)
 
 
+def save_without_the_extra(store: Path, refs: Iterable[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Save some texts as a process does that has no model for other languages."""
+    with monkeypatch.context() as before:
+        before.setattr(registry, "has_multilingual", lambda: False)
+        with Ricordo.open(store) as engine:
+            for ref in refs:
+                engine.save(ref, TEXTS[ref])
+
+
 @pytest.mark.parametrize(
     ("question", "ref"),
     [
@@ -76,11 +85,7 @@ def test_without_the_extra_words_decide_and_the_answer_says_what_would_help(
 def test_texts_from_before_get_their_vectors_when_the_extra_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as before:
-        before.setattr(registry, "has_multilingual", lambda: False)
-        with Ricordo.open(tmp_path / "store.db") as engine:
-            for ref, text in TEXTS.items():
-                engine.save(ref, text)
+    save_without_the_extra(tmp_path / "store.db", TEXTS, monkeypatch)
     with Ricordo.open(tmp_path / "store.db") as engine:
         assert not engine.embed().stopped
         active = engine.store.vectors.active_fingerprint()
@@ -127,11 +132,7 @@ def test_an_english_question_loads_one_model_until_the_second_has_vectors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = tmp_path / "store.db"
-    with monkeypatch.context() as before:
-        before.setattr(registry, "has_multilingual", lambda: False)
-        with Ricordo.open(store) as engine:
-            for ref in ("note:/gtd", "note:/frist"):
-                engine.save(ref, TEXTS[ref])
+    save_without_the_extra(store, ("note:/gtd", "note:/frist"), monkeypatch)
     assert not loads_the_second_model(store, "how long is the notice period of the office")
     with Ricordo.open(store) as engine:
         engine.embed()
@@ -141,10 +142,7 @@ def test_an_english_question_loads_one_model_until_the_second_has_vectors(
 def test_a_question_is_answered_once_while_texts_wait_for_the_second_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as before:
-        before.setattr(registry, "has_multilingual", lambda: False)
-        with Ricordo.open(tmp_path / "store.db") as engine:
-            engine.save("note:/meeting", TEXTS["note:/meeting"])
+    save_without_the_extra(tmp_path / "store.db", ["note:/meeting"], monkeypatch)
     monkeypatch.setattr(embed, "HASTY_BATCH", 0)  # as if more waited than a search makes vectors of
     asked: list[Ask] = []
     with Ricordo.open(tmp_path / "store.db") as engine:

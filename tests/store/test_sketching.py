@@ -11,7 +11,7 @@ import pytest
 from tests.store import postgres_server
 
 from ricordo import Ricordo, registry
-from ricordo.store.asking import Ask, AskedWord, QueryVector
+from ricordo.store.asking import Ask, AskedWord, Needs, QueryVector
 from ricordo.store.index import entries
 from ricordo.store.index.sketches import sketch
 from ricordo.store.postgres.asking_sql import VectorIndex, as_text
@@ -221,7 +221,8 @@ def test_cosines_of_passages_that_came_along_are_those_that_the_server_computes(
         asked = QueryVector(active, vector)
         rows = connection.rows(_COMPARED, (as_text(vector), asked.fingerprint))
     assert len(rows) == 1 + len(OTHERS)
-    found = store.index.candidates(Ask(words=(AskedWord("invoic"),), vector=asked, per_side=9)).found
+    ask = Ask(words=(AskedWord("invoic"),), vector=asked, per_side=9, needs=Needs(vectors=True))
+    found = store.index.candidates(ask).found
     expected = {ref: round(cosine, 6) for ref, cosine in rows}
     assert {"note:/0"} < {one.ref for one in found} < set(expected)  # what the word found, and the nearest
     assert all(round(one.cosine, 6) == expected[one.ref] for one in found)

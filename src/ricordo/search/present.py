@@ -213,9 +213,8 @@ def _evidence(reader: HitReader, entry: Ranked, marker: Marker, snippets: bool) 
         in_lines = cut_out(part.text, window) if window[1] else ""
         snippet = " ".join(in_lines.split())
         parts.append(Evidence(part.chunk, part.lines, snippet, part.heading, place, score, in_lines))
-    return (
-        answering_first(parts, [part.text for part in reader.texts(entry)], marker) if len(parts) > 1 else tuple(parts)
-    )
+    texts = [part.text for part in reader.texts(entry)]
+    return answering_first(parts, texts, marker) if len(parts) > 1 else tuple(parts)
 
 
 def answering_first(parts: Sequence[Evidence], texts: Sequence[str], marker: Marker) -> tuple[Evidence, ...]:
@@ -234,7 +233,7 @@ def answering_first(parts: Sequence[Evidence], texts: Sequence[str], marker: Mar
     ranked.sort(key=lambda row: -row[0])
     groups: list[list[tuple[float, float, float, str, Evidence]]] = []
     least = math.inf
-    for row in ranked:  # those are in a group whose order is not settled without their prose
+    for row in ranked:  # only within a group can prose change the order
         if row[0] < least:
             groups.append([])
         groups[-1].append(row)
