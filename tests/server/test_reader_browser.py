@@ -158,7 +158,6 @@ def test_a_hit_opens_in_place_of_the_hits_and_back_puts_them_back(tab: Tab) -> N
 
 def opened_with_the_rest_held(tab: Tab) -> tuple[Any, list[Any]]:
     """A page that shows a long text at its passage, and the request for all of it, which is not answered yet."""
-    page = tab.go("/?q=lighthouse")
     held: list[Any] = []
 
     def hold(route: Any) -> None:
@@ -167,7 +166,8 @@ def opened_with_the_rest_held(tab: Tab) -> tuple[Any, list[Any]]:
         else:
             route.continue_()
 
-    page.route("**/item?**", hold)
+    tab.page.route("**/item?**", hold)
+    page = tab.go("/?q=lighthouse")
     page.locator(".hit .open").first.click()
     page.locator(".in-passage", has_text="lighthouse").wait_for()
     deadline = time.monotonic() + 60
@@ -226,10 +226,10 @@ def test_a_question_whose_hit_is_opened_at_once_is_recorded(tab: Tab) -> None:
 
 
 def test_what_is_no_item_is_opened_as_a_page_of_its_own(tab: Tab) -> None:
+    body = "<main id=main><p class=other>Sign in</p></main>"
+    tab.page.route("**/item?**", lambda route: route.fulfill(status=200, content_type="text/html", body=body))
     page = tab.go("/?q=crane")
     page.evaluate("window.same = true")
-    body = "<main id=main><p class=other>Sign in</p></main>"
-    page.route("**/item?**", lambda route: route.fulfill(status=200, content_type="text/html", body=body))
     page.locator(".hit .open").first.click()
     page.locator(".other").wait_for()
     assert page.evaluate("window.same") is None
@@ -248,22 +248,25 @@ def test_back_leads_to_the_hit_from_which_an_item_was_opened_on_a_later_page_too
 
 
 def test_the_pane_takes_in_nothing_but_the_preview_of_the_last_hit(tab: Tab) -> None:
-    page = tab.go("/?q=crane")
     held: list[Any] = []
-    page.route("**/peek**", lambda route: held.append(route))
-    for count in (1, 2):
+    tab.page.route("**/peek**", lambda route: held.append(route))
+    page = tab.go("/?q=crane")
+
+    def next_asked() -> Any:
+        asked = len(held)
         page.keyboard.press("j")
         deadline = time.monotonic() + 60
-        while len(held) < count and time.monotonic() < deadline:
+        while len(held) == asked:
+            assert time.monotonic() < deadline
             page.wait_for_timeout(20)
-    first, second = held
+        return held[-1]
+
+    first, second = next_asked(), next_asked()
     second.continue_()
     name = page.locator(".hit >> nth=1").get_attribute("data-ref")
     page.locator("#pane", has_text=name).wait_for()
     first.abort() if first.request.failure else first.fulfill(status=200, body="<html><nav>late</nav></html>")
-    page.unroute("**/peek**")
-    page.route("**/peek**", lambda route: route.fulfill(status=200, body="<html><body><nav>a page</nav></body></html>"))
-    page.keyboard.press("j")
+    next_asked().fulfill(status=200, body="<html><body><nav>a page</nav></body></html>")
     page.locator("#pane", has_text="cannot be shown here").wait_for()
     assert page.locator("#pane nav").count() == 0
     tab.complaints.clear()  # the browser notes the request that was given up
@@ -284,9 +287,9 @@ def test_the_title_of_the_tab_follows_the_question(tab: Tab) -> None:
 
 
 def test_whoever_types_on_before_the_hits_are_there_gets_those_of_the_whole_question(tab: Tab) -> None:
-    page = tab.go("/")
     held: list[Any] = []
-    page.route("**/hits?**", lambda route: held.append(route) if not held else route.continue_())
+    tab.page.route("**/hits?**", lambda route: held.append(route) if not held else route.continue_())
+    page = tab.go("/")
     page.locator("#q").press_sequentially("crane")
     deadline = time.monotonic() + 60
     while not held:
