@@ -51,16 +51,19 @@ class Clients:
         threads = [threading.Thread(target=self._client, args=(n,)) for n in range(2 * CLIENTS)]
         for thread in threads:
             thread.start()
-        self._all_at_work(threads)
-        time.sleep(seconds / 2)
-        self.up.clear()
-        restart()
-        self.up.set()
-        self._all_at_work(threads)
-        time.sleep(seconds / 2)
-        self.over.set()
-        for thread in threads:
-            thread.join()
+        try:
+            self._all_at_work(threads)
+            time.sleep(seconds / 2)
+            self.up.clear()
+            restart()
+            self.up.set()
+            self._all_at_work(threads)
+            time.sleep(seconds / 2)
+        finally:
+            self.over.set()
+            self.up.set()
+            for thread in threads:
+                thread.join()
         return self._report(seconds)
 
     def _all_at_work(self, threads: list[threading.Thread]) -> None:

@@ -119,6 +119,20 @@ def test_secrets_never_enter_a_proposal(open_engine: Opener, talk: Talk) -> None
     assert "AKIA" in engine.session(said.id).turns[2].text
 
 
+@pytest.mark.parametrize("allow_secrets", [False, True])
+def test_a_decision_beside_a_secret_is_proposed_and_quoted_without_it(
+    open_engine: Opener, talk: Talk, allow_secrets: bool
+) -> None:
+    engine = open_engine()
+    decision = "We decided to stay on SQLite because it is fast enough."
+    said = talk(f"{decision} The password is hunter2-Kx9!vB7q.")
+    engine.sessions_add(str(said.write()), allow_secrets=allow_secrets)
+    (proposal,) = engine.review().proposals
+    assert "stay on SQLite" in proposal.text
+    assert "stay on SQLite" in proposal.quote
+    assert not any(mark in proposal.quote for mark in ("hunter2", "redacted", "password"))
+
+
 def test_a_command_that_worked_after_another_failed_is_proposed_unless_files_were_changed(
     open_engine: Opener, talk: Talk
 ) -> None:

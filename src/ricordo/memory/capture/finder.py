@@ -106,12 +106,24 @@ def _proposal(turn: SaidTurn, lesson: Lesson, session: str, branch: str) -> Prop
     named = _FILE.search(lesson.text) if lesson.kind != "fix" else None
     file = named.group() if named is not None and "://" not in lesson.text else ""
     scope = "file" if file else lesson.scope if lesson.scope != "file" else "project"
-    quote = " ".join(turn.text.split())
-    place = max(0, quote.find(lesson.text[1:-1][:40]) - 40)
-    quote = quote[place : place + LONGEST_QUOTE]
+    quote = _quote(" ".join(turn.text.split()), lesson.text)
     return Proposal(lesson.text, lesson.kind, scope, quote, session, turn.seq, turn.at, file=file, branch=branch)
+
+
+def _quote(said: str, sentence: str) -> str:
+    """What was said around the sentence; of what was said beside a secret, the sentence alone."""
+    place = said.find(sentence[1:-1][:40])
+    start = max(0, place - 40)
+    around = said[start : start + LONGEST_QUOTE]
+    if _has_secret(around) and sentence[1:-1] in said:
+        return sentence[:LONGEST_QUOTE]
+    return around
 
 
 def is_clean(one: Proposal) -> bool:
     """Whether neither the sentence nor its quotation holds a secret, or a place where one was."""
-    return all(_REDACTED not in text and not find_secrets(text) for text in (one.text, one.quote))
+    return not _has_secret(one.text) and not _has_secret(one.quote)
+
+
+def _has_secret(text: str) -> bool:
+    return _REDACTED in text or bool(find_secrets(text))

@@ -30,9 +30,10 @@ STATEMENT_SECONDS = 60.0
 WRITE_LOCK = 0x5269
 LEAST_MEGABYTES, MOST_MEGABYTES = 256, 4_096
 """What a statement that makes an index may take of the server's memory."""
-logging.getLogger("psycopg.pool").setLevel(
-    logging.ERROR
-)  # the pool would warn about open reads, which it is meant to end
+for _noisy in ("psycopg", "psycopg.pool"):
+    # The pool would warn about open reads, which it is meant to end; the driver of a pipeline that a crash of the server
+    # cut off. The error that the caller gets says so.
+    logging.getLogger(_noisy).setLevel(logging.ERROR)
 
 
 _REPLICA = "It is a replica: name the primary."
