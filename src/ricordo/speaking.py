@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from ricordo.config.machine import Machine
 
 _OF_REQUEST: ContextVar[Provenance | None] = ContextVar("ricordo_speaker", default=None)
+_KNOWN_AS: ContextVar[str] = ContextVar("ricordo_known_as", default="")
 _of_process = Provenance(PERSON, via="python")
-_last_named: tuple[Provenance | None, Machine | None, Provenance] = (None, None, NOBODY)
-"""Who spoke last, on which machine, and the whole record of it: one speaker writes many versions."""
+_last_named: tuple[Provenance | None, Machine | None, str, Provenance] = (None, None, "", NOBODY)
+"""Who spoke last, on which machine, under which name, and the whole record of it: one speaker writes many versions."""
 _last_branch: tuple[Provenance | None, Path | None, float, Provenance] = (None, None, 0.0, NOBODY)
 BRANCH_SECONDS = 0.05
 """How long a branch is taken for the one that is checked out, while the same speaker writes."""
@@ -45,13 +46,23 @@ def speaker() -> Provenance:
     global _last_named
     from ricordo.config.machine import this_machine
 
-    found, machine = _OF_REQUEST.get() or _of_process, this_machine()
-    before, on, named = _last_named
-    if found is not before or machine is not on:
-        name = found.name or (user_name() if found.author == PERSON else "")
+    found, machine, known = _OF_REQUEST.get() or _of_process, this_machine(), _KNOWN_AS.get()
+    before, on, under, named = _last_named
+    if found is not before or machine is not on or known != under:
+        name = found.name or ((known or user_name()) if found.author == PERSON else "")
         named = replace(found, name=name, machine=found.machine or str(machine))
-        _last_named = (found, machine, named)
+        _last_named = (found, machine, known, named)
     return named
+
+
+@contextmanager
+def known_as(name: str) -> Iterator[None]:
+    """Within the block, the person whose process this is has this name: the one by which a team's server knows them."""
+    before = _KNOWN_AS.set(name)
+    try:
+        yield
+    finally:
+        _KNOWN_AS.reset(before)
 
 
 def author_now(origin: str = "") -> Provenance:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -14,9 +15,9 @@ import psycopg
 import pytest
 from tests.store import postgres_server
 
-from ricordo import ConfigProvider, Ricordo
-from ricordo.errors import Error, Forbidden, NotFound, ReadOnlyStore, UsageError
-from ricordo.store.postgres import meaning
+from ricordo import ConfigProvider, Ricordo, speaking
+from ricordo.errors import Forbidden, NotFound, ReadOnlyStore, StoreError, UsageError
+from ricordo.store.postgres import meaning, workspaces
 from ricordo.store.postgres.schema import SCHEMA_VERSION
 from ricordo.store.postgres.store import PostgresStore
 from ricordo.values.store_addresses import parse
@@ -132,14 +133,109 @@ def test_a_removed_member_sees_nothing_any_more_with_a_connection_that_is_open(h
         with Ricordo.open(line.partition("--store ")[2].strip("'"), config=QUIET) as engine:
             assert engine.search("deploys", track=False).hits
             left = boss.team_remove(name)
-            with pytest.raises(Error):
+            with pytest.raises(Forbidden, match="no longer in the team"):
                 engine.search("deploys", track=False)
-            with pytest.raises(Error):
+            with pytest.raises(Forbidden, match="no longer in the team"):
                 engine.save("note:/still-here", "Am I?")
         with pytest.raises(NotFound):
             boss.team_remove(name)
         assert boss.search("still here", backend="grep", track=False).hits == ()
     assert name not in [member.name for member in left]
+
+
+def test_an_owner_who_is_removed_cannot_come_back_through_logins_that_they_made(house: House) -> None:
+    name, made = f"olga_{house.tag}", f"dave_{house.tag}"
+    with Ricordo.open(house.owner, config=QUIET) as boss:
+        address = boss.team_invite(name, role="owner").command.partition("--store ")[2].strip("'")
+        with Ricordo.open(address, config=QUIET) as engine:
+            engine.team_invite(made, role="reader")
+        with psycopg.connect(parse(address).dsn, autocommit=True) as raw:
+            boss.team_remove(name)
+            with pytest.raises(psycopg.OperationalError):  # the connection was ended, and there is no new one
+                raw.execute(f"GRANT {made} TO {name}")
+        with pytest.raises(psycopg.OperationalError, match="not permitted to log in"):
+            psycopg.connect(parse(address).dsn)
+        with house.superuser() as raw:
+            row = raw.execute("SELECT rolcreaterole FROM pg_roles WHERE rolname = %s", (name,)).fetchone()
+        assert row == (False,)
+        again = boss.team_invite(name, role="reader")
+        assert again.is_new_login, "a login that was closed gets a new password"
+        assert found(again.command.partition("--store ")[2].strip("'"))[0] == "note:/deploys"
+
+
+def test_a_member_who_becomes_an_owner_invites_others_until_they_are_none_any_more(house: House) -> None:
+    name = f"rise_{house.tag}"
+    with Ricordo.open(house.owner, config=QUIET) as boss:
+        address = boss.team_invite(name, role="reader").command.partition("--store ")[2].strip("'")
+        boss.team_invite(name, role="owner")
+        with Ricordo.open(address, config=QUIET) as engine:
+            assert engine.team_invite(f"new_{house.tag}").is_new_login
+        boss.team_invite(name, role="writer")
+        with Ricordo.open(address, config=QUIET) as engine, pytest.raises(Forbidden, match="only an owner"):
+            engine.team_invite(f"newer_{house.tag}")
+        with house.superuser() as raw:
+            row = raw.execute("SELECT rolcreaterole, rolcanlogin FROM pg_roles WHERE rolname = %s", (name,)).fetchone()
+    assert row == (False, True)
+
+
+def test_a_login_that_was_there_before_is_left_as_it_is(house: House) -> None:
+    name = f"admin_{house.tag}"
+    with psycopg.connect(parse(house.owner).dsn, autocommit=True) as raw:  # who made it may change it
+        raw.execute(f"CREATE ROLE {name} LOGIN CREATEROLE PASSWORD 'x'")
+    with Ricordo.open(house.owner, config=QUIET) as boss:
+        boss.team_invite(name, role="owner")
+        boss.team_remove(name)
+    with house.superuser() as raw:
+        row = raw.execute("SELECT rolcreaterole, rolcanlogin FROM pg_roles WHERE rolname = %s", (name,)).fetchone()
+    assert row == (True, True)
+
+
+def test_in_a_team_whoever_logged_in_is_the_author_and_undoes_their_own(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speaking, "user_name", lambda: "root")  # as in containers: the same for all
+    with Ricordo.open(house.of("writer"), config=QUIET) as bob, Ricordo.open(house.owner, config=QUIET) as ann:
+        bob.save("note:/by-bob", "Written by Bob.")
+        ann.save("note:/by-ann", "Written by Ann.")
+        names = {ref: ann.history(ref)[0].provenance.name for ref in ("note:/by-bob", "note:/by-ann")}
+        assert names == {"note:/by-bob": house.name("writer"), "note:/by-ann": house.boss}
+        assert [one.ref for one in bob.undo().items] == ["note:/by-bob"]
+        assert ann.get("note:/by-ann").content == "Written by Ann."
+
+
+def test_where_there_is_no_team_yet_others_than_the_owner_of_the_tables_are_told_who_makes_one(house: House) -> None:
+    name = f"granted_{house.tag}"
+    with Ricordo.open(house.address(house.boss, "boss", "schema=bare"), config=QUIET) as engine:
+        engine.save("note:/tea", "Tea.")
+    with house.superuser() as raw:
+        raw.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'x'")
+        raw.execute(f"GRANT USAGE ON SCHEMA bare TO {name}")
+        raw.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA bare TO {name}")
+        raw.execute(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA bare TO {name}")
+    with (
+        Ricordo.open(house.address(name, "x", "schema=bare"), config=QUIET) as engine,
+        pytest.raises(Forbidden, match=f"only {house.boss}, who owns the tables"),
+    ):
+        engine.team_init()
+
+
+def test_who_may_not_make_tables_is_told_what_an_administrator_grants(house: House) -> None:
+    name = f"nobody_{house.tag}"
+    with house.superuser() as raw:
+        raw.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'x'")
+    with pytest.raises(StoreError, match="may not make them") as caught:
+        Ricordo.open(house.address(name, "x", "schema=unmade"), config=QUIET)
+    assert "GRANT CREATE ON DATABASE" in str(caught.value.hint)
+
+
+def test_the_role_of_superusers_is_made_again_where_a_restore_left_it_out(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workspaces, "APPLICATION_ROLE", f"app_{house.tag}")
+    with house.superuser() as raw:
+        dsn = raw.info
+        address = f"postgresql://{dsn.user}:{dsn.password}@{dsn.host}:{dsn.port}/{house.database}"
+    assert found(address)[0] == "note:/deploys"
 
 
 def test_members_cannot_touch_the_version_of_the_tables_or_other_workspaces(house: House) -> None:
@@ -162,8 +258,10 @@ def test_members_cannot_touch_the_version_of_the_tables_or_other_workspaces(hous
         assert raw.execute("DELETE FROM ricordo.items").rowcount == 0
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             raw.execute("INSERT INTO ricordo.meta(name, value) VALUES('mine', '1')")
-    with pytest.raises(ReadOnlyStore, match="may not write"):
-        Ricordo.open(house.of("writer") + "?workspace=other", config=QUIET)
+    for role in ("reader", "writer"):
+        with pytest.raises(Forbidden, match=f"{house.name(role)}.* not in the team") as caught:
+            Ricordo.open(house.of(role) + "?workspace=other", config=QUIET)
+        assert "invite" in str(caught.value.hint)
 
 
 def test_the_backup_role_dumps_everything(house: House) -> None:
@@ -269,12 +367,19 @@ def test_a_store_in_a_file_has_no_team(engine: Ricordo) -> None:
 def test_init_binds_a_project_to_the_teams_store(house: House, tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
+    own = run_cli("remember", "Ada bound her own project to nothing.", "--no-wait", cwd=tmp_path)
+    assert own.returncode == 0, own.stderr
     line = house.lines["writer"]
     done = run_cli(*line.removeprefix("ricordo ").replace("'", "").split(), cwd=project)
     assert done.returncode == 0, done.stderr
     saved = run_cli("save", "note:/from-project", "Saved from a bound project.", "--no-wait", cwd=project)
     assert saved.returncode == 0, saved.stderr
     assert "note:/from-project" in run_cli("list", "--drive", "note", cwd=project).stdout
+    shown = json.loads(run_cli("search", "bound project", "--no-vectors", "--json", cwd=project).stdout)["data"]
+    assert {(hit["tier"], hit["ref"].partition(":")[0]) for hit in shown["hits"]} == {
+        ("team", "note"),
+        ("agent", "memory"),
+    }
     with Ricordo.open(house.owner, config=QUIET) as engine:
         assert engine.get("note:/from-project").content == "Saved from a bound project."
 
@@ -294,6 +399,18 @@ def test_init_binds_a_project_to_the_teams_store(house: House, tmp_path: Path) -
 def test_several_servers_service_files_and_password_files_are_left_to_libpq(address: str, dsn: str) -> None:
     assert parse(address).dsn == dsn
     psycopg.conninfo.conninfo_to_dict(dsn)
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("postgresql:///?service=team&workspace=red", "postgresql:///?service=team&workspace=red"),
+        ("postgresql:///?service=team", "postgresql:///?service=team"),
+        ("postgresql://ann:secret@db/team?sslmode=require", "postgresql://ann@db/team"),
+    ],
+)
+def test_an_address_is_shown_with_what_names_the_server(address: str, shown: str) -> None:
+    assert parse(address).shown == shown
 
 
 def test_a_bad_port_of_any_server_is_refused() -> None:

@@ -76,8 +76,9 @@ def places(located: Located, config: Config) -> tuple[TierPlace, ...]:
     stores = {} if located.alone else configured(config)
     location = located.location
     own = _users_own(located, config)
-    if not stores and own is not None:
-        return TierPlace(located.tier, location.name, 1.0, "", location.origin), TierPlace("agent", str(own), 1.0)
+    if not stores and not located.alone:  # nobody set a weight, so none counts
+        beside = [TierPlace("agent", str(own), 1.0)] if own is not None else []
+        return TierPlace(located.tier, location.name, 1.0, location.address, location.origin), *beside
     if own is not None:
         stores.setdefault("agent", str(own))
     if not stores or not located.is_implicit or location.is_there:
@@ -97,10 +98,14 @@ def _users_own(located: Located, config: Config) -> Path | None:
 
     Where no tier is set, the project's store comes first, and both have the same weight.
     """
-    if located.alone or located.location.origin != "project" or not config.tiers.automatic:
+    location = located.location
+    if located.alone or not comes_with_project(location.origin) or not config.tiers.automatic:
         return None
-    own = locate_store(None, config, Path(located.location.path.anchor)).path
-    return own if own != located.location.path and own.exists() else None
+    if comes_with_project(config.source("store.location")):  # it names the project's store, not the user's
+        own = data_home(os.environ) / STORE_NAME
+    else:
+        own = locate_store(None, config, Path(location.path.anchor)).path
+    return own if own != location.path and own.exists() else None
 
 
 def comes_with_project(origin: str) -> bool:

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 _ALWAYS = "item that every agent would get"
-_USERS = "item that says that you wrote it"
+_USERS = "claim that you wrote an item"
 _ADDRESS = "address that an item would be fetched from"
 CLAIMED_ADDRESS = "claimed_source_url"
 """The address that an import gives for an item is kept in its metadata under this name, where nothing fetches it."""
 _OFFERED = ("skill", "tool")
 """Kinds that are offered to agents to follow and to call."""
 _MANY = {
-    _USERS: "items that say that you wrote them",
+    _USERS: "claims that you wrote items",
     _ADDRESS: "addresses that items would be fetched from",
     "skill": "skills",
     "tool": "tools",

@@ -79,7 +79,8 @@ class TeamVerbs:
     )  # fmt: skip
     def team_remove(self, name: Annotated[str, Say("The member.", longest=NAME_TEXT)]) -> tuple[TeamMember, ...]:
         """They see nothing of the workspace from then on, also with connections that are open. What they wrote stays,
-        and so does their login on the server. Returns who is left.
+        and so does their login on the server; only one that was made for an owner is closed, because it could make and
+        change others. Returns who is left.
         """
         self._team().remove(name)
         return self._team().members()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.engine.context import EngineContext
 from ricordo.errors import Conflict, Error, NotFound
 from ricordo.permissions import refuse_agents
-from ricordo.speaking import speaker
+from ricordo.speaking import known_as, speaker
 from ricordo.steps import undoable
 from ricordo.store.values import PreparedItem
 from ricordo.values.items import Saved
@@ -100,13 +100,25 @@ class UndoVerbs:
 
     def _last_step(self) -> Step:
         """The last step of the caller that is not undone."""
-        me = speaker()
+        me, names = speaker(), self._names()
         for one in self._steps(_LOOKED_AT):
             said = one.provenance
-            is_mine = (said.author, said.name, said.session) == (me.author, me.name, me.session)
+            is_mine = said.name in names and (said.author, said.session) == (me.author, me.session)
             if is_mine and not one.is_undone and one.verb != UNDO and (one.changes or one.erased):
                 return self._checked(one)
         raise NotFound("there is nothing of yours to undo", hint="‹:undo --list› shows the steps of everybody.")
+
+    def _names(self) -> set[str]:
+        """The names of the caller: in a team's store, the one by which its server knows them."""
+        teams = [self._context.store.team]
+        for engine in self._others():
+            with suppress(Error):  # one that does not answer has no steps either
+                teams.append(engine.store.team)
+        names = set()
+        for team in teams:
+            with known_as(team.person if team is not None else ""):
+                names.add(speaker().name)
+        return names
 
     def _checked(self, step: Step) -> Step:
         if step.is_undone:

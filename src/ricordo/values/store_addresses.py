@@ -88,8 +88,9 @@ def parse(text: str) -> Address:
     dsn = f"postgresql://{netloc}{parts.path}{'?' if rest else ''}{urlencode(rest)}"
     user = f"{parts.username}@" if parts.username else ""
     shown = f"postgresql://{user}{place.lower()}{parts.path}"
-    if own["workspace"] != "default":
-        shown += f"?workspace={quote(own['workspace'])}"
+    told = [pair for pair in rest if pair[0] == "service"]
+    told += [("workspace", own["workspace"])] if own["workspace"] != "default" else []
+    shown += "?" + urlencode(told, safe="/", quote_via=quote) if told else ""
     return Address(dsn, own["workspace"], own["schema"], shown)
 
 

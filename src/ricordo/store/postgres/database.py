@@ -9,14 +9,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import psycopg
 import psycopg.conninfo
 import psycopg_pool
 
-from ricordo.errors import ReadOnlyStore, StoreError, Unavailable, UsageError
+from ricordo.errors import CorruptStore, Forbidden, ReadOnlyStore, StoreError, Unavailable, UsageError
+from ricordo.speaking import known_as
 from ricordo.store.index import segments
 from ricordo.store.postgres import schema, workspaces
 from ricordo.store.postgres.connection import Connection
@@ -31,8 +32,8 @@ WRITE_LOCK = 0x5269
 LEAST_MEGABYTES, MOST_MEGABYTES = 256, 4_096
 """What a statement that makes an index may take of the server's memory."""
 for _noisy in ("psycopg", "psycopg.pool"):
-    # The pool would warn about open reads, which it is meant to end; the driver of a pipeline that a crash of the server
-    # cut off. The error that the caller gets says so.
+    # The pool would warn about open reads, which it is meant to end, and the driver about what a crash cut off: the
+    # caller's error says that.
     logging.getLogger(_noisy).setLevel(logging.ERROR)
 
 
@@ -52,6 +53,8 @@ class Database:
     ) -> None:  # fmt: skip
         self.address = address
         self.path = address.shown
+        self.person = ""
+        """The role that logged in to a team's workspace, which is whoever writes there; empty without a team."""
         self.busy_seconds = busy_seconds
         self.why_read_only = ""
         """Why nothing can be written, as a hint; empty if something can."""
@@ -83,11 +86,16 @@ class Database:
             if number is None:
                 raise StoreError(f"there is no workspace at {self.path}", hint="Run ‹:init› with this ‹store›.")
             self.workspace = number
-            row = raw.execute("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user").fetchone()
-            self._role = workspaces.APPLICATION_ROLE if row is not None and row[0] else None
+            self._role = workspaces.role_to_take(raw, self.address.schema, may_make=not is_replica)
             self._search_path = f"{self.address.schema}, {workspaces.vector_schema(raw)}"
-            may = raw.execute("SELECT has_table_privilege(%s, 'INSERT')", (f"{self.address.schema}.items",)).fetchone()
-            self.why_read_only = _REPLICA if is_replica else "" if may and may[0] else _READER
+            access = workspaces.access(raw, self.address.schema, number)
+            if not access.may_read:
+                raise Forbidden(
+                    f"you ({access.login}) are not in the team of the workspace {self.path}",
+                    hint="An owner of it invites you: ‹:team invite NAME›.",
+                )
+            self.person = access.login if access.has_team else ""
+            self.why_read_only = _REPLICA if is_replica else "" if access.may_write else _READER
 
     @property
     def read_only(self) -> bool:
@@ -146,11 +154,12 @@ class Database:
         self._refuse_closed()
         if self.read_only:
             raise ReadOnlyStore(f"the store {self.path} can only be read", hint=self.why_read_only)
-        with self.translated():
+        with self.translated(), ExitStack() as stack:
             writer: Connection | None = getattr(self._local, "writer", None)
             if writer is not None:
                 yield writer
                 return
+            stack.enter_context(known_as(self.person))
             writer = self._begin_write(self.busy_seconds if wait is None else wait)
             self._local.writer, self._local.mirrored = writer, mirrored
             try:
@@ -279,9 +288,27 @@ class Database:
         if self._closed:
             raise StoreError("the store is closed", hint="Open it again with Ricordo.open().")
 
-    def translated(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def translated(self) -> Iterator[None]:
         """Turn PostgreSQL's errors into ours."""
-        return translated(self.path)
+        try:
+            with translated(self.path):
+                yield
+        except CorruptStore as error:
+            if self._is_shut_out():
+                raise Forbidden(
+                    f"you are no longer in the team of the store {self.path}",
+                    hint="Ask an owner of it: ‹:team invite›.",
+                ) from error
+            raise
+
+    def _is_shut_out(self) -> bool:
+        """Whether tables seem to be missing only because this role may not see them any more."""
+        with translated(self.path), _connect(self.address) as raw:
+            row = raw.execute(
+                "SELECT has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = %s", (self.address.schema,)
+            ).fetchone()
+        return row is not None and not row[0]
 
 
 def _end_in_background(raw: psycopg.Connection[Any]) -> None:

@@ -26,6 +26,11 @@ class Team:
         self._workspace = opened
         self._database = opened.database
 
+    @property
+    def person(self) -> str:
+        """The role that logged in; empty if there is no team."""
+        return self._database.person
+
     def make(self, model: str) -> None:
         """Let roles of the server decide from now on who reads and writes here; ``model`` is pinned."""
         address = self._database.address
@@ -47,15 +52,28 @@ class Team:
     def remove(self, name: str) -> None:
         """Let a member see nothing here any more, at once."""
         with self._as_owner() as raw:
-            team_roles.remove(raw, self._database.workspace, name)
+            is_closed = team_roles.remove(raw, self._database.workspace, name)
+        if is_closed:  # only now nobody can make new ones
+            with self._as_owner() as raw:
+                team_roles.end_connections(raw, name)
 
     @contextmanager
     def _as_owner(self) -> Iterator[psycopg.Connection[Any]]:
         """A transaction of an owner; others are refused."""
         if not self._database.is_owner():
-            raise Forbidden("only an owner of the team may do this", hint="‹:team members› lists the owners.")
+            raise self._refusal()
         with self._database.connected_apart() as raw, raw.transaction():
             yield raw
+
+    def _refusal(self) -> Forbidden:
+        if self.person:
+            return Forbidden("only an owner of the team may do this", hint="‹:team members› lists the owners.")
+        with self._database.read() as connection:
+            [(owner,)] = connection.rows("SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 'items'::regclass")
+        return Forbidden(
+            f"only {owner}, who owns the tables, may do this: the workspace has no team yet",
+            hint=f"Name the store as that role: postgresql://{owner}@….",
+        )
 
     def model(self) -> str:
         """The fingerprint that the team's vectors are made with; empty if there is no team, or none was chosen."""

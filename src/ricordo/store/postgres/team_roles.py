@@ -12,6 +12,8 @@ import re
 import secrets
 from typing import Any
 
+import psycopg
+
 from ricordo.errors import Forbidden, NotFound, UsageError
 from ricordo.store.postgres.permissions_sql import UNSEPARATED, separated_tables
 from ricordo.values.team import LEVELS, TeamMember
@@ -20,6 +22,8 @@ _COLUMNS = {"reader": "readers", "writer": "writers", "owner": "owners", "backup
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _LONGEST = 63
 """PostgreSQL cuts longer names."""
+_MADE_HERE = "Made for a member of a Ricordo team"
+"""The comment of a login that an invitation made. Whether it may make roles is then ours to decide."""
 
 
 def group_names(database: str, schema: str, workspace: str) -> dict[str, str]:
@@ -138,22 +142,41 @@ def invite(raw: Any, workspace: int, name: str, role: str) -> str:
         raise UsageError(f"there is no role '{role}' in a team", hint=f"One of: {', '.join(LEVELS)}.")
     groups = team_groups(raw, workspace)
     found = raw.execute("SELECT rolcanlogin FROM pg_roles WHERE rolname = %s", (name,)).fetchone()
-    if found is not None and (not found[0] or name in groups.values()):
+    is_closed = found is not None and not found[0] and _is_made_here(raw, name)
+    if found is not None and not is_closed and (not found[0] or name in groups.values()):
         raise UsageError(f"'{name}' is a group of roles, not a person", hint="Choose another name.")
-    password = "" if found is not None else secrets.token_urlsafe(18)
+    password = secrets.token_urlsafe(18) if found is None or is_closed else ""
     if password:
         _refuse_to_make_roles(raw, "make a login for a new member")
-        may = "CREATEROLE" if role == "owner" else ""  # an owner invites others
-        raw.execute(f"CREATE ROLE {name} LOGIN {may} PASSWORD '{password}'")
+        raw.execute(f"{'ALTER' if is_closed else 'CREATE'} ROLE {name} LOGIN PASSWORD '{password}'")
+        raw.execute(f"COMMENT ON ROLE {name} IS '{_MADE_HERE}'")
     raw.execute(f"SET LOCAL ROLE {groups['owner']}")
-    if not password:
+    if found is not None:
         _leave(raw, groups, name)
     if role == "owner":
         raw.execute("RESET ROLE")
         raw.execute(f"GRANT {groups[role]} TO {name} WITH ADMIN OPTION")
+        _alter_own(raw, name, "CREATEROLE")  # an owner invites others
     else:
         raw.execute(f"GRANT {groups[role]} TO {name}")
     return password
+
+
+def _is_made_here(raw: Any, name: str) -> bool:
+    row = raw.execute("SELECT shobj_description(oid, 'pg_authid') FROM pg_roles WHERE rolname = %s", (name,)).fetchone()
+    return row is not None and row[0] == _MADE_HERE
+
+
+def _alter_own(raw: Any, name: str, what: str) -> bool:
+    """Change a login that an invitation made, if this role may: whoever made it. Returns whether it was changed."""
+    if not _is_made_here(raw, name):
+        return False
+    try:
+        with raw.transaction():
+            raw.execute(f"ALTER ROLE {name} {what}")
+    except psycopg.errors.InsufficientPrivilege:
+        return False
+    return True
 
 
 def members(raw: Any, workspace: int) -> list[TeamMember]:
@@ -175,14 +198,27 @@ def members(raw: Any, workspace: int) -> list[TeamMember]:
     return list(found.values())
 
 
-def remove(raw: Any, workspace: int, name: str) -> None:
-    """Let a role be a member no more; what it wrote stays, and so does its login."""
-    known = [member.name for member in members(raw, workspace)]
+def remove(raw: Any, workspace: int, name: str) -> bool:
+    """Let a role be a member no more; what it wrote stays. Returns whether its login was closed; mostly it stays.
+
+    An owner has power over the logins that they made. PostgreSQL lets nobody but a superuser take that back, so a
+    login that was made for an owner is closed.
+    """
+    known = {member.name: member.role for member in members(raw, workspace)}
     if name not in known:
         raise NotFound(f"'{name}' is not in this team", hint=f"Its members: {', '.join(known) or 'none'}.")
     groups = team_groups(raw, workspace)
     raw.execute(f"SET LOCAL ROLE {groups['owner']}")
     _leave(raw, groups, name)
+    raw.execute("RESET ROLE")
+    return known[name] == "owner" and _alter_own(raw, name, "NOLOGIN")
+
+
+def end_connections(raw: Any, name: str) -> None:
+    """End the connections of a login that was closed."""
+    raw.execute(f"GRANT {name} TO CURRENT_USER")  # otherwise one may not
+    raw.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", (name,))
+    raw.execute(f"REVOKE {name} FROM CURRENT_USER")
 
 
 def _leave(raw: Any, groups: dict[str, str], name: str) -> None:
@@ -194,10 +230,11 @@ def _leave(raw: Any, groups: dict[str, str], name: str) -> None:
             raw.execute(f"REVOKE {group} FROM {name}")
         if _is_in(raw, group, name):
             raise Forbidden(
-                f"'{name}' was made an owner by somebody else",
+                f"'{name}' made the team, or was made an owner by somebody else",
                 hint="Whoever invited them, or an administrator of the server, can take it back.",
             )
         if level == "owner":
+            _alter_own(raw, name, "NOCREATEROLE")
             raw.execute(f"SET LOCAL ROLE {groups['owner']}")
 
 

@@ -71,6 +71,11 @@ def _refused(path: str, error: psycopg.errors.InsufficientPrivilege) -> StoreErr
             f"the database of the store {path} has no pgvector yet, and this role may not add it",
             hint="Let an administrator run CREATE EXTENSION vector in this database, then try again.",
         )
+    if "permission denied for database" in str(error):
+        return StoreError(
+            f"the store {path} has no tables yet, and this role may not make them ({_first_line(error)})",
+            hint="Let an administrator run GRANT CREATE ON DATABASE … TO this role, or open it first as one that may.",
+        )
     return StoreError(
         f"the store {path} refuses this ({_first_line(error)})",
         hint="Is this role in the team? An owner invites it. docs/scaling.md says what one needs without a team.",

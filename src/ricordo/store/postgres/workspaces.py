@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 APPLICATION_ROLE = "ricordo_app"
 """The role that a connection switches to if its own role ignores row-level security (a superuser)."""
@@ -38,6 +38,40 @@ def grant_application_role(connection: Any, schema: str) -> None:
         "SELECT has_schema_privilege(%s, to_regnamespace(%s)::oid, 'USAGE')", (APPLICATION_ROLE, vectors)
     ).fetchone()[0]:
         connection.execute(f"GRANT USAGE ON SCHEMA {vectors} TO {APPLICATION_ROLE}")
+
+
+def role_to_take(connection: Any, schema: str, *, may_make: bool) -> str | None:
+    """The role that this connection switches to, if its own ignores row-level security; made if it is missing, as in
+    a database that was restored on another server.
+    """
+    ignores, there = connection.execute(
+        "SELECT rolsuper OR rolbypassrls, EXISTS (SELECT 1 FROM pg_roles WHERE rolname = %s)"
+        " FROM pg_roles WHERE rolname = current_user",
+        (APPLICATION_ROLE,),
+    ).fetchone()
+    if ignores and not there and may_make:
+        grant_application_role(connection, schema)
+    return APPLICATION_ROLE if ignores else None
+
+
+class Access(NamedTuple):
+    """What a role may do in a workspace."""
+
+    login: str
+    has_team: bool
+    may_read: bool
+    may_write: bool
+
+
+def access(connection: Any, schema: str, workspace: int) -> Access:
+    """What the role that logged in may do; without a team, whoever was granted the tables may."""
+    row = connection.execute(
+        f"SELECT session_user, readers IS NOT NULL, readers IS NULL OR {schema}.is_in_group(readers),"
+        f" has_table_privilege(%s, 'INSERT') AND (writers IS NULL OR {schema}.is_in_group(writers))"
+        f" FROM {schema}.workspaces WHERE id = %s",
+        (f"{schema}.items", workspace),
+    ).fetchone()
+    return Access(*row)
 
 
 def workspace_number(connection: Any, schema: str, name: str, client: int, *, create: bool) -> int | None:
