@@ -9,6 +9,8 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
+import pytest
+
 from ricordo import Ricordo
 
 RECORDED = Path(__file__).with_name("engine_surface.txt")
@@ -37,3 +39,8 @@ def test_the_public_surface_of_the_engine_is_the_recorded_one(engine: Ricordo) -
 def test_every_public_verb_says_what_it_does() -> None:
     silent = [name for name in dir(Ricordo) if not name.startswith("_") and not inspect.getdoc(getattr(Ricordo, name))]
     assert silent == []
+
+
+def test_whoever_makes_an_engine_from_a_path_is_told_how_a_store_is_opened() -> None:
+    with pytest.raises(TypeError, match=r"Ricordo\.open\(PATH\)"):
+        Ricordo("memory.db")  # type: ignore[arg-type]

@@ -69,6 +69,8 @@ class OpenEngine:
     """An open engine: a context, and the objects that do the work of its verbs."""
 
     def __init__(self, context: EngineContext) -> None:
+        if not isinstance(context, EngineContext):
+            raise TypeError("a store is opened with Ricordo.open(PATH), not with Ricordo(PATH)")
         self._context = context
         self._engines: dict[str, Self] = {}
         self._last: Callable[[], None] | None = None
