@@ -14,7 +14,7 @@ import numpy as np
 from compared.base import ComparedEngine, depth, slice_of
 
 _STEP = 10_000
-_REFINE = 5
+_REFINE = int(os.environ.get("RICORDO_BENCH_REFINE", "5"))
 """Candidates whose full vectors are compared, per result: without it the compressed vectors lose recall."""
 _PROBES = int(os.environ.get("RICORDO_BENCH_PROBES", "0"))
 """How many partitions are looked at; 0: as many as it chooses. More raise its recall to that of others."""

@@ -15,7 +15,7 @@ from ricordo.frozen import frozen
 from ricordo.store.sql.arrays import Array, distinct
 from ricordo.store.values import Scoring
 
-CACHE_BYTES = 256 << 20
+CACHE_BYTES = 160 << 20
 """Room for the words of some fifty questions to a million passages; a smaller store needs less."""
 MOST_COUNTS = 200_000
 """How many terms' counts are remembered; when there are more, all are forgotten."""
@@ -31,6 +31,7 @@ class Held:
     """The places of the chunks that contain a term, ascending, what it adds to each, and how many are visible."""
 
     places: Array
+    """In 32 bits: as many words as possible are kept, and to widen these numbers takes little time."""
     impacts: Array
     count: int
 
@@ -55,11 +56,14 @@ class Impacts:
                 self._terms.move_to_end(term)
             return found
 
-    def keep(self, state: State, made: Mapping[str, Held | None]) -> None:
-        """Remember what was computed, while it is still true."""
+    def keep(self, state: State, made: Mapping[str, Held | None], instead_of: Collection[str] = ()) -> None:
+        """Remember what was computed, while it is still true, and forget what it was computed of."""
         with self._lock:
             if self._state != state:
                 return
+            for term in instead_of:
+                if term in self._terms:
+                    self._bytes -= _size(self._terms.pop(term))
             for term, held in made.items():
                 if term not in self._terms:
                     self._terms[term] = held
@@ -82,12 +86,12 @@ class Impacts:
 
 
 def _size(held: Held | None) -> int:
-    return 200 if held is None else 200 + 16 * len(held.places)
+    return 200 if held is None else 200 + 12 * len(held.places)
 
 
 def added_up(found: Sequence[Held], k1: float, size: int) -> tuple[Array, Array]:
     """The places of several terms together, ascending, and x / (k1 + x) for each, where x is the sum over the terms."""
-    some = np.concatenate([held.places for held in found])
+    some = np.concatenate([held.places for held in found]).astype(np.intp)
     impacts = np.concatenate([held.impacts for held in found])
     shares = impacts * k1 / (1.0 - impacts)  # back to x
     if DENSE_FROM_ONE_IN * len(some) > size:

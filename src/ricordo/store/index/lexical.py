@@ -32,7 +32,8 @@ from ricordo.store.sql.protocols import Connection, Row
 from ricordo.store.values import Scoring
 from ricordo.text.spelling import first_letters
 
-_CACHE_BYTES = 96 << 20
+_CACHE_BYTES = 48 << 20
+"""Room for postings as they are stored. They are needed again when a commit changed what each adds to a score."""
 
 
 @frozen
@@ -171,7 +172,7 @@ class LexicalIndex:
     ) -> View:
         """The view of a query in which its words can be looked at, and some terms also."""
         view = View(self, connection, self.snapshot(connection), scoring, times)
-        view.hold({*also, *(term for word in wanted for term in word.terms)})
+        view.hold(wanted, also)
         return view
 
     def shares(

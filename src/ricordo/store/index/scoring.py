@@ -102,8 +102,10 @@ class View:
         # Only chunks that have the field count; else tags, which few items have, would look long and not count.
         self.averages = totals / np.maximum(filled, 1)
 
-    def hold(self, terms: set[str]) -> None:
-        """Read some terms, unless they are in memory, so that the other methods can use them."""
+    def hold(self, wanted: Sequence[Wanted], also: Collection[str] = ()) -> None:
+        """Read the terms of words, and some also, unless they are in memory, so that the other methods can use them."""
+        self.held |= self.impacts.known(self.state, [together(word) for word in wanted if len(word.terms) > 1])
+        terms = {*also, *(term for word in wanted if together(word) not in self.held for term in word.terms)}
         self.held |= self.impacts.known(self.state, terms)
         missing = {term for term in terms if term not in self.held}
         if missing:
@@ -125,8 +127,8 @@ class View:
                 places.append(posting.ordinals.astype(np.intp) + self.snapshot.starts[at])
         if not places:
             return None
-        together = np.concatenate(places)
-        return Held(together, np.concatenate(impacts), self._visible_among(together))
+        everywhere = np.concatenate(places)
+        return Held(everywhere.astype(np.int32), np.concatenate(impacts), self._visible_among(everywhere))
 
     def _visible_among(self, places: Array) -> int:
         return len(places) if self.visible is None else int(np.count_nonzero(self.visible[places]))
@@ -218,22 +220,19 @@ class View:
     def saturation(self, word: Wanted) -> tuple[Array, Array] | None:
         """The places that hold a word, and x / (k1 + x) for each."""
         held = self._held(word)
-        return (held.places, held.impacts) if held is not None else None
+        return (held.places.astype(np.intp), held.impacts) if held is not None else None
 
     def _held(self, word: Wanted) -> Held | None:
-        """What is held of a word: of its one term, or of all its terms together, which is kept like that of a term."""
-        found = [held for term in word.terms if (held := self.held[term]) is not None]
-        if len(found) < 2:
-            return found[0] if found else None
-        together = "\n".join(word.terms)
-        if together not in self.held:
-            known = self.impacts.known(self.state, (together,))
-            if not known:
-                places, impacts = added_up(found, self.scoring.k1, len(self.chunks))
-                known = {together: Held(places, impacts, self._visible_among(places))}
-                self.impacts.keep(self.state, known)
-            self.held |= known
-        return self.held[together]
+        """What is held of a word: of its one term, or of all its terms together, which is kept in place of theirs."""
+        name = together(word)
+        if name not in self.held:
+            found = [held for term in word.terms if (held := self.held[term]) is not None]
+            if len(found) < 2:
+                return found[0] if found else None
+            places, impacts = added_up(found, self.scoring.k1, len(self.chunks))
+            self.held[name] = Held(places.astype(np.int32), impacts, self._visible_among(places))
+            self.impacts.keep(self.state, {name: self.held[name]}, instead_of=word.terms)
+        return self.held[name]
 
     def score(self, wanted: Sequence[Wanted], mask: Array | None, among: Array | None) -> Array:
         """The score at every place; 0 where nothing matched, a mask forbids, or which is not ``among`` some places."""
@@ -345,6 +344,11 @@ class View:
                     if frequencies[spot]:
                         counts[FIELDS[index]] = counts.get(FIELDS[index], 0) + int(frequencies[spot])
         return counts
+
+
+def together(word: Wanted) -> str:
+    """The name under which all terms of a word are held together."""
+    return "\n".join(word.terms)
 
 
 def _both(mask: Array | None, other: Array) -> Array:

@@ -143,7 +143,7 @@ class PickedIndex(LexicalIndex):
         terms = {*also, *(term for word in wanted for term in word.terms)}
         self.bring(connection, terms)
         view = _PickedView(self, connection, self.snapshot(connection), scoring, times)
-        view.hold(terms)
+        view.hold(wanted, also)
         return view
 
     def document_frequencies(

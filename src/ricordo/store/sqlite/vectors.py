@@ -135,11 +135,11 @@ def best_items(cosines: Array, owners: Array, items: int) -> Array:
 
 
 class _RowCache:
-    """Vector rows by id, kept in one growing matrix while they fit."""
+    """Vector rows by id, kept in one matrix while they fit. Memory that no row was written to is not used."""
 
     def __init__(self, dimensions: int) -> None:
         self.matrix = np.zeros((0, dimensions), np.float32)
-        self.place = np.zeros(0, np.int64)  # by vector id: row + 1, or 0
+        self.place = np.zeros(0, np.int32)  # by vector id: row + 1, or 0
         self.used = 0
         self.capacity = ROW_CACHE_BYTES // (4 * dimensions)
         self.lock = threading.Lock()
@@ -177,13 +177,13 @@ class _RowCache:
 
     def _reach(self, highest: int) -> None:
         if highest >= len(self.place):
-            grown = np.zeros(max(highest + 1, 2 * len(self.place)), np.int64)
+            grown = np.zeros(max(highest + 1, 2 * len(self.place)), np.int32)
             grown[: len(self.place)] = self.place
             self.place = grown
 
     def _read(self, connection: Connection, ids: Array) -> None:
         if self.used + len(ids) > len(self.matrix):
-            size = max(self.used + len(ids), min(2 * len(self.matrix), self.capacity))
+            size = max(self.used + len(ids), min(len(self.place), self.capacity))
             grown = np.empty((size, self.matrix.shape[1]), np.float32)
             grown[: self.used] = self.matrix[: self.used]
             self.matrix = grown
