@@ -334,6 +334,7 @@ def test_the_numbers_of_a_team(house: House) -> None:
         engine.search("when do deploys happen")
         engine._context.flush_use()
         report = engine.team_status()
+        assert engine.status()["bytes"] > 100_000
     assert report.bytes > 100_000
     assert report.lag_seconds is None
     assert "when do deploys happen" in [one.text for one in report.slowest]

@@ -141,10 +141,10 @@ class HealthVerbs:
 def store_status(store: Store, location: str, config: Config) -> dict[str, Any]:
     """Counts, size, place and the settings that matter."""
     path = Path(location)
-    size = sum(Path(f"{path}{tail}").stat().st_size for tail in ("", "-wal") if Path(f"{path}{tail}").exists())
+    files = [Path(f"{path}{tail}") for tail in ("", "-wal")]
     return {
         "store": location,
-        "bytes": size,
+        "bytes": store.team.size() if store.team else sum(file.stat().st_size for file in files if file.exists()),
         **store.counts(),
         "roots": [root for root, _ in store.files.roots()],  # this machine's
         "backend": config.search.backend,

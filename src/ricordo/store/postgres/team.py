@@ -94,13 +94,18 @@ class Team:
         with self._database.connected_apart() as raw:
             raw.execute("UPDATE workspaces SET model = %s WHERE id = %s", (fingerprint, self._database.workspace))
 
-    def report(self) -> TeamReport:
-        """Members, size, lag, and the slowest questions."""
+    def size(self) -> int:
+        """The bytes on the server, of all workspaces of the schema."""
         with self._database.read() as connection:
             [(size,)] = connection.rows(
                 "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class"
                 " WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
             )
+        return int(size)
+
+    def report(self) -> TeamReport:
+        """Members, size, lag, and the slowest questions."""
+        with self._database.read() as connection:
             [(lag,)] = connection.rows(
                 "SELECT CASE WHEN pg_is_in_recovery() THEN extract(epoch FROM now() - pg_last_xact_replay_timestamp())"
                 " ELSE (SELECT extract(epoch FROM max(replay_lag)) FROM pg_stat_replication) END"
@@ -113,7 +118,7 @@ class Team:
             self._database.path,
             self.model(),
             self.members(),
-            int(size),
+            self.size(),
             None if lag is None else float(lag),
             tuple(SlowQuery(text, ms, moment(at).isoformat(timespec="seconds")) for text, ms, at in slow),
         )
