@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +16,13 @@ from ricordo import Ricordo, registry
 from ricordo.store.asking import Ask, AskedWord, Needs, QueryVector
 from ricordo.store.index import entries
 from ricordo.store.index.sketches import sketch
+from ricordo.store.postgres import bringing
 from ricordo.store.postgres.asking_sql import VectorIndex, as_text
+from ricordo.store.postgres.nearest_sql import Picks, VectorsMovedError
 from ricordo.store.postgres.nearness import vectors_of, vectors_of_item
 from ricordo.store.postgres.sketching import NEVER, KeptSketches
 from ricordo.store.postgres.store import PostgresStore
+from ricordo.values.items import Entry
 
 QUESTION = "which animal purrs on the sofa"
 CAT = "A kitten sleeps on the couch, purring."
@@ -233,3 +238,76 @@ _COMPARED = (
     " JOIN vectors v ON v.hash = c.embed_hash JOIN fingerprints f ON f.id = v.fingerprint"
     " WHERE f.name = ? AND c.state = 0"
 )
+
+
+WORDS = ("harbour", "crane", "ledger", "violin", "glacier", "pepper", "compass", "orchard", "lantern", "saddle")
+
+
+def long_texts() -> dict[str, str]:
+    """Notes of some thirty passages each, one of which speaks of a cat."""
+    found = {}
+    for number in range(5):
+        parts = []
+        for part in range(30):
+            word, other = WORDS[(number + part) % 10], WORDS[(number * 3 + part * 7) % 10]
+            sentence = f"Part {part} of note {number} tells how the {word} came to the {other} in year {1900 + part}."
+            parts.append(
+                f"## Chapter {part}\n\n" + " ".join([sentence, *[f"The {word} was {n} years old." for n in range(22)]])
+            )
+        parts[11 + number] += f"\n\n{CAT} It is cat number {number}."
+        found[f"note:/long-{number}"] = "\n\n".join(parts)
+    return found
+
+
+def test_of_long_items_a_few_passages_come_along_and_the_answers_are_those_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entries, "EXACT_BELOW", 0)
+    monkeypatch.setattr(entries, "COMPARED_AT_LEAST", 40)
+    monkeypatch.setattr(entries, "COMPARED_PER_RESULT", 0)
+    came: list[list[int]] = []
+    keep = bringing.BroughtVectors.keep
+
+    def noting(self: bringing.BroughtVectors, *given: Any) -> None:
+        came.append(self.chunks.tolist())
+        keep(self, *given)
+
+    monkeypatch.setattr(bringing.BroughtVectors, "keep", noting)
+    with Ricordo.open(tmp_path / "own.db") as file, Ricordo.open(postgres_server.workspace()) as server:
+        for engine in (file, server):
+            engine.save_many([Entry(ref=ref, content=text) for ref, text in long_texts().items()])
+        passages = server.status()["chunks"]
+        assert passages > 5 * 20
+        index, ranked = server.store.index, list[Any]()
+        candidates = index.candidates
+
+        def remembered(ask: Ask) -> Any:
+            answer = candidates(ask)
+            ranked.append(answer.found)
+            return answer
+
+        monkeypatch.setattr(index, "candidates", remembered)
+        for question in (QUESTION, "how old was the violin", "cat number 3", "the compass and the saddle in 1912"):
+            here, there = (engine.search(question, track=False).hits for engine in (server, file))
+            assert [(hit.ref, hit.lines) for hit in here] == [(hit.ref, hit.lines) for hit in there]
+            assert [hit.score for hit in here] == pytest.approx([hit.score for hit in there], abs=0.02)
+            assert len(came[-1]) == len(set(came[-1])) < 0.8 * passages
+            assert set(ranked[-1].passages.chunks.tolist()) <= set(came[-1])
+
+
+def test_a_passage_of_the_pool_whose_vector_did_not_come_is_noticed() -> None:
+    picks = Picks(np.array([7, 8, 9]), np.array([1, 1, 2]), np.zeros(3, np.int64))
+    index, query = VectorIndex(1, 2, 1, None, None), QueryVector("model", np.array([1.0, 0.0], np.float32))
+    asked = bringing.Bringing.of((index, query), (picks, np.array([1, 2])))
+
+    def came(*chunks: int) -> list[bytes]:
+        numbers = b"".join(struct.pack("!qqq", chunk, 1, 0) for chunk in chunks)
+        return [numbers, b"".join(struct.pack("!hhff", 2, 0, 0.6, 0.8) for _ in chunks)]
+
+    found = asked.read(came(7, 8), {"refs": [[1, "note:/one"]]})  # 9 belongs to an item that did not come into the pool
+    assert [(chunk, item, round(cosine, 6)) for chunk, item, cosine in found.cosines(query)] == [
+        (7, 1, 0.6),
+        (8, 1, 0.6),
+    ]
+    with pytest.raises(VectorsMovedError):
+        asked.read(came(8), {"refs": [[1, "note:/one"]]})

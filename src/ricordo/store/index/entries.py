@@ -23,6 +23,8 @@ COMPARED_SHARE = 500
 
 ``bench/compare.py`` measures what that leaves of the recall.
 """
+COMPARED_PER_ITEM = 12
+"""How many passages of an item that words alone found are compared exactly; its nearest is among them."""
 
 
 @frozen

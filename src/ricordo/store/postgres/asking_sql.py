@@ -186,13 +186,6 @@ def cosines(vectors: Sequence[Compared], counted: str) -> tuple[str, list[str]]:
     return _COSINES.format(compared=found), values
 
 
-VECTORS = (
-    "SELECT ARRAY[string_agg(int8send(c.id) || int8send(c.item) || int8send(c.state), ''),"
-    " string_agg(vector_send(v.vector), '')] FROM chunks c JOIN vectors v ON v.hash = c.embed_hash"
-    " WHERE v.fingerprint = (SELECT {number}) AND c.state < 2"
-    " AND c.item IN (SELECT item FROM pool UNION SELECT item FROM joined)"
-)
-"""The numbers of the pool's passages and their vectors, as bytes one after the other; ``nearness`` reads them."""
 MODELS = (
     "SELECT json_agg(f.name ORDER BY f.name) FROM fingerprints f"
     " WHERE (SELECT true FROM vectors v WHERE v.fingerprint = f.id ORDER BY v.hash LIMIT 1)"

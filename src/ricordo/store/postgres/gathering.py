@@ -15,26 +15,27 @@ from typing import Any
 import numpy as np
 
 from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates
+from ricordo.store.found import CHUNKS_KEPT
 from ricordo.store.index.entries import Visible
+from ricordo.store.index.lexical import Scored
 from ricordo.store.index.matching import KeywordSide
 from ricordo.store.postgres import asking_sql as sql
 from ricordo.store.postgres import judging, linked
 from ricordo.store.postgres import other_asks as others
+from ricordo.store.postgres.bringing import Bringing
 from ricordo.store.postgres.connection import Connection, unescaped
 from ricordo.store.postgres.loading import ARCHIVED, load
 from ricordo.store.postgres.nearest_sql import Picks, VectorsMovedError, add_nearest
-from ricordo.store.postgres.nearness import BroughtVectors, cosines_of, nearest_items
+from ricordo.store.postgres.nearness import cosines_of, nearest_items
+from ricordo.store.postgres.needed import add_needs
 from ricordo.store.postgres.open_workspace import OpenWorkspace
 from ricordo.store.postgres.picking import Picked
 from ricordo.store.postgres.sketching import Kept, SketchWish
 from ricordo.store.sql import items
-from ricordo.store.sql.arrays import Array, distinct
+from ricordo.store.sql.arrays import Array, distinct, few_per_group
 from ricordo.store.sql.asked_words import item_texts
-from ricordo.store.sql.jobs import STRAYS
-from ricordo.store.sql.languages import DISTINCT
 from ricordo.store.sql.matches import Matches, VectorMatches
 from ricordo.store.sql.pool import GatheredPool
-from ricordo.store.sql.times import micros
 from ricordo.store.sql.windows import said_of, window_of
 from ricordo.values.items import Item
 
@@ -58,6 +59,7 @@ class Gathering:
         self.pool = GatheredPool()
         self.answer: dict[str, Any] = {}
         self.keywords: KeywordSide | None = None
+        self.scored: Scored | None = None
         self.allowed: Array | None = None
         self.barred: list[int] = []
         self.sketches: dict[int, Kept] | None = None
@@ -102,7 +104,7 @@ class Gathering:
         keywords = self.keywords if ask.by_word or ask.phrases else None
         suspects = self._suspects()
         limit = ask.per_side + len(suspects)
-        scored = keywords.scored(self.allowed) if keywords is not None else None
+        self.scored = scored = keywords.scored(self.allowed) if keywords is not None else None
         if keywords is None or scored is None:
             self.run(limit, ())
         else:
@@ -223,11 +225,15 @@ class Gathering:
         sides = ["given"]
         answers: dict[str, str] = {}
         after: list[Any] = []
-        vectors, placed = self.vectors(), 0
+        vectors, placed, long_items = self.vectors(), 0, None
+        brings = bool(vectors) and ask.needs.vectors and self.connection.begun and vectors[0][1] is ask.vector
+        in_one = brings and len(vectors) == 1 and seen == "live"
         if vectors and ask.find == MATCHES and not ask.phrases and "near" not in self.answer:
             picked = self._picked(vectors, limit)
             asked = replace(ask, per_side=limit)
             placed = add_nearest(statement, vectors, asked, limited=limited, seen=seen, picked=picked)
+            if placed and in_one and picked is not None:
+                long_items = self._of_long_items(vectors[0], picked[vectors[0][0].number].items, given)
             sides.append("near")
             answers["near"] = "SELECT json_agg(json_build_array(chunk, item, cosine)) FROM near"
             answers["compared"] = "SELECT count(*) FROM compared_0"
@@ -237,8 +243,7 @@ class Gathering:
             answers["found"] = find(statement, ask, self.barred, limited=limited)
             sides.append("found")
         sql.add_pool(statement, ask, sides, limited=limited)
-        brings = bool(vectors) and ask.needs.vectors and self.connection.begun and vectors[0][1] is ask.vector
-        if vectors and not (brings and len(vectors) == 1 and seen == "live"):
+        if vectors and not in_one:
             answers["cosines"], values = sql.cosines(vectors, sql.visible("c", seen, "id"))
             after += values
         more, picked_by = self.picked.picking.add_passages(statement, answers) if self.picked.picking else ("", [])
@@ -246,8 +251,9 @@ class Gathering:
         if texts or maybe or more:
             answers["texts"] = (sql.TEXTS_OR_NEAR if maybe else sql.TEXTS) + more
             after += [list(texts), *([list(maybe)] if maybe else []), *picked_by]
-        self._add_needs(answers, after)
-        answer = {"near": self.answer.get("near")} | self._asked(statement, answers, after, vectors[:brings])
+        add_needs(ask, answers, after)
+        bringing = Bringing.of(vectors[0], long_items) if brings else None
+        answer = {"near": self.answer.get("near")} | self._asked(statement, answers, after, bringing)
         if placed and answer["compared"] != placed:
             raise VectorsMovedError
         self._take(answer)
@@ -265,43 +271,34 @@ class Gathering:
             }
             self.keywords.titles |= {n: item_texts(item) for n, item in self._items().items()}
 
+    def _of_long_items(self, compared: sql.Compared, near: Array, given: Sequence[int]) -> tuple[Picks, Array] | None:
+        """The items that may come into the pool, and which of their passages are brought; None if all are."""
+        assert self.sketches is not None, "places of vectors come with them"
+        by_words = distinct(np.array(given, np.int64))
+        items = distinct(np.concatenate((near, by_words)))
+
+        def worded() -> Array:
+            if self.scored is None:
+                return near[:0]
+            best = self.scored.best(self.ask.per_side, items, cover=False)
+            return best.chunks[few_per_group(best.items, best.scores, CHUNKS_KEPT)[0]]
+
+        alive = self.opened.words.alive(self.connection)
+        picks = self.opened.sketches.of_long_items(self.sketches, compared, alive, items, by_words, worded)
+        return None if picks is None else (picks, items)
+
     def _asked(
-        self, statement: sql.Statement, answers: dict[str, str], after: Sequence[Any], brought: Sequence[sql.Compared]
+        self, statement: sql.Statement, answers: dict[str, str], after: Sequence[Any], bringing: Bringing | None
     ) -> dict[str, Any]:
         """Send a statement, and keep the vectors of the pool that it brings, if it is to bring some."""
-        beside = sql.VECTORS.format(number=brought[0][0].number) if brought else ""
-        values = (*statement.values, *after)
+        beside, values = (bringing.statement, bringing.values) if bringing is not None else ("", ())
+        values = (*statement.values, *after, *values)
         [(answer, *parts)] = self.connection.rows(statement.text(answers, beside), values, binary=True)
-        for index, vector in brought:
-            found = BroughtVectors.read(parts[0], index.dimensions)
-            found.keep(self.connection, vector.fingerprint)
-            answer = answer if "cosines" in answers else {**answer, "cosines": found.cosines(vector)}
+        if bringing is not None:
+            found = bringing.read(parts[0], answer)
+            found.keep(self.connection, bringing.vector.fingerprint)
+            answer = answer if "cosines" in answers else {**answer, "cosines": found.cosines(bringing.vector)}
         return dict(answer)
-
-    def _add_needs(self, answers: dict[str, str], after: list[Any]) -> None:
-        ask, needs = self.ask, self.ask.needs
-        answers["neighbours"] = "SELECT json_agg(json_build_array(n, other, away)) FROM neighbours"
-        answers["joined"] = "SELECT json_agg(item) FROM joined"
-        if needs.items or needs.tfidf or ask.phrases or ask.excluded_phrases or (ask.prefixes and not ask.words):
-            answers["items"] = sql.ITEMS
-        if needs.link_seeds and needs.link_depth <= linked.DEPTH_AT_HAND:
-            answers["edges"] = linked.EDGES
-        answers["refs"] = sql.REFS.format(version=sql.NO_VERSION if ask.as_of is None else sql.VERSION_AT)
-        after += [] if ask.as_of is None else [micros(ask.as_of)]
-        if needs.feedback:
-            answers["feedback"] = sql.FEEDBACK
-        if needs.learned_by:
-            answers["learned"] = "SELECT shift FROM learned WHERE profile = ?"
-            after.append(needs.learned_by)
-        answers["active"] = "SELECT name FROM fingerprints WHERE active"
-        answers["languages"] = f"SELECT json_agg(code) FROM ({DISTINCT}) found"
-        answers["models"] = sql.MODELS
-        if ask.model:
-            answers["waiting"] = (
-                "SELECT count(*) FROM jobs j JOIN fingerprints f ON f.id = j.fingerprint WHERE f.name IN (?, ?)"
-            )
-            answers["strays"] = STRAYS
-            after += [ask.model, ask.second, ask.model, ask.second]
 
     def vectors(self) -> list[sql.Compared]:
         """The query's vectors that there is something to compare with."""

@@ -68,7 +68,9 @@ def add_nearest(
             _add_placed(statement, name, one, picks, picks.places)
             placed += len(picks.places)
         lacking = lacks(one[0])
-    statement.step("compared", " UNION ALL ".join(f"SELECT chunk, item, cosine FROM {name}" for name in names))
+    place = ", place" if placed and len(names) == 1 else ""
+    columns = f"chunk, item, cosine{place}"
+    statement.step("compared", " UNION ALL ".join(f"SELECT {columns} FROM {name}" for name in names))
     statement.step(
         "nearest_items",
         "SELECT item, max(cosine) AS best FROM compared GROUP BY item ORDER BY best DESC LIMIT ?",
@@ -76,30 +78,37 @@ def add_nearest(
     )
     statement.step(
         "near",
-        "SELECT chunk, item, cosine FROM compared WHERE item IN (SELECT item FROM nearest_items)"
+        f"SELECT {columns} FROM compared WHERE item IN (SELECT item FROM nearest_items)"
         " AND cosine >= (SELECT min(best) FROM nearest_items)",
     )
     return placed
 
 
-def _add_placed(statement: Statement, name: str, one: Compared, picks: Picks, places: Array) -> None:
-    """The exact cosines of some live chunks, whose vectors are read from their places."""
-    vectors, vector = one
+PLACED = (
+    "FROM unnest(?::tid[], ?::bigint[], ?::bigint[]) p(place, chunk, marked) JOIN vectors v ON v.ctid = p.place"
+    " WHERE v.fingerprint = (SELECT {number})"
+    " AND get_byte(v.hash, 0) * 256 + get_byte(v.hash, 1) = p.marked & 65535"
+)
+"""Vectors in their places; ``marked`` is the item of a chunk, and two bytes of the hash behind it."""
+
+
+def placed_values(picks: Picks, places: Array) -> tuple[str, str, str]:
+    """The values of ``PLACED``."""
     marked = (picks.items << 16) | (places & 0xFFFF)
     places = places.view(np.uint64)
     pages, lines = (places >> 32).tolist(), ((places >> 16) & 0xFFFF).tolist()
+    found = "{" + ",".join([f'"({page},{line})"' for page, line in zip(pages, lines, strict=True)]) + "}"
+    return found, as_array(picks.chunks), as_array(marked)
+
+
+def _add_placed(statement: Statement, name: str, one: Compared, picks: Picks, places: Array) -> None:
+    """The exact cosines of some live chunks, whose vectors are read from their places."""
+    vectors, vector = one
     statement.step(
         name,
-        f"SELECT p.chunk, p.marked >> 16 AS item, {cosine(vector)} AS cosine"
-        " FROM unnest(?::tid[], ?::bigint[], ?::bigint[]) p(place, chunk, marked) JOIN vectors v ON v.ctid = p.place"
-        f" WHERE v.fingerprint = (SELECT {vectors.number})"
-        " AND get_byte(v.hash, 0) * 256 + get_byte(v.hash, 1) = p.marked & 65535",
-        (
-            as_text(vector.values),
-            "{" + ",".join([f'"({page},{line})"' for page, line in zip(pages, lines, strict=True)]) + "}",
-            as_array(picks.chunks),
-            as_array(marked),
-        ),
+        f"SELECT p.chunk, p.marked >> 16 AS item, {cosine(vector)} AS cosine, p.place"
+        f" {PLACED.format(number=vectors.number)}",
+        (as_text(vector.values), *placed_values(picks, places)),
     )
 
 

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ricordo.frozen import frozen
-from ricordo.store.asking import Aim, QueryVector
-from ricordo.store.found import CHUNKS_KEPT
+from ricordo.store.asking import Aim
 from ricordo.store.postgres.asking_sql import as_text
 from ricordo.store.postgres.connection import COPY_FROM, Connection
-from ricordo.store.sql.arrays import Array, few_per_group, first_places
+from ricordo.store.sql.arrays import Array, first_places
 from ricordo.store.sql.matches import VectorMatches
 from ricordo.store.sql.protocols import Values
 
@@ -27,40 +25,6 @@ _EPOCH = "(SELECT value::int FROM meta WHERE name = 'vector_epoch')"
 def decoded(data: bytes) -> Array:
     """A vector from pgvector's own bytes: four for its size, then big-endian numbers."""
     return np.frombuffer(data, ">f4", offset=4).astype(np.float32)
-
-
-@frozen
-class BroughtVectors:
-    """Vectors of passages that came with an answer, row by row."""
-
-    chunks: Array
-    items: Array
-    live: Array
-    """Whether a passage counts now."""
-    rows: Array
-
-    @classmethod
-    def read(cls, data: Sequence[bytes | None], dimensions: int) -> BroughtVectors:
-        """What ``asking_sql.VECTORS`` gives: chunk, item and state of each, and pgvector's own bytes."""
-        numbers, vectors = (part or b"" for part in data)
-        chunks, items, states = np.frombuffer(numbers, ">i8").astype(np.int64).reshape(-1, 3).T
-        rows = np.frombuffer(vectors, ">f4").reshape(-1, 1 + dimensions)[:, 1:].astype(np.float32)
-        return cls(chunks, items, states == 0, rows)
-
-    def keep(self, connection: Connection, fingerprint: str) -> None:
-        """Let the rest of this read find them on its connection."""
-        known = connection.vectors_at_hand
-        held = known[1] if known is not None else {}
-        connection.vectors_at_hand = fingerprint, held | dict(zip(self.chunks.tolist(), self.rows, strict=True))
-
-    def cosines(self, query: QueryVector) -> list[tuple[int, int, float]]:
-        """The best passages of each item: the number of the passage, of the item, and the cosine with a query."""
-        chunks, items = self.chunks[self.live], self.items[self.live]
-        values = np.asarray(query.values, np.float32)
-        found = query.comparable(np.vecdot(self.rows[self.live], values).astype(np.float64))
-        order = np.lexsort((chunks, -found))
-        few = order[few_per_group(items[order], found[order], CHUNKS_KEPT)[0]]
-        return list(zip(chunks[few].tolist(), items[few].tolist(), found[few].tolist(), strict=True))
 
 
 def asked_vectors(fingerprint: str, chunks: Sequence[int]) -> tuple[str, Values]:

@@ -16,16 +16,17 @@ server, the second one brings them along.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.index.entries import Columns, Entries, Seen, Visible
+from ricordo.store.index.entries import COMPARED_PER_ITEM, Columns, Entries, Seen, Visible
+from ricordo.store.index.sketches import nearest_of_each
 from ricordo.store.postgres.asking_sql import Compared, VectorIndex
 from ricordo.store.postgres.nearest_sql import Picks
-from ricordo.store.sql.arrays import Array, Grouped, lookup
+from ricordo.store.sql.arrays import Array, Grouped, distinct, lookup
 from ricordo.store.sql.protocols import Row, Values
 
 Asked = tuple[str, Values]
@@ -157,6 +158,30 @@ class KeptSketches:
                 visible = Visible(visible.alive.copy(), visible.items)
                 visible.alive[one.entries.chunks[one.entries.chunks < len(visible.alive)]] = False
         return found
+
+    def of_long_items(
+        self,
+        kept: dict[int, Kept],
+        compared: Compared,
+        alive: Array,
+        items: Array,
+        given: Array,
+        worded: Callable[[], Array],
+    ) -> Picks | None:
+        """Of the items that words gave, the live passages nearest by their sketches, and of all items those ``worded``.
+
+        None if the items have few passages on the average: then there is nothing to choose.
+        """
+        one = kept[compared[0].number]
+        entries, visible = one.entries, Visible(alive)
+        positions = visible.among(entries, one.by_item.positions(items))
+        if one.is_ahead or len(positions) <= COMPARED_PER_ITEM * len(items):
+            return None
+        query, inside = np.asarray(compared[1].values, np.float32), lookup(entries.chunks[positions], worded())
+        by_words = visible.among(entries, one.by_item.positions(given))
+        near = nearest_of_each(entries.sketches, query, by_words, entries.items[by_words], COMPARED_PER_ITEM)
+        found = distinct(np.concatenate((near, positions[inside])))
+        return Picks(entries.chunks[found], entries.items[found], entries.vectors[found])
 
     def forget(self) -> None:
         """Read everything again: the server may have been replaced by another."""

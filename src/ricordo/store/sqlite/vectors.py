@@ -13,14 +13,12 @@ from itertools import islice, takewhile
 import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.index.entries import Columns, Entries, Seen, Visible
+from ricordo.store.index.entries import COMPARED_PER_ITEM, Columns, Entries, Seen, Visible
 from ricordo.store.index.sketches import nearest_of_each
 from ricordo.store.sql.arrays import Array, Grouped, distinct, first_places
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sqlite.connection import Connection
 
-COMPARED_PER_ITEM = 12
-"""How many passages of an item that words alone found are compared exactly; its nearest is among them."""
 ROW_CACHE_BYTES = 256 << 20
 ROWS_AT_ONCE = 256
 COMPACT_BLOCKS = 16
