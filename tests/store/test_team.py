@@ -6,8 +6,10 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -236,6 +238,24 @@ def test_the_role_of_superusers_is_made_again_where_a_restore_left_it_out(
         dsn = raw.info
         address = f"postgresql://{dsn.user}:{dsn.password}@{dsn.host}:{dsn.port}/{house.database}"
     assert found(address)[0] == "note:/deploys"
+
+
+def test_two_who_open_the_first_stores_of_a_server_at_once_both_succeed(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    role = f"both_{house.tag}"
+    monkeypatch.setattr(workspaces, "APPLICATION_ROLE", role)
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE %s"
+    with house.superuser() as other, house.superuser() as look, ThreadPoolExecutor() as threads:
+        with other.transaction():
+            other.execute(f"CREATE ROLE {role} NOLOGIN")
+            opened = threads.submit(Ricordo.open, house.address(house.boss, "boss", "schema=atonce"), config=QUIET)
+            deadline = time.monotonic() + 60
+            while look.execute(waiting, (f"CREATE ROLE {role}%",)).fetchone() == (0,):
+                assert time.monotonic() < deadline
+                assert not opened.done()
+                time.sleep(0.02)
+        opened.result().close()
 
 
 def test_members_cannot_touch_the_version_of_the_tables_or_other_workspaces(house: House) -> None:

@@ -22,6 +22,8 @@ _COLUMNS = {"reader": "readers", "writer": "writers", "owner": "owners", "backup
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _LONGEST = 63
 """PostgreSQL cuts longer names."""
+_END_MS = 10_000
+"""How long the end of a connection is waited for; it takes a few milliseconds."""
 _MADE_HERE = "Made for a member of a Ricordo team"
 """The comment of a login that an invitation made. Whether it may make roles is then ours to decide."""
 
@@ -217,7 +219,7 @@ def remove(raw: Any, workspace: int, name: str) -> bool:
 def end_connections(raw: Any, name: str) -> None:
     """End the connections of a login that was closed."""
     raw.execute(f"GRANT {name} TO CURRENT_USER")  # otherwise one may not
-    raw.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", (name,))
+    raw.execute("SELECT pg_terminate_backend(pid, %s) FROM pg_stat_activity WHERE usename = %s", (_END_MS, name))
     raw.execute(f"REVOKE {name} FROM CURRENT_USER")
 
 

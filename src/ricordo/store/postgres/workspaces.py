@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
+
+import psycopg
 
 APPLICATION_ROLE = "ricordo_app"
 """The role that a connection switches to if its own role ignores row-level security (a superuser)."""
@@ -27,7 +30,9 @@ def grant_application_role(connection: Any, schema: str) -> None:
     if not (there or may_make):
         return
     if not there:
-        connection.execute(f"CREATE ROLE {APPLICATION_ROLE} NOLOGIN")
+        # Roles belong to the whole server: whoever opens the first store of another database may be making it now.
+        with suppress(psycopg.errors.UniqueViolation, psycopg.errors.DuplicateObject), connection.transaction():
+            connection.execute(f"CREATE ROLE {APPLICATION_ROLE} NOLOGIN")
     if not is_plain:  # it must switch, too, and unlike a superuser it needs leave to
         connection.execute(f"GRANT {APPLICATION_ROLE} TO CURRENT_USER")
     connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {APPLICATION_ROLE}")
