@@ -180,6 +180,22 @@ def test_a_member_who_becomes_an_owner_invites_others_until_they_are_none_any_mo
     assert row == (False, True)
 
 
+def test_an_owner_of_two_teams_who_leaves_one_keeps_login_and_rights_in_the_other(house: House) -> None:
+    name = f"twice_{house.tag}"
+    with Ricordo.open(house.address(house.boss, "boss", "schema=second"), config=QUIET) as other:
+        other.team_init()
+        kept = other.team_invite(name, role="owner").command.partition("--store ")[2].strip("'")
+        with Ricordo.open(house.owner, config=QUIET) as boss:
+            boss.team_invite(name, role="owner")
+            boss.team_invite(name, role="writer")
+            with Ricordo.open(kept, config=QUIET) as engine:
+                assert engine.team_invite(f"third_{house.tag}").is_new_login
+            boss.team_invite(name, role="owner")
+            boss.team_remove(name)
+        with Ricordo.open(kept, config=QUIET) as engine:
+            assert engine.save("note:/kept", "Still here.").status == "created"
+
+
 def test_a_login_that_was_there_before_is_left_as_it_is(house: House) -> None:
     name = f"admin_{house.tag}"
     with psycopg.connect(parse(house.owner).dsn, autocommit=True) as raw:  # who made it may change it

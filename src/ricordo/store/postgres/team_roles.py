@@ -152,14 +152,14 @@ def invite(raw: Any, workspace: int, name: str, role: str) -> str:
         _refuse_to_make_roles(raw, "make a login for a new member")
         raw.execute(f"{'ALTER' if is_closed else 'CREATE'} ROLE {name} LOGIN PASSWORD '{password}'")
         raw.execute(f"COMMENT ON ROLE {name} IS '{_MADE_HERE}'")
-    raw.execute(f"SET LOCAL ROLE {groups['owner']}")
-    if found is not None:
-        _leave(raw, groups, name)
+    was_owner = found is not None and _leave(raw, groups, name)
+    if was_owner and role != "owner":
+        _alter_own(raw, name, "NOCREATEROLE")
     if role == "owner":
-        raw.execute("RESET ROLE")
         raw.execute(f"GRANT {groups[role]} TO {name} WITH ADMIN OPTION")
         _alter_own(raw, name, "CREATEROLE")  # an owner invites others
     else:
+        raw.execute(f"SET LOCAL ROLE {groups['owner']}")
         raw.execute(f"GRANT {groups[role]} TO {name}")
     return password
 
@@ -170,8 +170,11 @@ def _is_made_here(raw: Any, name: str) -> bool:
 
 
 def _alter_own(raw: Any, name: str, what: str) -> bool:
-    """Change a login that an invitation made, if this role may: whoever made it. Returns whether it was changed."""
-    if not _is_made_here(raw, name):
+    """Change a login that an invitation made, if this role may: whoever made it. Returns whether it was changed.
+
+    What takes something away leaves a login alone that is in a group of another team.
+    """
+    if not _is_made_here(raw, name) or (what.startswith("NO") and _is_in_any_group(raw, name)):
         return False
     try:
         with raw.transaction():
@@ -209,11 +212,7 @@ def remove(raw: Any, workspace: int, name: str) -> bool:
     known = {member.name: member.role for member in members(raw, workspace)}
     if name not in known:
         raise NotFound(f"'{name}' is not in this team", hint=f"Its members: {', '.join(known) or 'none'}.")
-    groups = team_groups(raw, workspace)
-    raw.execute(f"SET LOCAL ROLE {groups['owner']}")
-    _leave(raw, groups, name)
-    raw.execute("RESET ROLE")
-    return known[name] == "owner" and _alter_own(raw, name, "NOLOGIN")
+    return _leave(raw, team_groups(raw, workspace), name) and _alter_own(raw, name, "NOCREATEROLE NOLOGIN")
 
 
 def end_connections(raw: Any, name: str) -> None:
@@ -223,8 +222,10 @@ def end_connections(raw: Any, name: str) -> None:
     raw.execute(f"REVOKE {name} FROM CURRENT_USER")
 
 
-def _leave(raw: Any, groups: dict[str, str], name: str) -> None:
-    """Take a role out of all groups. What makes an owner can only be taken back by whoever gave it."""
+def _leave(raw: Any, groups: dict[str, str], name: str) -> bool:
+    """Take a role out of all groups; returns whether it was an owner. Only whoever made it one can take that back."""
+    was_owner = _is_in(raw, groups["owner"], name)
+    raw.execute(f"SET LOCAL ROLE {groups['owner']}")
     for level, group in groups.items():
         if level == "owner":
             raw.execute("RESET ROLE")
@@ -236,8 +237,18 @@ def _leave(raw: Any, groups: dict[str, str], name: str) -> None:
                 hint="Whoever invited them, or an administrator of the server, can take it back.",
             )
         if level == "owner":
-            _alter_own(raw, name, "NOCREATEROLE")
             raw.execute(f"SET LOCAL ROLE {groups['owner']}")
+    raw.execute("RESET ROLE")
+    return was_owner
+
+
+def _is_in_any_group(raw: Any, name: str) -> bool:
+    found = raw.execute(
+        "SELECT 1 FROM pg_auth_members x JOIN pg_roles g ON g.oid = x.roleid"
+        " WHERE x.member = %s::regrole AND NOT g.rolcanlogin",
+        (name,),
+    )
+    return found.fetchone() is not None
 
 
 def _is_in(raw: Any, group: str, name: str) -> bool:
