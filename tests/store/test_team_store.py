@@ -223,6 +223,29 @@ def test_a_connection_that_is_killed_costs_no_acknowledged_write(team: str) -> N
         store.close()
 
 
+@pytest.mark.parametrize("act", ["read", "write"])
+def test_connections_that_end_one_after_the_other_are_all_replaced(
+    team: str, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    """A server that stops ends its connections one by one: a connection that was alive when the pool looked is dead
+    when it is used. Here the pool does not look, so that it gives one dead connection after the other.
+    """
+    name = f"killed-{uuid.uuid4().hex}"
+    store = PostgresStore(f"{team}&application_name={name}")
+    try:
+        store.changes.save([prepared("note:/a", "Kept.")])
+        lent = [store.database.pool.getconn() for _ in range(3)]
+        for raw in lent:
+            store.database.pool.putconn(raw)
+        assert len(_kill_connections(name)) >= 3
+        monkeypatch.setattr(store.database.pool, "check", lambda: None)
+        if act == "write":
+            store.changes.save([prepared("note:/b", "Written.")])
+        assert store.items.number(Ref("note", "/a")) is not None
+    finally:
+        store.close()
+
+
 def test_other_processes_hear_of_changes(team: str) -> None:
     import threading
 

@@ -33,6 +33,9 @@ COPY_FROM = 400
 """From this many rows on, COPY is faster than statements that insert."""
 MOST_RESERVED = 500
 """At most this many numbers of items or chunks are reserved at once."""
+REPLACED = 5
+"""So many broken connections are replaced in a row: a server that stops ends them one after the other, so that the
+next one of the pool may break too."""
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
@@ -184,14 +187,15 @@ class Connection:
         return cursor
 
     def _first_of(self, ask: Callable[[], T]) -> T:
-        """Begin a read; a connection that broke while it lay in the pool is replaced, once."""
-        try:
-            return ask()
-        except psycopg.OperationalError:
-            if not self.raw.broken:
-                raise
-            self.raw = self._lender.exchange(self.raw)
-            return ask()
+        """Begin a read; a connection that broke while it lay in the pool is replaced."""
+        for _ in range(REPLACED):
+            try:
+                return ask()
+            except psycopg.OperationalError:
+                if not self.raw.broken:
+                    raise
+                self.raw = self._lender.exchange(self.raw)
+        return ask()
 
     def stream(self, sql: str, values: Values | None = None) -> Iterator[Row]:
         """Run a query and read its rows as they are asked for."""

@@ -20,7 +20,7 @@ from ricordo.errors import CorruptStore, Forbidden, ReadOnlyStore, StoreError, U
 from ricordo.speaking import known_as
 from ricordo.store.index import segments
 from ricordo.store.postgres import schema, workspaces
-from ricordo.store.postgres.connection import Connection
+from ricordo.store.postgres.connection import REPLACED, Connection
 from ricordo.store.postgres.translating import translated
 from ricordo.store.sql.protocols import AroundCommit, Row, WordIndex
 from ricordo.store.sql.transactions import decoded, mirroring
@@ -196,8 +196,9 @@ class Database:
             self.pool.putconn(connection.raw)
 
     def _begin_write(self, seconds: float | None) -> Connection:
-        for attempt in (1, 2):
-            raw = self.pool.getconn()
+        raw = self.pool.getconn()
+        replaced = 0
+        while True:
             try:
                 self.count_trip()
                 with raw.pipeline():
@@ -214,12 +215,12 @@ class Database:
                     f"the store {self.path} was busy for {seconds or 0:.0f} s, held by another connection",
                     hint="Try again when that one is done, or raise store.busy_seconds.",
                 ) from None
-            except psycopg.OperationalError:
-                self.pool.putconn(raw)
-                self.pool.check()
-                if attempt == 2:
+            except psycopg.Error:
+                replaced += 1
+                if not raw.broken or replaced > REPLACED:
+                    self.pool.putconn(raw)
                     raise
-        raise AssertionError("unreachable")
+                raw = self.exchange(raw)
 
     def _commit(self, writer: Connection) -> None:
         """Commit, and wait for it: what returns is kept."""
