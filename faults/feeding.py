@@ -2,9 +2,10 @@
 
     python faults/feeding.py postgresql://postgres@localhost/test --passages 20000 --kills 20
 
-A workspace of its own is filled with made passages and vectors, and an engine (Qdrant inside a process, in two shards)
-is fed by a process that is killed at random moments. At the end: nothing may be missing or there twice, words must be
-counted as they occur, and the engine must find the true nearest. Prints one line of JSON.
+A workspace of its own is filled with made passages and vectors, or one is taken that is there (``--workspace``, whose
+texts stay as they are), and an engine (Qdrant inside a process, in two shards) is fed by a process that is killed at
+random moments. At the end: nothing may be missing or there twice, words must be counted as they occur, and the engine
+must find the true nearest. Prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 
 from ricordo import ConfigProvider, Entry, Ricordo
 from ricordo.store.asking import Ask, AskedWord, QueryVector
-from ricordo.store.postgres.nearness import write_vectors
+from ricordo.store.postgres.nearness import decoded, write_vectors
 from ricordo.store.postgres.passage_words import number_of
 from ricordo.store.postgres.store import PostgresStore
 from ricordo.store.qdrant.choosing import IndexChoice
@@ -64,10 +65,12 @@ def fill(place: str, passages: int) -> None:
             connection.run("INSERT INTO fingerprints(name, dimensions, active) VALUES(?, ?, true)", (MODEL, DIMENSIONS))
             [(number,)] = connection.rows("SELECT id FROM fingerprints WHERE name = ?", (MODEL,))
             hashes = [row[0] for row in connection.rows("SELECT DISTINCT embed_hash FROM chunks WHERE state = 0")]
-            made = centres[numbers.integers(len(centres), size=len(hashes))]
-            made = made + 0.7 * numbers.normal(size=made.shape)
-            made /= np.linalg.norm(made, axis=1, keepdims=True)
-            write_vectors(connection, number, dict(zip(hashes, made.astype(np.float32), strict=True)))
+            for start in range(0, len(hashes), 50_000):
+                some_hashes = hashes[start : start + 50_000]
+                made = centres[numbers.integers(len(centres), size=len(some_hashes))]
+                made = made + 0.7 * numbers.normal(size=made.shape)
+                made /= np.linalg.norm(made, axis=1, keepdims=True)
+                write_vectors(connection, number, dict(zip(some_hashes, made.astype(np.float32), strict=True)))
 
 
 def feed_with_kills(place: str, folder: str, store: PostgresStore, kills: int, batch: int) -> int:
@@ -87,24 +90,36 @@ def feed_with_kills(place: str, folder: str, store: PostgresStore, kills: int, b
     return killed
 
 
+def read_vectors(store: PostgresStore) -> tuple[str, list[int], Any]:
+    """The name of the model, the numbers of all passages, and their vectors."""
+    with store.database.read() as connection:
+        [(number, model)] = connection.rows("SELECT id, name FROM fingerprints WHERE active")
+        rows = connection.stream(
+            "SELECT c.id, vector_send(v.vector) FROM chunks c JOIN vectors v ON v.hash = c.embed_hash"
+            " WHERE c.state = 0 AND v.fingerprint = ? ORDER BY c.id",
+            (number,),
+        )
+        numbers, vectors = [], []
+        for chunk, data in rows:
+            numbers.append(chunk)
+            vectors.append(decoded(data))
+    return model, numbers, np.array(vectors)
+
+
 def recall(store: PostgresStore, plain: PostgresStore) -> tuple[float, list[float], list[float]]:
     """How many of the true nearest the engine finds, and how long searches by words and meaning take, in ms, with the
     engine and with PostgreSQL's own index.
     """
-    with store.database.read() as connection:
-        rows = connection.rows(
-            "SELECT c.id, v.vector::text FROM chunks c JOIN vectors v ON v.hash = c.embed_hash ORDER BY c.id"
-        )
-    vectors = np.array([json.loads(text) for _, text in rows], np.float32)
+    model, numbers, vectors = read_vectors(store)
     chance, found, took, alone = random.Random(3), [], [], []
     for _ in range(QUESTIONS):
         query = vectors[chance.randrange(len(vectors))] + np.random.default_rng(chance.randrange(99)).normal(
-            scale=0.02, size=DIMENSIONS
+            scale=0.02, size=vectors.shape[1]
         ).astype(np.float32)
         query /= np.linalg.norm(query)
-        true = {rows[at][0] for at in np.argsort(-(vectors @ query))[:NEAREST].tolist()}
-        words = tuple(AskedWord(term) for term in store.analyzer.query_terms(words_of(chance))[:5])
-        ask = Ask(words=words, vector=QueryVector(MODEL, query), per_side=NEAREST)
+        true = {numbers[at] for at in np.argsort(-(vectors @ query))[:NEAREST].tolist()}
+        words = tuple(AskedWord(term) for term in chosen_words(store, numbers[chance.randrange(len(numbers))], chance))
+        ask = Ask(words=words, vector=QueryVector(model, query), per_side=NEAREST)
         began = time.perf_counter()
         answer = store.index.candidates(ask)
         between = time.perf_counter()
@@ -117,17 +132,24 @@ def recall(store: PostgresStore, plain: PostgresStore) -> tuple[float, list[floa
     return statistics.fmean(found), took, alone
 
 
+def chosen_words(store: PostgresStore, chunk: int, chance: random.Random) -> list[str]:
+    """Five terms of a passage."""
+    with store.database.read() as connection:
+        [(text,)] = connection.rows("SELECT text FROM chunks WHERE id = ?", (chunk,))
+    terms = sorted(store.analyzer.counts(text))
+    return chance.sample(terms, min(5, len(terms)))
+
+
 def whole(store: PostgresStore) -> dict[str, Any]:
     """Compare the engine and the counts of words with the texts."""
     assert store.feed is not None
     report, check = store.feed.report(), store.feed.check(False)
     with store.database.read() as connection:
         counted = dict(connection.rows("SELECT term, chunks FROM index_terms WHERE chunks <> 0"))
-        texts = [row[0] for row in connection.rows("SELECT text FROM chunks WHERE state = 0")]
-    true: dict[int, int] = {}
-    for text in texts:
-        for number in {number_of(term) for term in store.analyzer.counts(text)}:
-            true[number] = true.get(number, 0) + 1
+        true: dict[int, int] = {}
+        for (text,) in connection.stream("SELECT text FROM chunks WHERE state = 0"):
+            for number in {number_of(term) for term in store.analyzer.counts(text)}:
+                true[number] = true.get(number, 0) + 1
     wrong = sum(counted.get(number) != count for number, count in true.items())
     engine = store.feed.engine
     assert isinstance(engine, EdgeEngine)
@@ -147,11 +169,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("dsn")
     parser.add_argument("--passages", type=int, default=20_000)
+    parser.add_argument("--workspace", help="take the passages of this workspace, which has vectors")
     parser.add_argument("--kills", type=int, default=20)
     given = parser.parse_args()
     joined = "&" if "?" in given.dsn else "?"
-    place = f"{given.dsn}{joined}workspace=feeding-{uuid.uuid4().hex[:8]}"
-    fill(place, given.passages)
+    place = f"{given.dsn}{joined}workspace={given.workspace or f'feeding-{uuid.uuid4().hex[:8]}'}"
+    if given.workspace is None:
+        fill(place, given.passages)
     with tempfile.TemporaryDirectory() as folder:
         store = PostgresStore(place, index=IndexChoice(folder, shards=2), feed_in_background=False)
         assert store.feed is not None
@@ -159,7 +183,8 @@ def main() -> None:
         store.feed.feeder = _Idle()  # type: ignore[assignment]
         store.feed.rebuild()
         store.feed.engine.close()  # one process at a time can have it
-        killed = feed_with_kills(place, folder, store, given.kills, max(20, given.passages // (3 * given.kills)))
+        batch = max(20, store.feed.report().waiting // (3 * given.kills))
+        killed = feed_with_kills(place, folder, store, given.kills, batch)
         waited = store.feed.report().waiting if killed else 0
         began = time.perf_counter()
         feeder.feed()

@@ -14,10 +14,10 @@ from team.passages import Passages
 from timing import summary
 
 
-def beside_the_file(server: sides.Ricordo, plain: sides.Plain, passages: Passages, file: Path) -> dict[str, Any]:
+def beside_the_file(server: sides.Ricordo, plain: sides.Plain | None, passages: Passages, file: Path) -> dict[str, Any]:
     """Every question to all in turn, from a process that asked it before; and to how many both answer the same.
 
-    The plain way only finds candidates; nobody ranks them together, and no text is read.
+    The plain way, unless it is left out, only finds candidates; nobody ranks them together, and no text is read.
     """
     _fill(file, passages)
     times: dict[str, list[float]] = {"file": [], "server": [], "server after a write": [], "plain": []}
@@ -26,11 +26,13 @@ def beside_the_file(server: sides.Ricordo, plain: sides.Plain, passages: Passage
         for number, question in enumerate(questions):
             there.search(question, track=False)
             here.search(question, track=False)
-            plain.ask(number)
+            if plain is not None:
+                plain.ask(number)
         for number, question in enumerate(questions):
-            started = time.perf_counter()
-            plain.ask(number)
-            times["plain"].append(1000 * (time.perf_counter() - started))
+            if plain is not None:
+                started = time.perf_counter()
+                plain.ask(number)
+                times["plain"].append(1000 * (time.perf_counter() - started))
             answers = []
             for name, engine in (("file", there), ("server", here)):
                 started = time.perf_counter()
@@ -42,9 +44,10 @@ def beside_the_file(server: sides.Ricordo, plain: sides.Plain, passages: Passage
             started = time.perf_counter()
             here.search(question, track=False)
             times["server after a write"].append(1000 * (time.perf_counter() - started))
-    report: dict[str, Any] = {name: summary(taken) for name, taken in times.items()}
+    report: dict[str, Any] = {name: summary(taken) for name, taken in times.items() if taken}
     report["server / file at p50"] = round(report["server"]["p50_ms"] / report["file"]["p50_ms"], 2)
-    report["plain / server at p50"] = round(report["plain"]["p50_ms"] / report["server"]["p50_ms"], 2)
+    if plain is not None:
+        report["plain / server at p50"] = round(report["plain"]["p50_ms"] / report["server"]["p50_ms"], 2)
     report["server p95 / p50"] = round(report["server"]["p95_ms"] / report["server"]["p50_ms"], 2)
     report["questions with the same page"] = f"{same} of {len(questions)}"
     return report
