@@ -36,7 +36,7 @@ def find_secrets(text: str) -> list[FoundSecret]:
     >>> [finding.kind for finding in find_secrets("key AKIAIOSFODNN7EXAMPLE, commit 9fceb02d0ae598e9")]
     ['aws key']
     """
-    if not _INVISIBLE.search(text):
+    if text.isascii() or not _INVISIBLE.search(text):
         return _found(text)
     kept = [place for place, character in enumerate(text) if not _INVISIBLE.match(character)]
     seen = (FoundSecret(one.kind, kept[one.start], kept[one.end - 1] + 1) for one in _found(_INVISIBLE.sub("", text)))

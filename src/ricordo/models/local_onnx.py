@@ -43,11 +43,13 @@ TEXTS_PER_SLICE = 1024
 
 # How many words' token counts are remembered (about 30 MB); when there are more, all are forgotten.
 MOST_WORDS = 300_000
-# Printable ASCII and typographic signs: the tokenizer cuts such text at white space and at every sign, so its words can
-# be counted one by one. Not so if it names a special token; and words of over 100 letters are not worth remembering.
+# Printable ASCII, typographic signs and Latin letters with accents: the tokenizer cuts such text at white space and at
+# every sign, so its words can be counted one by one. Not so if it names a special token; and words of over 100 letters
+# are not worth remembering.
 _SIGNS = "“”‘’–—…•·«»§¶¿¡"
-_PLAIN = re.compile(rf"[\t\n\r\x20-~{_SIGNS}]*")
-_WORD = re.compile(rf"[A-Za-z0-9]+|[!-/:-@\[-`{{-~{_SIGNS}]")
+_ACCENTED = "À-ÖØ-öø-ɏ"
+_PLAIN = re.compile(rf"[\t\n\r\xa0\x20-~{_SIGNS}{_ACCENTED}]*")
+_WORD = re.compile(rf"[A-Za-z0-9{_ACCENTED}]+|[!-/:-@\[-`{{-~{_SIGNS}]")
 _SPECIAL = re.compile(r"\[(?:CLS|MASK|PAD|SEP|UNK)]")
 _LONGEST_WORD = 100
 # The same for ASCII as tables for ``bytes.translate``, which is several times as fast as an expression.

@@ -36,9 +36,12 @@ _FOREIGN_LETTERS = 0.05
 _SHORT = 300
 """A passage with fewer characters may tell too little."""
 _LETTERS = re.compile(r"[^\W\d_]+")
-_ADDRESS = re.compile(r"\S*://\S*")
-_SIGNS_OF_CODE = str.maketrans("", "", "{}();=<>[]$`\\|&#")
-_ASCII_WORDS = bytes(code if chr(code).isalpha() else ord(" ") for code in range(128)) + b" " * 128
+_ASCII = re.compile(r"[\0-\x7f]+")
+_OTHER_LETTERS = re.compile("[\u0370-\u1fff\u3040-\ud7ff\uf900-\uffff\U00020000-\U0003ffff]")
+"""Every letter of ``_SCRIPTS``, and others; quicker to look for than each script."""
+_ADDRESS = re.compile(r"(?<!\S)\S*://\S*")
+_SIGNS_OF_CODE = b"{}();=<>[]$`\\|&#"
+_SMALL_LETTERS = bytes(ord(chr(code).lower()) if chr(code).isalpha() else ord(" ") for code in range(128)) + b" " * 128
 _CODE_SHARE = 0.06
 """From this share of such signs on, a text in Latin letters is code."""
 
@@ -127,6 +130,8 @@ def language_of(text: str, *, short: bool = False, least: int = _LEAST_WORDS) ->
 
 def _by_script(text: str) -> str:
     """The language of the script that a good part of the letters belongs to."""
+    if not _OTHER_LETTERS.search(text):
+        return ""
     counts: Counter[str] = Counter()
     for found in _scripts().finditer(text):
         code = str(found.lastgroup)
@@ -153,17 +158,19 @@ def _cyrillic(text: str) -> str:
 
 def _by_small_words(text: str, *, short: bool, least: int) -> str:
     """The language with the most small words, if these are enough and more than the English ones."""
-    words = Counter(_words(text.lower()))
-    if not words or (not short and len(text) - len(text.translate(_SIGNS_OF_CODE)) > _CODE_SHARE * len(text)):
+    words = _words(text)
+    total = len(words)
+    if not words or (not short and _signs_of_code(text) > _CODE_SHARE * len(text)):
         return UNKNOWN
+    known = _telling_words()
+    small = Counter([word for word in words if word in known])
     hits: Counter[str] = Counter()
-    small = [word for word in words.keys() & SMALL_WORDS.keys() if len(word) > 1 or not word.isascii()]
-    for word in small:
-        for code in SMALL_WORDS[word]:
-            hits[code] += words[word]
-    total = words.total()
+    for word, count in small.items():
+        for code in known[word]:
+            hits[code] = hits.get(code, 0) + count
     english = hits[ENGLISH]
-    special = Counter(letter for letter in text.lower() if letter.isalpha() and not letter.isascii())
+    beyond = "" if text.isascii() else _ASCII.sub("", text.lower())
+    special = Counter([letter for letter in beyond if letter.isalpha()])
     for code, letters in _LETTERS_OF.items() if special else ():
         own = sum(special[letter] for letter in letters)
         if special.total() - own > (0 if short else _FOREIGN_LETTERS * total):
@@ -173,7 +180,7 @@ def _by_small_words(text: str, *, short: bool, least: int) -> str:
     best = max(hits, key=lambda code: (hits[code], code == ENGLISH, _LIKELY.find(code)), default=UNKNOWN)
     if not best or hits[best] <= (english if best != ENGLISH else 0):
         return UNKNOWN
-    different = sum(1 for word in small if best in SMALL_WORDS[word])
+    different = sum([best in known[word] for word in small])
     if not english and sum(special[letter] for letter in _LETTERS_OF[best]) >= _LEAST_LETTERS:
         different += 1  # short texts have few small words
     enough = short or (different >= least and hits[best] >= _LEAST_SHARE * total)
@@ -186,15 +193,27 @@ def is_sentence(text: str, code: str) -> bool:
     >>> is_sentence("Was ist die Position von Berlin", "de"), is_sentence("sur la table restaurant", "fr")
     (True, False)
     """
-    words = set(_words(text.lower()))
+    words = set(_words(text))
     small = sum(1 for word in words if code in SMALL_WORDS.get(word, ()))
     return "?" in text or not text.isascii() or 2 * small > len(words)
 
 
 def _words(text: str) -> list[str]:
+    """The words of a text in small letters."""
     if text.isascii():
-        return text.encode("ascii").translate(_ASCII_WORDS).decode("ascii").split()
-    return _LETTERS.findall(text)
+        return text.encode("ascii").translate(_SMALL_LETTERS).decode("ascii").split()
+    return _LETTERS.findall(text.lower())
+
+
+def _signs_of_code(text: str) -> int:
+    data = text.encode("utf-8", "replace")
+    return len(data) - len(data.translate(None, _SIGNS_OF_CODE))
+
+
+@cache
+def _telling_words() -> dict[str, tuple[str, ...]]:
+    """The small words without single letters from a to z: these stand for many other things."""
+    return {word: codes for word, codes in SMALL_WORDS.items() if len(word) > 1 or not word.isascii()}
 
 
 def passage_languages(whole: str, passages: Sequence[str]) -> list[str]:
