@@ -24,6 +24,7 @@ from tests.store.team_searches import SEARCHES, TFIDF, fill, trips_of
 
 from ricordo import ConfigProvider, Entry, Ricordo
 from ricordo.errors import StoreError, Unavailable
+from ricordo.store.postgres import asking_sql
 from ricordo.store.postgres.schema import MIGRATION_LOCK, SCHEMA_VERSION, migrate
 from ricordo.store.postgres.store import PostgresStore
 from ricordo.testing.making import prepared
@@ -242,6 +243,52 @@ def test_connections_that_end_one_after_the_other_are_all_replaced(
         if act == "write":
             store.changes.save([prepared("note:/b", "Written.")])
         assert store.items.number(Ref("note", "/a")) is not None
+    finally:
+        store.close()
+
+
+def test_the_server_keeps_statements_that_are_often_read_with_planned(team: str) -> None:
+    store = PostgresStore(team, connections=1)
+    try:
+        store.changes.save([prepared("note:/a", "Kept.")])
+        for _ in range(12):
+            assert store.items.number(Ref("note", "/a")) is not None
+        with store.database.read() as connection:
+            kept = [row[0] for row in connection.rows("SELECT statement FROM pg_prepared_statements")]
+        assert any("FROM items" in statement for statement in kept)
+    finally:
+        store.close()
+
+
+def test_a_read_in_which_a_statement_failed_leaves_a_connection_that_works(team: str) -> None:
+    store = PostgresStore(team, connections=1)
+    try:
+        with pytest.raises(psycopg.errors.DivisionByZero), store.database.read() as connection:
+            connection.rows("SELECT 1 / 0")
+        assert store.items.number(Ref("note", "/a")) is None
+    finally:
+        store.close()
+
+
+def test_jobs_of_other_workspaces_are_not_read_by_a_search(team: str) -> None:
+    """A search asks which models have texts that wait; while another workspace is filled, there are many of them."""
+    from ricordo.store.values import Backlog
+
+    other = PostgresStore(postgres_server.workspace())
+    other.changes.save(
+        [prepared(f"note:/{number}", f"Text {number}.") for number in range(2000)], backlog=Backlog("made/1", 3)
+    )
+    other.close()
+    with psycopg.connect(postgres_server.address(), autocommit=True) as raw:
+        raw.execute("ANALYZE ricordo.jobs")
+    store = PostgresStore(team)
+    try:
+        store.changes.save([prepared("note:/a", "Kept.")], backlog=Backlog("made/1", 3))
+        with store.database.read() as connection:
+            models = connection.rows(asking_sql.MODELS)
+            plan = [row[0] for row in connection.rows(f"EXPLAIN ANALYZE {asking_sql.MODELS}")]
+        assert models == [(["made/1"],)]
+        assert not [line for line in plan if "Seq Scan on jobs" in line]
     finally:
         store.close()
 

@@ -189,10 +189,11 @@ def cosines(vectors: Sequence[Compared], counted: str) -> tuple[str, list[str]]:
 MODELS = (
     "SELECT json_agg(f.name ORDER BY f.name) FROM fingerprints f"
     " WHERE (SELECT true FROM vectors v WHERE v.fingerprint = f.id ORDER BY v.hash LIMIT 1)"
-    " OR EXISTS (SELECT FROM jobs j WHERE j.fingerprint = f.id)"
+    " OR (SELECT true FROM jobs j WHERE j.fingerprint = f.id"
+    " ORDER BY j.fingerprint, j.state, j.not_before, j.chunk LIMIT 1)"
 )
-"""The models that have vectors, or texts that wait for theirs. By the order, the planner takes the index over vectors,
-in which the first is found at once.
+"""The models that have vectors, or texts that wait for theirs. By the order, the planner takes the indexes, in which
+the first is found at once; else it reads the jobs of all workspaces.
 """
 ITEMS = (
     f"SELECT json_agg(json_build_array({ITEM_COLUMNS})) {ITEM_TABLES}"

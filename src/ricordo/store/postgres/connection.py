@@ -26,6 +26,7 @@ from ricordo.store.sql.protocols import UNREADABLE, Dialect, Row, Values, WordIn
 
 if TYPE_CHECKING:
     from ricordo.store.index.scoring import Snapshot
+    from ricordo.store.postgres.pooled import Pooled
     from ricordo.store.sql.arrays import Array
 
 T = TypeVar("T")
@@ -53,7 +54,7 @@ class Lender(Protocol):
         """Count one more trip of this thread over the network."""
         ...
 
-    def exchange(self, raw: psycopg.Connection[Row]) -> psycopg.Connection[Row]:
+    def exchange(self, raw: Pooled) -> Pooled:
         """Give a broken connection back and take another."""
         ...
 
@@ -67,7 +68,7 @@ class Connection:
     foreign = False
     """A store on a server never comes with a project."""
 
-    def __init__(self, lender: Lender, raw: psycopg.Connection[Row], *, writing: bool) -> None:
+    def __init__(self, lender: Lender, raw: Pooled, *, writing: bool) -> None:
         self._lender = lender
         self.raw = raw
         self.writing = writing

@@ -21,8 +21,9 @@ from ricordo.speaking import known_as
 from ricordo.store.index import segments
 from ricordo.store.postgres import schema, workspaces
 from ricordo.store.postgres.connection import REPLACED, Connection
+from ricordo.store.postgres.pooled import Pooled
 from ricordo.store.postgres.translating import translated
-from ricordo.store.sql.protocols import AroundCommit, Row, WordIndex
+from ricordo.store.sql.protocols import AroundCommit, WordIndex
 from ricordo.store.sql.transactions import decoded, mirroring
 from ricordo.values.store_addresses import Address
 
@@ -69,7 +70,8 @@ class Database:
             self._prepare(create=create, partitions=partitions)
         self.pool = psycopg_pool.ConnectionPool(
             address.dsn, min_size=0, max_size=connections, open=True, timeout=CONNECT_SECONDS,
-            configure=self._configure, reset=_end_in_background, name=f"ricordo-{self.workspace}",
+            connection_class=Pooled, configure=self._configure, reset=_end_in_background,
+            name=f"ricordo-{self.workspace}",
             reconnect_timeout=CONNECT_SECONDS,
             kwargs={"cursor_factory": psycopg.RawCursor, "autocommit": True, **_limits(address)},
         )  # fmt: skip
@@ -122,7 +124,7 @@ class Database:
         """Count one more trip of this thread."""
         self._local.trips = self.trips + 1
 
-    def exchange(self, raw: psycopg.Connection[Row]) -> psycopg.Connection[Row]:
+    def exchange(self, raw: Pooled) -> Pooled:
         """Give a broken connection back and take another; the pool throws all broken ones away."""
         self.pool.putconn(raw)
         self.pool.check()
@@ -144,6 +146,7 @@ class Database:
                 yield reader
             finally:
                 self._local.reader = None
+                reader.raw.only_read = True
                 self.pool.putconn(reader.raw)
 
     @contextmanager
