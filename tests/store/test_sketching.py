@@ -16,8 +16,8 @@ from ricordo import Ricordo, registry
 from ricordo.store.asking import Ask, AskedWord, Needs, QueryVector
 from ricordo.store.index import entries
 from ricordo.store.index.sketches import sketch
-from ricordo.store.postgres import bringing
-from ricordo.store.postgres.asking_sql import VectorIndex, as_text
+from ricordo.store.postgres import bringing, packed
+from ricordo.store.postgres.asking_sql import VectorIndex
 from ricordo.store.postgres.nearest_sql import Picks, VectorsMovedError
 from ricordo.store.postgres.nearness import vectors_of, vectors_of_item
 from ricordo.store.postgres.sketching import NEVER, KeptSketches
@@ -224,7 +224,7 @@ def test_cosines_of_passages_that_came_along_are_those_that_the_server_computes(
         [(invoice,)] = connection.rows("SELECT n FROM items WHERE path = '/0'")
         vector = -vectors_of_item(connection, active, invoice)[0]  # of all, it is the farthest
         asked = QueryVector(active, vector)
-        rows = connection.rows(_COMPARED, (as_text(vector), asked.fingerprint))
+        rows = connection.rows(_COMPARED, (packed.vector(vector), asked.fingerprint))
     assert len(rows) == 1 + len(OTHERS)
     ask = Ask(words=(AskedWord("invoic"),), vector=asked, per_side=9, needs=Needs(vectors=True))
     found = store.index.candidates(ask).found

@@ -13,17 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
-
-import numpy as np
 
 from ricordo.errors import ContractError
 from ricordo.frozen import frozen
 from ricordo.store.asking import Ask, QueryVector
 from ricordo.store.found import CHUNKS_KEPT
-from ricordo.store.postgres import dialect
-from ricordo.store.sql.arrays import Array
+from ricordo.store.postgres import dialect, packed
+from ricordo.store.postgres.packed import Packed
 from ricordo.store.sql.filters import where
 from ricordo.store.sql.items import ITEM_COLUMNS, ITEM_TABLES
 from ricordo.store.sql.times import micros
@@ -148,18 +145,20 @@ _COSINES = (
 )
 
 
-def compared(vectors: Sequence[Compared], counted: str, joined: str) -> tuple[str, list[str]]:
+def compared(vectors: Sequence[Compared], counted: str, joined: str) -> tuple[str, list[Packed]]:
     """The cosines of passages with a query, by its first model and, where a passage has no vector of it, the second.
 
     A number in a subquery is unknown to the planner: of a model that is new to it, it would expect a single vector.
     """
-    parts, values, lacking = [], [], ""
+    parts: list[str] = []
+    values: list[Packed] = []
+    lacking = ""
     for index, vector in vectors:
         parts.append(
             f"SELECT c.id AS chunk, c.item, {cosine(vector)} AS cosine FROM chunks c JOIN vectors v"
             f" ON v.hash = c.embed_hash WHERE v.fingerprint = (SELECT {index.number}) AND {counted}{joined}{lacking}"
         )
-        values.append(as_text(vector.values))
+        values.append(packed.vector(vector.values))
         lacking = lacks(index)
     return " UNION ALL ".join(parts), values
 
@@ -179,7 +178,7 @@ def lacks(index: VectorIndex) -> str:
     )
 
 
-def cosines(vectors: Sequence[Compared], counted: str) -> tuple[str, list[str]]:
+def cosines(vectors: Sequence[Compared], counted: str) -> tuple[str, list[Packed]]:
     """The part of an answer with the cosines of the pool's passages, and its values."""
     joined = " AND c.item IN (SELECT item FROM pool UNION SELECT item FROM joined)"
     found, values = compared(vectors, counted, joined)
@@ -230,18 +229,3 @@ def _linked_with(step: str) -> str:
         f"SELECT target AS item FROM links WHERE target IS NOT NULL AND source IN (SELECT item FROM {step})"
         f" UNION SELECT source FROM links WHERE target IN (SELECT item FROM {step})"
     )
-
-
-def as_text(vector: Array) -> str:
-    """A vector as PostgreSQL reads it."""
-    return _texted(vector.tobytes(), vector.dtype.str)
-
-
-@lru_cache(16)  # a statement has the query's vector several times
-def _texted(data: bytes, kind: str) -> str:
-    return "[" + ",".join(map(repr, np.frombuffer(data, kind).tolist())) + "]"
-
-
-def as_array(numbers: Array) -> str:
-    """Whole numbers as PostgreSQL reads an array of them: of a list, psycopg would look at each for its type."""
-    return "{" + ",".join(map(str, numbers.tolist())) + "}"

@@ -15,7 +15,8 @@ import numpy as np
 from ricordo.frozen import frozen
 from ricordo.store.asking import QueryVector
 from ricordo.store.found import CHUNKS_KEPT
-from ricordo.store.postgres.asking_sql import Compared, VectorIndex, as_array
+from ricordo.store.postgres import packed
+from ricordo.store.postgres.asking_sql import Compared, VectorIndex
 from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.nearest_sql import PLACED, Picks, VectorsMovedError, placed_values
 from ricordo.store.sql.arrays import Array, few_per_group
@@ -58,7 +59,7 @@ class Bringing:
             return cls(index, vector, _BYTES.format(found=_ALL.format(number=index.number, items=_ITEMS)))
         picks, items = of_long
         assert picks.places is not None, "long items are known by their sketches"
-        values = (*placed_values(picks, picks.places), as_array(items))
+        values = (*placed_values(picks, picks.places), packed.bigints(items))
         some = _SOME.format(number=index.number, items=f"{_ITEMS} EXCEPT SELECT unnest(?::bigint[])")
         return cls(index, vector, _BYTES.format(found=some), values, picks)
 

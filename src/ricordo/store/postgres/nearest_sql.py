@@ -8,17 +8,17 @@ import numpy as np
 
 from ricordo.frozen import frozen
 from ricordo.store.asking import Ask
+from ricordo.store.postgres import packed
 from ricordo.store.postgres.asking_sql import (
     EXACT_BELOW,
     Compared,
     Statement,
     VectorIndex,
-    as_array,
-    as_text,
     cosine,
     lacks,
     visible,
 )
+from ricordo.store.postgres.packed import Packed
 from ricordo.store.sql.arrays import Array
 
 ONE_TAKEN_OF, LEAST_TAKEN, MOST_TAKEN = 50, 1_000, 8_000
@@ -92,13 +92,12 @@ PLACED = (
 """Vectors in their places; ``marked`` is the item of a chunk, and two bytes of the hash behind it."""
 
 
-def placed_values(picks: Picks, places: Array) -> tuple[str, str, str]:
+def placed_values(picks: Picks, places: Array) -> tuple[Packed, Packed, Packed]:
     """The values of ``PLACED``."""
     marked = (picks.items << 16) | (places & 0xFFFF)
     places = places.view(np.uint64)
-    pages, lines = (places >> 32).tolist(), ((places >> 16) & 0xFFFF).tolist()
-    found = "{" + ",".join([f'"({page},{line})"' for page, line in zip(pages, lines, strict=True)]) + "}"
-    return found, as_array(picks.chunks), as_array(marked)
+    found = packed.tids(places >> 32, (places >> 16) & 0xFFFF)
+    return found, packed.bigints(picks.chunks), packed.bigints(marked)
 
 
 def _add_placed(statement: Statement, name: str, one: Compared, picks: Picks, places: Array) -> None:
@@ -108,7 +107,7 @@ def _add_placed(statement: Statement, name: str, one: Compared, picks: Picks, pl
         name,
         f"SELECT p.chunk, p.marked >> 16 AS item, {cosine(vector)} AS cosine, p.place"
         f" {PLACED.format(number=vectors.number)}",
-        (as_text(vector.values), *placed_values(picks, places)),
+        (packed.vector(vector.values), *placed_values(picks, places)),
     )
 
 
@@ -121,7 +120,7 @@ def _add_picked(statement: Statement, name: str, one: Compared, chunks: Array, l
         " JOIN vectors v ON v.hash = c.embed_hash"
         f" WHERE c.id = ANY(?::bigint[]) AND v.fingerprint = (SELECT {vectors.number}) AND {visible('c', seen, 'id')}"
         f"{lacking}",
-        (as_text(vector.values), as_array(chunks)),
+        (packed.vector(vector.values), packed.bigints(chunks)),
     )
 
 
@@ -133,7 +132,7 @@ def _add_compared(
     If few chunks pass a filter, all of them are compared: an index would have to be read far until it found them.
     """
     vectors, vector = one
-    query = as_text(vector.values)
+    query = packed.vector(vector.values)
     joined = f"{' AND c.item IN (SELECT n FROM allowed)' if limited else ''}{lacking}"
     counted = visible("c", seen, "id")
     exact = (

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ricordo.store.asking import Aim
-from ricordo.store.postgres.asking_sql import as_text
 from ricordo.store.postgres.connection import COPY_FROM, Connection
 from ricordo.store.sql.arrays import Array, first_places
 from ricordo.store.sql.matches import VectorMatches
@@ -43,7 +42,7 @@ def write_vectors(connection: Connection, fingerprint: int, vectors: Mapping[byt
         connection.run(
             f"INSERT INTO vectors(fingerprint, hash, vector, added) SELECT ?, t.hash, t.vector::vector, {_EPOCH}"
             " FROM unnest(?::bytea[], ?::text[]) t(hash, vector) ON CONFLICT DO NOTHING",
-            (fingerprint, list(vectors), [as_text(vector) for vector in vectors.values()]),
+            (fingerprint, list(vectors), [_as_text(vector) for vector in vectors.values()]),
         )
         return
     connection.copy_bytes("vectors", ("fingerprint", "hash", "vector"), _rows(fingerprint, vectors))
@@ -52,6 +51,10 @@ def write_vectors(connection: Connection, fingerprint: int, vectors: Mapping[byt
         " FROM new_vectors"
         " ON CONFLICT DO NOTHING"
     )
+
+
+def _as_text(vector: Array) -> str:
+    return "[" + ",".join(map(repr, vector.tolist())) + "]"
 
 
 def _rows(fingerprint: int, vectors: Mapping[bytes, Array]) -> Iterator[bytes]:

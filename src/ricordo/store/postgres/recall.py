@@ -12,12 +12,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from ricordo.store.postgres.asking_sql import VectorIndex, as_text
+from ricordo.store.postgres import packed
+from ricordo.store.postgres.asking_sql import VectorIndex
 from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.database import Database
 from ricordo.store.postgres.nearest_sql import by_index, taken
 from ricordo.store.postgres.nearness import decoded
 from ricordo.store.postgres.open_workspace import OpenWorkspace
+from ricordo.store.postgres.packed import Packed
 from ricordo.store.sql.arrays import Array
 from ricordo.values.reports import Check
 
@@ -79,14 +81,14 @@ def _depth(connection: Connection, index: VectorIndex) -> int:
     return depth
 
 
-def _questions(connection: Connection, index: VectorIndex) -> list[tuple[str, set[bytes]]]:
+def _questions(connection: Connection, index: VectorIndex) -> list[tuple[Packed, set[bytes]]]:
     """Points near stored vectors, and the hashes of their nearest, by comparing all."""
     rows = connection.rows(  # in the order of their hashes, which is as good as any chance
         "SELECT vector_send(vector) FROM vectors WHERE fingerprint=? ORDER BY hash LIMIT ?",
         (index.number, _QUESTIONS),
     )
     chance = np.random.default_rng(index.number)
-    points = [as_text(_turned(decoded(row[0]), chance)) for row in rows]
+    points = [packed.vector(_turned(decoded(row[0]), chance)) for row in rows]
     return [
         (
             point,
@@ -100,7 +102,7 @@ def _questions(connection: Connection, index: VectorIndex) -> list[tuple[str, se
     ]
 
 
-def _share(connection: Connection, index: VectorIndex, questions: list[tuple[str, set[bytes]]]) -> float:
+def _share(connection: Connection, index: VectorIndex, questions: list[tuple[Packed, set[bytes]]]) -> float:
     """The share of the nearest that the index finds."""
     ours, order = by_index(index)
     nearest = (
