@@ -86,7 +86,7 @@ class Worker:
         self._left = limit
         if not self.store.jobs.waiting(self.fingerprint):
             return EmbedReport()
-        self._total = self.store.vectors.counts(self.fingerprint)["pending"]
+        self._total = self.store.jobs.waiting(self.fingerprint, "pending")
         self._tell()
         with _working_for(self.store):
             try:

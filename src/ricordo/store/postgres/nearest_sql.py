@@ -70,15 +70,18 @@ def add_nearest(
         lacking = lacks(one[0])
     place = ", place" if placed and len(names) == 1 else ""
     columns = f"chunk, item, cosine{place}"
-    statement.step("compared", " UNION ALL ".join(f"SELECT {columns} FROM {name}" for name in names))
+    compared = names[0]
+    if len(names) > 1:
+        compared = "compared"
+        statement.step(compared, " UNION ALL ".join(f"SELECT {columns} FROM {name}" for name in names))
     statement.step(
         "nearest_items",
-        "SELECT item, max(cosine) AS best FROM compared GROUP BY item ORDER BY best DESC LIMIT ?",
+        f"SELECT item, max(cosine) AS best FROM {compared} GROUP BY item ORDER BY best DESC LIMIT ?",
         (ask.per_side,),
     )
     statement.step(
         "near",
-        f"SELECT {columns} FROM compared WHERE item IN (SELECT item FROM nearest_items)"
+        f"SELECT {columns} FROM {compared} WHERE item IN (SELECT item FROM nearest_items)"
         " AND cosine >= (SELECT min(best) FROM nearest_items)",
     )
     return placed

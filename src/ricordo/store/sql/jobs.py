@@ -123,15 +123,14 @@ class SharedJobs(ABC):
         with self._database.read() as connection:
             return bool(connection.rows("SELECT 1 FROM jobs WHERE state <> 'failed' LIMIT 1"))
 
-    def waiting(self, fingerprint: str) -> int:
-        """How many chunks wait for their vector."""
+    def waiting(self, fingerprint: str, state: str = "") -> int:
+        """How many chunks wait for their vector, in one state or in any."""
+        only, values = (" AND j.state=?", (fingerprint, state)) if state else ("", (fingerprint,))
         with self._database.read() as connection:
-            return int(
-                connection.rows(
-                    "SELECT count(*) FROM jobs j JOIN fingerprints f ON f.id=j.fingerprint WHERE f.name=?",
-                    (fingerprint,),
-                )[0][0]
+            [(count,)] = connection.rows(
+                f"SELECT count(*) FROM jobs j JOIN fingerprints f ON f.id=j.fingerprint WHERE f.name=?{only}", values
             )
+        return int(count)
 
     def adopt(self, backlog: Backlog) -> None:
         """Let chunks that wait for other models, or that were saved while none could be used, wait for these.
