@@ -288,3 +288,27 @@ def test_vectors_that_another_thread_made_just_before_this_one_could_are_searche
     filled.save("note:/ferry", "Boats leave the pier at noon.", wait=False)
     monkeypatch.setattr(embed, "drain", outrun)
     assert filled.search("ship departure time").hits[0].ref == "note:/ferry"
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_search_that_embeds_a_new_text_first_does_not_count_all_others(
+    filled: Ricordo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counting all passages that have a vector takes long in a large store."""
+    filled.save("note:/ferry", "Boats leave the pier at noon.", wait=False)
+
+    def count(*_: object) -> dict[str, int]:
+        raise AssertionError("all vectors were counted")
+
+    monkeypatch.setattr(type(filled.store.vectors), "counts", count)
+    assert filled.search("ship departure time").hits[0].ref == "note:/ferry"
+
+
+def test_progress_leaves_out_texts_that_another_worker_embeds(meaning: Ricordo) -> None:
+    meaning.save_many([Entry(f"note:/{at}", f"text of its own, number {at}") for at in range(5)], wait=False)
+    backlog = meaning._context.models.backlog()
+    assert backlog is not None
+    meaning.store.jobs.claim(backlog.fingerprint, backlog.dimensions, "another worker", 2)
+    told: list[float | None] = []
+    meaning.embed(progress=lambda one: told.append(one.total))
+    assert told[0] == 3
