@@ -40,7 +40,8 @@ def beside_the_file(server: sides.Ricordo, plain: sides.Plain | None, passages: 
                 times[name].append(1000 * (time.perf_counter() - started))
             same += [hit.ref for hit in answers[0].hits] == [hit.ref for hit in answers[1].hits]
         for turn, question in enumerate(questions[:20]):
-            here.save(f"memory:/bench-{turn}", f"Text {turn} of the bench.", on_conflict="overwrite", wait=False)
+            text = f"Text {turn} of the bench, {time.time()}."  # a new one in each run, else nothing is written
+            here.save(f"memory:/bench-{turn}", text, on_conflict="overwrite", wait=False)
             started = time.perf_counter()
             here.search(question, track=False)
             times["server after a write"].append(1000 * (time.perf_counter() - started))
