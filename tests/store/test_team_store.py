@@ -24,7 +24,8 @@ from tests.store.team_searches import SEARCHES, TFIDF, fill, trips_of
 
 from ricordo import ConfigProvider, Entry, Ricordo
 from ricordo.errors import StoreError, Unavailable
-from ricordo.store.postgres import asking_sql
+from ricordo.store.index import entries
+from ricordo.store.postgres import asking_sql, needed
 from ricordo.store.postgres.schema import MIGRATION_LOCK, SCHEMA_VERSION, migrate
 from ricordo.store.postgres.store import PostgresStore
 from ricordo.testing.making import prepared
@@ -245,6 +246,26 @@ def test_connections_that_end_one_after_the_other_are_all_replaced(
         assert store.items.number(Ref("note", "/a")) is not None
     finally:
         store.close()
+
+
+def test_texts_with_a_word_that_shares_its_stem_come_without_a_trip_of_their_own(
+    team: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of those that the meaning side may bring, not of all that hold the stem: in a large store these are too many."""
+    monkeypatch.setattr(needed, "MOST_MAYBE", 60)
+    monkeypatch.setattr(entries, "COMPARED_AT_LEAST", 40)
+    monkeypatch.setattr(entries, "COMPARED_PER_RESULT", 0)
+    monkeypatch.setattr(entries, "EXACT_BELOW", 0)
+    with Ricordo.open(team) as engine:
+        boxes = [", in a box" * (at % 12) for at in range(150)]  # of different lengths, else all are equally good
+        engine.save_many([Entry(f"note:/{at}", f"Product {at} of the shop{text}.") for at, text in enumerate(boxes)])
+        engine.save_many([Entry(f"note:/work-{at}", f"Getting more done at work, part {at}.") for at in range(8)])
+        store = engine._context.unsynced_store
+        assert isinstance(store, PostgresStore)
+        for _ in range(3):
+            before = store.database.trips
+            assert engine.search("productivity at work", track=False).hits
+        assert store.database.trips - before <= 3
 
 
 def test_the_server_keeps_statements_that_are_often_read_with_planned(team: str) -> None:

@@ -210,7 +210,7 @@ FEEDBACK = (
     " FROM feedback WHERE item IN (SELECT item FROM pool UNION SELECT item FROM joined) GROUP BY item, verdict) f"
 )
 _TEXTS = "SELECT json_agg(json_build_array(c.id, c.item, c.heading, c.text)) FROM chunks c WHERE c.id = ANY"
-TEXTS = f"{_TEXTS}(?)"
+TEXTS = f"{_TEXTS}(?::bigint[])"
 """Texts of some chunks."""
 TEXTS_OR_NEAR = (
     f"{_TEXTS}(ARRAY(SELECT unnest(?::bigint[]) UNION SELECT m.id FROM (SELECT DISTINCT item FROM near) n"

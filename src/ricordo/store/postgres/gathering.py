@@ -27,7 +27,7 @@ from ricordo.store.postgres.connection import Connection, unescaped
 from ricordo.store.postgres.loading import ARCHIVED, load
 from ricordo.store.postgres.nearest_sql import Picks, VectorsMovedError, add_nearest
 from ricordo.store.postgres.nearness import cosines_of, nearest_items
-from ricordo.store.postgres.needed import add_needs
+from ricordo.store.postgres.needed import NO_TEXTS, WantedTexts, add_needs
 from ricordo.store.postgres.open_workspace import OpenWorkspace
 from ricordo.store.postgres.picking import Picked
 from ricordo.store.postgres.sketching import Kept, SketchWish
@@ -45,7 +45,6 @@ that hold the phrase are dropped; of more, the texts are read first.
 """
 TEXTS_FACTOR = 4
 """How many times as many matches are brought if their texts decide which of them count."""
-MOST_MAYBE = 20_000
 _ABOUT_ITEMS = ("items", "refs", "feedback", "cosines", "texts")
 
 
@@ -111,8 +110,8 @@ class Gathering:
             rough = scored.best(limit * (TEXTS_FACTOR if keywords.reads_texts else 1))
             likely = self.picked.picking.likely(limit) if self.picked.picking is not None else []
             find = others.with_substring if not likely and self._may_be_substring(rough) else None
-            texts, maybe = self._texts_to_read(keywords, rough)
-            self.run(limit, [*distinct(rough.items).tolist(), *suspects, *likely], texts, maybe, find=find)
+            texts = WantedTexts.of(ask, keywords, rough)
+            self.run(limit, [*distinct(rough.items).tolist(), *suspects, *likely], texts, find=find)
         near = cosines_of(self.answer["near"])
         if suspects and self.keywords is not None:
             self._bar(self.keywords.barred_items((), ask.excluded_phrases))
@@ -183,19 +182,6 @@ class Gathering:
         times = ask.as_of is not None or ask.filters.states == ARCHIVED
         return not len(found.chunks) and not times and not ask.excluded and bool(ask.text.strip())
 
-    def _texts_to_read(self, keywords: KeywordSide, rough: Matches) -> tuple[list[int], list[int]]:
-        """The chunks whose texts are looked at: some in any case, others if the meaning side brings their items."""
-        texts: list[int] = []
-        maybe: list[int] = []
-        for phrase in self.ask.excluded_phrases:
-            texts += keywords.holding(phrase.terms).chunks.tolist() if phrase.terms else []
-        spelled = [word.term for word in self.ask.words if word.spelled]
-        if keywords.reads_texts or self.ask.needs.tfidf or spelled:
-            texts += rough.chunks.tolist()
-        for term in spelled:
-            maybe += keywords.holding((term,)).chunks.tolist()
-        return texts, maybe if len(maybe) <= MOST_MAYBE else []
-
     def _take_matches(self, keywords: KeywordSide, matches: Matches) -> None:
         ask, pool = self.ask, self.pool
         pool.take_matches(matches)
@@ -213,8 +199,7 @@ class Gathering:
         self,
         limit: int,
         given: Sequence[int],
-        texts: Sequence[int] = (),
-        maybe: Sequence[int] = (),
+        texts: WantedTexts = NO_TEXTS,
         find: others.Find | None = None,
     ) -> None:
         """Ask the server: the nearest, what ``find`` finds, and everything about these and the given items."""
@@ -230,6 +215,8 @@ class Gathering:
         in_one = brings and len(vectors) == 1 and seen == "live"
         if vectors and ask.find == MATCHES and not ask.phrases and "near" not in self.answer:
             picked = self._picked(vectors, limit)
+            if picked is not None and self.sketches is not None:
+                texts = texts.among(np.concatenate([picks.items for picks in picked.values()]))
             asked = replace(ask, per_side=limit)
             placed = add_nearest(statement, vectors, asked, limited=limited, seen=seen, picked=picked)
             if placed and in_one and picked is not None:
@@ -248,9 +235,8 @@ class Gathering:
             after += values
         more, picked_by = self.picked.picking.add_passages(statement, answers) if self.picked.picking else ("", [])
         more += sql.ALL_TEXTS if ask.needs.tfidf else ""
-        if texts or maybe or more:
-            answers["texts"] = (sql.TEXTS_OR_NEAR if maybe else sql.TEXTS) + more
-            after += [list(texts), *([list(maybe)] if maybe else []), *picked_by]
+        texts.add_to(answers, after, more)
+        after += picked_by
         add_needs(ask, answers, after)
         bringing = Bringing.of(vectors[0], long_items) if brings else None
         answer = {"near": self.answer.get("near")} | self._asked(statement, answers, after, bringing)
