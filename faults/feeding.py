@@ -147,8 +147,12 @@ def whole(store: PostgresStore) -> dict[str, Any]:
     with store.database.read() as connection:
         counted = dict(connection.rows("SELECT term, chunks FROM index_terms WHERE chunks <> 0"))
         true: dict[int, int] = {}
-        for (text,) in connection.stream("SELECT text FROM chunks WHERE state = 0"):
-            for number in {number_of(term) for term in store.analyzer.counts(text)}:
+        rows = connection.stream(
+            "SELECT c.text, c.heading, c.language, i.path FROM chunks c JOIN items i ON i.n = c.item WHERE c.state = 0"
+        )
+        for text, heading, language, path in rows:
+            analyzer = store.analyzer.in_language(language)
+            for number in {number_of(term) for part in (text, heading, path) for term in analyzer.counts(part)}:
                 true[number] = true.get(number, 0) + 1
     wrong = sum(counted.get(number) != count for number, count in true.items())
     engine = store.feed.engine

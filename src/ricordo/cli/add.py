@@ -37,6 +37,8 @@ def init(call: Call, folder: Path | None, encrypt: bool, key: str) -> int:
     from ricordo.config.files import PROJECT_FOLDER
     from ricordo.config.loading import init_project, set_value
 
+    if key and not encrypt:
+        raise UsageError("‹key› says how a new store is encrypted", hint="Give ‹encrypt›, too, or leave out ‹key›.")
     is_new = not ((folder or Path()) / PROJECT_FOLDER).exists()
     place = init_project(folder or Path())
     named = call.store

@@ -147,21 +147,21 @@ def _argument(param: ParamRow) -> click.Argument:
     many = param.many
     name = param.shown or param.name.upper()
     return click.Argument(
-        [param.name], nargs=-1 if many else 1, required=param.required, metavar=f"{name}..." if many else name,
-        type=_type(param), default=None,
+        [param.name], nargs=-1 if many else 1, metavar=f"{name}..." if many else name, type=_type(param),
+        **_presence(param),
     )  # fmt: skip
+
+
+def _presence(param: ParamRow) -> dict[str, Any]:
+    """What is not given stays None; not so what is required, because to click a default of None is a value, too."""
+    return {"required": True} if param.required else {"required": False, "default": None}
 
 
 def option(param: ParamRow) -> click.Option:
     """An option from a parameter; what is not given stays None, so that the verb's own default counts."""
     flag = _flag(param)
     names = [flag, *([param.short] if param.short else []), param.name]
-    settings: dict[str, Any] = {
-        "help": _help(param),
-        "hidden": param.hidden,
-        "default": None,
-        "required": param.required,
-    }
+    settings: dict[str, Any] = {"help": _help(param), "hidden": param.hidden, **_presence(param)}
     if param.kind == "flag":
         both = param.default is not False or " or not" in param.line
         names[0] = f"{flag}/--no-{flag[2:]}" if both else flag

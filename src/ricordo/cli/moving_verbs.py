@@ -149,6 +149,10 @@ def _in_place(
             "there is no store to copy into", hint="Name it, or pass one of --encrypt, --decrypt, --rekey."
         )
     location = locate(source or call.store, ConfigProvider()(), Path.cwd(), call.tier).location
+    if source and not location.address and not location.path.exists():
+        raise UsageError(
+            f"there is no store at {location.path}", hint="Name one that exists; a copy is made by ‹:migrate FROM TO›."
+        )
     how = ""
     if encrypt:
         how = encrypting.encrypt_in_place(location, key)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo import registry
-from ricordo.engine.checks import check_choice, check_type
+from ricordo.engine.checks import check_choice, check_type, texts
 from ricordo.engine.context import EngineContext
 from ricordo.engine.items import adding_to
 from ricordo.engine.roots import RootVerbs
@@ -127,6 +127,8 @@ class AddVerbs:
         refuse_files(sources)
         for source in sources:
             check_type("what is added", source if not isinstance(source, Path) else str(source), str)
+            if not str(source).strip():
+                raise UsageError("what is added has no name", hint="Name a file, a folder or a URL; . is this folder.")
         if kind is not None:
             check_choice("kind", kind, KINDS)
         adding = adding_to(
@@ -164,7 +166,7 @@ class AddVerbs:
             return AddingPages(adding, read, depth=depth, sitemap=sitemap, most=most)
 
         ref = self._context.resolve_new(as_ref) if as_ref else None
-        report = adding.sources(sources, globs=globs, as_ref=ref, pages=pages)
+        report = adding.sources(sources, globs=texts("globs", globs), as_ref=ref, pages=pages)
         if history and not dry_run:
             report = adding.history(sources)
         return report if dry_run else self._context.embed_after(report, wait, progress)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime
 from pathlib import Path
 
 from ricordo.errors import Conflict, NotFound, UsageError
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Ref
+from ricordo.values.kinds import KINDS
 
 _ID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", re.IGNORECASE)
 _URL = re.compile(r"^https?://", re.IGNORECASE)
@@ -58,6 +61,44 @@ def check_type(name: str, value: object, wanted: type, *, optional: bool = False
     if (value is None and optional) or is_number or (isinstance(value, wanted) and not isinstance(value, bool)):
         return
     raise UsageError(f"{name} cannot be {type(value).__name__} ({str(value)[:60]!r})", hint=f"Give {_CALLED[wanted]}.")
+
+
+def texts(name: str, given: str | Sequence[str]) -> tuple[str, ...]:
+    """Several texts; one alone, which Python would take for its letters, is one of them.
+
+    >>> texts("tags", "ops"), texts("tags", ["ops", "keys"])
+    (('ops',), ('ops', 'keys'))
+    """
+    several = (given,) if isinstance(given, str) else tuple(given)
+    for one in several:
+        check_type(name, one, str)
+    return several
+
+
+def kinds_of(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Kinds of items, which must exist: a misspelled one would choose nothing, or everything."""
+    for kind in texts("kinds", given):
+        check_choice("kind", kind, KINDS)
+    return texts("kinds", given)
+
+
+def check_filters(filters: Filters) -> None:
+    """Refuse conditions of wrong types: a text in place of several would be read letter by letter, and find nothing."""
+    for one in fields(filters):
+        value = getattr(filters, one.name)
+        if one.default == () and (isinstance(value, str) or not all(isinstance(part, str) for part in value)):
+            raise UsageError(f"{one.name} of the filters cannot be {value!r}", hint=f"Give several: ({value!r},).")
+        if one.name in ("after", "before") and value is not None and not isinstance(value, datetime):
+            raise UsageError(f"{one.name} of the filters cannot be {value!r}", hint="Give a datetime.")
+
+
+def refuse_folder_name(ref: Ref) -> None:
+    """Refuse to save an item under the name of a folder: for other verbs, that stands for all items below it."""
+    if ref.path.endswith("/") and ref.drive not in ("disk", "url"):
+        raise UsageError(
+            f"{ref} is the name of a folder, which stands for all items below it",
+            hint=f"Name an item, such as {ref.drive}:{ref.path}keys.",
+        )
 
 
 def refuse_binned(item: Item) -> None:

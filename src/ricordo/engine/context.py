@@ -16,7 +16,7 @@ from ricordo.config.files import data_home
 from ricordo.config.loading import Config, StoreLocation
 from ricordo.config.machine import this_machine
 from ricordo.config.places import Located, comes_with_project, is_projects, is_shared, knowledge_place, places
-from ricordo.engine.checks import check_type, is_bare, is_id, is_url, only_one, refuse_binned
+from ricordo.engine.checks import check_type, is_bare, is_id, is_url, only_one, refuse_binned, refuse_folder_name
 from ricordo.engine.models_in_use import ModelsInUse
 from ricordo.engine.project_stores import ProjectStores, is_trusted_whole, note_made_here
 from ricordo.engine.tiers import Tiers
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 CATCH_UP_SECONDS = 1.0
 """How long a search waits for the vectors of texts that were saved just before."""
+MOST_AFTER_SMALL_WRITE = 100
+"""If more passages wait for their vectors, saving or changing one item leaves them to the server, or to ``embed``."""
 
 
 class EngineContext:
@@ -280,22 +282,19 @@ class EngineContext:
         )  # fmt: skip
 
     def embed_after(
-        self,
-        report: AddReport,
-        wait: bool,
-        progress: Callable[[Progress], None] | None = None,
-        seconds: float | None = None,
-    ) -> AddReport:
+        self, report: AddReport, wait: bool, progress: Callable[[Progress], None] | None = None,
+        seconds: float | None = None, *, is_small: bool = False,
+    ) -> AddReport:  # fmt: skip
         """Make the vectors of what was just written, or waits since before; a failure becomes a note, because the texts
-        are kept. An embedder that takes longer than ``seconds`` for a few texts is not waited for.
+        are kept. An embedder that takes longer than ``seconds`` for a few texts is not waited for. After a small write,
+        nothing is made if many texts wait: whoever saves a sentence would wait for them.
         """
         is_written = report.count("created") or report.count("updated")
-        if not wait or not (is_written or _waits(self.unsynced_store)):
+        is_wanted = wait and (is_written or _waits(self.unsynced_store))
+        if not is_wanted or (is_small and self.waiting() > MOST_AFTER_SMALL_WRITE):
             return report
         done = self.embed_waiting(progress, seconds=seconds)
-        if not done.stopped:
-            return report
-        return replace(report, notes=(*report.notes, f"vectors: {done.stopped}"))
+        return replace(report, notes=(*report.notes, f"vectors: {done.stopped}")) if done.stopped else report
 
     @property
     def file_refs(self) -> FileRefs:
@@ -339,6 +338,7 @@ class EngineContext:
     def resolve_new(self, text: str | Path | Ref) -> Ref:
         """The ref that is written to; callers that may not read files are refused one that names a file."""
         ref = self.resolve(text)
+        refuse_folder_name(ref)
         refuse_file_ref(ref)
         self.refuse_elsewhere(ref)
         return ref

@@ -11,9 +11,9 @@ from pathlib import Path
 from ricordo.config.loading import ConfigProvider, StoreLocation
 from ricordo.config.places import knowledge_place
 from ricordo.engine.context import EngineContext
-from ricordo.errors import UsageError
+from ricordo.errors import CorruptStore, UsageError
 from ricordo.keys.finding import make_key, way_of
-from ricordo.keys.note import is_encrypted, note_path
+from ricordo.keys.note import is_encrypted, is_plain, note_path
 from ricordo.keys.sealing import holds_secrets
 from ricordo.store.base import Store
 from ricordo.values.reports import Check
@@ -22,11 +22,21 @@ from ricordo.values.reports import Check
 def make_encrypted(place: Path, choice: str) -> str:
     """Make a key for a store that does not exist yet, which is encrypted then; returns how the key is kept."""
     if place.exists() and place.stat().st_size:
+        refuse_without_note(place)
         if is_encrypted(place):
             return way_of(place)
         raise UsageError(f"the store {place} exists and is not encrypted", hint="‹:migrate --encrypt› encrypts it.")
     make_key(place, choice)
     return way_of(place)
+
+
+def refuse_without_note(place: Path) -> None:
+    """Say of a store that nobody can read, and that has no note on its key, that the note may be missing."""
+    if place.exists() and place.stat().st_size and not note_path(place).exists() and not is_plain(place):
+        raise CorruptStore(
+            f"the store {place} cannot be read: it is encrypted, or damaged",
+            hint=f"If it is encrypted, its file {note_path(place).name} must lie beside it: bring that back.",
+        )
 
 
 def check(context: EngineContext, *, repair: bool) -> Check | None:

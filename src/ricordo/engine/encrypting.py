@@ -9,7 +9,7 @@ from ricordo import registry, told_log
 from ricordo.config.files import state_home
 from ricordo.config.homes import forget_listed_titles
 from ricordo.config.loading import StoreLocation
-from ricordo.engine.encrypted import hide_knowledge_files, make_encrypted
+from ricordo.engine.encrypted import hide_knowledge_files, make_encrypted, refuse_without_note
 from ricordo.engine.opening import OpenEngine
 from ricordo.errors import UsageError
 from ricordo.keys.finding import find_key, forget_key, make_key, way_of
@@ -21,11 +21,13 @@ def encrypt_in_place(location: StoreLocation, choice: str) -> str:
     path = _file_of(location)
     if not path.exists():
         return make_encrypted(path, choice)
+    refuse_without_note(path)
     if is_encrypted(path):
         raise UsageError(
             f"the store {path} is encrypted already", hint="‹:migrate --rekey› changes how its key is kept."
         )
     _settle(path)
+    _refuse_readable_folders(path)
     made = make_key(path, choice)
     try:
         registry.change_key(path, None, made)
@@ -74,6 +76,18 @@ def _settle(path: Path) -> None:
         engine.store.usage.can_record()
 
 
+def _refuse_readable_folders(path: Path) -> None:
+    """Refuse to encrypt a store whose texts lie readable in a folder through which it syncs."""
+    with OpenEngine.open(path, create=False) as engine:
+        folders = engine.store.sync.folders() if engine.store.sync is not None else []
+    if readable := [folder.path for folder in folders if not folder.key]:
+        raise UsageError(
+            f"the store syncs through {readable[0]}, where its texts are readable",
+            hint=f"Encrypt that first: ‹:sync-folder add {readable[0]} --encrypt›; or end it: ‹:sync-folder rm"
+            f" {readable[0]}›. After that, ‹:sync-folder add {readable[0]} --readable› brings a readable one back.",
+        )
+
+
 def _file_of(location: StoreLocation) -> Path:
     if location.address:
         raise UsageError(
@@ -85,5 +99,6 @@ def _file_of(location: StoreLocation) -> Path:
 def _refuse_plain(path: Path) -> None:
     if not path.exists():
         raise UsageError(f"there is no store at {path}", hint="Name another with ‹store›.")
+    refuse_without_note(path)
     if not is_encrypted(path):
         raise UsageError(f"the store {path} is not encrypted", hint="‹:migrate --encrypt› encrypts it.")

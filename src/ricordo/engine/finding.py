@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ricordo.engine.checks import check_type
+from ricordo.engine.checks import check_filters, check_type, texts
 from ricordo.engine.context import EngineContext
 from ricordo.errors import UsageError
 from ricordo.search.profiles import find_profile
@@ -112,9 +112,10 @@ class FindVerbs:
         for name, value, wanted in (
             ("limit", limit, int), ("min_score", min_score, float), ("filters", filters, Filters),
             ("weights", weights, Mapping), ("profile", profile, str), ("backend", backend, str),
+            ("offset", offset, int),
         ):  # fmt: skip
-            check_type(name, value, wanted, optional=True)
-        check_type("offset", offset, int)
+            check_type(name, value, wanted, optional=name != "offset")
+        check_filters(filters or Filters())
         self._context.program_notes.take_in()
         settings = self._context.config.search
         request = self._request(
@@ -145,7 +146,7 @@ class FindVerbs:
             query,
             profile=profile or ("vector" if by == "meaning" else self._usual_profile()),
             as_of=parse_time(as_of) if isinstance(as_of, str) else as_of,
-            boosts=Boosts(tuple(boost_tags), boost_domain),
+            boosts=Boosts(texts("boost_tags", boost_tags), boost_domain),
             **same,
         )
 

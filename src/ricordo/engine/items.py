@@ -17,7 +17,7 @@ from ricordo.store.values import PreparedItem
 from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.hits import Filters
 from ricordo.values.items import Draft, Entry, Fields, Item, Ref, Saved
-from ricordo.values.kinds import MENTIONING_KINDS, kind_of_drive
+from ricordo.values.kinds import KINDS, MENTIONING_KINDS, kind_of_drive
 from ricordo.values.reports import AddReport, Progress
 from ricordo.verbs.declare import ENTRIES, verb
 
@@ -87,6 +87,8 @@ class ItemVerbs:
         from ricordo.ingest.redact import redact_item
 
         check_type("content", content, str)
+        if kind is not None:
+            check_choice("kind", kind, KINDS)
         resolved = self._context.resolve_new(ref)
         before = self._present(resolved) if on_conflict == "overwrite" else None
         if before is not None:
@@ -231,7 +233,7 @@ class ItemVerbs:
         )
         if item.draft.kind == "entity" and saved.status != "skipped":
             self.find_mentions(n)
-        self._context.embed_after(AddReport((saved,)), wait)
+        self._context.embed_after(AddReport((saved,)), wait, is_small=True)
         return saved
 
     def find_mentions(self, entity: int) -> None:

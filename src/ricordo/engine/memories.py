@@ -136,7 +136,9 @@ class MemoryVerbs:
                     self._context.store.links.add(n, target, type_)
             if kind == "entity" and saved.status == "created":
                 self._items.find_mentions(n)
-        self._context.embed_after(AddReport((saved,)), wait and not keeper.embedder_is_late, seconds=VECTOR_SECONDS)
+        self._context.embed_after(
+            AddReport((saved,)), wait and not keeper.embedder_is_late, seconds=VECTOR_SECONDS, is_small=True
+        )
         return saved
 
     @short_form(
@@ -223,7 +225,7 @@ class MemoryVerbs:
         memory = memory_of(text, old.kind, None, given, allow_secrets=allow_secrets)
         with _said_by(source):
             saved = replace(self._keeper().succeed(n, memory, "corrects"), reason=f"corrects {old.ref}")
-        self._context.embed_after(AddReport((saved,)), wait, seconds=VECTOR_SECONDS)
+        self._context.embed_after(AddReport((saved,)), wait, seconds=VECTOR_SECONDS, is_small=True)
         return saved
 
     @verb(

@@ -92,9 +92,17 @@ class MoveVerbs:
             if not isinstance(target, (str, Path)):
                 return ExportReport("-", *exchange.write(records, target), tuple(left_out))
             path = Path(target).expanduser()
+            self._refuse_own(path)
             with _new_file(path, force=force) as out:
                 written = exchange.write(records, out)
             return ExportReport(str(path), *written, tuple(left_out))
+
+    def _refuse_own(self, path: Path) -> None:
+        """Refuse to replace the store, or a file beside it that belongs to it."""
+        location = self._context.located.location
+        own = [] if location.address else [Path(f"{location.path}{end}") for end in ("", "-wal", "-shm", "-key")]
+        if path.exists() and any(one.exists() and path.samefile(one) for one in own):
+            raise UsageError(f"{path} belongs to the store itself", hint="Name another file.")
 
     def _salvaged(self, left_out: list[str], *, log: bool) -> Generator[Record]:
         """What can be read of a damaged store, which is neither written to nor compared with its files."""

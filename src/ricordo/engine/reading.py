@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ricordo import registry
-from ricordo.engine.checks import refuse_binned
+from ricordo.engine.checks import refuse_binned, texts
 from ricordo.engine.citing import CITATIONS, cited_now
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
@@ -72,7 +72,7 @@ class ReadVerbs:
         limit: Limit = 100,
     ) -> builtins.list[GrepMatch]:
         """Newest items come first."""
-        filters = Filters(drives=tuple(drives), paths=tuple(globs))
+        filters = Filters(drives=texts("drives", drives), paths=texts("globs", globs))
         return grep_texts(
             self._context.store,
             pattern,

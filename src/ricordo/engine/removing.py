@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo import registry
-from ricordo.engine.checks import refuse_binned
+from ricordo.engine.checks import kinds_of, refuse_binned, texts
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows, follows_each
 from ricordo.engine.items import ItemVerbs
@@ -75,7 +75,7 @@ class RemoveVerbs:
         """
         from ricordo.memory.forgetting import Criteria
 
-        criteria = Criteria.of(older_than, unused_since, tuple(kinds), tuple(tags))
+        criteria = Criteria.of(older_than, unused_since, kinds_of(kinds), texts("tags", tags))
         chosen, notes = self._chosen(refs, criteria)
         if dry_run:
             return AddReport(tuple(Saved(str(item.ref), "would be archived") for item in chosen.values()), notes)
@@ -114,7 +114,7 @@ class RemoveVerbs:
         """
         from ricordo.memory.forgetting import Criteria, check_selection
 
-        criteria = Criteria.of(older_than, unused_since, tuple(kinds), tuple(tags))
+        criteria = Criteria.of(older_than, unused_since, kinds_of(kinds), texts("tags", tags))
         check_selection(refs, criteria)
         if criteria.is_empty():
             return self._rm(refs, purge=purge, dry_run=dry_run)

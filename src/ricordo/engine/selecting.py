@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ricordo.engine.checks import check_choice
+from ricordo.engine.checks import check_choice, texts
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows_each
 from ricordo.engine.items import ItemVerbs
@@ -51,7 +51,7 @@ class SelectVerbs:
         remove: Annotated[Sequence[str], Say("Take this tag away.", longest=NAME_TEXT, shown="TAG")] = (),
     ) -> AddReport:
         """An item that has them already is left as it is. Every name is looked up before the first item is changed."""
-        given, taken = _clean(add), {tag.casefold() for tag in _clean(remove)}
+        given, taken = _clean(texts("add", add)), {tag.casefold() for tag in _clean(texts("remove", remove))}
         if not refs or not (given or taken):
             raise UsageError("say which items, and which tags", hint="‹:tag note:/a --add security›")
         numbers = [self._context.present_number(ref) for ref in refs]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ricordo import registry
 from ricordo.engine.capturing import Capturer
+from ricordo.engine.checks import texts
 from ricordo.engine.context import EngineContext
 from ricordo.engine.finding import FindVerbs
 from ricordo.engine.successors import replacement
@@ -238,7 +239,12 @@ class SessionVerbs:
         from ricordo.context.timeline import timeline_of
 
         found = timeline_of(
-            self._context.store, since=since, thread=thread, kinds=kinds, limit=limit, newest_first=newest_first
+            self._context.store,
+            since=since,
+            thread=thread,
+            kinds=texts("kinds", kinds),
+            limit=limit,
+            newest_first=newest_first,
         )
         return self._with_replacements(found)
 

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 
 from ricordo.config.files import data_home, locked
 from ricordo.config.machine import this_machine
-from ricordo.errors import Unreadable
+from ricordo.errors import Unavailable, Unreadable
 from ricordo.exchange.carriers import carrier_of
 from ricordo.exchange.machine_files import LogFile, MachineFiles, parts_of
+from ricordo.keys.shared import has_key, note_in, put_note
 from ricordo.store.file_parts import SyncLog
 from ricordo.store.values import Backlog, KnownFolder
 from ricordo.values.syncing import SyncFolder, SyncMachine, SyncRun
@@ -47,7 +48,11 @@ class FolderSync:
                     reachable.append((folder.id, carrier, files))
                     self._take_in(folder, files)
             for identity, carrier, files in reachable:
-                self._write(identity, files)
+                try:
+                    self._write(identity, files)
+                except Unavailable as error:  # the other folders are written nevertheless
+                    self._problems.append(f"{error.message}. {error.hint}")
+                    continue
                 if problem := carrier.take_away(this_machine().id):
                     self._problems.append(problem)
         counts = self._counts
@@ -87,6 +92,7 @@ class FolderSync:
         if folder.trust_all:
             self._log.accept(machine, name)
             return True
+        self._log.shut_out(machine, name)  # until the user decides
         self._problems.append(
             f"{name} ({machine}) writes to {folder.path} and is not let in; nothing of it is taken in until"
             f" 'ricordo sync-folder accept {machine}'"
@@ -97,7 +103,7 @@ class FolderSync:
         try:
             read = files.read(file)
         except Unreadable as error:
-            self._problems.append(error.message)
+            self._problems.append(f"{error.message}. {error.hint}")
             return False
         if read is None:  # it is still on its way
             return False
@@ -125,6 +131,8 @@ class FolderSync:
         if folder.stale == 1:
             self._log.start_log(folder, anew=True)
             folder = self._known(identity)
+        if folder.key and (kept := self._log.kept_note(folder, note_in(files.folder))) and not has_key(files.folder):
+            put_note(files.folder, kept)
         before = [file for file in files.files(this_machine().id) if file.log != folder.log]
         while entries := self._log.unwritten(folder, _AT_ONCE):
             for upto, part in parts_of(entries):
@@ -132,12 +140,13 @@ class FolderSync:
                 self._log.wrote(folder, file.place, file.number, file.digest, upto)
                 self._counts["written"] += len(part)
                 folder = self._known(identity)
-        if folder.stale == 2:
+        if folder.stale == 2 or (folder.is_complete and before):
             known = self._log.files(folder.id)
             for file in before:
                 if file.place in known:  # what it says is in the new log
                     files.remove(file)
             self._log.forget_files(folder.id, [file.place for file in before])
+        if folder.stale == 2:
             self._log.end_rewriting(folder)
 
     def _known(self, identity: int) -> KnownFolder:

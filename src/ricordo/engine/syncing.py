@@ -5,16 +5,17 @@ The verb ``sync``, which brings knowledge files and store together, has nothing 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo.config.machine import this_machine
-from ricordo.engine.checks import check_choice
+from ricordo.engine.checks import check_choice, texts
 from ricordo.engine.context import EngineContext
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.keys.sealing import holds_secrets
-from ricordo.keys.shared import folder_key
+from ricordo.keys.shared import folder_key, has_key
 from ricordo.permissions import refuse_agents, refuse_settings
 from ricordo.values.syncing import WHAT, SyncFolder, SyncMachine, SyncRun, SyncState
 from ricordo.verbs.declare import verb
@@ -88,11 +89,14 @@ class SyncVerbs:
         refuse_agents("choose where memory travels")
         log = self._sync_log()
         name = _folder(self._context.start, folder)
-        for one in what or ():
+        chosen = texts("what", what or ())
+        for one in chosen:
             check_choice("what", one, tuple(WHAT))
-        if what:
-            log.choose([one for one in WHAT if one in what])
-        if not (encrypt or readable) and holds_secrets(self._context.location):
+        known = next((one for one in log.folders() if one.path == name), None)
+        is_sealed = encrypt or bool(known and known.key)
+        if key and not encrypt:
+            raise UsageError("‹key› says how the files are encrypted", hint="Give ‹encrypt›, too, or leave out ‹key›.")
+        if not (is_sealed or readable) and holds_secrets(self._context.location):
             raise UsageError(
                 "the store is encrypted, and its texts would be readable in the folder",
                 hint="‹encrypt› encrypts them there, too; ‹readable› says that they may be read.",
@@ -100,11 +104,19 @@ class SyncVerbs:
         carrier = carrier_of(name)
         if problem := carrier.bring():
             raise NotFound(problem, hint=f"Check that it is there: {name}")
+        if not is_sealed and has_key(carrier.place):
+            raise UsageError(
+                f"the files in {name} are encrypted, and those of this machine would be readable",
+                hint="Give ‹encrypt› and the passphrase, or the key file, of your other machines.",
+            )
         shared = folder_key(carrier.place, key) if encrypt else b""
-        log.add_folder(name, trust_all=trust_all)
+        if chosen:
+            log.choose([one for one in WHAT if one in chosen])
+        log.add_folder(name, trust_all=trust_all or bool(known and known.trust_all))
         if encrypt:
             log.encrypt_folder(self._folder_at(name), shared)
             carrier.take_away(this_machine().id)
+        run_sync(self._context, log)
         return state_of(log, self._folder_at(name))
 
     @verb(
@@ -158,7 +170,8 @@ class SyncVerbs:
         log = self._sync_log()
         found = self._machine_named(machine)
         log.accept(found.id, found.name)
-        return SyncMachine(found.id, found.name, True, found.is_this, found.files, found.waiting)
+        run_sync(self._context, log)
+        return self._machine_named(found.id)
 
     @verb(
         "admin",
@@ -175,7 +188,7 @@ class SyncVerbs:
         refuse_settings("which machines are let in")
         log = self._sync_log()
         found = self._machine_named(machine)
-        log.shut_out(found.id)
+        log.shut_out(found.id, found.name)
         for folder in log.folders():
             if folder.trust_all:
                 log.add_folder(folder.path, trust_all=False)
@@ -193,11 +206,14 @@ class SyncVerbs:
         self, folder: Annotated[str | Path, Say("The folder.", longest=REF_TEXT, shown="PATH")]
     ) -> SyncFolder:
         """The store keeps all that it has, and the files stay in the folder for the other machines."""
+        from ricordo.exchange.carriers import carrier_of
+
         refuse_settings("where a store is synced")
         log = self._sync_log()
         wanted = str(folder) if _is_remote(folder) else str(_absolute(self._context.start, folder))
         found = self._folder_at(wanted)
         log.remove_folder(found.id)
+        carrier_of(found.path).forget()
         return SyncFolder(found.path, _is_remote(wanted) or Path(found.path).is_dir())
 
     def _sync_log(self) -> SyncLog:
@@ -248,6 +264,8 @@ def sync_quietly(context: EngineContext) -> SyncRun | None:
     """Sync if the store has folders; what goes wrong is said by ``sync-folder status``, and tried again next time."""
     try:
         log = context.unsynced_store.sync
+        if log is not None and not log.folders() and log.has_entries():
+            log.capture(context.models.backlog())  # what is erased must also go from the log of former folders
         return run_sync(context, log) if log is not None and log.folders() else None
     except Error:
         return None
@@ -266,12 +284,21 @@ def _folder(start: Path, folder: str | Path) -> str:
     text = str(folder)
     if _is_remote(text):
         return text
+    if not text.strip():
+        raise UsageError("the folder has no name", hint="Name it; . is this folder.")
     if "://" in text:
         raise UsageError(
             f"{text} is neither a folder of this machine nor an address of ssh",
             hint="Name a folder, or ssh://host/path.",
         )
     place = _absolute(start, folder)
+    if place.exists() and not place.is_dir():
+        raise UsageError(f"{place} is a file", hint=f"Name a folder, such as {place.parent}.")
+    if not place.is_dir() and re.match(r"[\w.-]+@[\w.-]+:", text):
+        host, _, path = text.partition(":")
+        raise UsageError(
+            f"{text} is no folder of this machine", hint=f"Through ssh it is ssh://{host}/{path.lstrip('/')}"
+        )
     if not place.is_dir():
         raise NotFound(f"there is no folder {place}", hint=f"Make it first: mkdir -p {place}")
     return str(place)

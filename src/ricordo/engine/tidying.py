@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ricordo.engine.branches import left_behind
+from ricordo.engine.checks import texts
 from ricordo.engine.context import EngineContext
 from ricordo.engine.items import ItemVerbs
 from ricordo.engine.last_looks import note_look
@@ -72,6 +73,7 @@ class TidyVerbs:
         finding. Nothing is changed without ``do``. All that one call does is one step: undo takes it back. What changed
         since it was looked at is skipped, with a word.
         """
+        kinds, do = texts("kinds", kinds), texts("do", do)
         wanted = self._kinds_of(kinds)
         chosen = [one for one in do if one in TIDY_KINDS]
         ids = [one for one in do if one not in TIDY_KINDS]

@@ -103,7 +103,11 @@ class UndoVerbs:
         me, names = speaker(), self._names()
         for one in self._steps(_LOOKED_AT):
             said = one.provenance
-            is_mine = said.name in names and (said.author, said.session) == (me.author, me.session)
+            is_mine = said.name in names and (said.author, said.session, said.token) == (
+                me.author,
+                me.session,
+                me.token,
+            )
             if is_mine and not one.is_undone and one.verb != UNDO and (one.changes or one.erased):
                 return self._checked(one)
         raise NotFound("there is nothing of yours to undo", hint="‹:undo --list› shows the steps of everybody.")
@@ -142,7 +146,7 @@ class UndoVerbs:
             refuse_agents("take back a decision of yours")
         backlog = context.models.backlog()
         saved = context.store.steps.put_back(step.id, items, self._earlier(items), backlog=backlog)
-        context.embed_after(AddReport((Saved("", "updated"),)), wait=True)
+        context.embed_after(AddReport((Saved("", "updated"),)), wait=True, is_small=True)
         return tuple(saved)
 
     def _earlier(self, items: list[StepItem]) -> dict[int, PreparedItem]:

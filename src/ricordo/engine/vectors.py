@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ricordo.engine.abroad import settle
+from ricordo.engine.checks import kinds_of
 from ricordo.engine.context import EngineContext
 from ricordo.values.reports import Progress
 from ricordo.verbs.declare import verb
@@ -49,6 +50,7 @@ class VectorVerbs:
         """
         from ricordo.values.reports import EmbedReport
 
+        kinds = kinds_of(kinds)
         if self._context.config.embedding.provider == "none":
             return EmbedReport(stopped="vectors are switched off (embedding.provider = none)")
         if not search_missing and not kinds and not enqueue_only:

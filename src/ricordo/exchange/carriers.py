@@ -50,6 +50,10 @@ class Carrier(Protocol):
         """Bring there what this machine wrote, and remove what it removed; returns why that failed, or nothing."""
         ...
 
+    def forget(self) -> None:
+        """Remove what this machine keeps of it."""
+        ...
+
 
 def carrier_of(path: str) -> Carrier:
     """What carries a folder, by its path or its address."""
@@ -71,6 +75,9 @@ class LocalFolder:
     def take_away(self, machine: str) -> str:
         """Nothing is to be done."""
         return ""
+
+    def forget(self) -> None:
+        """Nothing is to be done: the files stay for the other machines."""
 
 
 class SshFolder:
@@ -101,6 +108,10 @@ class SshFolder:
         except Unavailable as problem:
             return problem.message
         return ""
+
+    def forget(self) -> None:
+        """Remove the copy."""
+        shutil.rmtree(self.place, ignore_errors=True)
 
     def take_away(self, machine: str) -> str:
         """Copy what this machine wrote, and remove its files that are gone here."""

@@ -190,7 +190,8 @@ class MachineFiles:
                 os.fsync(out.fileno())
             partial.replace(path)
         except OSError as problem:
-            partial.unlink(missing_ok=True)
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
             raise Unavailable(
                 f"{path} cannot be written: {problem.strerror or problem}",
                 hint="Check that the folder can be written to and has room; the next sync tries again.",

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 from pathlib import Path
 
+from ricordo.config.files import replace_file
 from ricordo.errors import UsageError
 from ricordo.keys.finding import find_key, make_key, opened_with, sealed_with
 from ricordo.keys.note import KEYRING, PASSPHRASE, note_path
@@ -26,11 +27,26 @@ def folder_key(folder: Path, choice: str) -> bytes:
             "a keyring is that of one machine, and the key of a folder is shared",
             hint="Use a passphrase or a key file.",
         )
-    if not note_path(place).exists():
+    if not has_key(folder):
         return make_key(place, choice or PASSPHRASE).key
     found = find_key(place, "" if choice == PASSPHRASE else choice)
     assert found is not None, "there is a note, or finding the key failed"
     return found.key
+
+
+def has_key(folder: Path) -> bool:
+    """Whether the files of a folder are encrypted: then a note in it says how the key is found."""
+    return note_path(folder / _NAME).exists()
+
+
+def note_in(folder: Path) -> bytes:
+    """The note on the key of a folder; empty if there is none."""
+    return note_path(folder / _NAME).read_bytes() if has_key(folder) else b""
+
+
+def put_note(folder: Path, note: bytes) -> None:
+    """Write the note again, after the folder was emptied: a machine that joins finds the same key by it."""
+    replace_file(note_path(folder / _NAME), note)
 
 
 def sealed_file(key: bytes, data: bytes) -> bytes:

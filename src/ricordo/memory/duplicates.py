@@ -67,11 +67,15 @@ class DuplicateFinder:
         return self._items[n]
 
     def identical(self, item: PreparedItem, alike: Sequence[int]) -> Item | None:
-        """A live item of the same kind that has the same text, or into which that text was merged."""
+        """A live item of the same kind that has the same text, or into which that text was merged. In another series,
+        or at another place of one, the same text is another entry.
+        """
         draft = item.draft
         wanted = plain_text(draft.content)
         for n in (*self.store.items.same_text(item.text_hash, draft.kind), *alike):
             found = self._item(n)
+            if draft.kind == "entry" and in_another_place(draft.fields, found.fields):
+                continue
             if plain_text(found.content) == wanted:
                 return found
             if found.fields.metadata.get("merged_from") and holds_all(found.content, draft.content):
@@ -171,3 +175,8 @@ def _ratio(one: str, other: str) -> float:
 def _snippet(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _SNIPPET else line[: _SNIPPET - 1].rstrip() + "…"
+
+
+def in_another_place(new: Fields, old: Fields) -> bool:
+    """Whether the series of an entry, or its place there, says that it is not the other one."""
+    return (new.thread, new.seq) != (None, None) and (new.thread, new.seq) != (old.thread, old.seq)

@@ -163,7 +163,8 @@ class Keeper:
             return Saved(str(known.ref), "skipped", known.id, known.version, None, known.content_hash, reason=reason)
         if memory.ref is not None:
             self._refuse_taken(memory.ref)
-        is_any = on_duplicate == "save"
+        is_series = memory.kind == "entry" and (memory.fields.get("thread") or memory.fields.get("seq") is not None)
+        is_any = on_duplicate == "save" or bool(is_series)  # in a series, the same may be said again
         vector = self._vector(item, is_any=is_any)
         near = self.finder.near(item, alike, vector)
         alike_ones = [one for one in near if one.ratio >= NEAR or (one.cosine or 0.0) >= NEAR]

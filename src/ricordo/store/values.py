@@ -155,6 +155,8 @@ class KnownFolder:
     """1 if the log must be written anew, 2 while that is being done."""
     key: bytes = b""
     """What its files are encrypted with; empty if they are not."""
+    is_complete: bool = False
+    """Whether the log says all that this machine has to say, so that earlier logs of it are not needed."""
 
 
 @frozen

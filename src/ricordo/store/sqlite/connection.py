@@ -317,8 +317,9 @@ class Database:
                 raise encrypted.damaged(self.path, error) from error
             raise CorruptStore(
                 f"the store {self.path} is damaged or not a Ricordo store ({error})",
-                hint="Nothing was written. Restore a backup, or save what can be read with ‹:export --salvage FILE›;"
-                " or name another file with ‹store›.",
+                hint="Nothing was written. If it is encrypted, its file that ends in -key must lie beside it. Otherwise"
+                " restore a backup, or save what can be read with ‹:export --salvage FILE›; or name another file with"
+                " ‹store›.",
             ) from error
         except apsw.ReadOnlyError as error:
             raise ReadOnlyStore(

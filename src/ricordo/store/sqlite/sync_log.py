@@ -25,6 +25,10 @@ from ricordo.values.syncing import USUALLY, WHAT
 _WHAT = "sync_what"
 _KEY = "sync_key "
 """Before the number of a folder: the key that its files are encrypted with."""
+_NOTE = "sync_note "
+"""Before the number of a folder: the note on that key, which may go with everything else in the folder."""
+_COMPLETE = "sync_complete "
+"""Before the number of a folder: the log that says all that this machine has to say."""
 _FOLDER = "id, path, trust_all, log, number, digest, upto, is_whole, stale"
 
 
@@ -43,9 +47,20 @@ class SyncLog:
                 f"SELECT {_FOLDER} FROM sync_folders WHERE machine=? ORDER BY id", (this_machine().id,)
             )
             keys = {row[0]: bytes.fromhex(str(connection.meta(f"{_KEY}{row[0]}") or "")) for row in rows}
+            complete = {row[0]: connection.meta(f"{_COMPLETE}{row[0]}") for row in rows}
         return [
             KnownFolder(
-                identity, path, bool(trust_all), log, number, digest, upto, bool(is_whole), stale, keys[identity]
+                identity,
+                path,
+                bool(trust_all),
+                log,
+                number,
+                digest,
+                upto,
+                bool(is_whole),
+                stale,
+                keys[identity],
+                complete[identity] == log,
             )
             for identity, path, trust_all, log, number, digest, upto, is_whole, stale in rows
         ]
@@ -58,6 +73,11 @@ class SyncLog:
                 " ON CONFLICT(machine, path) DO UPDATE SET trust_all=excluded.trust_all",
                 (this_machine().id, path, int(trust_all), _new_log(), now_micros()),
             )
+            [(identity, log, upto)] = connection.rows(
+                "SELECT id, log, upto FROM sync_folders WHERE machine=? AND path=?", (this_machine().id, path)
+            )
+            if not upto:  # a new log begins with the first that there is to say
+                connection.set_meta(f"{_COMPLETE}{identity}", log)
 
     def encrypt_folder(self, folder: KnownFolder, key: bytes) -> None:
         """Encrypt its files from now on, and those that are there again."""
@@ -67,12 +87,29 @@ class SyncLog:
             connection.set_meta(f"{_KEY}{folder.id}", key.hex())
         self.start_log(folder, anew=True)
 
+    def kept_note(self, folder: KnownFolder, found: bytes) -> bytes:
+        """The note on the key of a folder; the one that is found there is kept."""
+        name = f"{_NOTE}{folder.id}"
+        with self._database.read() as connection:
+            kept = bytes.fromhex(str(connection.meta(name) or ""))
+        if found and found != kept:
+            with self._database.write(durable=True) as connection:
+                connection.set_meta(name, found.hex())
+        return found or kept
+
     def remove_folder(self, folder: int) -> None:
         """Sync through a folder no more; everything stays in the store."""
         with self._database.write(durable=True) as connection:
-            connection.run("DELETE FROM meta WHERE name=?", (f"{_KEY}{folder}",))
+            connection.run_many(
+                "DELETE FROM meta WHERE name=?", [(f"{name}{folder}",) for name in (_KEY, _NOTE, _COMPLETE)]
+            )
             connection.run("DELETE FROM sync_folders WHERE id=?", (folder,))
             connection.run("DELETE FROM sync_files WHERE folder=?", (folder,))
+
+    def has_entries(self) -> bool:
+        """Whether anything is written down, perhaps for a folder that is no longer there."""
+        with self._database.read() as connection:
+            return bool(connection.rows("SELECT EXISTS (SELECT 1 FROM sync_entries)")[0][0])
 
     def what(self) -> tuple[str, ...]:
         """What the user chose to travel."""
@@ -86,20 +123,27 @@ class SyncLog:
     def let_in(self) -> dict[str, str]:
         """The machines that the user let in: their ids and names."""
         with self._database.read() as connection:
-            return dict(connection.rows("SELECT machine, name FROM sync_machines"))
+            return dict(connection.rows("SELECT machine, name FROM sync_machines WHERE let_in_at > 0"))
 
     def accept(self, machine: str, name: str) -> None:
         with self._database.write(durable=True) as connection:
+            if machine in _shut_out(connection):  # others may have passed on what it said, which was not taken in
+                own = f"machines/{this_machine().id}/"
+                connection.run("DELETE FROM sync_files WHERE substr(place, 1, ?) <> ?", (len(own), own))
             connection.run(
                 "INSERT INTO sync_machines(machine, name, let_in_at) VALUES(?,?,?)"
-                " ON CONFLICT(machine) DO UPDATE SET name=excluded.name",
+                " ON CONFLICT(machine) DO UPDATE SET name=excluded.name, let_in_at=excluded.let_in_at",
                 (machine, name, now_micros()),
             )
 
-    def shut_out(self, machine: str) -> None:
-        """Take in nothing more from a machine; what it said so far stays."""
+    def shut_out(self, machine: str, name: str) -> None:
+        """Take in nothing (more) from a machine, also not through others; what it said so far stays."""
         with self._database.write(durable=True) as connection:
-            connection.run("DELETE FROM sync_machines WHERE machine=?", (machine,))
+            connection.run(
+                "INSERT INTO sync_machines(machine, name, let_in_at) VALUES(?,?,0)"
+                " ON CONFLICT(machine) DO UPDATE SET name=excluded.name, let_in_at=0",
+                (machine, name),
+            )
 
     def files(self, folder: int) -> set[str]:
         """The files of a folder that were written or taken in."""
@@ -177,6 +221,7 @@ class SyncLog:
         """The log that was written anew is complete."""
         with self._database.write(durable=True) as connection:
             connection.run("UPDATE sync_folders SET stale=0 WHERE id=? AND stale=2 AND log=?", (folder.id, folder.log))
+            connection.set_meta(f"{_COMPLETE}{folder.id}", folder.log)
 
     def forget_files(self, folder: int, places: Iterable[str]) -> None:
         """Files that are gone from a folder."""
@@ -203,7 +248,9 @@ class SyncLog:
         with self._database.write(durable=True) as connection:
             capture = _capture(connection)
             capture.all()  # what is overwritten below must be known
-            new = [entry for entry in entries if sync_rows.add(connection, entry, came)]
+            barred = _shut_out(connection)
+            believed = [entry for entry in entries if entry.writer not in barred]
+            new = [entry for entry in believed if sync_rows.add(connection, entry, came)]
             showing = Showing(connection, self._opened, backlog)
             changed = {entry.item for entry in new if entry.kind not in NO_ITEMS}
             showing.show(changed | capture.changed)
@@ -239,6 +286,11 @@ class SyncLog:
 def _what(connection: Connection) -> tuple[str, ...]:
     chosen = connection.meta(_WHAT)
     return USUALLY if chosen is None else tuple(filter(None, str(chosen).split(",")))
+
+
+def _shut_out(connection: Connection) -> set[str]:
+    """The machines that the user did not let in, or shut out again."""
+    return {machine for (machine,) in connection.rows("SELECT machine FROM sync_machines WHERE let_in_at = 0")}
 
 
 def _capture(connection: Connection) -> Capture:

@@ -1,0 +1,112 @@
+"""Arguments that a Python programmer gets wrong: nothing may be changed that was not meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ricordo import ConfigProvider, Filters, Ricordo
+from ricordo.engine import context
+from ricordo.errors import UsageError
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Any:
+    with Ricordo.open(tmp_path / "s.db", config=ConfigProvider({"embedding.provider": "none"})) as opened:
+        yield opened
+
+
+def test_one_tag_as_a_text_is_not_read_letter_by_letter(engine: Ricordo) -> None:
+    engine.note("Secret plan of the oboe player.", tags=["o"])
+    engine.note("Operations handbook for pumps.", tags=["ops"])
+    removed = engine.rm(tags="ops", dry_run=True)
+    assert [one.ref for one in removed.items] == ["note:/operations-handbook-for-pumps"]
+    assert [one.ref for one in engine.forget(tags="ops", dry_run=True).items] == ["note:/operations-handbook-for-pumps"]
+    engine.tag("note:/secret-plan-of-the-oboe-player", add="music")
+    engine.tag("note:/secret-plan-of-the-oboe-player", remove="o")
+    assert engine.get("note:/secret-plan-of-the-oboe-player").fields.tags == ("music",)
+
+
+def test_one_pattern_as_a_text_is_one_pattern(engine: Ricordo, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("pumps = 1\n")
+    (tmp_path / "b.md").write_text("About pumps.\n")
+    engine.add(tmp_path, globs="*.py")
+    assert [match.ref.rpartition("/")[2] for match in engine.grep("pumps")] == ["a.py"]
+    assert engine.grep("pumps", globs="/nomatch*") == []
+    assert engine.grep("pumps", drives="note") == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda engine: engine.rm(kinds="nothing"),
+        lambda engine: engine.forget(kinds=["nope"]),
+        lambda engine: engine.embed(kinds="nope"),
+        lambda engine: engine.tidy(kinds="nope"),
+        lambda engine: engine.rm(tags=[5]),
+        lambda engine: engine.search("x", filters=Filters(kinds="memory")),  # type: ignore[arg-type]
+        lambda engine: engine.search("x", filters=Filters(tags_any=(5,))),  # type: ignore[arg-type]
+        lambda engine: engine.search("x", filters=Filters(after=date(2020, 1, 1))),  # type: ignore[arg-type]
+        lambda engine: engine.search("x", boost_tags=[5]),
+        lambda engine: engine.save("note:/n", "hello", kind="foo"),
+        lambda engine: engine.save("note:/", "hello"),
+        lambda engine: engine.save("note:/folder/", "hello"),
+        lambda engine: engine.remember("hello", ref="memory:/"),
+        lambda engine: engine.add(""),
+        lambda engine: engine.add(" "),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_and_nothing_changes(
+    engine: Ricordo, call: Callable[[Ricordo], Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "a.md").write_text("A file of the current folder.\n")
+    monkeypatch.chdir(tmp_path / "here")
+    engine.note("Kept as it is.")
+    with pytest.raises(UsageError):
+        call(engine)
+    assert [str(item.ref) for item in engine.list()] == ["note:/kept-as-it-is"]
+
+
+def test_kinds_may_be_one_text(engine: Ricordo) -> None:
+    engine.note("A note.")
+    engine.remember("A memory.")
+    assert [one.ref for one in engine.forget(kinds="note", dry_run=True).items] == ["note:/a-note"]
+    assert {event.kind for event in engine.timeline(kinds="memory").events} == {"memory"}
+
+
+@pytest.mark.parametrize("end", ["", "-wal"])
+def test_an_export_never_replaces_the_store(tmp_path: Path, end: str) -> None:
+    store = tmp_path / "s.db"
+    with Ricordo.open(store, config=ConfigProvider({"embedding.provider": "none"})) as engine:
+        engine.remember("The only copy of this fact.")
+        with pytest.raises(UsageError, match="belongs to the store"):
+            engine.export(f"{store}{end}", force=True)
+        engine.export(tmp_path / "other.jsonl")
+    with Ricordo.open(store) as engine:
+        assert engine.search("fact").hits
+
+
+def test_entries_with_the_same_text_stay_apart_in_their_series(engine: Ricordo) -> None:
+    for thread, seq in (("alpha", 1), ("alpha", 2), ("beta", 1)):
+        assert engine.entry("Backup finished.", thread=thread, seq=seq).status == "created"
+    assert engine.entry("Backup finished.", thread="alpha", seq=2).status == "skipped"
+    found = sorted((item.fields.thread, item.fields.seq) for item in engine.list())
+    assert found == [("alpha", 1), ("alpha", 2), ("beta", 1)]
+
+
+def test_a_small_write_leaves_a_long_backlog_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "MOST_AFTER_SMALL_WRITE", 3)
+    with Ricordo.open(tmp_path / "s.db") as engine:
+        engine.remember("The ferry leaves at noon.")
+        assert engine._context.waiting() == 0
+        for number in range(4):
+            engine.save(f"note:/{number}", f"Text number {number}.", wait=False)
+        engine.remember("Otters sleep holding hands.")
+        engine.edit("note:/0", "Another text.")
+        engine.undo()
+        assert engine._context.waiting() >= 5
