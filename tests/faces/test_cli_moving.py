@@ -100,3 +100,36 @@ def test_a_reader_that_goes_away_ends_an_export_quietly(notes: Any) -> None:
         errors = process.stderr.read()
         assert process.wait(60) == 0
     assert b"Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["backup", "mv", "mv note:/a", "restore", "link", "history", "roots rm", "sync-folder add", "sync-folder accept",
+     "sync-folder refuse", "sync-folder rm"],
+)  # fmt: skip
+def test_an_argument_that_is_missing_is_named(house: Any, words: str) -> None:
+    answer = house.run(*words.split(), code=2)
+    assert "missing argument" in answer.stderr
+
+
+def test_a_key_is_not_taken_without_encryption(house: Any, tmp_path: Path) -> None:
+    assert "--encrypt" in house.run("init", "--key", str(tmp_path / "p.key"), code=2).stderr
+    assert not (Path(house.folder) / ".ricordo").exists()
+
+
+def test_a_store_that_is_not_there_is_not_called_encrypted(house: Any, tmp_path: Path) -> None:
+    answer = house.run("migrate", "--encrypt", "typo.db", "--key", str(tmp_path / "k"), code=2)
+    assert "there is no store at" in answer.stderr
+    assert not (tmp_path / "k").exists()
+
+
+def test_an_encrypted_store_without_the_note_on_its_key_is_told_as_such(house: Any, tmp_path: Path) -> None:
+    house.run("init", "--encrypt", "--key", str(tmp_path / "p.key"))
+    house.run("remember", "The kettle is red.")
+    [note] = Path(house.folder).rglob("*-key")
+    note.rename(tmp_path / "note")
+    assert "ends in -key" in house.run("search", "kettle", code=5).stderr
+    for words in (["migrate", "--decrypt"], ["migrate", "--encrypt"], ["init", "--encrypt"]):
+        assert note.name in house.run(*words, code=5).stderr
+    (tmp_path / "note").rename(note)
+    assert "red" in house.run("search", "kettle").stdout

@@ -196,6 +196,16 @@ def test_steps_are_listed_by_get_and_undone_by_post(site: Site) -> None:
     assert site.get("/api/v1/list")["total"] == 0
 
 
+def test_the_last_step_is_that_of_the_same_token(site: Site) -> None:
+    """Two agents with tokens of their own do not take back each other's changes."""
+    writer, admin = site.as_scope("write"), site.as_scope("admin")
+    assert writer.post("/api/v1/remember", json={"text": "The kettle is red."}).status_code == 200
+    assert admin.post("/api/v1/remember", json={"text": "Trains leave at noon."}).status_code == 200
+    undone = writer.post("/api/v1/undo", json={}).json()
+    assert [one["ref"] for one in undone["items"]] == ["memory:/the-kettle-is-red"]
+    assert writer.post("/api/v1/undo", json={}).status_code == 404
+
+
 def test_what_only_looks_is_get_even_if_it_is_for_administrators(site: Site) -> None:
     site.post("/api/v1/save", {"ref": "note:/keys", "content": "Rotate the keys."})
     assert [one["ref"] for one in site.get("/api/v1/audit")["entries"]] == ["note:/keys"]
