@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +110,22 @@ def test_a_small_write_leaves_a_long_backlog_alone(tmp_path: Path, monkeypatch: 
         engine.edit("note:/0", "Another text.")
         engine.undo()
         assert engine._context.waiting() >= 5
+
+
+def test_days_and_spans_of_python_name_moments(engine: Ricordo) -> None:
+    engine.note("Kept as it is.")
+    tomorrow = date.today() + timedelta(days=1)
+    assert engine.search("kept", as_of=tomorrow).hits  # type: ignore[arg-type]
+    assert engine.get("note:/kept-as-it-is", as_of=tomorrow).content == "Kept as it is."  # type: ignore[arg-type]
+    assert engine.search("kept", since=date.today()).hits  # type: ignore[arg-type]
+    assert engine.search("kept", since=timedelta(days=1)).hits  # type: ignore[arg-type]
+    assert not engine.search("kept", since=tomorrow).hits  # type: ignore[arg-type]
+    assert engine.timeline(since=date.today()).events  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("when", [datetime.min, 5])
+def test_a_moment_that_cannot_be_is_refused_and_the_store_is_not_called_damaged(engine: Ricordo, when: Any) -> None:
+    with pytest.raises(UsageError):
+        engine.search("kept", as_of=when)
+    with pytest.raises(UsageError):
+        engine.search("kept", since=when)

@@ -12,7 +12,7 @@ from ricordo.engine.context import EngineContext
 from ricordo.errors import UsageError
 from ricordo.search.profiles import find_profile
 from ricordo.search.request import Boosts, Request
-from ricordo.values.days import parse_time
+from ricordo.values.days import moment_of
 from ricordo.values.hits import Answer, Explanation, Filters
 from ricordo.verbs.declare import short_form, verb
 
@@ -145,7 +145,7 @@ class FindVerbs:
         return Request(
             query,
             profile=profile or ("vector" if by == "meaning" else self._usual_profile()),
-            as_of=parse_time(as_of) if isinstance(as_of, str) else as_of,
+            as_of=moment_of(as_of) if as_of is not None else None,
             boosts=Boosts(texts("boost_tags", boost_tags), boost_domain),
             **same,
         )

@@ -16,7 +16,7 @@ from ricordo.engine.following import follows
 from ricordo.engine.successors import replacement
 from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.search.scan import grep_texts, tree_of
-from ricordo.values.days import parse_time
+from ricordo.values.days import moment_of
 from ricordo.values.file_refs import elsewhere
 from ricordo.values.hits import Evidence, Filters, GrepMatch
 from ricordo.values.items import Item, TreeNode, Version
@@ -113,7 +113,7 @@ class ReadVerbs:
         """
         tier, n = self._context.tiers.holder(ref)
         if as_of is not None:
-            when = parse_time(as_of) if isinstance(as_of, str) else as_of
+            when = moment_of(as_of)
             version = tier.store.items.version_at(n, when)
             if version is None:
                 raise NotFound(f"{ref} did not exist at {when.isoformat()}", hint="See its history for since when.")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from ricordo.errors import UsageError
-from ricordo.values.days import parse_time
+from ricordo.values.days import moment_of, parse_time
 
 UNIT_DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0, "m": 30.0, "y": 365.0}
 """A month counts 30 days and a year 365: these are ages, not dates in a calendar."""
@@ -47,10 +47,14 @@ def parse_retry_after(text: str) -> float | None:
         return None
 
 
-def moment_since(text: str | datetime | None) -> datetime | None:
-    """The moment that ``7d``, ``36h`` or a date names."""
-    if text is None or isinstance(text, datetime):
-        return text
+def moment_since(text: str | date | timedelta | None) -> datetime | None:
+    """The moment that ``7d``, ``36h``, a span or a date names."""
+    if text is None:
+        return None
+    if isinstance(text, timedelta):
+        return datetime.now(UTC) - text
+    if not isinstance(text, str):
+        return moment_of(text)
     if _SPAN.fullmatch(text):
         return datetime.now(UTC) - parse_duration(text)
     try:

@@ -6,7 +6,7 @@ They may be said in other languages, too (``day_words``).
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from ricordo.errors import UsageError
 from ricordo.values.day_words import in_english
@@ -71,6 +71,17 @@ def spoken_days(text: str, now: datetime) -> tuple[datetime, datetime] | None:
         following = (start + timedelta(days=days)).replace(day=1)  # a year later is still January
         return start, following if start.day == 1 else start + timedelta(days=days)
     return start, start + timedelta(days=7 if "week" in words else 1)
+
+
+def moment_of(when: str | date) -> datetime:
+    """The moment that a text, a day or a time names; a day begins at midnight, and is local as all times without a
+    zone.
+    """
+    if isinstance(when, str):
+        return parse_time(when)
+    if not isinstance(when, date):
+        raise UsageError(f"{when!r} is not a date", hint="Give a datetime, a date, or a text such as 2026-11-15.")
+    return parse_time(when.isoformat())
 
 
 def parse_time(text: str) -> datetime:
