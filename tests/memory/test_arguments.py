@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from ricordo import ConfigProvider, Filters, Ricordo
 from ricordo.engine import context
-from ricordo.errors import UsageError
+from ricordo.errors import NotFound, UsageError
 
 
 @pytest.fixture
@@ -129,3 +129,17 @@ def test_a_moment_that_cannot_be_is_refused_and_the_store_is_not_called_damaged(
         engine.search("kept", as_of=when)
     with pytest.raises(UsageError):
         engine.search("kept", since=when)
+
+
+def test_a_version_that_is_no_longer_kept_is_not_called_one_that_never_was(tmp_path: Path) -> None:
+    settings = {"embedding.provider": "none", "store.keep_versions": 2}
+    with Ricordo.open(tmp_path / "s.db", config=ConfigProvider(settings)) as engine:
+        before = datetime.now(UTC)
+        engine.save("note:/v", "Text 0.")
+        then = datetime.now(UTC)
+        for number in range(1, 5):
+            engine.edit("note:/v", f"Text {number}.")
+        with pytest.raises(NotFound, match="is kept any more"):
+            engine.get("note:/v", as_of=then)
+        with pytest.raises(NotFound, match="did not exist"):
+            engine.get("note:/v", as_of=before)

@@ -115,6 +115,11 @@ class ReadVerbs:
         if as_of is not None:
             when = moment_of(as_of)
             version = tier.store.items.version_at(n, when)
+            if version is None and tier.store.items.get_many([n])[n].created_at <= when:
+                raise NotFound(
+                    f"of {ref}, no version of {when.isoformat()} is kept any more",
+                    hint="Its history shows those that are; store.keep_versions says how many are kept.",
+                )
             if version is None:
                 raise NotFound(f"{ref} did not exist at {when.isoformat()}", hint="See its history for since when.")
         replaced = replacement(tier.store, n)

@@ -60,7 +60,7 @@ class Memory:
 def memory_of(text: str, kind: str, ref: Ref | None, fields: Mapping[str, Any], *, allow_secrets: bool) -> Memory:
     """Check the fields, and remove secrets unless they are allowed or agents do not write items of this kind."""
     if not text.strip():
-        raise UsageError("there is nothing to remember", hint="Give the text, or - to read it from standard input.")
+        raise UsageError("there is nothing to remember", hint="Give the text that is to be kept.")
     given = checked_fields({name: value for name, value in fields.items() if value is not None})
     text, given, redacted = redact_item(kind, text, given, allow_secrets=allow_secrets)
     if kind == "entity" and not given.get("title"):
