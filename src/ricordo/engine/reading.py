@@ -113,15 +113,7 @@ class ReadVerbs:
         """
         tier, n = self._context.tiers.holder(ref)
         if as_of is not None:
-            when = moment_of(as_of)
-            version = tier.store.items.version_at(n, when)
-            if version is None and tier.store.items.get_many([n])[n].created_at <= when:
-                raise NotFound(
-                    f"of {ref}, no version of {when.isoformat()} is kept any more",
-                    hint="Its history shows those that are; store.keep_versions says how many are kept.",
-                )
-            if version is None:
-                raise NotFound(f"{ref} did not exist at {when.isoformat()}", hint="See its history for since when.")
+            version = _version_at(tier.store, n, str(ref), moment_of(as_of))
         replaced = replacement(tier.store, n)
         item = replace(tier.store.items.get(n, version=version), tier=tier.name, **replaced)
         if version is None:
@@ -344,3 +336,16 @@ def _lines_for_diff(item: Item) -> list[str]:
 def _apart(store: Store, item: str) -> tuple[int, ...]:
     """The versions of an item that were written on two machines at the same time."""
     return store.sync.apart(item) if store.syncs and store.sync is not None else ()
+
+
+def _version_at(store: Store, n: int, name: str, when: datetime) -> int:
+    """The version of an item that was current at a moment; an error says why there is none."""
+    version = store.items.version_at(n, when)
+    if version is not None:
+        return version
+    if store.items.get_many([n])[n].created_at <= when:
+        raise NotFound(
+            f"of {name}, no version of {when.isoformat()} is kept any more",
+            hint="Its history shows those that are; store.keep_versions says how many are kept.",
+        )
+    raise NotFound(f"{name} did not exist at {when.isoformat()}", hint="See its history for since when.")
