@@ -82,7 +82,7 @@ def kinds_of(given: str | Sequence[str]) -> tuple[str, ...]:
     return texts("kinds", given)
 
 
-def check_filters(filters: Filters) -> None:
+def check_filters(filters: Filters) -> Filters:
     """Refuse conditions of wrong types: a text in place of several would be read letter by letter, and find nothing."""
     for one in fields(filters):
         value = getattr(filters, one.name)
@@ -90,6 +90,7 @@ def check_filters(filters: Filters) -> None:
             raise UsageError(f"{one.name} of the filters cannot be {value!r}", hint=f"Give several: ({value!r},).")
         if one.name in ("after", "before") and value is not None and not isinstance(value, datetime):
             raise UsageError(f"{one.name} of the filters cannot be {value!r}", hint="Give a datetime.")
+    return filters
 
 
 def refuse_folder_name(ref: Ref) -> None:

@@ -115,13 +115,12 @@ class FindVerbs:
             ("offset", offset, int),
         ):  # fmt: skip
             check_type(name, value, wanted, optional=name != "offset")
-        check_filters(filters or Filters())
         self._context.program_notes.take_in()
         settings = self._context.config.search
         request = self._request(
             query, by, profile, as_of, boost_tags, boost_domain,
             limit=settings.limit if limit is None else limit, offset=offset, mode=mode,
-            filters=_within(filters or Filters(), since, until),
+            filters=_within(check_filters(filters or Filters()), since, until),
             min_score=settings.min_score if min_score is None else min_score, lexical=lexical, vectors=vectors,
             weights=weights or {}, explain=explain or mode == "full", literal=literal,
             backend=backend or settings.backend, diverse=diverse, rerank=rerank, memories=memories, sessions=sessions,

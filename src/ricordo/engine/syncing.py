@@ -23,6 +23,7 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
+    from ricordo.exchange.carriers import Carrier
     from ricordo.store.file_parts import SyncLog
     from ricordo.store.values import KnownFolder
     from ricordo.verbs.declare import Say
@@ -93,22 +94,13 @@ class SyncVerbs:
         for one in chosen:
             check_choice("what", one, tuple(WHAT))
         known = next((one for one in log.folders() if one.path == name), None)
-        is_sealed = encrypt or bool(known and known.key)
         if key and not encrypt:
             raise UsageError("‹key› says how the files are encrypted", hint="Give ‹encrypt›, too, or leave out ‹key›.")
-        if not (is_sealed or readable) and holds_secrets(self._context.location):
-            raise UsageError(
-                "the store is encrypted, and its texts would be readable in the folder",
-                hint="‹encrypt› encrypts them there, too; ‹readable› says that they may be read.",
-            )
         carrier = carrier_of(name)
-        if problem := carrier.bring():
+        if not (encrypt or (known and known.key)):
+            self._refuse_readable(carrier, name, readable=readable)
+        elif problem := carrier.bring():
             raise NotFound(problem, hint=f"Check that it is there: {name}")
-        if not is_sealed and has_key(carrier.place):
-            raise UsageError(
-                f"the files in {name} are encrypted, and those of this machine would be readable",
-                hint="Give ‹encrypt› and the passphrase, or the key file, of your other machines.",
-            )
         shared = folder_key(carrier.place, key) if encrypt else b""
         if chosen:
             log.choose([one for one in WHAT if one in chosen])
@@ -215,6 +207,21 @@ class SyncVerbs:
         log.remove_folder(found.id)
         carrier_of(found.path).forget()
         return SyncFolder(found.path, _is_remote(wanted) or Path(found.path).is_dir())
+
+    def _refuse_readable(self, carrier: Carrier, name: str, *, readable: bool) -> None:
+        """Refuse to write readable files for an encrypted store, or beside encrypted files."""
+        if not readable and holds_secrets(self._context.location):
+            raise UsageError(
+                "the store is encrypted, and its texts would be readable in the folder",
+                hint="‹encrypt› encrypts them there, too; ‹readable› says that they may be read.",
+            )
+        if problem := carrier.bring():
+            raise NotFound(problem, hint=f"Check that it is there: {name}")
+        if has_key(carrier.place):
+            raise UsageError(
+                f"the files in {name} are encrypted, and those of this machine would be readable",
+                hint="Give ‹encrypt› and the passphrase, or the key file, of your other machines.",
+            )
 
     def _sync_log(self) -> SyncLog:
         log = self._context.store.sync
