@@ -230,3 +230,18 @@ def test_adding_a_folder_and_letting_in_a_machine_sync_at_once(make_places: Make
     with laptop.at() as engine:
         assert engine.sync_folder_accept("desk").waiting == 0
     assert laptop.texts() == {"The kettle is red."}
+
+
+def test_a_sync_without_news_writes_nothing(make_places: MakePlaces) -> None:
+    """Also if a machine is not let in: a write would make other processes with this store sync again, and so on."""
+    desk, laptop = make_places("desk", "laptop", trust_all=False)
+    desk.sync()
+    with desk.at() as engine:
+        engine.remember("The kettle is red.")
+    desk.sync()
+    carry(desk, laptop)
+    assert laptop.sync().problems
+    with sqlite3.connect(laptop.store) as raw:
+        before = raw.execute("PRAGMA data_version").fetchone()
+        assert laptop.sync().problems
+        assert raw.execute("PRAGMA data_version").fetchone() == before
