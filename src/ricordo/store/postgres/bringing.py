@@ -34,10 +34,13 @@ _ALL = (
 )
 _SOME = (
     "SELECT n.chunk, n.item, 0::bigint AS state, v.vector FROM near n JOIN vectors v ON v.ctid = n.place"
-    f" UNION ALL SELECT p.chunk, p.marked >> 16, 0, v.vector {PLACED} AND p.marked >> 16 IN ({_ITEMS})"
+    f" UNION ALL SELECT p.chunk, p.marked >> 16, 0, v.vector {PLACED} AND (p.marked >> 16 IN ({_ITEMS})) IS TRUE"
     " AND p.chunk NOT IN (SELECT chunk FROM near)"
     f" UNION ALL {_ALL}"
 )
+"""By ``IS TRUE``, items are looked up in a hash before any vector is read. A plan for all values, which takes lists for
+short, would read the vectors of all passages and compare each with every item.
+"""
 
 
 @frozen
