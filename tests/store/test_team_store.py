@@ -291,6 +291,20 @@ def test_a_read_in_which_a_statement_failed_leaves_a_connection_that_works(team:
         store.close()
 
 
+def test_a_write_that_fails_is_taken_back_also_on_a_connection_that_was_lent_for_a_read_before(team: str) -> None:
+    """Also if that read asked for nothing, so that no transaction of it was ended."""
+    store = PostgresStore(team, connections=1)
+    try:
+        with store.database.read():
+            pass
+        with pytest.raises(RuntimeError), store.transaction():
+            store.changes.save([prepared("note:/a", "Never.")])
+            raise RuntimeError
+        assert store.items.number(Ref("note", "/a")) is None
+    finally:
+        store.close()
+
+
 def test_jobs_of_other_workspaces_are_not_read_by_a_search(team: str) -> None:
     """A search asks which models have texts that wait; while another workspace is filled, there are many of them."""
     from ricordo.store.values import Backlog

@@ -36,7 +36,8 @@ MOST_RESERVED = 500
 """At most this many numbers of items or chunks are reserved at once."""
 REPLACED = 5
 """So many broken connections are replaced in a row: a server that stops ends them one after the other, so that the
-next one of the pool may break too."""
+next one of the pool may break too.
+"""
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
@@ -71,6 +72,7 @@ class Connection:
     def __init__(self, lender: Lender, raw: Pooled, *, writing: bool) -> None:
         self._lender = lender
         self.raw = raw
+        raw.only_read = not writing  # also after a read that asked for nothing, and so left it as it was
         self.writing = writing
         self.begun = writing
         self.touched: set[int] = set()
@@ -196,6 +198,7 @@ class Connection:
                 if not self.raw.broken:
                     raise
                 self.raw = self._lender.exchange(self.raw)
+                self.raw.only_read = True
         return ask()
 
     def stream(self, sql: str, values: Values | None = None) -> Iterator[Row]:

@@ -146,7 +146,6 @@ class Database:
                 yield reader
             finally:
                 self._local.reader = None
-                reader.raw.only_read = True
                 self.pool.putconn(reader.raw)
 
     @contextmanager

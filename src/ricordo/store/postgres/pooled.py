@@ -15,12 +15,11 @@ class Pooled(psycopg.Connection[Row]):
     """
 
     only_read = False
-    """Whether the transaction that is open only read."""
+    """Whether the connection is lent for reading: whoever takes it says so."""
 
     def rollback(self) -> None:
         """End a transaction; one that only read, by a commit."""
-        only_read, self.only_read = self.only_read, False
-        if only_read:
+        if self.only_read:
             self.commit()
         else:
             super().rollback()
