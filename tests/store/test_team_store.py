@@ -297,9 +297,8 @@ def test_a_write_that_fails_is_taken_back_also_on_a_connection_that_was_lent_for
     try:
         with store.database.read():
             pass
-        with pytest.raises(RuntimeError), store.transaction():
-            store.changes.save([prepared("note:/a", "Never.")])
-            raise RuntimeError
+        with pytest.raises(RuntimeError):
+            _save_and_fail(store)
         assert store.items.number(Ref("note", "/a")) is None
     finally:
         store.close()
@@ -593,6 +592,12 @@ def _save_while_killed(store: PostgresStore, name: str) -> None:
         store.changes.save([prepared("note:/b", "Lost with its transaction.")])
         _kill_connections(name)
         store.changes.save([prepared("note:/c", "Never.")])
+
+
+def _save_and_fail(store: PostgresStore) -> None:
+    with store.transaction():
+        store.changes.save([prepared("note:/a", "Never.")])
+        raise RuntimeError
 
 
 def _closed_port() -> int:
