@@ -32,7 +32,7 @@ def frozen(cls: type[T]) -> type[T]:
         cls.__hash__ = _hashes  # type: ignore[method-assign]
     made: Any = dataclass(init=False, slots=True, eq=False, repr=False)(cls)
     made.__setattr__, made.__delattr__ = _refuses_setting, _refuses_deleting
-    made.__getstate__, made.__setstate__ = _gets_state, _sets_state
+    made.__reduce__ = _reduces
     made.__init__ = _init_of(made)
     return made  # type: ignore[no-any-return]
 
@@ -83,12 +83,8 @@ def _refuses_deleting(self: Any, name: str) -> None:
     raise FrozenInstanceError(f"cannot delete field {name!r}")
 
 
-def _gets_state(self: Any) -> list[Any]:
-    return [getattr(self, one.name) for one in fields(self)]
-
-
-def _sets_state(self: Any, state: list[Any]) -> None:
-    _sets(self, [one.name for one in fields(self)], state)
+def _reduces(self: Any) -> tuple[Any, tuple[Any, ...]]:
+    return self.__class__, tuple([getattr(self, name) for name in _names(self.__class__)])
 
 
 def _sets(self: Any, names: list[str], values: list[Any]) -> None:
@@ -111,6 +107,11 @@ def _shows(self: Any) -> str:
 
 def _compared(self: Any) -> tuple[Any, ...]:
     return tuple([getattr(self, name) for name in _compared_names(self.__class__)])
+
+
+@cache
+def _names(cls: Any) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(cls))
 
 
 @cache

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from ricordo.values.items import Ref
 
+FILE_DRIVES = ("disk", "git")
+"""Their refs name files and repositories of the machine."""
 _SCOPE: ContextVar[str] = ContextVar("scope", default="admin")
 
 
@@ -42,9 +44,10 @@ def refuse_files(sources: Sequence[str | Path]) -> None:
 
 
 def refuse_file_ref(ref: Ref) -> None:
-    """Refuse to write under a ref that names a file, because a later refresh would read that file."""
-    if ref.drive == "disk" and _SCOPE.get() != "admin":
-        raise Forbidden(f"{ref} names a file, which needs the scope 'admin'", hint="Use another drive, such as note:/.")
+    """Refuse to write under a ref that names a file or a repository, because a later refresh would read it."""
+    if ref.drive in FILE_DRIVES and _SCOPE.get() != "admin":
+        what = "a file" if ref.drive == "disk" else "a repository of this machine"
+        raise Forbidden(f"{ref} names {what}, which needs the scope 'admin'", hint="Use another drive, such as note:/.")
 
 
 def refuse_agents(what: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from ricordo import ConfigProvider, DamagedHeader, LockedStore, Ricordo, UsageError, WrongKey, log
 from ricordo.config.loading import StoreLocation
-from ricordo.engine.encrypted import make_encrypted
+from ricordo.engine.encrypted import hide_knowledge_files, make_encrypted
 from ricordo.engine.encrypting import decrypt_in_place, encrypt_in_place, keep_key_elsewhere
 from ricordo.errors import CorruptStore
 from ricordo.keys import finding, note
@@ -192,6 +192,28 @@ def test_a_store_is_encrypted_and_decrypted_where_it_lies_with_all_it_holds() ->
         assert engine.status()["encrypted"] is None
     assert len(list(store.parent.rglob("*.md"))) == len(planted)
     assert not note.note_path(store).exists()
+
+
+def test_knowledge_files_that_could_not_be_taken_in_are_never_removed() -> None:
+    store = Path(os.environ["RICORDO_DATA_HOME"]) / "ricordo.db"
+    with opened(store) as engine:
+        engine.save("memory:/keep", "The original text.", kind="memory")
+        engine.save("memory:/whole", "A text that stays as it is.", kind="memory")
+    keep, broken = next(store.parent.rglob("keep.md")), next(store.parent.rglob("keep.md")).with_name("broken.md")
+    edited = keep.read_text().replace("---\n", "---\nnumbers: [1\n", 1).replace("original text", "edit of hours")
+    keep.write_text(edited)
+    broken.write_text("---\ntitle: [x\n---\nhours of work\n")
+    with opened(store) as engine:
+        assert engine.sync().failed == 2
+    with pytest.raises(UsageError, match=r"2 knowledge files could not be taken in: .*broken\.md, .*keep\.md"):
+        encrypt_in_place(where(store), str(store.with_name("store.key")))
+    assert (keep.read_text(), broken.read_text()) == (edited, "---\ntitle: [x\n---\nhours of work\n")
+    assert note.is_plain(store)
+    with opened(store) as engine:
+        hide_knowledge_files(engine.store, where(store), repair=True)
+    assert keep.exists()
+    assert broken.exists()
+    assert not keep.with_name("whole.md").exists()
 
 
 def test_nothing_is_encrypted_while_somebody_else_uses_the_store(tmp_path: Path) -> None:

@@ -56,6 +56,16 @@ def test_the_history_of_a_file_has_its_commits_among_its_versions(engine: Ricord
     assert f"disk:{file}" in linked
 
 
+def test_a_text_that_somebody_saved_as_a_commit_makes_no_refresh_read_a_repository(
+    engine: Ricordo, shop: Checkout
+) -> None:
+    mine = f"git:{shop.top}/mine"
+    engine.save(mine, "Written by hand.")
+    assert [(one.ref, one.status) for one in engine.refresh(mine).items] == [(mine, "skipped")]
+    engine.refresh(all=True)
+    assert commit_refs(engine) == [mine]
+
+
 def test_the_timeline_has_commits_at_their_times(engine: Ricordo, shop: Checkout) -> None:
     engine.add(shop.top, history=True)
     events = [event for event in engine.timeline(since="2024-03-02").events if event.ref.startswith("git:")]

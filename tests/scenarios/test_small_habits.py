@@ -65,3 +65,11 @@ def test_candidates_are_counted_in_items(engine: Ricordo) -> None:
     engine.save("note:/short", "A heron.")
     assert len(engine.search("heron", mode="full").hits) == 2
     assert engine.search("heron").meta.candidates == 2
+
+
+@pytest.mark.parametrize("ref", ["http://127.0.0.1:9/page", "mine:/page"])
+def test_a_text_that_was_written_by_hand_is_not_fetched(engine: Ricordo, ref: str) -> None:
+    saved = engine.note("My own words about that page.", ref=ref)
+    report = engine.refresh(all=True)
+    assert [(one.ref, one.status) for one in report.items] == [(saved.ref, "skipped")]
+    assert engine.get(saved.ref).content == "My own words about that page."

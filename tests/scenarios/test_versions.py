@@ -68,6 +68,22 @@ def test_as_of_a_time_before_the_item_existed_finds_nothing(engine: Ricordo) -> 
         engine.get("note:/late", as_of=before)
 
 
+def test_an_item_that_was_removed_and_restored_is_found_as_of_the_times_at_which_it_was_there(engine: Ricordo) -> None:
+    engine.save("note:/office", "The office is in Lisbon.")
+    at_first = moment()
+    engine.edit("note:/office", "The office is in Porto.")
+    then = moment()
+    engine.rm("note:/office")
+    meanwhile = moment()
+    assert refs(engine, "porto", as_of=then) == []  # what is in the bin is not told
+    engine.restore("note:/office")
+    assert refs(engine, "lisbon", as_of=at_first) == ["note:/office"]
+    assert refs(engine, "porto", as_of=then) == ["note:/office"]
+    assert refs(engine, "porto", as_of=meanwhile) == []
+    assert refs(engine, "porto") == ["note:/office"]
+    assert refs(engine, "lisbon") == []
+
+
 def test_a_removed_item_is_gone_from_search_and_comes_back_from_the_bin(engine: Ricordo) -> None:
     engine.save("note:/old", "mothballs and lavender")
     engine.rm("note:/old")

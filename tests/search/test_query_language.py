@@ -87,6 +87,28 @@ def test_an_unusable_filter_is_taken_as_words_and_said(filled: Ricordo) -> None:
     assert "someday" in answer.meta.notes[0]
 
 
+@pytest.mark.parametrize("query", ["wall -kind:note", "wall -tag:pets"])
+def test_a_filter_behind_a_minus_is_said_to_be_words(filled: Ricordo, query: str) -> None:
+    answer = filled.search(query)
+    assert [hit.ref for hit in answer.hits][:1] == ["note:/cats"]
+    assert any(f"'{query.split()[1]}' leaves out texts with these words" in note for note in answer.meta.notes)
+    assert not any("leaves out" in note for note in filled.search("wall -dog kind:note").meta.notes)
+
+
+def test_what_is_left_out_holds_for_the_text_as_it_is_written_too(filled: Ricordo) -> None:
+    assert set(refs(filled, "run", backend="grep")) == {"note:/cats", "note:/dogs"}
+    assert refs(filled, "run -dog", backend="grep") == ["note:/cats"]
+    assert refs(filled, 'run -"dog barks"', backend="grep", filters=Filters(kinds=("note",))) == ["note:/cats"]
+
+
+def test_the_text_as_it_is_written_is_looked_for_as_of_a_time(filled: Ricordo) -> None:
+    then = datetime.now(UTC)
+    filled.edit("note:/cats", "Cats sleep all day.")
+    assert refs(filled, "along the wall", backend="grep", as_of=then) == ["note:/cats"]
+    assert refs(filled, "sleep all day", backend="grep", as_of=then) == []
+    assert refs(filled, "sleep all day", backend="grep") == ["note:/cats"]
+
+
 def test_a_substring_is_found_when_no_word_is(filled: Ricordo) -> None:
     answer = filled.search("ttpHead")
     assert [hit.ref for hit in answer.hits] == ["note:/code"]

@@ -99,6 +99,10 @@ def test_verbs_on_files_of_the_machine_need_an_administrator(site: Site) -> None
     moved = {"old": "/nowhere/old", "new": "/nowhere/new"}
     assert writer.post("/api/v1/roots/move", json=moved).status_code == 403
     assert writer.post("/api/v1/note", json={"text": "Hello.", "ref": "disk:/tmp/x"}).status_code == 403
+    for ref in ("git:/tmp/repository/x", "GIT:/tmp/repository/x"):
+        assert writer.post("/api/v1/save", json={"content": "Hello.", "ref": ref}).status_code == 403
+    assert writer.post("/api/v1/save", json={"content": "Hello.", "ref": "note:/x"}).status_code == 200
+    assert writer.post("/api/v1/mv", json={"ref": "note:/x", "new_ref": "git:/tmp/repository/x"}).status_code == 403
     sources = {"sources": ["https://example.org"], "as": "disk:/tmp/x"}
     task = writer.post("/api/v1/add?wait=20", json=sources).json()
     assert task["error"]["code"] == "forbidden"

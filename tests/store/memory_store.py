@@ -177,6 +177,9 @@ class _Items(_Part):
     def ref_by_id(self, identity: str) -> Ref | None:
         return next((row.ref for row in self.store.tables.rows.values() if row.id == identity), None)
 
+    def number_by_id(self, identity: str) -> int | None:
+        return next((row.n for row in self.store.tables.rows.values() if row.id == identity), None)
+
     def known_ids(self, identities: Sequence[str]) -> set[str]:
         return {one for one in identities if self.ref_by_id(one) is not None}
 
@@ -195,12 +198,14 @@ class _Items(_Part):
     def count(self, filters: Filters) -> int:
         return len(self.listing(filters, 1 << 30, 0))
 
-    def refs_below(self, drive: str | None, prefix: str) -> list[tuple[int, Ref, str]]:
+    def refs_below(
+        self, drive: str | None, prefix: str, states: Sequence[str] = ("live",)
+    ) -> list[tuple[int, Ref, str]]:
         folder = prefix.rstrip("/") + "/"
         found = [
             (row.n, row.ref, row.state)
             for row in self.store.tables.rows.values()
-            if row.ref.drive == drive and row.ref.path.startswith(folder)
+            if row.ref.drive == drive and row.ref.path.startswith(folder) and row.state in states
         ]
         return sorted(found, key=lambda one: one[1])
 
@@ -314,6 +319,10 @@ class _Changes(_Part):
                 del tables.rows[n]
             else:
                 tables.rows[n].state = "deleted"
+
+    def check_removal(self, numbers: Sequence[int]) -> None:
+        for n in numbers:
+            _refuse_immutable(self.store.tables.rows[n])
 
     def remove_many(self, numbers: Sequence[int]) -> dict[int, Error]:
         refused: dict[int, Error] = {}

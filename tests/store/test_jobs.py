@@ -136,7 +136,7 @@ def test_jobs_without_a_text_are_dropped_on_the_way_to_the_others(
     engine = open_engine(vectors=True)
     engine.save_many([Entry(f"note:/gone/{at}", f"A text that goes, number {at}.") for at in range(120)], wait=False)
     engine.save("note:/kept", "A text that stays.", wait=False)
-    engine.rm("note:/gone/")
+    engine.rm("note:/gone/", purge=True)
     assert engine.embed(search_missing=False).embedded == 1
     assert engine.jobs().summary["pending"] == 0
 

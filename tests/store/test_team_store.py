@@ -129,6 +129,18 @@ def test_an_answer_about_the_past_names_the_newest_item_in_the_place_of_each_hit
         assert [hit.corrected_by for hit in engine.search("where is the office").hits] == [""]
 
 
+@pytest.mark.parametrize("place", ["server", "file"])
+def test_what_was_removed_and_restored_is_found_as_of_a_time_before_that(place: str, team: str, tmp_path: Path) -> None:
+    with Ricordo.open(team if place == "server" else str(tmp_path / "store.db")) as engine:
+        engine.save("note:/office", "The office is in Lisbon.")
+        then = datetime.now(UTC)
+        engine.rm("note:/office")
+        engine.restore("note:/office")
+        for options in ({}, {"profile": "vector"}, {"backend": "grep"}):
+            found = engine.search("office is in", as_of=then, **options).hits
+            assert [hit.ref for hit in found] == ["note:/office"]
+
+
 @pytest.mark.parametrize("query", ["signing keys", "deploy on friday", "rotation of tokens", '"private key"', "keyb*"])
 def test_a_file_and_a_server_rank_alike(team: str, tmp_path: Path, query: str) -> None:
     texts = [

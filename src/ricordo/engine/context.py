@@ -197,9 +197,10 @@ class EngineContext:
 
     def pipeline_of(self, store: Store) -> Pipeline:
         """What prepares texts for one store."""
+        from ricordo.ingest.helpers import shared
         from ricordo.ingest.pipeline import Pipeline
 
-        return Pipeline(store, self.provider, registry.token_counter(), self.models.llm_or_default)
+        return Pipeline(store, self.provider, registry.token_counter(), self.models.llm_or_default, shared)
 
     def files(self, *, follow_links: bool | None = None) -> FileReader:
         """What reads files from disk, within the limits of the settings."""
@@ -310,10 +311,9 @@ class EngineContext:
             return self._file_ref(registry.disk_ref(text))
         check_type("ref", text, str)
         if is_id(text):
-            found = self.store.items.ref_by_id(text)
-            if found is None:
-                raise NotFound(f"there is no item with the id {text}", hint="‹:list› shows what is there.")
-            return found
+            if (found := self.store.items.ref_by_id(text)) is not None:
+                return found
+            raise NotFound(f"there is no item with the id {text}", hint="‹:list› shows what is there.")
         if is_url(text):
             return registry.url_ref(text, self.config)
         if Ref.looks_like(text):
@@ -351,9 +351,10 @@ class EngineContext:
     def number(self, name: str | Path | Ref) -> int:
         """The number of the item with a name; an error if there is none."""
         ref, items = self.resolve(name), self.store.items
+        n = items.number_by_id(name) if isinstance(name, str) and is_id(name) else None
         if is_bare(name) and items.number(ref) is None:
             ref = only_one(name, items.ending_with(str(name))) or ref
-        return items.require(ref)
+        return n or items.require(ref)
 
     def present_number(self, name: str | Ref) -> int:
         """The number of an item that is not in the bin."""

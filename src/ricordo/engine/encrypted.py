@@ -73,7 +73,9 @@ def hide_knowledge_files(store: Store, location: StoreLocation, *, repair: bool)
         return 0
     folder = KnowledgeFolder(place)
     present = folder.scan()
-    known = {name: row for name, row in store.knowledge.files().items() if name in present}
+    files = store.knowledge.files()
+    # What could not be read is not in the store, so that the file is all there is of it.
+    known = {name: row for name, row in files.items() if name in present and not row.problem}
     if repair:
         for name, row in known.items():
             try:
@@ -81,7 +83,7 @@ def hide_knowledge_files(store: Store, location: StoreLocation, *, repair: bool)
                     changes.take(name, row)
             except FileChanged:
                 continue
-        store.knowledge.note((), tuple(store.knowledge.files()))
+        store.knowledge.note((), tuple(files))
     return len(known)
 
 

@@ -77,9 +77,18 @@ def _settle(path: Path) -> None:
 
 
 def _refuse_readable_folders(path: Path) -> None:
-    """Refuse to encrypt a store whose texts lie readable in a folder through which it syncs."""
+    """Refuse to encrypt a store whose texts lie readable in a folder through which it syncs, or in knowledge files that
+    could not be taken in: these would be left readable, or lost.
+    """
     with OpenEngine.open(path, create=False) as engine:
         folders = engine.store.sync.folders() if engine.store.sync is not None else []
+        unread = [row for row in engine.store.knowledge.files().values() if row.problem]
+    if unread:
+        names = ", ".join(row.name for row in unread[:3]) + (", …" if len(unread) > 3 else "")
+        raise UsageError(
+            f"{len(unread):,} knowledge file{'s' if len(unread) > 1 else ''} could not be taken in: {names}",
+            hint="‹:sync› says why. Mend the files, or remove them; then encrypt the store.",
+        )
     if readable := [folder.path for folder in folders if not folder.key]:
         raise UsageError(
             f"the store syncs through {readable[0]}, where its texts are readable",

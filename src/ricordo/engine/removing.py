@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     )
 
 ARCHIVED_AT_ONCE = 500
+EVERY = 1 << 30
+ANYWHERE = ("live", "archived")
 CHECKPOINTS = "checkpoints"
 """The folder below a session that holds its checkpoints."""
 
@@ -134,7 +136,7 @@ class RemoveVerbs:
         now = datetime.now(UTC)
         found = {
             n: item
-            for n, item in self._context.store.items.listing(criteria.filters(now), 1 << 30, 0)
+            for n, item in self._context.store.items.listing(criteria.filters(now), EVERY, 0)
             if (not refs or n in named) and criteria.meets(item, now)
         }
         own = self._of_this_machine({n: item.ref for n, item in found.items()})
@@ -149,18 +151,17 @@ class RemoveVerbs:
     def _rm(self, refs: Sequence[str | Ref], *, purge: bool, dry_run: bool) -> AddReport:
         """Remove items by name: to the bin, or with ``purge`` out of the file."""
         named = self._named(refs, in_bin=purge)
-        if dry_run:
-            return AddReport(tuple(Saved(str(ref), "would be removed") for _, ref in named))
         store = self._context.store
+        store.changes.check_removal([number for number, _ in named])
+        shown = [str(ref) for _, ref in named if f"/{CHECKPOINTS}/" not in ref.path or ref.drive != SESSION]
+        if dry_run:
+            return AddReport(tuple(Saved(ref, "would be removed") for ref in shown))
         for number, _ in named:
             store.changes.remove(number, purge=purge)
         with no_step():
             store.transfer.empty_bin(self._context.config.store.bin_days)
-        for ref in [one for _, one in named if _is_session(one)]:
-            for number, _ in store.threads.archived_below(SESSION, f"{ref.path}/{CHECKPOINTS}"):
-                store.changes.remove(number, purge=purge)
         self._leave_roots(refs)
-        return AddReport(tuple(Saved(str(ref), "purged" if purge else "removed") for _, ref in named))
+        return AddReport(tuple(Saved(ref, "purged" if purge else "removed") for ref in shown))
 
     def _leave_roots(self, names: Sequence[str | Ref]) -> None:
         """Forget folders of which everything was removed, so that the next refresh does not bring the files back."""
@@ -188,12 +189,12 @@ class RemoveVerbs:
             text = str(name)
             if text.endswith(("/", "/*")) and not self._is_page(text):
                 ref = self._folder(text)
-                below = store.items.refs_below(ref.drive, ref.path)
+                below = self._below(ref, (*ANYWHERE, "deleted") if in_bin else ("live",))
                 if not below:
                     raise NotFound(f"there is nothing below {ref}", hint="‹:tree› shows what is in the store.")
-                own = self._of_this_machine({number: below_ref for number, below_ref, _ in below})
+                own = self._of_this_machine(below)
                 if not own:
-                    self._context.refuse_elsewhere(below[0][1])
+                    self._context.refuse_elsewhere(next(iter(below.values())))
                 found |= own
                 continue
             number = self._context.number(name)
@@ -203,8 +204,12 @@ class RemoveVerbs:
                 refuse_binned(item)
             found[number] = item.ref
         for ref in [one for one in found.values() if _is_session(one)]:
-            found |= {number: below for number, below, _ in store.items.refs_below(SESSION, ref.path)}
+            found |= self._below(ref, (*ANYWHERE, "deleted") if in_bin else ANYWHERE)
         return list(found.items())
+
+    def _below(self, folder: Ref, states: tuple[str, ...]) -> dict[int, Ref]:
+        """The items at and below a ref that are in one of some states."""
+        return {n: ref for n, ref, _ in self._context.store.items.refs_below(folder.drive, folder.path, states)}
 
     def _of_this_machine(self, refs: dict[int, Ref]) -> dict[int, Ref]:
         """Those that are no files of other machines: what another machine added is not put away from here."""
@@ -241,28 +246,27 @@ class RemoveVerbs:
     def restore_here(self, ref: str | Ref, version: int | None = None) -> Saved:
         """Bring back an item of the store in use, whichever tiers have it, too."""
         n = self._context.number(ref)
-        item = self._context.store.items.get_many([n])[
-            n
-        ]  # without its text, which may be damaged and the reason to restore it
-        saved = self._restore_one(item.ref, version)
+        # Without its text, which may be damaged and the reason to restore it.
+        item = self._context.store.items.get_many([n])[n]
+        saved = self._restore_one(n, version)
         if _is_session(item.ref) and item.state != "live":
             self._restore_parts(item)
         return saved
 
     def _restore_below(self, folder: Ref) -> Saved:
-        removed = Filters(drives=(folder.drive,), paths=(f"{folder.path.rstrip('/')}/",), states=("deleted",))
-        binned = {n: item.ref for n, item in self._context.store.items.listing(removed, 1 << 30, 0)}
-        found = list(self._of_this_machine(binned).values())
+        items = self._context.store.items
+        binned = set(self._of_this_machine(self._below(folder, ("deleted",))).values())
+        taken = set(items.numbers(list(binned)))  # by other items, or by the same that came back
+        found = sorted(binned - taken)
         if not found:
             raise NotFound(f"nothing below {folder} is in the bin", hint="‹:list --removed› shows what is.")
         for ref in found:
-            self._restore_one(ref)
+            self._restore_one(items.require(ref))  # of several with the same ref, the one that was removed last
         count = f"{len(found):,} item{'' if len(found) == 1 else 's'}"
         return Saved(f"{folder}/" if not str(folder).endswith("/") else str(folder), "restored", reason=count)
 
-    def _restore_one(self, ref: Ref, version: int | None = None) -> Saved:
+    def _restore_one(self, n: int, version: int | None = None) -> Saved:
         store = self._context.store
-        n = store.items.require(ref)
         item = store.items.get_many([n])[n]
         if version is None and item.state == "live":
             raise UsageError(
@@ -275,9 +279,9 @@ class RemoveVerbs:
         """Bring back the turns and checkpoints that were put away together with a session."""
         store = self._context.store
         put_away = Filters(drives=(SESSION,), paths=(f"{session.ref.path}/*",), states=(session.state,))
-        for n, part in store.items.listing(put_away, 1 << 30, 0):
+        for n, part in store.items.listing(put_away, EVERY, 0):
             if part.fields.category != CHECKPOINT:
-                self._restore_one(part.ref)
+                self._restore_one(n)
             elif session.state != "archived":  # checkpoints always stay in the archive
                 draft = self._context.pipeline.prepare_draft(store.items.draft(n, part.version))
                 store.changes.save_archived([draft], backlog=self._context.models.backlog())

@@ -207,10 +207,11 @@ class Tiers:
 
     def _look_up(self, store: Store, name: str | Ref) -> tuple[int, str]:
         """The number of an item in a store, and its state; "" if it is not there."""
-        known = store.items.ref_by_id(name) if isinstance(name, str) else name
-        if known is name and known.drive == DISK:
-            known = self._context.file_refs.seen_from(store.machines.refs(), known)
-        n = store.items.number(known) if known is not None else None
+        if isinstance(name, str):
+            n = store.items.number_by_id(name)
+        else:
+            here = self._context.file_refs
+            n = store.items.number(here.seen_from(store.machines.refs(), name) if name.drive == DISK else name)
         return (n, store.items.get_many([n])[n].state) if n is not None else (0, "")
 
     def _meant(self, name: str | Path | Ref) -> str | Path | Ref:

@@ -15,7 +15,7 @@ from pathlib import Path
 from ricordo.config.files import current_folder
 from ricordo.config.repository import repository_around, repository_at
 from ricordo.errors import NotFound
-from ricordo.ingest.pipeline import Incoming
+from ricordo.ingest.preparing import Incoming
 from ricordo.ingest.redact import redact
 from ricordo.sources import git_history
 from ricordo.sources.disk import disk_ref, ref_path

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ricordo.ingest.pipeline import Incoming
+from ricordo.ingest.preparing import Incoming
 from ricordo.sources.base import VALIDATORS
 from ricordo.store.values import FileState
 from ricordo.values.kinds import kind_of_drive

@@ -18,7 +18,8 @@ from ricordo.ingest.files import hash_of, keeping, said_by
 from ricordo.ingest.parse import Limits, parse_bytes
 from ricordo.ingest.parse.encoding import without_surrogates
 from ricordo.ingest.parse.html_about import ABOUT
-from ricordo.ingest.pipeline import Incoming, structure_of
+from ricordo.ingest.pipeline import structure_of
+from ricordo.ingest.preparing import Incoming
 from ricordo.sources.base import VALIDATORS, FetchedPage, LoadedPage, Loader, Place
 from ricordo.store.values import FileState
 from ricordo.values.items import Item, Parsed, Ref

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 from pathlib import Path
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, TypeVar
@@ -19,7 +18,9 @@ from typing import TYPE_CHECKING, TypeVar
 from ricordo.errors import Error, MissingExtra, NotFound, StoreError, Unavailable
 from ricordo.ingest.files import FileReader, hash_of, keeping
 from ricordo.ingest.history import DRIVE, History, repository_of, tree_around, trees_of
-from ricordo.ingest.pipeline import Incoming, Pipeline
+from ricordo.ingest.moved_files import Gone
+from ricordo.ingest.pipeline import Pipeline
+from ricordo.ingest.preparing import Incoming
 from ricordo.sources.base import VALIDATORS
 from ricordo.sources.disk import FoundFile, disk_ref, printable, ref_path, under_glob
 from ricordo.sources.mailbox import is_mailbox
@@ -28,6 +29,7 @@ from ricordo.store.values import Backlog, FileState
 from ricordo.values.file_refs import FileRefs, elsewhere
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import DRIVES_WITHOUT_ORIGIN
+from ricordo.values.provenance import AGENT, PERSON
 from ricordo.values.reports import Progress, Refreshed, RefreshReport
 
 if TYPE_CHECKING:
@@ -177,8 +179,9 @@ class Refresher:
         files = {n: ref for n, ref in work.items.items() if ref.drive == "disk" or n in self.skill_files}
         self._save((self._look(n, ref, states.get(n), missing, touched) for n, ref in files.items()), "overwrite")
         self.store.files.note(touched)
-        self._refetch({n: ref for n, ref in work.items.items() if n not in files and ref.drive != DRIVE}, states)
-        self._follow_histories({ref for ref in work.items.values() if ref.drive == DRIVE})
+        others = self._read_by_us({n: ref for n, ref in work.items.items() if n not in files}, states)
+        self._refetch({n: ref for n, ref in others.items() if ref.drive != DRIVE}, states)
+        self._follow_histories({ref for ref in others.values() if ref.drive == DRIVE})
         gone = Gone({n: (ref, states[n].hash) for n, ref in missing.items() if n in states and ref.drive == "disk"})
         self._save((self._take(ref, entry, gone) for ref, entry in fresh.items()), "skip")
         left = {n: ref for n, ref in missing.items() if n not in gone.followed}
@@ -191,6 +194,19 @@ class Refresher:
             error = {"code": "unreadable", "message": reason, "hint": ""}
             self._note(Refreshed(str(disk_ref(printable(str(path)), self.refs)), "failed", error))
         return RefreshReport(tuple(self.done), notes=tuple(self.notes))
+
+    def _read_by_us(self, items: Mapping[int, Ref], states: Mapping[int, FileState]) -> dict[int, Ref]:
+        """The items that may be read again. A text that a person or an agent saved under an address, or as if it were
+        a commit, was read nowhere: it is skipped.
+        """
+        without = DRIVES_WITHOUT_ORIGIN - {DRIVE}
+        unsure = [n for n, ref in items.items() if n not in states and ref.drive not in without]
+        by_hand = {
+            n for n, one in self.store.items.get_many(unsure).items() if one.provenance.author in (PERSON, AGENT)
+        }
+        for n in sorted(by_hand):
+            self._note(Refreshed(str(items[n]), "skipped"))
+        return {n: ref for n, ref in items.items() if n not in by_hand}
 
     def _follow_histories(self, commits: Collection[Ref]) -> None:
         """Take in the new commits of the repositories that some commits belong to: those of the main checkout, and of
@@ -358,37 +374,11 @@ class Refresher:
             self.progress(Progress(count, total, one.ref, "refreshing", rate, (total - count) / rate))
 
 
-class Gone:
-    """Files that are gone, recognised by their bytes if they appear under another name."""
-
-    def __init__(self, files: Mapping[int, tuple[Ref, str]]) -> None:
-        self.followed: set[int] = set()
-        self._by_hash: dict[str, dict[int, Ref]] = {}
-        for n, (ref, digest) in files.items():
-            self._by_hash.setdefault(digest, {})[n] = ref
-
-    def like(self, ref: Ref, data: bytes) -> int | None:
-        """The item whose file had these bytes; of several, the one whose path ends most alike."""
-        candidates = self._by_hash.get(hash_of(data), {}) if data else {}
-        if not candidates:
-            return None
-        n = max(candidates, key=lambda one: (_shared_end(candidates[one].path, ref.path), -one))
-        del candidates[n]
-        self.followed.add(n)
-        return n
-
-
 def _skill_files(items: Mapping[int, Item], refs: FileRefs) -> dict[int, Path]:
     """The files of skills on this machine; a skill's ref is its name and does not say where its file is."""
     here = {n: item for n, item in items.items() if refs.is_said_here(item.fields.metadata)}
     places = {n: Path(str(item.fields.metadata.get("location") or "")) for n, item in here.items()}
     return {n: place for n, place in places.items() if place.name == "SKILL.md" and items[n].fields.source == "file"}
-
-
-def _shared_end(one: str, other: str) -> int:
-    """How many parts, counted from the end, two paths have in common."""
-    pairs = zip(reversed(one.split("/")), reversed(other.split("/")), strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _unreadable(error: OSError) -> dict[str, str]:

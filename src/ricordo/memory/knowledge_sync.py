@@ -17,7 +17,8 @@ from datetime import UTC, datetime
 
 from ricordo.errors import Conflict, Error, PathConflict, Unreadable, from_dict
 from ricordo.frozen import frozen
-from ricordo.ingest.pipeline import Incoming, Pipeline, structure_of
+from ricordo.ingest.pipeline import Pipeline, structure_of
+from ricordo.ingest.preparing import Incoming
 from ricordo.memory import knowledge_files
 from ricordo.memory.knowledge_files import KnowledgeFile, id_of, mark_of, ref_of
 from ricordo.memory.knowledge_folder import FileChanged, KnowledgeFolder, ReadFile
@@ -34,9 +35,7 @@ from ricordo.values.reports import Synced, SyncReport
 CREATED_AT_ONCE = 100
 REMOVED_AT_ONCE = 200
 VANISHED_PAUSE = 0.1
-"""Seconds to wait before a missing file counts as gone, because editors may remove a file for a moment while they
-save.
-"""
+"""Seconds before a missing file counts as gone: editors may remove a file for a moment while they save it."""
 MOST_VANISHED = 20
 EMPTIED_SECONDS = 2.0
 """A file that became empty a moment ago is probably being saved: some programs empty a file before they write it."""

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from ricordo.bounded import call_within
 from ricordo.errors import ContractError, PathConflict, StaleVersion, Unavailable, UsageError, from_dict
 from ricordo.frozen import frozen
-from ricordo.ingest.pipeline import Incoming, Pipeline
+from ricordo.ingest.pipeline import Pipeline
+from ricordo.ingest.preparing import Incoming
 from ricordo.ingest.redact import redact_item
 from ricordo.memory.duplicates import NEAR, DuplicateFinder, plain_text
 from ricordo.memory.merging import merged_fields, merged_text

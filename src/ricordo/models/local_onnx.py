@@ -10,7 +10,6 @@ text has the same vector alone and in a batch, as a document and as a query.
 from __future__ import annotations
 
 import json
-import os
 import re
 import threading
 from collections import Counter
@@ -20,6 +19,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ricordo.cores import cores
 from ricordo.errors import Unavailable
 from ricordo.models.checksum import verify
 from ricordo.models.onnx import CHARACTERS_PER_TOKEN, load_session, load_tokenizer, run_session, runtime
@@ -317,13 +317,6 @@ def _spread(work: Callable[[list[int]], None], parts: list[list[int]], threads: 
     finally:
         # After Ctrl-C or an error, parts not begun are not worth waiting for.
         pool.shutdown(cancel_futures=True)
-
-
-def cores() -> int:
-    """Cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 __all__ = ["LocalEmbedder", "WordPieceCounter", "folder_of", "shipped_counter"]

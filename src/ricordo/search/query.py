@@ -24,10 +24,12 @@ MAX_CHARACTERS = 20_000
 MOST_PARTS = 64
 """How many phrases, prefixes and excluded words are used, each, because every one is looked up separately."""
 
+FILTER_NAMES = "kind|tag|drive|path|domain|severity|category|importance|tier|after|before|thread|facet"
+
 _PART = re.compile(
     rf"""
     (?P<minus>(?<!\S)-)?"(?P<phrase>[^"]*)"
-    | (?<!\S)(?P<name>kind|tag|drive|path|domain|severity|category|importance|tier|after|before|thread|facet):
+    | (?<!\S)(?P<name>{FILTER_NAMES}):
       (?:"(?P<quoted>[^"]*)"|(?P<value>(?:(?<=after:)|(?<=before:))(?i:{SPOKEN})(?!\S)|\S+))
     | (?<!\S)-(?P<excluded>\w[^\s"]*)
     | (?P<prefix>\w+)\*(?!\w)
@@ -36,6 +38,7 @@ _PART = re.compile(
     re.VERBOSE,
 )
 
+_FILTER_NAME = re.compile(rf"(?:{FILTER_NAMES}):")
 _DAY = re.compile(r"(?<!\S)(after:|before:)(\S+(?: [^\s:]+){1,4})")
 
 
@@ -93,6 +96,8 @@ def parse_query(text: str, *, literal: bool = False) -> ParsedQuery:
                 shown.append(match.group())
         elif part["excluded"] is not None:
             excluded.append(part["excluded"])
+            if _FILTER_NAME.match(part["excluded"]):
+                notes.append(f"'{match.group()}' leaves out texts with these words: a filter cannot be turned round")
         elif part["prefix"] is not None:
             prefixes.append(part["prefix"])
             shown.append(part["prefix"])

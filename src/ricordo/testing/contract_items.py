@@ -108,6 +108,8 @@ class ItemsContract(StoreFixtures):
         assert store.items.count(Filters()) == 0
         later = self.put(store, "note:/a", "New.")
         assert later != n
+        assert store.items.number_by_id(store.items.get(n).id) == n
+        assert store.items.number_by_id(store.items.get(later).id) == later
         assert len(store.items.history(later)) == 1
         assert store.items.get(n).state == "deleted"
 
@@ -116,6 +118,7 @@ class ItemsContract(StoreFixtures):
         identity = store.items.get(n).id
         store.changes.remove(n, purge=True)
         assert store.items.ref_by_id(identity) is None
+        assert store.items.number_by_id(identity) is None
         assert store.items.get_many([n]) == {}
 
     def test_a_rewrite_brings_an_item_back_from_the_bin(self, store: Store) -> None:
@@ -165,6 +168,10 @@ class ItemsContract(StoreFixtures):
         assert [str(ref) for _, ref, _ in store.items.refs_below("disk", "/docs/a")] == [
             "disk:/docs/a/one.md", "disk:/docs/a/two.md",
         ]  # fmt: skip
+        store.changes.remove(n)
+        assert [str(ref) for _, ref, _ in store.items.refs_below("disk", "/docs/a")] == ["disk:/docs/a/two.md"]
+        assert [one for one, _, _ in store.items.refs_below("disk", "/docs/a", ("deleted", "archived"))] == [n]
+        store.changes.rewrite(n, prepared("disk:/docs/a/one.md", "Same text."))
         assert len(store.items.same_text(text_hash("Same text."), "document")) == 2
         assert store.items.paths_like("disk", "/docs/a/one.md") == {"/docs/a/one.md"}
 

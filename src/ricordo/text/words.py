@@ -17,7 +17,7 @@ import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from itertools import chain
+from itertools import chain, count
 
 import Stemmer
 
@@ -91,6 +91,7 @@ def words_in(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
+@functools.cache
 def languages() -> tuple[str, ...]:
     """The languages a store can be set to."""
     return tuple(Stemmer.algorithms())
@@ -138,6 +139,9 @@ class _WordsByTerm:
             return list(words.intersection(set().union(*having)))
 
 
+_NUMBERS = count()
+
+
 @functools.cache
 def _stop_words(language: str) -> frozenset[str]:
     return frozenset(map(fold, STOP_WORDS.get(language, ())))
@@ -156,6 +160,8 @@ class Analyzer:
                 f"no stemmer for '{language}'", hint=f"lexical.language is one of: {', '.join(languages())}, none."
             )
         self.language = language
+        self.number = next(_NUMBERS)
+        """Of all analyzers of this process, which one this is."""
         self._stem = Stemmer.Stemmer(language, 0).stemWord if language != "none" else str
         self._stemmers: dict[str, Callable[[str], str]] = {}
         self._others: dict[str, Analyzer] = {}

@@ -30,8 +30,8 @@ _GRACE_SECONDS = 5.0
 def main() -> None:
     """Read files until the parent closes the pipe, dies, or has no work for a minute."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    questions, answers = _take_over_pipes()
-    life = _Life()
+    questions, answers = take_over_pipes()
+    life = Life()
     threading.Thread(target=life.watch, daemon=True).start()
     memory_at_start = _address_space()
     wire.send(answers, {"ready": True})
@@ -50,7 +50,7 @@ def main() -> None:
         life.rest()
 
 
-def _take_over_pipes() -> tuple[FileIO, FileIO]:
+def take_over_pipes() -> tuple[FileIO, FileIO]:
     """The pipes to the parent, moved so that code that prints or reads in this process does not disturb them."""
     questions = FileIO(os.dup(0), "rb")
     answers = FileIO(os.dup(1), "wb")
@@ -118,7 +118,7 @@ class _Bounds:
                 resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-class _Life:
+class Life:
     """Ends this process when it has been idle for long or its parent is gone."""
 
     def __init__(self) -> None:
@@ -127,10 +127,12 @@ class _Life:
         self._idle_since = time.monotonic()
 
     def rest(self) -> None:
+        """From now on it waits for work."""
         self.busy = False
         self._idle_since = time.monotonic()
 
     def watch(self) -> None:
+        """Look once a second whether to end."""
         while True:
             time.sleep(1.0)
             idle = not self.busy and time.monotonic() - self._idle_since > _IDLE_SECONDS

@@ -227,7 +227,7 @@ class Gathering:
         else:
             statement.step("near", "SELECT NULL::bigint AS item LIMIT 0")
         if find is not None:
-            answers["found"] = find(statement, ask, self.barred, limited=limited)
+            answers["found"] = find(statement, ask, limited=limited, seen=seen)
             sides.append("found")
         sql.add_pool(statement, ask, sides, limited=limited)
         if vectors and not in_one:

@@ -136,7 +136,7 @@ class Changes:
                 raise Conflict(f"{draft.ref} is taken by another item", hint="Move or remove that one first.")
             if base is not None and head.version != base:
                 raise StaleVersion(f"{draft.ref} was changed meanwhile", hint="Read it again, then change it.")
-            heads.refuse_immutable(head, str(draft.ref))
+            heads.refuse_immutable(head, heads.ref_of(connection, n))
             if head.hash == item.hash and head.state == "live" and occupant is not None:
                 return Saved(str(draft.ref), "skipped", head.id, head.version, None, head.hash, reason="unchanged")
             fresh.extend(
@@ -268,12 +268,15 @@ class Changes:
 
     def _prepare_removal(self, connection: Connection, n: int) -> heads.Head:
         """Check that an item may be removed, and forget its names, so that no link leads to it."""
-        head = heads.head_of(connection, n)
-        ref = connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0]
-        heads.refuse_immutable(head, ref)
-        heads.refuse_silencing(connection, n, ref)
+        head = heads.refuse_removal(connection, n)
         links.forget_names(connection, n)
         return head
+
+    def check_removal(self, numbers: Sequence[int]) -> None:
+        """Raise the error that removing some items would end with, before any of them is removed."""
+        with self._database.read() as connection:
+            for n in numbers:
+                heads.refuse_removal(connection, n)
 
     def forget_words(self, texts: Iterable[str]) -> None:
         """After texts were erased: drop words from the vocabulary that occur in no remaining text, and titles that MCP

@@ -31,14 +31,17 @@ def live_items(connection: Connection) -> Array:
     return np.fromiter((row[0] for row in rows), np.int64, len(rows))
 
 
-def live_chunks(connection: Connection, allowed: Array | None = None) -> Iterator[tuple[int, int, str]]:
-    """Chunk id, item number and text of every live chunk, newest item first."""
+def chunks_by_age(
+    connection: Connection, allowed: Array | None = None, times: Array | None = None
+) -> Iterator[tuple[int, int, str]]:
+    """Chunk id, item number and text of every live chunk, or of those in ``times``, newest item first."""
     wanted = None if allowed is None else set(allowed.tolist())
+    seen = None if times is None else set(times.tolist())
     for chunk, n, text in connection.stream(
-        "SELECT c.id, c.item, c.text FROM chunks c JOIN items i ON i.n = c.item WHERE c.state=0"
-        " ORDER BY i.updated_at DESC, c.id"
+        "SELECT c.id, c.item, c.text FROM chunks c JOIN items i ON i.n = c.item"
+        f" WHERE c.state {'= 0' if seen is None else '< 2'} ORDER BY i.updated_at DESC, c.id"
     ):
-        if wanted is None or n in wanted:
+        if (wanted is None or n in wanted) and (seen is None or chunk in seen):
             yield chunk, n, text
 
 

@@ -107,6 +107,19 @@ def refuse_silencing(connection: Connection, n: int, ref: str) -> None:
         )
 
 
+def refuse_removal(connection: Connection, n: int) -> Head:
+    """The item with a number, if it may be removed."""
+    head, ref = head_of(connection, n), ref_of(connection, n)
+    refuse_immutable(head, ref)
+    refuse_silencing(connection, n, ref)
+    return head
+
+
+def ref_of(connection: Connection, n: int) -> str:
+    """The ref of the item with a number."""
+    return str(connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0])
+
+
 def is_users(connection: Connection, head: Head, item: PreparedItem, said: Provenance) -> bool:
     """Whether the next version of an item is the user's: a person wrote its text, or its file is in a trusted folder.
 

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from ricordo.errors import NotFound
 from ricordo.store.sql import heads, items
-from ricordo.store.sql.batches import in_parts
-from ricordo.store.sql.chunk_rows import live_chunks
+from ricordo.store.sql.batches import in_parts, marks
+from ricordo.store.sql.chunk_rows import chunks_by_age
 from ricordo.store.sql.damage import check_content
 from ricordo.store.sql.filters import where
 from ricordo.store.sql.protocols import Database
@@ -84,6 +84,12 @@ class Items:
             rows = connection.rows("SELECT drive, path FROM items WHERE id=?", (identity.lower(),))
         return Ref(*rows[0]) if rows else None
 
+    def number_by_id(self, identity: str) -> int | None:
+        """The number of the item with an id, in the bin or not: its ref may be another item's by now."""
+        with self._database.read() as connection:
+            found = heads.find_by_ids(connection, [identity.lower()])
+        return next((head.n for head in found.values()), None)
+
     def known_ids(self, identities: Sequence[str]) -> set[str]:
         """Those of the ids that an item has, in the bin or not."""
         with self._database.read() as connection:
@@ -116,10 +122,12 @@ class Items:
             condition, values = where(filters, connection.dialect)
             return int(connection.rows(f"SELECT count(*) FROM items i WHERE {condition}", values)[0][0])
 
-    def refs_below(self, drive: str | None, prefix: str) -> list[tuple[int, Ref, str]]:
-        """Live items below a path (or of all drives), with their titles, in order."""
-        sql = "SELECT n, drive, path, title FROM items WHERE state='live'"
-        values: list[str] = []
+    def refs_below(
+        self, drive: str | None, prefix: str, states: Sequence[str] = ("live",)
+    ) -> list[tuple[int, Ref, str]]:
+        """Items below a path (or of all drives) that are in one of some states, with their titles, in order."""
+        sql = f"SELECT n, drive, path, title FROM items WHERE state IN ({marks(states)})"
+        values = [*states]
         if drive is not None:
             sql += " AND drive=?"
             values.append(drive)
@@ -239,7 +247,7 @@ class Items:
     def passage_texts(self) -> Iterator[str]:
         """The text of every live passage, a row at a time."""
         with self._database.read() as connection:
-            for _, _, text in live_chunks(connection):
+            for _, _, text in chunks_by_age(connection):
                 yield text
 
     def passes(self, n: int, filters: Filters) -> bool:

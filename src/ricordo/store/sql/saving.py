@@ -305,21 +305,18 @@ def supersede(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], 
         jobs.drop_chunks(connection, [chunk for chunk, _, _ in chunks])
 
 
-def delete_chunks(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], *, erase: bool) -> None:
-    """Chunks leave every index; ``erase`` also removes their rows and so their text."""
+def erase_chunks(connection: Connection, chunks: Sequence[tuple[int, int, bytes]]) -> None:
+    """Chunks leave every index, and their text the store."""
     if not chunks:
         return
-    ids = [(chunk,) for chunk, _, _ in chunks]
-    if erase:
-        connection.run_many("DELETE FROM chunks WHERE id=?", ids)
-    else:
-        now = now_micros()
-        connection.run_many(
-            "UPDATE chunks SET state=?, live_until=coalesce(live_until, ?) WHERE id=?",
-            [(DELETED, now, chunk) for chunk, _, _ in chunks],
-        )
+    connection.run_many("DELETE FROM chunks WHERE id=?", [(chunk,) for chunk, _, _ in chunks])
     connection.words.retire(connection, [chunk for chunk in chunks if chunk[1] != DELETED], DELETED)
     jobs.drop_chunks(connection, [chunk for chunk, _, _ in chunks])
+
+
+def _supersede_all(connection: Connection, n: int) -> None:
+    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=? AND state=?", (n, LIVE))
+    supersede(connection, rows, now_micros())
 
 
 def _prune_versions(connection: Connection, n: int, last: int) -> None:
@@ -337,7 +334,7 @@ def _prune_versions(connection: Connection, n: int, last: int) -> None:
     for (layout,) in connection.rows("SELECT layout FROM versions WHERE item=?", (n,)):
         held.update(np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist())
     rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,))
-    delete_chunks(connection, [row for row in rows if row[0] not in held], erase=True)
+    erase_chunks(connection, [row for row in rows if row[0] not in held])
     drop_blobs(connection, [row[0] for row in dropped])
 
 
@@ -351,8 +348,7 @@ def drop_blobs(connection: Connection, hashes: Sequence[str | None]) -> None:
 
 def archive(connection: Connection, head: Head) -> None:
     """Take an item out of normal search; its chunks stay searchable as of the time they were current."""
-    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=? AND state=?", (head.n, LIVE))
-    supersede(connection, rows, now_micros())
+    _supersede_all(connection, head.n)
     steps.note(connection, head.n, (head.version, head.state), (head.version, "archived"))
     connection.touched.add(head.n)
     audit.note(connection, "archived", head.n)
@@ -360,9 +356,8 @@ def archive(connection: Connection, head: Head) -> None:
 
 
 def to_bin(connection: Connection, head: Head) -> None:
-    """Delete an item from every index; its versions stay in the bin."""
-    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (head.n,))
-    delete_chunks(connection, rows, erase=False)
+    """Take an item out of every search. If it is restored, a search as of an earlier time finds it as it was then."""
+    _supersede_all(connection, head.n)
     steps.note(connection, head.n, (head.version, head.state), (head.version, "deleted"))
     connection.touched.add(head.n)
     audit.note(connection, "removed", head.n)
@@ -373,7 +368,7 @@ def to_bin(connection: Connection, head: Head) -> None:
 def erase_item(connection: Connection, n: int) -> None:
     """Remove an item with all its versions and text."""
     rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,))
-    delete_chunks(connection, rows, erase=True)
+    erase_chunks(connection, rows)
     held = connection.rows("SELECT blob FROM versions WHERE item=?", (n,))
     steps.note_erased(connection)
     connection.touched.add(n)

@@ -13,7 +13,7 @@ from ricordo.store.sql.protocols import Connection, Database, Dialect
 from ricordo.store.sql.times import micros, moment, optional_moment
 from ricordo.values import provenance
 from ricordo.values.first_words import first_words
-from ricordo.values.items import Item, Ref
+from ricordo.values.items import Item
 from ricordo.values.kinds import CHECKPOINT, REMEMBERED_KINDS, SESSION
 
 if TYPE_CHECKING:
@@ -89,15 +89,6 @@ class Threads:
             ]
         found.sort(key=lambda one: (one.at, one.seq or 0, one.ref, one.version or 0), reverse=True)
         return found[:limit]
-
-    def archived_below(self, drive: str, prefix: str) -> list[tuple[int, Ref]]:
-        folder = prefix.rstrip("/")
-        with self._database.read() as connection:
-            rows = connection.rows(
-                "SELECT n, path FROM items WHERE drive=? AND path>? AND path<? AND state='archived' ORDER BY path",
-                (drive, f"{folder}/", f"{folder}0"),  # "0" is the character after "/"
-            )
-        return [(n, Ref(drive, path)) for n, path in rows]
 
 
 def neighbours_in_threads(

@@ -8,23 +8,24 @@ import numpy as np
 
 from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.batches import in_parts
-from ricordo.store.sql.chunk_rows import live_chunks
+from ricordo.store.sql.chunk_rows import chunks_by_age
 from ricordo.store.sql.times import micros
 from ricordo.store.sqlite.connection import Connection
 from ricordo.text.words import fold
 
 
 def substring_chunks(
-    connection: Connection, needle: str, *, limit: int, allowed: Array | None
+    connection: Connection, needle: str, *, limit: int, allowed: Array | None, times: Array | None = None
 ) -> list[tuple[int, int]]:
-    """``(chunk, item)`` of live chunks that contain the text (case and accents are ignored), one per item, newest
-    first.
+    """``(chunk, item)`` of chunks that contain the text (case and accents are ignored), one per item, newest first.
+
+    They are live ones, or those in ``times``.
     """
     wanted = fold(needle.strip())
     if not wanted:
         return []
     found: dict[int, int] = {}
-    for chunk, n, text in live_chunks(connection, allowed):
+    for chunk, n, text in chunks_by_age(connection, allowed, times):
         if n not in found and wanted in fold(text):
             found[n] = chunk
             if len(found) >= limit:

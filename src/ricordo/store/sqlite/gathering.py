@@ -74,7 +74,9 @@ class Gathering:
             if ask.find == NEWEST:
                 self._take_newest()
             else:
-                self._take_substrings()
+                if ask.excludes:
+                    self.allowed = self.keywords.allowed_items(self.allowed)
+                self._take_substrings(times)
             pool.total = len(pool)
         near = self._join_thread_neighbours() if ask.needs.thread_reach else {}
         distances = self._join_linked() if ask.needs.link_seeds else {}
@@ -126,9 +128,10 @@ class Gathering:
         lost = self.keywords.lost_to_other_words(pool.worded_chunks())
         pool.take_back({chunk: share / pool.maximum for chunk, share in lost.items()})
 
-    def _take_substrings(self) -> bool:
+    def _take_substrings(self, times: Array | None = None) -> bool:
         """Take in the texts that hold the query as it is written; returns whether there are any."""
-        found = substring_chunks(self.connection, self.ask.text, limit=self.ask.per_side, allowed=self.allowed)
+        ask = self.ask
+        found = substring_chunks(self.connection, ask.text, limit=ask.per_side, allowed=self.allowed, times=times)
         self.pool.add_substrings(found)
         return bool(found)
 

@@ -224,9 +224,7 @@ class Showing:
     def _replace(self, n: int, one: import_rows.Analysed) -> list[NewChunk]:
         """Give an item other versions; what its file looked like, and when it was used, stays."""
         connection = self.connection
-        saving.delete_chunks(
-            connection, connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,)), erase=True
-        )
+        saving.erase_chunks(connection, connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,)))
         held = connection.rows("SELECT blob FROM versions WHERE item=?", (n,))
         connection.run("DELETE FROM versions WHERE item=?", (n,))
         row = import_rows.item_row(one.item, one.item.id)
@@ -364,6 +362,5 @@ class _Texts:
         """A chunk with its state: live in the current version of a live item, otherwise out of normal search."""
         if is_current and self.state == "live":
             return replace(chunk, state="live", live_until=None)
-        state = "deleted" if self.state == "deleted" else "superseded"
         until = max(chunk.live_until or moment(now_micros()), chunk.live_from)
-        return replace(chunk, state=state, live_until=until)
+        return replace(chunk, state="superseded", live_until=until)
