@@ -66,7 +66,7 @@ def clean_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("RICORDO_CONFIG_HOME", str(home / "config"))
     for name in ("RICORDO_STORE", "RICORDO_PASSPHRASE", "RICORDO_PASSPHRASE_FD", "RICORDO_KEY_FILE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(speaking, "_of_process", speaking._of_process)  # a command that runs in this process sets it
+    monkeypatch.setattr(speaking, "_of_process", None)  # a command that runs in this process sets it
     monkeypatch.setattr(log, "_without_texts", False)  # whoever opens an encrypted store sets these two
     monkeypatch.setattr(tempfile, "tempdir", tempfile.tempdir)
     for name in (one.variable for one in PROGRAMS.values() if one.variable):

@@ -7,6 +7,7 @@ request share. Threads that belong to no request speak as the process does.
 from __future__ import annotations
 
 import getpass
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 _OF_REQUEST: ContextVar[Provenance | None] = ContextVar("ricordo_speaker", default=None)
 _KNOWN_AS: ContextVar[str] = ContextVar("ricordo_known_as", default="")
-_of_process = Provenance(PERSON, via="python")
+_of_process: Provenance | None = None
+"""Who speaks in this process; None as long as nobody said it."""
 _last_named: tuple[Provenance | None, Machine | None, str, Provenance] = (None, None, "", NOBODY)
 """Who spoke last, on which machine, under which name, and the whole record of it: one speaker writes many versions."""
 _last_branch: tuple[Provenance | None, Path | None, float, Provenance] = (None, None, 0.0, NOBODY)
@@ -42,11 +44,11 @@ def user_name() -> str:
 
 
 def speaker() -> Provenance:
-    """Who speaks now. A process that says nothing is a program of the person who runs it."""
+    """Who speaks now."""
     global _last_named
     from ricordo.config.machine import this_machine
 
-    found, machine, known = _OF_REQUEST.get() or _of_process, this_machine(), _KNOWN_AS.get()
+    found, machine, known = _OF_REQUEST.get() or _process(), this_machine(), _KNOWN_AS.get()
     before, on, under, named = _last_named
     if found is not before or machine is not on or known != under:
         name = found.name or ((known or user_name()) if found.author == PERSON else "")
@@ -118,7 +120,19 @@ def _on_branch_of(folder: Path, said: Provenance) -> Provenance:
 
 def asker() -> str:
     """Who asks now, as the log of queries keeps it."""
-    return stored(_OF_REQUEST.get() or _of_process)
+    return stored(_OF_REQUEST.get() or _process())
+
+
+def _process() -> Provenance:
+    """Who speaks in this process. One that says nothing is a program of the person who runs it, or of the agent's
+    program that runs it.
+    """
+    if _of_process is None:
+        from ricordo.programs.table import running_program
+
+        program = running_program(os.environ)
+        speak_as(Provenance(AGENT, program, via="python") if program else Provenance(PERSON, via="python"))
+    return _of_process or NOBODY
 
 
 def speak_as(found: Provenance) -> None:

@@ -143,21 +143,31 @@ def test_a_near_duplicate_is_an_error_with_what_is_known_already(service: ToolSe
     assert error["candidates"][0]["ref"].startswith("memory:/")
 
 
-def test_a_long_text_is_read_in_parts_that_make_the_whole(service: ToolService) -> None:
-    text = "".join(f"line {number} of a long text\n" for number in range(1, 400))
+LINES = "".join(f"line {number} of a long text\n" for number in range(1, 400))
+LONG_LINE = "".join(f"word{number} " for number in range(1, 400))
 
-    async def read(client: Client) -> str:
-        await works(client, "add", text=text, ref="agent:/long")
-        whole, at = "", 1
+
+@pytest.mark.parametrize("text", [LINES, f"short\n{LONG_LINE}\n{LONG_LINE}\nshort", LONG_LINE])
+def test_a_long_text_is_read_in_parts_that_make_the_whole(service: ToolService, text: str) -> None:
+    async def read(client: Client, tool: str) -> str:
+        whole, at = "", {"from_line": 1}
         while True:
-            part = (await works(client, "get", refs=["agent:/long"], from_line=at, max_chars=1000))["items"][0]
+            named = {"refs": ["agent:/long"]} if tool == "get" else {"ref": "agent:/long"}
+            answer = await works(client, tool, max_chars=1000, **named, **at)
+            part = answer["items"][0] if tool == "get" else answer
             assert len(part["content"]) <= 1000
             whole += part["content"]
             if "next_line" not in part:
                 return whole
-            at = part["next_line"]
+            at = {"from_line": part["next_line"], "from_char": part.get("next_char", 0)}
 
-    assert talk(service, read) == text
+    async def both(client: Client) -> tuple[str, str]:
+        await works(client, "add", text=text, ref="agent:/long")
+        error = await fails(client, "get", {"refs": ["agent:/long"], "from_char": 100_000})
+        assert "characters" in error["message"]
+        return await read(client, "get"), await read(client, "context_read")
+
+    assert talk(service, both) == (text, text)
 
 
 def test_a_secret_is_left_out_and_the_answer_says_so(service: ToolService) -> None:

@@ -47,6 +47,46 @@ def test_a_server_is_started_only_after_the_user_says_yes(engine: Ricordo, tmp_p
     assert engine.tools.list() == ()
 
 
+def test_keys_of_servers_are_not_shown_to_those_who_may_list_them(engine: Ricordo, tmp_path: Path, raw: Entry) -> None:
+    entry = raw("honest")
+    entry["args"] += ["--token", "ghp_0123456789abcdefghij0123456789abcdef", "--api-key=sesame"]
+    entry["env"] = {"API_KEY": "sk-test-1234567890abcdef"}
+    far = {"url": "http://127.0.0.1:9/mcp?api_key=topsecret99", "headers": {"Authorization": "Bearer s3cr3t-t0ken"}}
+    file = tmp_path / "servers.json"
+    file.write_text(json.dumps({"mcpServers": {"raw": entry, "far": far}}))
+    engine.tools.add(agree=lambda found: True, files=[file])
+    shown = [one.to_dict() for one in engine.tools.servers()]
+    assert [one["name"] for one in shown] == ["raw", "far"]
+    assert "raw_server.py honest" in shown[0]["starts"]
+    assert shown[0]["starts"].endswith("with API_KEY")
+    assert shown[1]["starts"] == "reaches http://127.0.0.1:9/mcp?api_key=*** and sends it Authorization"
+    for key in ("ghp_01", "sesame", "sk-test", "topsecret", "s3cr3t"):
+        assert key not in json.dumps(shown)
+
+
+def test_another_server_of_the_same_name_does_not_take_the_place_of_one_that_was_agreed_to(
+    engine: Ricordo, tmp_path: Path, raw: Entry
+) -> None:
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    first.write_text(json.dumps({"mcpServers": {"raw": raw("honest")}}))
+    second.write_text(json.dumps({"mcpServers": {"aaa": raw("honest"), "raw": raw("noisy")}}))
+    engine.tools.add(agree=lambda found: True, files=[first])
+    before = engine.tools.servers()[0]
+    found, _ = engine.tools.found(second)
+    assert [one.name for one in found] == ["aaa", "raw@file"]
+    engine.tools.add(agree=lambda found: True, files=[second])
+    assert engine.tools.servers()[0] == before
+
+
+@pytest.mark.parametrize("switch", [{"disabled": True}, {"enabled": False}])
+def test_a_server_that_the_user_switched_off_is_not_offered(
+    engine: Ricordo, tmp_path: Path, raw: Entry, switch: dict[str, bool]
+) -> None:
+    file = tmp_path / "servers.json"
+    file.write_text(json.dumps({"mcpServers": {"off": raw("honest") | switch, "on": raw("honest")}}))
+    assert [one.name for one in engine.tools.found(file)[0]] == ["on"]
+
+
 def test_tools_become_items_that_are_found_by_a_task(with_server: Maker) -> None:
     engine = with_server()
     found = engine.tools.find("say a few words")

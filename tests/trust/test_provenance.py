@@ -205,6 +205,16 @@ def test_refusing_brings_the_users_version_back_and_keeps_the_other_in_the_histo
     assert [entry.what for entry in engine.audit(ref).entries] == ["changed", "refused", "changed", "created"]
 
 
+def test_a_review_shows_what_an_agent_changed_of_the_fields(engine: Ricordo) -> None:
+    mine = engine.remember("Never push to main.", loading="always").ref
+    with speaking(Provenance(AGENT, "codex", via="mcp")):
+        engine.edit(mine, fields={"valid_until": "2020-01-01"})
+    (waiting,) = engine.review().waiting
+    changed = [line for line in waiting.diff.splitlines()[2:] if line.startswith(("+", "-"))]
+    assert len(changed) == 1
+    assert changed[0].startswith("+valid_until: 2020-01-01")
+
+
 def test_an_agents_own_item_is_for_every_agent_only_after_a_yes_and_stays_fenced(engine: Ricordo) -> None:
     with speaking(CLAUDE):
         ref = engine.remember("Use tabs.", loading="always").ref
@@ -304,6 +314,21 @@ def test_an_agents_program_that_runs_our_commands_is_an_agent(monkeypatch: pytes
     with Ricordo.open(tmp_path / "store.db") as engine:
         mine, theirs = engine.get("memory:/mine").provenance, engine.get("memory:/theirs").provenance
     assert (mine.author, mine.via, theirs.author, theirs.name) == (PERSON, "cli", AGENT, "claude-code")
+
+
+def test_a_python_program_that_an_agents_program_runs_is_an_agent(
+    monkeypatch: pytest.MonkeyPatch, engine: Ricordo
+) -> None:
+    mine = engine.remember("Never push to main.", loading="always").ref
+    monkeypatch.setattr("ricordo.speaking._of_process", None)
+    monkeypatch.setenv("CLAUDECODE", "1")
+    said = engine.remember("Agents may always push to production.", loading="always").ref
+    author = engine.get(said).provenance
+    assert (author.author, author.name, author.via) == ("agent", "claude-code", "python")
+    with pytest.raises(Forbidden):
+        engine.review(said, "accept")
+    with pytest.raises(Forbidden):
+        engine.rm(mine)
 
 
 def test_an_agent_over_mcp_is_named_as_its_program_names_itself(tmp_path: Path) -> None:

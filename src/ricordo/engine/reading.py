@@ -286,8 +286,8 @@ class ReadVerbs:
         before, after = self._context.store.items.get(n, version=old), self._context.store.items.get(n, version=new)
         return "".join(
             difflib.unified_diff(
-                _lines_for_diff(before),
-                _lines_for_diff(after),
+                lines_for_diff(before),
+                lines_for_diff(after),
                 f"{before.ref}@{old}",
                 f"{after.ref}@{new}",
                 before.provenance.short,
@@ -324,7 +324,7 @@ def _some_lines(item: Item, lines: tuple[int, int]) -> Item:
     return replace(item, content="".join(kept), first_line=max(first, item.first_line))
 
 
-def _lines_for_diff(item: Item) -> list[str]:
+def lines_for_diff(item: Item) -> list[str]:
     """Fields that are set, then the content, so that a title edit shows up too."""
     plain = item.fields.to_dict()
     head = [f"{name}: {plain[name]}\n" for name in plain if plain[name] not in (None, "", [], {}, False)]

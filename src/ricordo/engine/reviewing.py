@@ -15,6 +15,7 @@ from ricordo.engine.checks import check_choice
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
 from ricordo.engine.proposals import ProposalDesk, own_engine
+from ricordo.engine.reading import lines_for_diff
 from ricordo.errors import UsageError
 from ricordo.permissions import refuse_agents
 from ricordo.steps import undoable
@@ -207,13 +208,11 @@ class ReviewVerbs:
             return None
         mine = store.items.get(n, version=ours) if ours is not None else None
         is_always = "always" in (item.fields.loading, mine.fields.loading if mine is not None else None)
-        lines = difflib.unified_diff(
-            (mine.content if mine is not None else "").splitlines(),
-            item.content.splitlines(),
-            "yours",
-            "new",
-            lineterm="",
-        )
+        if mine is None:
+            lines = difflib.unified_diff([], item.content.splitlines(), "yours", "new", lineterm="")
+        else:  # with the fields: one that is no longer valid is not told any more
+            before, after = lines_for_diff(mine), lines_for_diff(item)
+            lines = (line.rstrip("\n") for line in difflib.unified_diff(before, after, "yours", "new"))
         diff = "\n".join(list(lines)[:LONGEST_DIFF])
         return Waiting(str(item.ref), item.title, item.version, item.provenance, ours, is_always, diff=diff)
 

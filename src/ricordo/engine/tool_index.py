@@ -16,8 +16,9 @@ from ricordo.engine.reading import ReadVerbs
 from ricordo.engine.removing import RemoveVerbs
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.search.fit import fitting
+from ricordo.sources.mcp_config import is_switched_off
 from ricordo.tools.finding import MORE, in_general, tools_first
-from ricordo.tools.registered import Registered, ServerFile, check_startable, to_register, what_starts
+from ricordo.tools.registered import Registered, ServerFile, check_startable, shown_start, to_register, what_starts
 from ricordo.tools.rules import entry_from, pick
 from ricordo.tools.settings_files import SettingsFile, named_servers, places, servers_of
 from ricordo.values.hits import Filters
@@ -77,9 +78,10 @@ class IndexedTools:
         "read", "agents", "List the MCP servers that were added.", path="tools servers", answers="servers",
         examples=("ricordo tools servers",),
     )  # fmt: skip
-    def servers(self) -> tuple[Registered, ...]:
-        """The servers that were taken in."""
-        return tuple(self._file.all().values())
+    def servers(self) -> tuple[ServerFound, ...]:
+        """The servers that were taken in, and what each starts. Keys in it are masked."""
+        known = self._file.all().values()
+        return tuple(ServerFound(one.name, one.program, one.path, shown_start(one.entry), True) for one in known)
 
     def found(self, *files: str | Path) -> tuple[tuple[ServerFound, ...], tuple[str, ...]]:
         """The servers that the user's programs know (or those of the files), and notes. Nothing is started."""
@@ -185,7 +187,7 @@ class IndexedTools:
     )
     def refresh(self, *names: ServerName, wait: Wait = True) -> ToolsReport:
         """Ask the servers again what they offer; changed tools get a new version, tools that are gone go to the bin."""
-        servers = [self._file.get(name) for name in names] if names else builtins.list(self.servers())
+        servers = [self._file.get(name) for name in names] if names else builtins.list(self._file.all().values())
         return self._take_in(servers, wait, [])
 
     @verb("admin", "agents", "Remove servers and their tools.", path="tools rm", examples=("ricordo tools rm time",))
@@ -215,7 +217,9 @@ class IndexedTools:
         )
         found: dict[str, tuple[ServerFound, Registered]] = {}
         for one in named:
-            new = to_register(one, {name: pair[1] for name, pair in found.items()} or taken)
+            if is_switched_off(one.entry):
+                continue
+            new = to_register(one, {**taken, **{name: pair[1] for name, pair in found.items()}})
             if problem := check_startable(new):
                 if "is Ricordo itself" not in problem:
                     notes.append(f"{new.path}: {problem}")

@@ -62,17 +62,20 @@ def context_tree(engine: Ricordo, ref: str | None = None, depth: int = 3) -> dic
 
 @tool(
     effects=READS,
-    output=answer("ref", "content", ref="string", content="string", lines="array", next_line="integer"),
+    output=answer(
+        "ref", "content", ref="string", content="string", lines="array", next_line="integer", next_char="integer"
+    ),
     ref=_REF,
     from_line=integer("The line to start at.", minimum=1),
+    from_char=integer("The characters of that line to leave out.", minimum=0),
     max_chars=integer("The most characters to read.", minimum=1, maximum=200_000),
 )
 def context_read(
-    engine: Ricordo, ref: str, from_line: int | None = None, max_chars: int = MOST_CHARACTERS
+    engine: Ricordo, ref: str, from_line: int | None = None, from_char: int = 0, max_chars: int = MOST_CHARACTERS
 ) -> dict[str, Any]:
-    """Read an item. A long text is cut; go on at next_line."""
+    """Read an item. A long text is cut; go on at next_line (and next_char)."""
     item = engine.get(ref)
-    return shapes.facts_of(item) | shapes.text_of(item, from_line=from_line, most=max_chars)
+    return shapes.facts_of(item) | shapes.text_of(item, from_line=from_line, from_char=from_char, most=max_chars)
 
 
 @tool(

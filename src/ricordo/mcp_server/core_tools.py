@@ -74,12 +74,17 @@ search = mapped(
     output=OBJECT,
     refs=strings("Refs, ids or file paths."),
     from_line=integer("Where to start.", minimum=1),
+    from_char=integer("Where in that line.", minimum=0),
     max_chars=integer("Default 20000.", minimum=1, maximum=200_000),
 )
 def get(
-    engine: Ricordo, refs: Sequence[str], from_line: int | None = None, max_chars: int = MOST_CHARACTERS
+    engine: Ricordo,
+    refs: Sequence[str],
+    from_line: int | None = None,
+    from_char: int = 0,
+    max_chars: int = MOST_CHARACTERS,
 ) -> dict[str, Any]:
-    """Read items. A long text is cut; go on from its next_line."""
+    """Read items. A long text is cut; go on from its next_line (and next_char)."""
     if not refs:
         raise UsageError("there is nothing to get", hint="Name refs, as search shows them.")
     if len(refs) > MOST_REFS:
@@ -96,7 +101,7 @@ def get(
             near = shapes.without_empty({"near": shapes.near_refs(engine, ref)})
             missing.append({"ref": ref, "message": error.message} | near)
             continue
-        text = shapes.text_of(item, from_line=from_line, most=max(room, 1))
+        text = shapes.text_of(item, from_line=from_line, from_char=from_char, most=max(room, 1))
         room -= len(text["content"])
         items.append(shapes.facts_of(item) | text)
     if not items:

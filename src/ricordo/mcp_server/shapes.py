@@ -225,19 +225,28 @@ def _likeness(matcher: SequenceMatcher[str], text: str) -> float:
     return matcher.ratio()
 
 
-def text_of(item: Item, *, from_line: int | None, most: int) -> dict[str, Any]:
-    """An item's text, or a part of it that starts at a line, as long as was asked for at most."""
+def text_of(item: Item, *, from_line: int | None, most: int, from_char: int = 0) -> dict[str, Any]:
+    """An item's text, or a part of it that starts at a line, as long as was asked for at most.
+
+    A line that is longer is read in parts: ``from_char`` says how many of its characters are left out.
+    """
     first = max(from_line or item.first_line, item.first_line)
     lines = item.content.splitlines(keepends=True)
     rest = lines[first - item.first_line :]
     if from_line is not None and not rest and lines:
         last = item.first_line + len(lines) - 1
         raise NotFound(f"{item.ref} has no line {from_line}", hint=f"Its last line is {last}.")
+    if from_char and rest:
+        if from_char >= len(rest[0]):
+            raise NotFound(f"line {first} of {item.ref} has {len(rest[0]):,} characters", hint="Leave out ‹from_char›.")
+        rest = [rest[0][from_char:], *rest[1:]]
     taken, size = _as_many_as_fit(rest, most)
-    part = "".join(rest[:taken]) if taken else "".join(rest)[:most]
+    part = "".join(rest[:taken]) if taken else "".join(rest[:1])[:most]
     row: dict[str, Any] = {"content": part, "lines": [first, first + max(taken, 1) - 1]}
     if size < sum(map(len, rest)):
-        row["next_line"] = first + max(taken, 1)
+        row["next_line"] = first + taken
+        if not taken:
+            row["next_char"] = from_char + most
     return row
 
 

@@ -104,9 +104,14 @@ def _read(path: Path, content: bytes, env: Environment) -> McpServers:
     return McpServers(tuple(servers), tuple(notes))
 
 
+def is_switched_off(entry: Mapping[str, Any]) -> bool:
+    """Whether the user switched an entry off in the program that it belongs to."""
+    return bool(entry.get("disabled")) or entry.get("enabled") is False
+
+
 def server_of(name: str, entry: Mapping[str, Any], env: Environment) -> McpServer | None:
     """The server of one entry; None if it is switched off, or if it is Ricordo itself."""
-    if entry.get("disabled"):
+    if is_switched_off(entry):
         return None
 
     def text(value: Any) -> str:

@@ -17,6 +17,8 @@ from typing import Any
 from ricordo.config.files import Environment, config_home, locked, read_bytes, replace_file
 from ricordo.errors import Error, NotFound, Unreadable, UsageError
 from ricordo.frozen import frozen
+from ricordo.ingest.redact import redact
+from ricordo.masking import MASK, masked_in
 from ricordo.sources.mcp_config import McpServer, server_of, variables_in
 from ricordo.tools.settings_files import Named
 
@@ -25,6 +27,9 @@ LONGEST_NAME = 60
 LONGEST_START = 8_000
 """The most letters of what an entry starts. All of them are shown to the user, who has to read them to agree."""
 _UNFIT = re.compile(r"[^\w.@-]+")
+_SECRET_FLAG = re.compile(
+    r"((?:^|\s)-{1,2}[\w-]*(?:pass|pwd|secret|token|key|credential)[\w-]*[ =])(?!-)('[^']*'|\S+)", re.IGNORECASE
+)
 _KEPT = ("type", "command", "args", "env", "cwd", "url", "headers")
 
 
@@ -149,6 +154,15 @@ def what_starts(entry: Mapping[str, Any]) -> str:
     given = _named_values(entry.get("env"))
     folder = f" in {entry['cwd']}" if entry.get("cwd") else ""
     return _line(f"runs {words}{folder}" + (f" with {given}" if given else ""))
+
+
+def shown_start(entry: Mapping[str, Any]) -> str:
+    """What an entry runs or reaches, for everybody who may list servers: keys in it are masked.
+
+    >>> shown_start({"command": "serve", "args": ["--api-key", "abc123", "https://example.org/?token=x"]})
+    'runs serve --api-key *** https://example.org/?token=***'
+    """
+    return _SECRET_FLAG.sub(rf"\1{MASK}", redact(masked_in(what_starts(entry)))[0])
 
 
 def _named_values(given: object) -> str:
