@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ricordo import ConfigProvider, Ricordo
+from ricordo import ConfigProvider, Filters, Ricordo
 from ricordo.bounded import PendingCall, caller_waits
 from ricordo.errors import NotFound, PathConflict, UsageError
 from ricordo.search.pipeline import Searcher
@@ -409,3 +409,28 @@ def test_an_engine_is_closed_after_the_searches_of_late_tiers(
     threading.Timer(0.2, go.set).start()
     memory.close()
     assert heard == ["asked", "ended"]
+
+
+def test_a_listing_looks_in_the_tier_that_is_named_and_refuses_one_that_is_not_there(
+    opened: Callable[..., Ricordo],
+) -> None:
+    memory = opened()
+    project, own = Filters(tiers=("project",)), Filters(tiers=("agent",))
+    assert [str(item.ref) for item in memory.list(filters=project)] == ["memory:/lighthouse"]
+    assert [str(item.ref) for item in memory.list(filters=own)] == ["memory:/harbour"]
+    memory.remember("The quay is long.", title="Quay")
+    assert (memory.count(project), memory.count(own), memory.count()) == (2, 1, 2)
+    for refused in (Filters(tiers=("team",)), Filters(tiers=("agent", "project"))):
+        with pytest.raises(UsageError, match="tier"):
+            memory.list(filters=refused)
+        with pytest.raises(UsageError, match="tier"):
+            memory.count(refused)
+    assert memory.similar("memory:/lighthouse", filters=project).meta.degraded
+    with pytest.raises(UsageError, match="is in the tier project"):
+        memory.similar("memory:/lighthouse", filters=own)
+
+
+@pytest.mark.parametrize("wrong", [{"limit": -1}, {"offset": -1}, {"filters": Filters(kinds="note")}])  # type: ignore[arg-type]
+def test_a_listing_refuses_what_cannot_be_meant(opened: Callable[..., Ricordo], wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        opened().list(**wrong)

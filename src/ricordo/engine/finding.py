@@ -248,7 +248,12 @@ class FindVerbs:
     ) -> Answer:
         """Items are compared by meaning. The item itself is not listed."""
         tier, n = self._context.tiers.holder(ref)
-        answer = tier.searcher.similar(n, limit=limit, filters=filters or Filters(), tier=tier.name)
+        filters = check_filters(filters or Filters())
+        if filters.tiers and tier.name not in filters.tiers:
+            raise UsageError(
+                f"{ref} is in the tier {tier.name}, and is compared with the items there", hint="Leave out ‹tier›."
+            )
+        answer = tier.searcher.similar(n, limit=limit, filters=filters, tier=tier.name)
         return self._tracked(answer, str(tier.store.items.get_many([n])[n].ref), "similar", track)
 
 

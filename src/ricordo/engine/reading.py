@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ricordo import registry
-from ricordo.engine.checks import refuse_binned, texts
+from ricordo.engine.checks import check_filters, refuse_binned, texts
 from ricordo.engine.citing import CITATIONS, cited_now
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
@@ -204,8 +204,11 @@ class ReadVerbs:
     )
     def list(self, *, filters: Filters | None = None, limit: Limit = 50, offset: Offset = 0) -> builtins.list[Item]:
         """Items come without their content."""
-        store = self._context.store
-        found = store.items.listing(filters or Filters(), limit, offset)
+        if limit < 0 or offset < 0:
+            raise UsageError("the limit and the offset are at least 0")
+        filters = check_filters(filters or Filters())
+        store = self._context.tiers.store_of(filters)
+        found = store.items.listing(filters, limit, offset)
         machines = store.machines.elsewhere(str(item.ref) for _, item in found)
 
         def shown(n: int, item: Item) -> Item:
@@ -221,7 +224,8 @@ class ReadVerbs:
     )
     def count(self, filters: Filters | None = None) -> int:
         """Archived and removed items do not count."""
-        return self._context.store.items.count(filters or Filters())
+        filters = check_filters(filters or Filters())
+        return self._context.tiers.store_of(filters).items.count(filters)
 
     @verb(
         "read",

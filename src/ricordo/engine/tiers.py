@@ -20,7 +20,7 @@ from ricordo.errors import NotFound, UsageError
 from ricordo.memory.tracking import Tracker
 from ricordo.store.base import Store
 from ricordo.values.file_refs import DISK
-from ricordo.values.hits import Answer
+from ricordo.values.hits import Answer, Filters
 from ricordo.values.items import Ref
 from ricordo.values.reports import TierState
 
@@ -222,6 +222,18 @@ class Tiers:
         if self.federation.first(lambda store: store.items.number(ref)) is None:
             self.federation.first(lambda store: found.update(store.items.ending_with(str(name))))
         return only_one(name, found) or ref
+
+    def store_of(self, filters: Filters) -> Store:
+        """The store that a listing looks in: that of the tier which the filters name, or the store in use."""
+        if not filters.tiers:
+            return self._context.store
+        (name, *others), known = filters.tiers, {tier.name: tier for tier in self.federation.tiers}
+        if others:
+            raise UsageError("a listing looks in one tier", hint="Name one with ‹tier›.")
+        if name not in known:
+            hint = f"There are: {', '.join(known)}." if known else "‹:tiers› shows what is searched."
+            raise UsageError(f"the tier '{name}' has no store here", hint=hint)
+        return known[name].store
 
     def holder(self, name: str | Path | Ref) -> tuple[Tier, int]:
         """The highest tier that holds an item, with the item's number there; the own store if no tier holds it."""
