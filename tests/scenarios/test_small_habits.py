@@ -59,6 +59,25 @@ def test_of_several_items_of_a_name_none_is_taken_and_all_are_listed(engine: Ric
     assert str(engine.get("plan.md").ref) == "note:/a/plan.md"
 
 
+def test_a_listing_by_filters_says_how_many_items_there_are(engine: Ricordo) -> None:
+    for number in range(7):
+        engine.save(f"note:/{number}", f"Note number {number}.")
+    engine.remember("A memory.")
+    assert engine.search("kind:note", limit=2).meta.candidates == 7
+    assert engine.search("kind:note", limit=2, offset=4).meta.candidates == 7
+    assert engine.search("kind:note -3", limit=9).meta.candidates == 6
+    words = engine.search("number", limit=50)
+    assert words.meta.candidates >= len(words.hits) == 7
+
+
+def test_a_tag_is_found_in_capital_and_small_letters_of_every_alphabet(engine: Ricordo) -> None:
+    engine.save("note:/a", "One.", fields={"tags": ["Über"]})
+    engine.save("note:/b", "Two.", fields={"tags": ["ЁЖ", "ops"]})
+    for query, ref in (("tag:über", "note:/a"), ("tag:ÜBER", "note:/a"), ("tag:ёж", "note:/b"), ("tag:OPS", "note:/b")):
+        assert [hit.ref for hit in engine.search(query).hits] == [ref]
+    assert engine.search("tag:Ёж tag:Ops").meta.candidates == 1
+
+
 def test_candidates_are_counted_in_items(engine: Ricordo) -> None:
     parts = "\n\n".join(f"# Part {n}\n\n" + f"The heron of part {n} wades through the reeds. " * 30 for n in range(5))
     engine.save("note:/long", parts)

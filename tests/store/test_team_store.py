@@ -141,6 +141,17 @@ def test_what_was_removed_and_restored_is_found_as_of_a_time_before_that(place: 
             assert [hit.ref for hit in found] == ["note:/office"]
 
 
+@pytest.mark.parametrize("place", ["server", "file"])
+def test_a_listing_by_filters_says_how_many_items_there_are(place: str, team: str, tmp_path: Path) -> None:
+    with Ricordo.open(team if place == "server" else str(tmp_path / "store.db")) as engine:
+        for number in range(5):
+            engine.save(f"note:/{number}", f"Note number {number}.", wait=False)
+        engine.remember("A memory.", wait=False)
+        for offset in (0, 3):
+            answer = engine.search("kind:note", limit=2, offset=offset)
+            assert (answer.meta.candidates, len(answer.hits)) == (5, 2)
+
+
 @pytest.mark.parametrize("query", ["signing keys", "deploy on friday", "rotation of tokens", '"private key"', "keyb*"])
 def test_a_file_and_a_server_rank_alike(team: str, tmp_path: Path, query: str) -> None:
     texts = [

@@ -133,7 +133,7 @@ class Searcher:
         hits = present(reader, page, marker, tier=request.tier, **wanted)
         hits = with_machines(hits, self.store.machines)
         meta = SearchMeta(
-            pool.total,
+            max(pool.total, request.offset + len(hits)),
             len(hits),
             round((time.perf_counter() - started) * 1000, 3),
             request.profile,

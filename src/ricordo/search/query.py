@@ -31,7 +31,7 @@ _PART = re.compile(
     (?P<minus>(?<!\S)-)?"(?P<phrase>[^"]*)"
     | (?<!\S)(?P<name>{FILTER_NAMES}):
       (?:"(?P<quoted>[^"]*)"|(?P<value>(?:(?<=after:)|(?<=before:))(?i:{SPOKEN})(?!\S)|\S+))
-    | (?<!\S)-(?P<excluded>\w[^\s"]*)
+    | (?<!\S)-(?P<excluded>(?:{FILTER_NAMES}):"[^"]*"|\w[^\s"]*)
     | (?P<prefix>\w+)\*(?!\w)
     | (?P<word>[^\s"]+|")
     """,

@@ -90,9 +90,10 @@ class Gathering:
             found = self.answer["found"] or []
             if ask.find == NEWEST:
                 pool.add([n for _, n in found])
+                pool.total = found[0][0] if found else 0
             else:
                 pool.add_substrings([(chunk, n) for chunk, n in found])
-            pool.total = len(pool)
+                pool.total = len(pool)
         near = linked.pairs(self.answer.get("neighbours"))
         self._join([other for others in near.values() for other, _ in others])
         distances = self._join_linked() if ask.needs.link_seeds else {}

@@ -25,11 +25,12 @@ def newest(statement: Statement, ask: Ask, *, limited: bool, seen: str) -> str:
     condition, values = ("i.n IN (SELECT n FROM allowed)", []) if limited else where(ask.filters, dialect)
     statement.step(
         "found",
-        f"SELECT i.n AS item, row_number() OVER () AS place FROM (SELECT i.n FROM items i WHERE {condition}"
+        "SELECT i.n AS item, i.total, row_number() OVER () AS place"
+        f" FROM (SELECT i.n, count(*) OVER () AS total FROM items i WHERE {condition}"
         " ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ?) i",
         (*values, ask.per_side),
     )
-    return "SELECT json_agg(json_build_array(NULL, item) ORDER BY place) FROM found"
+    return "SELECT json_agg(json_build_array(total, item) ORDER BY place) FROM found"
 
 
 def with_substring(statement: Statement, ask: Ask, *, limited: bool, seen: str) -> str:

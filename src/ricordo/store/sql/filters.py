@@ -42,13 +42,12 @@ def where(filters: Filters, dialect: Dialect) -> tuple[str, list[object]]:
         values.extend(filters.not_drives)
     any_of("i.thread", filters.threads)
     any_of("i.loading", filters.loadings)
-    if filters.tags_any:
-        lowered = ",".join(["lower(?)"] * len(filters.tags_any))
-        parts.append(f"i.n IN (SELECT item FROM item_tags WHERE lower(tag) IN ({lowered}))")
-        values.extend(filters.tags_any)
-    for tag in filters.tags_all:
-        parts.append("i.n IN (SELECT item FROM item_tags WHERE lower(tag) = lower(?))")
-        values.append(tag)
+    for tags in (filters.tags_any, *((tag,) for tag in filters.tags_all)):
+        spelled = [one for tag in tags for one in _spellings(tag)]
+        if spelled:
+            lowered = ",".join(["lower(?)"] * len(spelled))
+            parts.append(f"i.n IN (SELECT item FROM item_tags WHERE lower(tag) IN ({lowered}))")
+            values.extend(spelled)
     for paths in (filters.paths, filters.also_paths):
         if paths:
             conditions = [_path_condition(path, values) for path in paths]
@@ -70,6 +69,11 @@ def where(filters: Filters, dialect: Dialect) -> tuple[str, list[object]]:
             )
         holds(json.dumps(name), wanted)
     return " AND ".join(parts) or "TRUE", values
+
+
+def _spellings(tag: str) -> list[str]:
+    """The ways to write a tag in capital and small letters: ``lower`` of SQLite knows those of English alone."""
+    return [tag] if tag.isascii() else list(dict.fromkeys((tag, tag.lower(), tag.upper(), tag.title())))
 
 
 def _path_condition(path: str, values: list[object]) -> str:

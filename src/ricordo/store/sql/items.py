@@ -165,6 +165,12 @@ def newest(connection: Connection, filters: Filters, limit: int) -> list[int]:
     return [row[0] for row in rows]
 
 
+def count(connection: Connection, filters: Filters) -> int:
+    """How many items pass the filters."""
+    condition, values = where(filters, connection.dialect)
+    return int(connection.rows(f"SELECT count(*) FROM items i WHERE {condition}", values)[0][0])
+
+
 def content_of(connection: Connection, n: int, number: int) -> tuple[str, int]:
     """The text of a version, put together from its chunks, and the line it starts at."""
     found = connection.rows("SELECT layout, first_line FROM versions WHERE item=? AND number=?", (n, number))

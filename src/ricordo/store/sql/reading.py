@@ -119,8 +119,7 @@ class Items:
 
     def count(self, filters: Filters) -> int:
         with self._database.read() as connection:
-            condition, values = where(filters, connection.dialect)
-            return int(connection.rows(f"SELECT count(*) FROM items i WHERE {condition}", values)[0][0])
+            return items.count(connection, filters)
 
     def refs_below(
         self, drive: str | None, prefix: str, states: Sequence[str] = ("live",)

@@ -72,12 +72,12 @@ class Gathering:
             pool.total = max(pool.total, len(pool))
         else:
             if ask.find == NEWEST:
-                self._take_newest()
+                pool.total = self._take_newest()
             else:
                 if ask.excludes:
                     self.allowed = self.keywords.allowed_items(self.allowed)
                 self._take_substrings(times)
-            pool.total = len(pool)
+                pool.total = len(pool)
         near = self._join_thread_neighbours() if ask.needs.thread_reach else {}
         distances = self._join_linked() if ask.needs.link_seeds else {}
         return self._answer(near, distances)
@@ -135,8 +135,8 @@ class Gathering:
         self.pool.add_substrings(found)
         return bool(found)
 
-    def _take_newest(self) -> None:
-        """Everything that passes the filters and holds nothing that is excluded, newest first."""
+    def _take_newest(self) -> int:
+        """Everything that passes the filters and holds nothing that is excluded, newest first; returns how many do."""
         ask = self.ask
         kept = None
         if ask.excludes:
@@ -147,6 +147,7 @@ class Gathering:
                 self.pool.add([n])
                 if len(self.pool) >= ask.per_side:
                     break
+        return items.count(self.connection, ask.filters) if kept is None else len(kept)
 
     def _join_thread_neighbours(self) -> Mapping[int, list[tuple[int, int]]]:
         briefs = self.file.briefs.read(self.connection, self.pool.numbers)
