@@ -88,6 +88,13 @@ def test_a_session_is_one_hit_and_shown_by_the_turn_that_answers(pages: Ricordo,
     assert len(pages.search("office coffee beans thread:coffee", track=False)) > 1, "a thread is shown whole"
 
 
+def test_a_session_in_which_the_question_was_asked_is_shown_by_the_reply(meaning: Ricordo, tmp_path: Path) -> None:
+    said = [("user", "Why does my bread rise too fast?"), ("assistant", "Use less leaven."), ("tool", "set 220")]
+    meaning.sessions_add(talk(tmp_path, "baking", *said))
+    (hit,) = meaning.search("why does the bread rise too fast", filters=Filters(kinds=("session",))).hits
+    assert hit.ref == "session:/baking/2"
+
+
 def test_a_session_that_tells_something_comes_before_one_that_only_asks(pages: Ricordo, tmp_path: Path) -> None:
     pages.sessions_add(talk(tmp_path, "asks", ("user", "which coffee beans does the office order?")))
     pages.sessions_add(

@@ -29,6 +29,8 @@ CROWDED = 0.25
 """If more than this share of a full pool are turns of sessions, the sources are asked for again, without them."""
 JUDGED = 32
 """So many of the best turns are read to see what they add."""
+REPLY = 2
+"""So many turns after one that asks its answer may come."""
 ALMOST = 0.45
 """So well must a source fit that is told to somebody who asked when no hit fits."""
 _OF_SESSIONS = f"{SESSION}:/"
@@ -241,12 +243,36 @@ def _fit(entry: Ranked) -> float:
 
 
 def _one_each(turns: Iterable[tuple[Ranked, bool]]) -> tuple[list[Ranked], list[Ranked]]:
-    """The best turn of each session that tells something; of sessions in which none does, the best that asks."""
+    """The best turn of each session that tells something; of sessions in which none does, the best that asks.
+
+    Where a turn that asks is nearest, what was said right after it answers it, whatever words it uses.
+    """
     tell: dict[str, Ranked] = {}
     ask: dict[str, Ranked] = {}
+    replies: dict[str, tuple[int, Ranked]] = {}
     for entry, only_asking in turns:
-        (ask if only_asking else tell).setdefault(session_of(entry.member.ref), entry)
+        name = session_of(entry.member.ref)
+        if only_asking:
+            if name not in tell:
+                ask.setdefault(name, entry)
+            continue
+        tell.setdefault(name, entry)
+        if name in ask:
+            after = turn_number(entry.member.ref) - turn_number(ask[name].member.ref)
+            if 0 < after <= REPLY and after < replies.get(name, (REPLY + 1, entry))[0]:
+                replies[name] = (after, entry)
+    tell |= {name: entry for name, (_, entry) in replies.items()}
     return list(tell.values()), [entry for name, entry in ask.items() if name not in tell]
+
+
+def turn_number(ref: str) -> int:
+    """The place of a turn in its session; 0 for the session itself.
+
+    >>> turn_number("session:/talk/3"), turn_number("session:/talk"), turn_number("session:/talk/checkpoints/9")
+    (3, 0, 0)
+    """
+    last = ref.removeprefix(_OF_SESSIONS).partition("/")[2]
+    return int(last) if last.isdecimal() else 0
 
 
 def session_of(ref: str) -> str:
