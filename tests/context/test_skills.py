@@ -180,6 +180,7 @@ def test_a_skill_without_a_name_or_with_broken_yaml_has_its_folders_name(
     write(root, "nameless", front="---\ndescription: Something\n---\n")
     write(root, "bare", front="# Bare\n")
     write(root, "broken", front="---\nname: [oops\ndescription: Use when: forms break\n---\n")
+    write(root, "colon", front="---\nname: invoice-maker\ndescription: Make invoices: with tax\n---\n")
     write(root, "number", front="---\nname: 42\ndescription: The answer\n---\n")
     write(root, "sneaky", front="---\nname: ../../etc/passwd\ndescription: Sneaks out\n---\n")
     report = engine.skills_add(root)
@@ -189,6 +190,7 @@ def test_a_skill_without_a_name_or_with_broken_yaml_has_its_folders_name(
         "bare": "",
         "broken": "Use when: forms break",
         "etc-passwd": "Sneaks out",
+        "invoice-maker": "Make invoices: with tax",
         "nameless": "Something",
     }
     notes = "\n".join(report.notes)

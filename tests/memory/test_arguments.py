@@ -11,7 +11,7 @@ import pytest
 
 from ricordo import ConfigProvider, Filters, Ricordo
 from ricordo.engine import context
-from ricordo.errors import NotFound, UsageError
+from ricordo.errors import Conflict, NotFound, UsageError
 
 
 @pytest.fixture
@@ -143,3 +143,13 @@ def test_a_version_that_is_no_longer_kept_is_not_called_one_that_never_was(tmp_p
             engine.get("note:/v", as_of=then)
         with pytest.raises(NotFound, match="did not exist"):
             engine.get("note:/v", as_of=before)
+
+
+def test_a_memory_that_was_corrected_is_not_corrected_again(engine: Ricordo) -> None:
+    old = engine.remember("The queue is RabbitMQ.").ref
+    kafka = engine.correct(old, "The queue is Kafka.").ref
+    for text in ("The queue is NATS.", "The queue is RabbitMQ."):
+        with pytest.raises(Conflict, match="was replaced before, by") as refused:
+            engine.correct(old, text)
+        assert kafka in refused.value.hint
+    assert engine.correct(kafka, "The queue is NATS.").status == "created"

@@ -143,6 +143,10 @@ def test_a_tool_that_may_change_things_is_refused_until_the_user_allows_it(
 
 
 def test_the_user_allows_tools_by_pattern(with_server: Maker, tmp_path: Path) -> None:
+    engine = with_server(**{"tools.allow": ("raw/other", "raw/more")})
+    with pytest.raises(Forbidden) as refused:
+        engine.tools.call("raw/delete_everything", {})
+    assert "raw/other,raw/more,raw/delete_everything" in refused.value.hint
     engine = with_server(**{"tools.allow": ("raw/delete_*",)})
     assert engine.tools.call("raw/delete_everything").text == "delete_everything: "
     with pytest.raises(Forbidden):

@@ -32,7 +32,8 @@ LISTED = "listed"
 """The scope of skills that a command lists."""
 UNCHANGED = "unchanged"
 _UNFIT = re.compile(r"[\x00-\x1f\x7f/\\]+")
-_DESCRIPTION = re.compile(r"^description:[ \t]*(.+)$", re.MULTILINE)
+_SAID = re.compile(r"^(name|description):[ \t]*+(?![\[{&*!|>])(.+)$", re.MULTILINE)
+"""A name or description that is a plain text."""
 
 
 @frozen
@@ -249,16 +250,17 @@ def described(parsed: Parsed, folder: str) -> tuple[str, dict[str, Any], list[st
     """The name of a skill, the fields that its front matter did not give, and what is wrong with it."""
     problems = [warning for warning in parsed.warnings if warning]
     given: dict[str, Any] = {}
-    said = parsed.fields.get("metadata", {}).get("name")
+    # A colon in an unquoted description often breaks the YAML; its lines can still be read.
+    head = parsed.text[:8192] if parsed.text.startswith("---") else ""
+    salvaged = {found[1]: found[2].strip().strip("\"'") for found in reversed(list(_SAID.finditer(head)))}
+    said = parsed.fields.get("metadata", {}).get("name") or salvaged.get("name")
     name = fit_name(str(said)) if isinstance(said, (str, int, float)) and not isinstance(said, bool) else ""
     if not name:
         name = fit_name(folder) or "unnamed"
         problems.append(f"it gives no name; its folder's is used: {name}")
     if not parsed.fields.get("description"):
-        # A colon in an unquoted description often breaks the YAML; the description can still be read.
-        salvaged = _DESCRIPTION.search(parsed.text[:8192]) if parsed.text.startswith("---") else None
-        if salvaged:
-            given["description"] = salvaged[1].strip().strip("\"'")
+        if "description" in salvaged:
+            given["description"] = salvaged["description"]
         else:
             problems.append("it gives no description, so it is found by its text alone")
     return name, given, problems

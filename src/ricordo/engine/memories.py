@@ -13,7 +13,8 @@ from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
 from ricordo.engine.items import ItemVerbs
 from ricordo.engine.judging import ModelJudge
-from ricordo.errors import UsageError
+from ricordo.engine.successors import replacement
+from ricordo.errors import Conflict, UsageError
 from ricordo.speaking import as_agent, speaker
 from ricordo.steps import undoable
 from ricordo.values.choices import ON_DUPLICATE, OnDuplicate, Writer
@@ -217,6 +218,8 @@ class MemoryVerbs:
         check_choice("source", source, WRITERS)
         n = self._context.present_number(ref)
         old = self._context.store.items.get(n)
+        if newest := next(iter(replacement(self._context.store, n).values()), ""):
+            raise Conflict(f"{old.ref} was replaced before, by {newest}", hint=f"Correct that one: ‹:correct {newest}›")
         if old.content.strip() == text.strip():
             return Saved(str(old.ref), "skipped", old.id, old.version, reason="that is what it says")
         kept = {name: value for name, value in old.fields.to_dict().items() if name not in ("mime_type", "is_textual")}

@@ -97,14 +97,14 @@ class Tools(IndexedTools):
 
         allow = self._context.config.tools.allow
         if not entry.callable:
-            raise refuse(entry.name)
+            raise refuse(entry.name, allow)
         server = self._file.get(entry.server)
         name = entry.name.removeprefix(called_by(entry.server, "", entry.what))
         tool, changed = self._running.tool(server, entry.what, name)
         if changed:
             self._index(server, self._running.offered(server), wait=False)
         if not may_call(entry.name, tool.hints, allow):
-            raise refuse(entry.name)
+            raise refuse(entry.name, allow)
         if problem := unfit(tool):
             raise NotFound(f"{entry.name} cannot be used: {problem}", hint="Use another tool.")
         check_arguments(entry.name, given, tool.schema)

@@ -52,9 +52,9 @@ def may_call(name: str, hints: Mapping[str, bool], allow: Sequence[str]) -> bool
     return reads or any(fnmatchcase(name, pattern.strip()) for pattern in allow if pattern.strip())
 
 
-def refuse(name: str) -> Forbidden:
-    """The error for a call of a tool that may not be called."""
-    inside = quoted(name)[1:-1].translate(_NO_MARKS)  # the face quotes the command
+def refuse(name: str, allow: Sequence[str]) -> Forbidden:
+    """The error for a call of a tool that may not be called; its hint keeps what the user allowed before."""
+    inside = ",".join([*allow, quoted(name)[1:-1].translate(_NO_MARKS)])  # the face quotes the command
     return Forbidden(
         f"{quoted(name)} was not called: {NOT_READ_ONLY}",
         hint=f"Only the user can allow it, in their own settings: ‹:config set tools.allow {inside}›",
