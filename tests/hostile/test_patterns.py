@@ -109,3 +109,16 @@ def test_a_long_row_without_a_space_does_not_slow_down_what_a_memory_is_looked_t
 ) -> None:
     engine.remember("Lunch is at noon.")
     assert growth(lambda size: engine.remember(row * (size // len(row))), 8_000) < TOO_MUCH
+
+
+@pytest.mark.parametrize("last", ["e", "f"])
+def test_a_long_text_of_one_letter_is_found_without_an_expression(
+    open_engine: Callable[..., Ricordo], last: str
+) -> None:
+    engine = open_engine(**{"search.pattern_seconds": 10.0})  # an expression takes a minute for it
+    engine.save("note:/letters", f"{'e' * 5_000}\nWhat of e.g. this?\n")
+    assert len(engine.grep("e" * 4_999 + last)) == (last == "e")
+    assert [match.text for match in engine.grep("e.g.", fixed=True)] == ["What of e.g. this?"]
+    assert len(engine.grep("e.g.")) == 1
+    assert len(engine.grep("WHAT OF", ignore_case=True)) == 1
+    assert engine.grep("WHAT OF") == []

@@ -14,6 +14,7 @@ from ricordo.values.items import Ref, TreeNode
 if TYPE_CHECKING:
     import regex
 
+_SIGNS = frozenset(r".^$*+?{}[]\|()")
 LONGEST_PATTERN = 5_000
 """The most characters of a pattern, because compiling one cannot be interrupted."""
 
@@ -57,6 +58,8 @@ class Expression:
         flags = regex.IGNORECASE if ignore_case else 0
         self._pattern, self._seconds = pattern, seconds
         self._deadline = time.monotonic() + seconds
+        # A long text of few letters would hold up ``regex`` far beyond its time.
+        self._is_plain = not ignore_case and (fixed or not _SIGNS.intersection(pattern))
         try:
             self._compiled = regex.compile(regex.escape(pattern) if fixed else pattern, flags)
             # Searching the whole text first saves searching each line, if a match in a line is one in the text, too.
@@ -80,6 +83,8 @@ class Expression:
     def _search(self, compiled: regex.Pattern[str], text: str) -> bool:
         left = self._deadline - time.monotonic()
         try:
+            if left > 0 and self._is_plain:
+                return self._pattern in text
             if left > 0:
                 return compiled.search(text, timeout=left, concurrent=True) is not None
         except TimeoutError:
