@@ -82,6 +82,18 @@ def test_a_graph_of_zep_becomes_entities_facts_with_their_time_and_links(engine:
     assert "lives_in" in json.dumps(engine.links("entity:/zep/Ada").to_dict())
 
 
+def test_two_nodes_of_zep_with_the_same_name_are_two_entities(engine: Ricordo) -> None:
+    nodes = [{"uuid": f"n{n}", "name": "Kate", "summary": text} for n, text in ((1, "A person."), (2, "Another Kate."))]
+    edge = {"uuid": "e1", "fact": "Kate met Kate.", "source_node_uuid": "n1", "target_node_uuid": "n2"}
+    graph = json.dumps({"nodes": nodes, "edges": [edge]}).encode()
+    assert taken_in(engine, "zep", graph)["created"] == 3
+    assert engine.get("entity:/zep/Kate").content == "A person."
+    assert engine.get("entity:/zep/Kate n2").content == "Another Kate."
+    assert taken_in(engine, "zep", graph)["created"] == 0
+    with pytest.raises(Unreadable, match="neither nodes nor facts"):
+        taken_in(engine, "zep", b'{"id": 1, "memory": "of another program"}\n{"id": 2}')
+
+
 def test_blocks_and_archive_of_a_letta_agent_come_in(engine: Ricordo) -> None:
     agent = {
         "agents": [{"name": "Helper"}],

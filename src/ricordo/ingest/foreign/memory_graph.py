@@ -61,7 +61,7 @@ def read_zep(data: bytes, name: str) -> Foreign:
         plain = {"edges": plain}
     nodes = list_in(plain.get("nodes") or [], (), name, _ZEP_HINT)
     facts = list_in(next((plain[key] for key in ("edges", "facts") if plain.get(key)), []), (), name, _ZEP_HINT)
-    if not nodes and not facts:
+    if not any(text_in(one, key) for rows, key in ((nodes, "name"), (facts, "fact")) for one in rows):
         raise Unreadable(f"{name} holds neither nodes nor facts", hint=_ZEP_HINT)
     entries: list[Entry] = []
     refs: dict[str, str] = {}
@@ -69,7 +69,11 @@ def read_zep(data: bytes, name: str) -> Foreign:
         title = text_in(node, "name")
         if not title:
             continue
-        refs[str(node.get("uuid"))] = ref = _ref("zep", title)
+        uuid = str(node.get("uuid") or "")
+        ref = _ref("zep", title)
+        if ref in refs.values() and uuid:  # another node of the same name
+            ref = _ref("zep", f"{title} {uuid[:8]}")
+        refs[uuid] = ref
         labels = tuple(str(one) for one in values_in(node, "labels") if one != "Entity")
         fields = {"title": title, "tags": labels, "source": "agent", "source_adapter": "zep"}
         entries.append(Entry(ref, text_in(node, "summary") or title, "entity", fields, "text", _times(node)))
