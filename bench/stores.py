@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from pathlib import Path
 import apsw
 
 from corpus import SourceDocument, documents_with
+from ricordo.cli import GARBAGE
 from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
 from ricordo.store.sqlite.store import SqliteStore
@@ -70,6 +72,7 @@ class GrowingStore:
 
     def grow(self, chunks: int) -> Growth:
         """Add documents until there are at least so many chunks."""
+        gc.set_threshold(GARBAGE)  # as the command does
         before, _ = count_chunks(self.file)
         held = before
         seconds = processor = 0.0

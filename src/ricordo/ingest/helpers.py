@@ -25,13 +25,13 @@ from ricordo.ingest.parse import wire
 from ricordo.ingest.preparing import NotPrepared, Preparer, Unit
 from ricordo.store.values import PreparedItem
 
-STARTED_AFTER = 1_000_000
+STARTED_AFTER = 500_000
 """How many characters this process prepares alone: that takes about as long as starting a helper."""
 MOST = 3
 GIVEN = 6
 """How many units a helper has at once, so that it need not wait for the next while this process writes."""
-WAITING = GIVEN * (MOST + 1)
-"""How many units wait for an earlier one at most, so that they do not fill the memory."""
+WRITTEN_MEANWHILE = 0.5
+"""The time in which this process writes a unit, as a share of that in which a helper prepares one."""
 PIPE_BYTES = 1 << 20
 _BOOTSTRAP = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from ricordo.engine.helping import main; main()"
 
@@ -49,6 +49,10 @@ class _Job:
     def begin(self) -> bool:
         """Whether the caller is to prepare it; only the first caller is."""
         return self._begun.acquire(blocking=False)
+
+    @property
+    def is_begun(self) -> bool:
+        return self._begun.locked()
 
 
 class _Helper:
@@ -166,16 +170,19 @@ class Helpers:
         self._works = True
 
     def prepared(self, units: Iterable[Unit], preparer: Callable[[], Preparer]) -> Iterator[PreparedItem | NotPrepared]:
-        """The items of all units in their order, prepared by helpers and, while these are busy, here."""
+        """The items of all units in their order, prepared by helpers or, where there are none, here."""
         waiting: deque[_Job] = deque()
         for job in map(_Job, units):
-            waiting.append(job)
             helper = self._free_helper() if job.unit.is_text else None
+            while helper is None and waiting and job.unit.is_text:
+                yield from self._first(waiting, preparer())
+                helper = self._free_helper()
+            waiting.append(job)
             if helper is not None:
                 helper.give(job, preparer())
             elif job.begin():
                 self._prepare(job, preparer())
-            while waiting and (waiting[0].done.is_set() or len(waiting) > WAITING):
+            while waiting and waiting[0].done.is_set():
                 yield from self._first(waiting, preparer())
         while waiting:
             yield from self._first(waiting, preparer())
@@ -199,13 +206,15 @@ class Helpers:
             self._alone += sum(one.size for one in job.unit.items)
 
     def _first(self, waiting: deque[_Job], preparer: Preparer) -> list[PreparedItem | NotPrepared]:
-        """What became of the first unit; while its helper is busy with it, others are prepared here."""
+        """What became of the first unit. This process, which writes them all, prepares others only while helpers would
+        be busy for longer than it.
+        """
         while not waiting[0].done.is_set():
-            other = next((job for job in reversed(waiting) if job.begin()), None)
-            if other is None:
-                waiting[0].done.wait()
+            left = [job for job in waiting if not job.is_begun]
+            if len(left) > WRITTEN_MEANWHILE * len(waiting) * len(self._helpers) and left[-1].begin():
+                self._prepare(left[-1], preparer)
             else:
-                self._prepare(other, preparer)
+                waiting[0].done.wait()
         job = waiting.popleft()
         if job.found is None:  # its helper was lost
             self._prepare(job, preparer)
