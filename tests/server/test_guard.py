@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from ricordo import UsageError
 from ricordo.hosting.credentials import Credentials
 from ricordo.http_api import guard, request_body
-from ricordo.http_api.server import refuse_open_door
+from ricordo.http_api.server import _door_of_mcp, refuse_open_door
 
 from .http_sites import LOCAL, Listening, Site, listen
 
@@ -399,3 +399,9 @@ def test_an_address_that_others_can_reach_needs_a_token(tmp_path: Path) -> None:
 def test_an_unknown_path_says_so_without_telling_what_runs_here(site: Site) -> None:
     assert site.client.get("/wp-admin.php").json()["error"]["code"] == "not_found"
     assert "server" not in site.client.get("/").headers
+
+
+def test_the_door_of_mcp_opens_to_its_token_alone_unless_it_is_open_to_all() -> None:
+    assert [_door_of_mcp("secret", False)(said) for said in ("secret", "other", "")] == [True, False, False]
+    assert [_door_of_mcp("", False)(said) for said in ("secret", "")] == [False, False]
+    assert [_door_of_mcp(token, True)("anything") for token in ("", "secret")] == [True, True]

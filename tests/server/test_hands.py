@@ -108,11 +108,12 @@ def test_a_question_that_is_gone_back_to_is_recorded_once(kept: Site) -> None:
     assert [lately.is_new("me", "a"), lately.is_new("me", "A ")] == [True, True]  # its hour has passed
 
 
-def test_the_palette_finds_a_setting_by_its_whole_name_first(kept: Site) -> None:
-    part = shown(kept, "/palette", q="search.limit")
+@pytest.mark.parametrize("name", ["search.limit", "ingest.chunker"])
+def test_the_palette_finds_a_setting_by_its_whole_name_first(kept: Site, name: str) -> None:
+    part = shown(kept, "/palette", q=name)
     first = re.search(r'href="([^"]+)"', part)
     assert first is not None
-    assert first[1] == "/settings#set-search.limit"
+    assert first[1] == f"/settings#set-{name}"
     assert 'id="set-search.limit"' in shown(kept, "/settings")
 
 
@@ -124,6 +125,7 @@ def test_the_palette_finds_places_tags_and_items_and_offers_what_the_item_takes(
     assert "/timeline" in found(q="time")
     assert {"/?tag=safety"} <= found(q="#saf")
     assert "/item?ref=note%3A%2Fdoors" in found(q="doors")
+    assert "/item?ref=note%3A%2Fdoors" not in found(q="drive:note")  # letters are looked for as they are
     assert "/correct?ref=note%3A%2Fkeys" in found(ref="note:/keys")
     assert kept.engine.asked().questions == ()
     reader = kept.as_scope("read").get("/palette", params={"ref": "note:/keys"}).text

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("markdown_it", reason="the extra 'server' is not installed")
-from ricordo.http_api.web.markdown import render
+from ricordo.http_api.web.markdown import leads_to, render
 
 
 class Steps:
@@ -42,3 +42,8 @@ def test_links_in_brackets_stay_links() -> None:
     assert 'href="x"' in render("see [a [b [c]] d](x)")
     assert 'href="y"' in render("a list [[[[[1], 2], 3], 4], 5] and [`[`](y)")
     assert "[[wiki]]" in render("see [[wiki]]")
+
+
+def test_a_link_within_a_text_leads_to_its_heading() -> None:
+    assert leads_to("#Keys and doors", "note:/a") == "#h-keys-and-doors"
+    assert leads_to("#", "note:/a") == "#"
