@@ -13,6 +13,7 @@ import pytest
 
 from ricordo import ConfigProvider, Entry, Ricordo
 from ricordo.ingest import helpers, pipeline
+from ricordo.ingest.parse import wire
 
 WORDS = ConfigProvider({"embedding.provider": "none"})
 TABLES = (
@@ -129,6 +130,20 @@ def test_texts_of_a_helper_that_is_killed_are_prepared_here(
         engine.save_many(texts("first"))
         engine.save_many(texts("second"))
     assert held(tmp_path / "two.db") == whole
+
+
+def test_texts_that_a_helper_answers_wrongly_are_prepared_here(
+    eager: helpers.Helpers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = held(filled(tmp_path / "one.db", eager))
+    real = wire.receive
+    monkeypatch.setattr(wire, "receive", lambda stream: (real(stream)[0], b"no answer"))
+    with Ricordo.open(tmp_path / "two.db", config=WORDS) as engine:
+        engine.entity("Lyon")
+        engine.save_many(texts("first"))
+        engine.save_many(texts("second"))
+    assert held(tmp_path / "two.db") == whole
+    wait_for(lambda: all(one._process.poll() is not None for one in eager._helpers))
 
 
 def test_where_no_helper_can_be_started_all_is_added_and_none_is_tried_again(

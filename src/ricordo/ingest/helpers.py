@@ -109,18 +109,26 @@ class _Helper:
         self._process.returncode = 0
 
     def _talk(self) -> None:
-        with self._process, suppress(EOFError, OSError, ValueError, pickle.PickleError):
-            wire.receive(self._from)
-            self.is_ready = True
-            job = self._send_next()
-            while True:
-                _, body = wire.receive(self._from)
-                following = self._send_next(wait=False)  # first, so that it does not wait while this is read
-                assert job is not None, "what was received was sent"
-                job.found, job.words = pickle.loads(body)
-                self._end(job)
-                job = following or self._send_next()
-        self._lose()
+        try:
+            with suppress(EOFError, OSError, ValueError, pickle.PickleError):
+                self._exchange()
+        finally:  # whatever happened, nobody waits for it any longer
+            self._lose()
+            self._process.kill()
+            with self._process:  # closes the pipes
+                pass
+
+    def _exchange(self) -> None:
+        wire.receive(self._from)
+        self.is_ready = True
+        job = self._send_next()
+        while True:
+            _, body = wire.receive(self._from)
+            following = self._send_next(wait=False)  # first, so that it does not wait while this is read
+            assert job is not None, "what was received was sent"
+            job.found, job.words = pickle.loads(body)
+            self._end(job)
+            job = following or self._send_next()
 
     def _send_next(self, *, wait: bool = True) -> _Job | None:
         """Send the next unit that nobody began."""
