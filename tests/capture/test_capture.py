@@ -9,7 +9,7 @@ import pytest
 from tests.capture.conversations import Conversation
 from tests.conftest import Opener
 
-from ricordo import Ricordo
+from ricordo import ConfigProvider, Ricordo
 from ricordo.values.hits import Filters
 
 MEMORIES = Filters(kinds=("memory",))
@@ -84,6 +84,18 @@ def test_nothing_is_captured_in_a_folder_that_is_left_alone(open_engine: Opener,
     assert taught(engine, talk(LINT, folder="public")) == [LINT]
 
 
+def test_a_session_of_another_project_teaches_this_one_only_what_is_about_the_user(tmp_path: Path, talk: Talk) -> None:
+    (tmp_path / "shop" / ".ricordo").mkdir(parents=True)
+    said = ["Never change the invoice template without asking Ada.", "I prefer tabs over spaces in every project."]
+    config = ConfigProvider({"embedding.provider": "none"})
+    with Ricordo.open(tmp_path / "shop" / ".ricordo" / "ricordo.db", config=config, start=tmp_path / "shop") as engine:
+        assert [one.scope for one in engine.review().proposals] == []
+        engine.sessions_add(str(talk(*said, folder="elsewhere").write()))
+        assert {one.scope for one in engine.review().proposals} == {"user"}
+        engine.sessions_add(str(talk(*said, folder="shop").write()))
+        assert {one.scope for one in engine.review().proposals} == {"user", "project"}
+
+
 def test_what_is_accepted_by_itself_is_marked_and_no_persons_word(open_engine: Opener, talk: Talk) -> None:
     engine = open_engine(**{"memory.capture": "accept"})
     report = engine.sessions_add(str(talk(LINT).write()))
@@ -93,6 +105,7 @@ def test_what_is_accepted_by_itself_is_marked_and_no_persons_word(open_engine: O
     item = engine.get(hit.ref)
     assert item.fields.metadata["proposal"]["accepted"] == "by itself"
     assert (item.provenance.author, item.provenance.name, item.vouched) == ("agent", "capture", None)
+    assert item.provenance.via == "python"
 
 
 def test_a_kind_is_kept_or_left_out_as_the_user_said(open_engine: Opener, talk: Talk) -> None:

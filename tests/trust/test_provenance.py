@@ -316,6 +316,16 @@ def test_an_agents_program_that_runs_our_commands_is_an_agent(monkeypatch: pytes
     assert (mine.author, mine.via, theirs.author, theirs.name) == (PERSON, "cli", AGENT, "claude-code")
 
 
+def test_what_a_hook_started_came_through_the_hook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    store = ["--store", str(tmp_path / "store.db")]
+    for door, expected in (("hook", "hook"), ("page", "cli")):
+        monkeypatch.setenv("RICORDO_DOOR", door)
+        done = CliRunner().invoke(program, [*store, "--json", "remember", f"Said {door}.", "--as", door])
+        assert (done.exit_code, done.stderr) == (0, "")
+        with Ricordo.open(tmp_path / "store.db") as engine:
+            assert engine.get(f"memory:/{door}").provenance.via == expected
+
+
 def test_a_python_program_that_an_agents_program_runs_is_an_agent(
     monkeypatch: pytest.MonkeyPatch, engine: Ricordo
 ) -> None:

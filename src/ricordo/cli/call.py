@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 
 
 def said_at_terminal(env: Mapping[str, str]) -> Provenance:
-    """Who speaks through a command: the person at the terminal, or the agent's program that runs the command."""
-    from ricordo.programs.table import running_program
+    """Who speaks through a command: the person at the terminal, or the agent's program that runs the command. A hook
+    says that it started the command.
+    """
+    from ricordo.programs.table import DOOR, running_program
     from ricordo.values.provenance import AGENT, PERSON, Provenance
 
     program = running_program(env)
-    return Provenance(AGENT, program, via="cli") if program else Provenance(PERSON, via="cli")
+    via = "hook" if env.get(DOOR) == "hook" else "cli"
+    return Provenance(AGENT, program, via=via) if program else Provenance(PERSON, via=via)
 
 
 @dataclass(slots=True)

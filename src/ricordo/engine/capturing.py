@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ricordo.config.files import PROJECT_FOLDER
 from ricordo.config.ignored import is_left_alone
+from ricordo.config.repository import repository_around
 from ricordo.engine.context import EngineContext
 from ricordo.engine.proposals import NEVER, ProposalDesk, own_engine, rule_name
-from ricordo.speaking import speaking
+from ricordo.speaking import speaker, speaking
 from ricordo.values.items import Item, Parsed, Ref
 from ricordo.values.kinds import SESSION
 from ricordo.values.proposals import Proposal
@@ -52,7 +54,7 @@ class Capturer:
             return ()
         self._context.store.proposals.add(made)
         everything = self._context.config.memory.capture == "accept"
-        with speaking(Provenance(AGENT, "capture", made[0].session, "hook")):  # nobody has looked at it
+        with speaking(Provenance(AGENT, "capture", made[0].session, speaker().via)):  # nobody has looked at it
             kept = self._desk.accept_by_rule(made, everything=everything)
         waiting = len(made) - kept
         told = []
@@ -88,7 +90,21 @@ class Capturer:
 
         session = item.fields.thread or ""
         found = found_in(self.turns(session), session=session, branch=str(item.fields.metadata.get("branch") or ""))
+        if not self._is_of_here(str(item.fields.metadata.get("folder") or "")):
+            found = [one for one in found if one.scope == "user"]
         return self.unknown(found, session)
+
+    def _is_of_here(self, folder: str) -> bool:
+        """Whether a session in a folder is about the project whose store is in use. What another project's session says
+        of that project is no lesson for this one.
+        """
+        place = self._context.located.location.path.parent
+        if not folder or self._context.located.location.address or place.name != PROJECT_FOLDER:
+            return True
+        if Path(folder).is_relative_to(place.parent):
+            return True
+        here, there = repository_around(place.parent), repository_around(Path(folder))
+        return here is not None and there is not None and here.name == there.name
 
     def _sessions(self, refs: Sequence[str]) -> Iterator[Item]:
         """The stored sessions with these refs, without those in folders that the user wants left alone."""

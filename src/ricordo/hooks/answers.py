@@ -233,6 +233,7 @@ def _start_reading(payload: Payload, config: Config, asked: _Place) -> None:
 
     from ricordo.config.ignored import is_left_alone
     from ricordo.config.places import locate
+    from ricordo.programs.table import DOOR
 
     place = locate(asked.store, config, payload.folder, asked.tier).location
     if payload.transcript is None or not place.is_there:
@@ -253,6 +254,7 @@ def _start_reading(payload: Payload, config: Config, asked: _Place) -> None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
+            env={**os.environ, DOOR: "hook"},
             start_new_session=True,
             creationflags=detached,
         )

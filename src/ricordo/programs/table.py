@@ -132,6 +132,10 @@ PROGRAMS: Mapping[str, AgentProgram] = {
 """In the order in which servers are looked for; each server in Continue has a file of its own."""
 
 
+DOOR = "RICORDO_DOOR"
+"""The variable by which a hook tells the command that it starts through which door it came."""
+
+
 def running_program(env: Mapping[str, str]) -> str:
     """The agent's program that runs a command with these variables; empty if none of ours is known to."""
     return next((name for name, one in PROGRAMS.items() if one.variable and env.get(one.variable)), "")
