@@ -160,6 +160,12 @@ class TestLinks:
             Skipped(tmp_path / "root/dead.md", "a link to a file that does not exist", False)
         ]
 
+    def test_a_link_to_nothing_outside_is_not_said_to_be_worth_following(self, tmp_path: Path) -> None:
+        write(tmp_path, "root/a.md")
+        (tmp_path / "root/dead.md").symlink_to(tmp_path / "nowhere.md")
+        found = [entry for entry in walk(tmp_path / "root", max_bytes=1000) if isinstance(entry, Skipped)]
+        assert found == [Skipped(tmp_path / "root/dead.md", "a link to a file that does not exist", False)]
+
     def test_links_are_not_followed_when_that_is_off(self, tmp_path: Path) -> None:
         write(tmp_path, "root/a.md", "elsewhere/b.md")
         (tmp_path / "root/there").symlink_to(tmp_path / "elsewhere")

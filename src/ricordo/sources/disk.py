@@ -32,6 +32,7 @@ _LEFT_BY_EDITORS = re.compile(r"(?:.*~|#.*#|~\$.*|.*\.sw[opx]|.*___jb_(?:tmp|old
 
 
 UNWANTED = "left out by the setting ingest.ignore"
+NOWHERE = "a link to a file that does not exist"
 
 
 @frozen
@@ -260,7 +261,8 @@ class _Walk:
         if not _is_text(entry.name):
             return Skipped(printable(entry.path), "its name is not valid UTF-8: rename it", failed=True)
         if is_link and not self.follow and not _is_within(real_path(entry.path), self.real_root):
-            return Skipped(Path(entry.path), "a link that leads out of the folder (--follow-links takes it in)")
+            leads_out = "a link that leads out of the folder (--follow-links takes it in)"
+            return Skipped(Path(entry.path), leads_out if Path(entry.path).exists() else NOWHERE)
         if is_folder:
             return self._subfolder(entry, rules, is_link=is_link)
         if self.wanted is not None and not self.wanted.opinion(entry.path, is_folder=False):
@@ -271,7 +273,7 @@ class _Walk:
             status = entry.stat()
         except OSError as error:
             if is_link and error.errno in _GONE:
-                return Skipped(Path(entry.path), "a link to a file that does not exist")
+                return Skipped(Path(entry.path), NOWHERE)
             raise
         return _judged(entry.path, status, self.max_bytes, None if self.follow else Path(self.real_root))
 
