@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ricordo import registry
+from ricordo.engine.checks import check_type
 from ricordo.engine.citing import cited_now
 from ricordo.engine.context import EngineContext
 from ricordo.engine.finding import FindVerbs
@@ -97,12 +98,12 @@ class AgentVerbs:
         """What an agent should know for a task, in at most ``budget`` tokens of the shipped tokenizer.
 
         The same store and the same task give the same text; nothing is remembered of the call. Without ``always``,
-        items that every agent gets are left out, for an agent that has them already. ``session`` is the id of the
-        session that asks; what was said in it is left out, because it knows that already.
+        items that every agent gets are left out, for an agent that has them already.
         """
         from ricordo.context.build import Builder, Material
         from ricordo.context.echo import EchoFilter
 
+        check_type("task", task, str)
         if budget < 1:
             raise UsageError(
                 f"a budget of {budget} tokens is too small for anything", hint="Give at least 1; 2000 is usual."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ricordo import registry
 from ricordo.engine.capturing import Capturer
-from ricordo.engine.checks import texts
+from ricordo.engine.checks import check_type, texts
 from ricordo.engine.context import EngineContext
 from ricordo.engine.finding import FindVerbs
 from ricordo.engine.successors import replacement
@@ -236,6 +236,7 @@ class SessionVerbs:
 
         The use of tools is listed only for a ``thread``.
         """
+        check_type("limit", limit, int)
         from ricordo.context.timeline import timeline_of
 
         found = timeline_of(
@@ -286,6 +287,7 @@ class SessionVerbs:
         from ricordo.context.routing import routes_from
         from ricordo.search.fit import NOTHING_FITS
 
+        check_type("task", task, str)
         if limit < 1:
             raise UsageError("the limit is at least 1")
         answer = self._finding.search(
