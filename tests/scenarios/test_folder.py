@@ -364,17 +364,23 @@ class TestRefresh:
         assert all("is immutable" in str(item.error["message"]) for item in report.items if item.error)
         assert found(engine, "heron egret stork") == ["a.md", "b.md", "c.md"]
 
-    def test_what_lives_here_and_what_was_written_by_hand_is_skipped(self, engine: Ricordo, tmp_path: Path) -> None:
+    def test_what_lives_here_is_skipped_and_what_came_from_nowhere_is_an_error_of_its_own(
+        self, engine: Ricordo, tmp_path: Path
+    ) -> None:
         engine.save("agent:/plan", "Ship it.")
         engine.save("memory:/keys", "Rotate them.")
         engine.save("google-docs:/abc", "A page.")
         engine.add(write(tmp_path / "notes", a__md="the heron"))
         report = engine.refresh(all=True)
         by_ref = {item.ref: item for item in report.items}
-        assert {by_ref[ref].status for ref in ("agent:/plan", "memory:/keys", "google-docs:/abc")} == {"skipped"}
+        assert by_ref["agent:/plan"].status == by_ref["memory:/keys"].status == "skipped"
+        failed = by_ref["google-docs:/abc"]
+        assert failed.error
+        assert "source URL" in failed.error["message"]
+        assert "URL" in failed.error["hint"]
         assert report.to_dict() | {"items": (), "notes": ()} == {
             "checked": 4, "updated": 0, "unchanged": 1, "created": 0, "moved": 0, "missing": 0, "removed": 0,
-            "skipped": 3, "reembedded": 0, "chunks": 0, "failed": 0, "items": (), "notes": (),
+            "skipped": 2, "reembedded": 0, "chunks": 0, "failed": 1, "items": (), "notes": (),
         }  # fmt: skip
 
     def test_one_file_that_cannot_be_read_any_more_stops_nothing(self, engine: Ricordo, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from ricordo.store.base import Store
 from ricordo.store.values import Backlog, FileState
 from ricordo.values.file_refs import FileRefs, elsewhere
 from ricordo.values.items import Item, Ref
-from ricordo.values.kinds import DRIVES_WITHOUT_ORIGIN
+from ricordo.values.kinds import DRIVES_WITHOUT_ORIGIN, REMEMBERED_KINDS
 from ricordo.values.provenance import AGENT, PERSON
 from ricordo.values.reports import Progress, Refreshed, RefreshReport
 
@@ -196,14 +196,14 @@ class Refresher:
         return RefreshReport(tuple(self.done), notes=tuple(self.notes))
 
     def _read_by_us(self, items: Mapping[int, Ref], states: Mapping[int, FileState]) -> dict[int, Ref]:
-        """The items that may be read again. A text that a person or an agent saved under an address, or as if it were
-        a commit, was read nowhere: it is skipped.
+        """The items that may be read again. A note or memory under an address, and what somebody saved as if it were a
+        commit, was read nowhere: it is skipped.
         """
         without = DRIVES_WITHOUT_ORIGIN - {DRIVE}
         unsure = [n for n, ref in items.items() if n not in states and ref.drive not in without]
-        by_hand = {
-            n for n, one in self.store.items.get_many(unsure).items() if one.provenance.author in (PERSON, AGENT)
-        }
+        known = self.store.items.get_many(unsure)
+        written = {n: one for n, one in known.items() if one.provenance.author in (PERSON, AGENT)}
+        by_hand = {n for n, one in written.items() if one.ref.drive == DRIVE or one.kind in REMEMBERED_KINDS}
         for n in sorted(by_hand):
             self._note(Refreshed(str(items[n]), "skipped"))
         return {n: ref for n, ref in items.items() if n not in by_hand}

@@ -50,11 +50,11 @@ def _hits(engine: Ricordo, found: Answer) -> dict[str, Any]:
 search = mapped(
     "search",
     "search",
-    "Find stored knowledge by words and meaning; then get the few refs worth reading.",
+    "Find stored knowledge; then get the few refs worth reading.",
     {
         "query": Arg(
             "query",
-            'A question or a name. "phrase", -word and filters such as drive:disk path:docs/* after:2026-01-31 work.',
+            'A question or a name. "phrase", -word and filters such as path:docs/* after:2026-01-31 work.',
         ),
         "limit": Arg("limit", "Default 10.", high=50),
         "kind": Arg(
@@ -72,9 +72,9 @@ search = mapped(
 @tool(
     effects=READS,
     output=OBJECT,
-    refs=strings("Refs, ids or file paths."),
-    from_line=integer("Where to start.", minimum=1),
-    from_char=integer("Where in that line.", minimum=0),
+    refs=strings("Refs, ids or paths."),
+    from_line=integer("Go on there.", minimum=1),
+    from_char=integer("In that line."),
     max_chars=integer("Default 20000.", minimum=1, maximum=200_000),
 )
 def get(
@@ -84,7 +84,7 @@ def get(
     from_char: int = 0,
     max_chars: int = MOST_CHARACTERS,
 ) -> dict[str, Any]:
-    """Read items. A long text is cut; go on from its next_line (and next_char)."""
+    """Read items. Long ones are cut at next_line, next_char."""
     if not refs:
         raise UsageError("there is nothing to get", hint="Name refs, as search shows them.")
     if len(refs) > MOST_REFS:
@@ -162,7 +162,7 @@ def add(
     title=string("Title."),
     tags=strings("Words to filter by."),
     importance=integer("1 to 5.", minimum=1, maximum=5),
-    corrects=string("The ref of a wrong item: this takes its place."),
+    corrects=string("A wrong item's ref: this replaces it."),
     on_duplicate=choice(ON_DUPLICATE, "If nearly the same is stored."),
 )
 def remember(
@@ -173,7 +173,7 @@ def remember(
     corrects: str | None = None,
     **fields: Any,
 ) -> dict[str, Any]:
-    """Save a fact, decision, preference or lesson for later sessions."""
+    """Save a fact, decision or lesson for later sessions."""
     if corrects is not None:
         if kind is not None or on_duplicate is not None:
             raise UsageError(
@@ -190,7 +190,7 @@ def remember(
 
 @tool(effects=Effects(destroys=True), output=OBJECT, refs=strings("Items that are wrong or obsolete."))
 def forget(engine: Ricordo, refs: Sequence[str]) -> dict[str, Any]:
-    """Archive items: search no longer finds them, history keeps them."""
+    """Archive items: search no longer finds them."""
     if not refs:
         raise UsageError("there is nothing to forget", hint="Name refs, as search shows them.")
     return shapes.written_all(engine, engine.forget(*dict.fromkeys(refs)))
@@ -207,7 +207,7 @@ def forget(engine: Ricordo, refs: Sequence[str]) -> dict[str, Any]:
 def context(
     engine: Ricordo, task: str, budget: int = 2000, recent: bool = False, gather: bool = False
 ) -> dict[str, Any]:
-    """What to know before a task: rules, the best passages with refs, skills."""
+    """What to know before a task: rules, passages, skills."""
     plain = engine.context(task, budget=budget, recent=recent, gather=gather).to_dict()
     plain["text"] = shapes.for_tools(plain["text"])
     kept = ("text", "tokens", "budget")
@@ -219,7 +219,7 @@ def context(
 recent = mapped(
     "recent",
     "recent",
-    "What happened lately: changed items, memories, turns of sessions.",
+    "What happened lately.",
     {
         "limit": Arg("limit", "Default 20.", high=200, default=20),
         "since": Arg("since", "Such as 7d or 2026-01-31."),
@@ -239,7 +239,7 @@ def _verdict(engine: Ricordo, report: FeedbackReport) -> dict[str, Any]:
 feedback = mapped(
     "feedback",
     "feedback",
-    "Say whether a find was of use; ranking learns from it.",
+    "Say whether a find was of use: ranking learns.",
     {
         "query": Arg("query", "What was searched for."),
         "ref": Arg("ref", "What was found."),
