@@ -173,6 +173,7 @@ def test_health_and_counts_are_told(site: Site) -> None:
     site.get("/api/v1/search", params={"q": "x"})
     text = site.client.get("/metrics").text
     assert 'ricordo_requests_total{method="GET",route="/api/v1/search",status="200"} 1' in text
+    assert 'ricordo_request_seconds_bucket{route="/api/v1/search",le="+Inf"} 1' in text
     assert "ricordo_store_items 0" in text
 
 
