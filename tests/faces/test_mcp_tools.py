@@ -165,6 +165,7 @@ def test_a_long_text_is_read_in_parts_that_make_the_whole(service: ToolService, 
         await works(client, "add", text=text, ref="agent:/long")
         error = await fails(client, "get", {"refs": ["agent:/long"], "from_char": 100_000})
         assert "characters" in error["message"]
+        assert "from_char" in (await fails(client, "get", {"refs": ["agent:/long"], "from_char": -1}))["message"]
         return await read(client, "get"), await read(client, "context_read")
 
     assert talk(service, both) == (text, text)

@@ -149,7 +149,7 @@ def test_texts_that_a_helper_answers_wrongly_are_prepared_here(
 def test_where_no_helper_can_be_started_all_is_added_and_none_is_tried_again(
     eager: helpers.Helpers, given: list[helpers._Helper], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(helpers, "_BOOTSTRAP", "raise SystemExit(1)")
+    monkeypatch.setattr(helpers, "MAIN", "ricordo.no_such_module")
     with Ricordo.open(tmp_path / "one.db", config=WORDS) as engine:
         engine.save_many(texts("first"))
         wait_for(lambda: all(one.is_lost for one in eager._helpers))

@@ -236,9 +236,9 @@ class SessionVerbs:
 
         The use of tools is listed only for a ``thread``.
         """
-        check_type("limit", limit, int)
         from ricordo.context.timeline import timeline_of
 
+        check_type("limit", limit, int)
         found = timeline_of(
             self._context.store,
             since=since,

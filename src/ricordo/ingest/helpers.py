@@ -8,7 +8,6 @@ one does not start or is lost, its texts are prepared here.
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import pickle
 import sys
@@ -33,7 +32,8 @@ GIVEN = 6
 WRITTEN_MEANWHILE = 0.5
 """The time in which this process writes a unit, as a share of that in which a helper prepares one."""
 PIPE_BYTES = 1 << 20
-_BOOTSTRAP = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from ricordo.engine.helping import main; main()"
+MAIN = "ricordo.engine.helping"
+"""What a helper runs."""
 
 
 class _Job:
@@ -59,17 +59,9 @@ class _Helper:
     """One process, and the thread that talks to it."""
 
     def __init__(self) -> None:
-        import subprocess
+        from ricordo.ingest import child
 
-        path = json.dumps([place for place in sys.path if place])
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _BOOTSTRAP, path],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
+        self._process = child.start(MAIN)
         self._to = cast(FileIO, self._process.stdin)
         self._from = cast(FileIO, self._process.stdout)
         for pipe in (self._to, self._from):

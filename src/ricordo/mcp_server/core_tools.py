@@ -74,7 +74,7 @@ search = mapped(
     output=OBJECT,
     refs=strings("Refs, ids or paths."),
     from_line=integer("Go on there.", minimum=1),
-    from_char=integer("In that line."),
+    from_char=integer("In that line.", minimum=0),
     max_chars=integer("Default 20000.", minimum=1, maximum=200_000),
 )
 def get(

@@ -8,16 +8,14 @@ processes; what happens inside them is in ``worker``.
 from __future__ import annotations
 
 import atexit
-import json
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from io import FileIO
 from typing import Any, cast
 
 from ricordo.errors import Unreadable
+from ricordo.ingest import child
 from ricordo.ingest.parse import wire
 from ricordo.ingest.parse.failures import ParseFailure, unreadable
 from ricordo.ingest.parse.source import Source
@@ -27,9 +25,6 @@ _START_SECONDS = 60.0
 _MOST_WORKERS = 4
 # Processes are replaced now and then, so that memory leaks of parsing libraries do not add up.
 _FILES_PER_WORKER = 500
-_BOOTSTRAP = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from ricordo.ingest.parse.worker import main; main()"
-)
 Answer = tuple[dict[str, Any], bytes]
 
 
@@ -43,17 +38,7 @@ class _Worker:
     def __init__(self) -> None:
         self.files = 0
         self.timed_out = False
-        # The worker gets our own search path, however it was made, and never the current folder.
-        path = json.dumps([place for place in sys.path if place])
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _BOOTSTRAP, path],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            # The pipes are unbuffered, so that a fork of this process holds no half-written message.
-            bufsize=0,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
+        self._process = child.start("ricordo.ingest.parse.worker")
         self._to = cast(FileIO, self._process.stdin)
         self._from = cast(FileIO, self._process.stdout)
         started = False
