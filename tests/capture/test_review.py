@@ -69,6 +69,73 @@ def test_always_and_never_hold_for_the_kind_and_are_the_users_alone(engine: Rico
     assert engine.store.proposals.rules() == {"pattern rule": "always"}
 
 
+def test_what_holds_for_a_kind_is_listed_and_taken_back_by_the_user_alone(engine: Ricordo) -> None:
+    assert engine.review(LINT.ref, "never").rules[0].to_dict() == {
+        "ref": "proposal:/pattern/rule", "way": "pattern", "kind": "rule", "rule": "never",
+    }  # fmt: skip
+    assert "proposal:/pattern/rule" in engine.review(PNPM.ref, "always").decided
+    assert [(one.ref, one.rule) for one in engine.review().rules] == [("proposal:/pattern/rule", "always")]
+    with as_agent("claude-code"), pytest.raises(Forbidden):
+        engine.review("proposal:/pattern/rule", "ask")
+    assert engine.review("proposal:/pattern/rule", "ask").rules == ()
+    assert engine.store.proposals.rules() == {}
+    assert engine.review("proposal:/model/fix", "never").rules[0].ref == "proposal:/model/fix"
+    assert engine.store.proposals.rules() == {"model fix": "never"}
+
+
+def test_a_refused_proposal_waits_again_when_the_user_asks_for_it(engine: Ricordo) -> None:
+    engine.review(LINT.ref, "refuse")
+    with as_agent("claude-code"), pytest.raises(Forbidden):
+        engine.review(LINT.ref, "ask")
+    assert engine.review(LINT.ref, "ask").proposals == (LINT, PNPM)
+    with pytest.raises(UsageError, match="waits already"):
+        engine.review(LINT.ref, "ask")
+
+
+def test_an_accepted_proposal_waits_again_only_after_its_memory_is_put_away(engine: Ricordo) -> None:
+    engine.review(LINT.ref, "accept")
+    ref = engine.search("make lint").hits[0].ref
+    with pytest.raises(UsageError, match=ref):
+        engine.review(LINT.ref, "ask")
+    engine.forget(ref)
+    assert engine.review(LINT.ref, "ask").proposals == (LINT, PNPM)
+
+
+@pytest.mark.parametrize("ref", ["proposal:/pattern/nothing", "proposal:/nobody/rule", "proposal:/pattern/rule/more"])
+def test_a_kind_that_does_not_exist_is_refused_with_those_that_do(engine: Ricordo, ref: str) -> None:
+    with pytest.raises(NotFound) as raised:
+        engine.review(ref, "never")
+    assert "pattern, model" in str(raised.value.hint)
+    with pytest.raises(UsageError, match="a kind of them"):
+        engine.review("proposal:/pattern/rule", "accept")
+
+
+def test_what_concerns_the_user_makes_the_users_own_store_if_there_is_none(tmp_path: Path) -> None:
+    (tmp_path / "shop" / ".ricordo").mkdir(parents=True)
+    mine = Proposal("Always answer in British English.", "rule", "user", "answer in British English", "s2", 1, AT)
+    with Ricordo.open(start=tmp_path / "shop", config=NO_VECTORS) as engine:
+        engine.store.proposals.add([mine])
+        engine.review(mine.ref, "accept")
+        assert engine.count() == 0
+        own = engine.tier("agent")
+        assert own.location != engine.location
+        (kept,) = own.search("English").hits
+        own.forget(kept.ref)
+        assert engine.review(mine.ref, "ask").proposals == (mine,)
+
+
+def test_a_rule_of_the_users_own_store_is_taken_back_from_a_project(tmp_path: Path) -> None:
+    own, project = tmp_path / "own.db", tmp_path / "project.db"
+    settings = ConfigProvider({"embedding.provider": "none", "tiers.agent": str(own), "tiers.project": str(project)})
+    with Ricordo.open(own, config=NO_VECTORS) as engine:
+        engine.review("proposal:/pattern/rule", "always")
+    with Ricordo.open(project, config=settings) as engine:
+        engine.review("proposal:/pattern/fix", "never")
+        assert [one.ref for one in engine.review().rules] == ["proposal:/pattern/fix", "proposal:/pattern/rule"]
+        assert [one.ref for one in engine.review("proposal:/pattern/rule", "ask").rules] == ["proposal:/pattern/fix"]
+        assert engine.store.proposals.rules() == {"pattern fix": "never"}
+
+
 def test_what_an_agent_accepts_stays_the_agents_word(engine: Ricordo) -> None:
     with as_agent("claude-code"):
         report = engine.review(LINT.ref, "accept")

@@ -306,6 +306,16 @@ def test_what_waits_is_decided_on_the_page(site: Site) -> None:
     assert site.as_scope("write").get("/review").status_code == 403
 
 
+def test_what_holds_for_a_kind_of_proposals_is_taken_back_on_the_page(site: Site) -> None:
+    site.engine.review("proposal:/pattern/rule", "never")
+    assert "Never proposed: rule by pattern" in shown(site, "/review")
+    person = site.stranger({"Origin": "http://127.0.0.1"})
+    person.get("/sign-in", params={"code": site.serving.codes.new()})
+    answer = person.post("/review", data={"ref": "proposal:/pattern/rule", "decision": "ask"})
+    assert "wait for you" in answer.text, answer.text
+    assert "Kinds of proposals" not in shown(site, "/review")
+
+
 def test_the_page_can_be_installed_and_says_when_the_server_is_away(site: Site) -> None:
     stranger = site.stranger()
     manifest = stranger.get("/static/ricordo.webmanifest").json()

@@ -61,6 +61,8 @@ def show_review(screen: Screen, report: ReviewReport) -> None:
     if not report.waiting and not report.proposals:
         screen.note("nothing waits for you")
     _show_proposals(screen, report.proposals)
+    for rule in report.rules:
+        screen.line(f"{screen.bold(rule.ref)}  {rule.rule}  (ricordo review {rule.ref} ask takes it back)")
     for one in report.waiting:
         always = ", for every agent" if one.is_always else ""
         screen.line(f"{screen.bold(one_line(one.ref))}  version {one.version} by {one.provenance.in_words()}{always}")

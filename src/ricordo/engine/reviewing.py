@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ricordo import told_log
 from ricordo.engine.branches import left_behind
 from ricordo.engine.checks import check_choice
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
-from ricordo.engine.proposals import ProposalDesk, own_engine
+from ricordo.engine.proposals import ProposalDesk, is_kind, own_engine
 from ricordo.engine.reading import lines_for_diff
 from ricordo.errors import UsageError
 from ricordo.permissions import refuse_agents
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, ItemName, ManyLimit, Since, Until
 
-DECISIONS = ("accept", "refuse", "always", "never")
+DECISIONS = ("accept", "refuse", "always", "never", "ask")
 LONGEST_DIFF = 60
 
 
@@ -104,6 +104,7 @@ class ReviewVerbs:
             "ricordo review proposal:/3f2a91c0 accept",
             "ricordo review proposal:/3f2a91c0 accept --text 'Deploy on Tuesdays.'",
             "ricordo review proposal:/3f2a91c0 never",
+            "ricordo review proposal:/pattern/rule ask",
             "ricordo review memory:/office refuse",
         ),
         looking={"decision": None, "text": None},
@@ -114,7 +115,10 @@ class ReviewVerbs:
         ref: ItemName | None = None,
         decision: Annotated[
             ReviewDecision,
-            Say("Take it, or not (of a changed item: go back to yours); always or never from this kind of proposal."),
+            Say(
+                "Take it, or not (of a changed item: go back to yours); always or never from this kind of proposal;"
+                " ask takes a decision on a proposal or a kind back."
+            ),
         ]
         | None = None,
         *,
@@ -122,7 +126,8 @@ class ReviewVerbs:
     ) -> ReviewReport:
         """Without a decision, lists what waits: sentences that sessions seem to teach (proposals), versions of your
         items that somebody else wrote, and items by others that every agent would get. A proposal becomes a memory when
-        it is accepted; one that is refused does not come back. Until you decide on a version, every agent gets your own
+        it is accepted; one that is refused does not come back, unless you ask for it. What you said about a whole kind
+        is listed, too. Until you decide on a version, every agent gets your own
         version of what is always told; of other items, agents find the new version, as the agent's words. Refusing
         restores yours; the other version stays in the history. Items that were saved on a branch which was deleted
         before it was merged wait, too: accepting makes them everybody's, refusing archives them.
@@ -138,14 +143,14 @@ class ReviewVerbs:
             raise UsageError("a text takes the place of a proposal that is accepted", hint="‹:review› lists them.")
         if is_proposal:
             return self._on_proposal(str(ref), decision, text)
-        if decision in ("always", "never"):
+        if decision in ("always", "never", "ask"):
             raise UsageError(
                 f"'{decision}' is for proposals, and {ref} is an item", hint="For items there are accept and refuse."
             )
         return self._on_item(ref, decision)
 
     def _on_proposal(self, ref: str, decision: str | None, text: str | None) -> ReviewReport:
-        other = own_engine(self._context) if not self._desk.has(ref) else None
+        other = self._own_with(ref)
         if other is not None:
             decided: ReviewReport = other.review(ref, decision, text=text)
             return replace(self._listed(None), decided=decided.decided) if decision else decided
@@ -153,6 +158,13 @@ class ReviewVerbs:
             said = self._desk.decide(ref, decision, text)
             return replace(self._listed(None), decided=said)
         return ReviewReport((), proposals=tuple(one for one in self._desk.waiting() if one.ref == ref))
+
+    def _own_with(self, ref: str) -> Any:
+        """The user's own store, if the proposal is there and not here; a rule about a kind is made here otherwise."""
+        other = own_engine(self._context) if not self._desk.has(ref) else None
+        if other is not None and is_kind(ref) and all(one.ref != ref for one in other.review().rules):
+            return None
+        return other
 
     def _on_item(self, ref: ItemName | None, decision: str | None) -> ReviewReport:
         tiers = self._context.tiers
@@ -174,6 +186,7 @@ class ReviewVerbs:
         return ReviewReport(
             (*(one for one in found if one is not None), *left, *elsewhere.waiting),
             proposals=(*(self._desk.waiting() if n is None else ()), *elsewhere.proposals),
+            rules=(*(self._desk.listed_rules() if n is None else ()), *elsewhere.rules),
         )
 
     def _in_own_store(self) -> ReviewReport:

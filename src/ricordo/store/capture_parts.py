@@ -31,7 +31,13 @@ class Proposals(Protocol):
         """By way and kind (``pattern rule``): whether such proposals are always accepted, or never made."""
         ...
 
-    def set_rule(self, name: str, rule: str) -> None: ...
+    def ask_again(self, identity: str) -> bool:
+        """Let a proposal that was decided wait again; False if it waits anyway."""
+        ...
+
+    def set_rule(self, name: str, rule: str) -> None:
+        """Note what holds for such proposals; an empty rule takes back what was said before."""
+        ...
 
     def read_by_model(self) -> Mapping[str, int]:
         """By session, up to which turn a language model has read it."""

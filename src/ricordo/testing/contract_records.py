@@ -195,6 +195,11 @@ class RecordsContract(ItemsContract):
         store.proposals.set_rule("pattern rule", "always")
         store.proposals.set_rule("pattern fix", "never")
         assert store.proposals.rules() == {"pattern rule": "always", "pattern fix": "never"}
+        store.proposals.set_rule("pattern fix", "")
+        assert store.proposals.rules() == {"pattern rule": "always"}
+        assert store.proposals.ask_again(one.id)
+        assert not store.proposals.ask_again(one.id)
+        assert store.proposals.listing("waiting") == [one, other]
         store.proposals.note_read("s", 3)
         store.proposals.note_read("s", 9)
         assert store.proposals.read_by_model() == {"s": 9}

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ricordo.frozen import frozen
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, Plain
-from ricordo.values.proposals import Proposal
+from ricordo.values.proposals import Proposal, ProposalRule
 from ricordo.values.provenance import Provenance
 
 
@@ -60,3 +60,5 @@ class ReviewReport(Plain):
     decided: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     proposals: tuple[Proposal, ...] = ()
     """What sessions seem to teach."""
+    rules: tuple[ProposalRule, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
+    """What was said about whole kinds of proposals."""

@@ -16,7 +16,7 @@ KINDS = ("rule", "correction", "decision", "fix", "answer")
 """What a proposal can be: a rule or fact that the user wants kept, a correction of the agent, a decision and its
 reason, a command that worked after another one failed, a question that a file answered."""
 SCOPES = ("file", "project", "user")
-PATTERN, MODEL = "pattern", "model"
+WAYS = PATTERN, MODEL = "pattern", "model"
 WAITING, ACCEPTED, REFUSED = "waiting", "accepted", "refused"
 
 
@@ -41,6 +41,8 @@ class Proposal(Plain):
     branch: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """The branch that the session worked on."""
     state: str = field(default=WAITING, metadata=NOT_SHOWN)
+    became: str = field(default="", metadata=NOT_SHOWN)
+    """The memory that it was kept as, if it was accepted."""
 
     @property
     def id(self) -> str:
@@ -50,6 +52,24 @@ class Proposal(Plain):
     @property
     def ref(self) -> str:
         return f"{DRIVE}{self.id}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"ref": self.ref, **Plain.to_dict(self)}
+
+
+@frozen
+class ProposalRule(Plain):
+    """What the user said about a whole kind of proposals: always keep such, or never propose them."""
+
+    way: str
+    kind: str
+    rule: str
+    """always or never."""
+
+    @property
+    def ref(self) -> str:
+        """Under which name ``review`` changes it."""
+        return f"{DRIVE}{self.way}/{self.kind}"
 
     def to_dict(self) -> dict[str, Any]:
         return {"ref": self.ref, **Plain.to_dict(self)}

@@ -91,4 +91,4 @@ async def decide(
 def _waiting(engine: Ricordo) -> dict[str, Any]:
     report = engine.review()
     diffs = {one.ref: [diff_line(line) for line in one.diff.splitlines()] for one in report.waiting}
-    return {"waiting": report.waiting, "proposals": report.proposals, "diffs": diffs}
+    return {"waiting": report.waiting, "proposals": report.proposals, "rules": report.rules, "diffs": diffs}

@@ -60,13 +60,21 @@ class Proposals:
             )
             return bool(connection.changes())
 
+    def ask_again(self, identity: str) -> bool:
+        with self._database.write(durable=True) as connection:
+            connection.run(
+                "UPDATE proposals SET state=?, became='' WHERE id=? AND state<>?", (WAITING, identity, WAITING)
+            )
+            return bool(connection.changes())
+
     def rules(self) -> Mapping[str, str]:
         with self._database.read() as connection:
             return kept_rules(connection)
 
     def set_rule(self, name: str, rule: str) -> None:
         with self._database.write(durable=True) as connection:
-            keep_rules(connection, {**kept_rules(connection), name: rule})
+            rules = {**kept_rules(connection), name: rule}
+            keep_rules(connection, {name: rule for name, rule in rules.items() if rule})
 
     def read_by_model(self) -> Mapping[str, int]:
         with self._database.read() as connection:
@@ -91,5 +99,5 @@ def keep_rules(connection: Connection, rules: Mapping[str, str]) -> None:
 
 
 def _proposal(row: Sequence[object]) -> Proposal:
-    _, at, state, kind, way, text, quote, scope, file, session, turn, branch, _ = row
-    return Proposal(text, kind, scope, quote, session, turn, moment(at), way, file, branch, state)  # type: ignore[arg-type]
+    _, at, state, kind, way, text, quote, scope, file, session, turn, branch, became = row
+    return Proposal(text, kind, scope, quote, session, turn, moment(at), way, file, branch, state, became)  # type: ignore[arg-type]
