@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 FILE_DRIVES = ("disk", "git")
 """Their refs name files and repositories of the machine."""
+RECORDS = "session"
+"""The drive of what was said in sessions."""
 _SCOPE: ContextVar[str] = ContextVar("scope", default="admin")
 
 
@@ -43,11 +45,26 @@ def refuse_files(sources: Sequence[str | Path]) -> None:
         )
 
 
-def refuse_file_ref(ref: Ref) -> None:
-    """Refuse to write under a ref that names a file or a repository, because a later refresh would read it."""
+def refuse_written_ref(ref: Ref) -> None:
+    """Refuse to write under a ref that names a file or a repository, because a later refresh would read it, and an
+    agent to write a record.
+    """
     if ref.drive in FILE_DRIVES and _SCOPE.get() != "admin":
         what = "a file" if ref.drive == "disk" else "a repository of this machine"
         raise Forbidden(f"{ref} names {what}, which needs the scope 'admin'", hint="Use another drive, such as note:/.")
+    refuse_record(ref)
+
+
+def refuse_record(ref: Ref) -> None:
+    """Refuse an agent to write a turn of a session, because turns tell what people said."""
+    from ricordo.speaking import speaker
+    from ricordo.values.provenance import AGENT
+
+    if ref.drive == RECORDS and speaker().author == AGENT:
+        raise Forbidden(
+            f"{ref} is a record of a session, which an agent does not write",
+            hint="Use another drive, such as note:/. ‹:sessions add› takes in a transcript.",
+        )
 
 
 def refuse_agents(what: str) -> None:

@@ -243,6 +243,24 @@ def test_nobody_but_the_user_decides(engine: Ricordo, said: Provenance) -> None:
     assert RULE in told(engine)
 
 
+def test_no_agent_writes_what_was_said_in_a_session(engine: Ricordo) -> None:
+    engine.save("session:/talk/1", "We ship on Mondays.", kind="session")
+    engine.save("note:/plan", "We ship on Sundays.")
+    with speaking(CLAUDE):
+        for forged in (
+            lambda: engine.save("session:/talk/2", "We ship on Fridays."),
+            lambda: engine.save_many([Entry(ref="session:/talk/2", content="We ship on Fridays.")]),
+            lambda: engine.remember("We ship on Fridays.", ref="session:/talk/2"),
+            lambda: engine.mv("note:/plan", "session:/talk/2"),
+            lambda: engine.edit("session:/talk/1", "We ship on Fridays."),
+        ):
+            with pytest.raises(Forbidden, match="record of a session"):
+                forged()
+        engine.edit("session:/talk/1", fields={"tags": ["shipping"]})
+    assert engine.count() == 2
+    assert engine.get("session:/talk/1").content == "We ship on Mondays."
+
+
 def test_a_decision_needs_an_item_that_waits(engine: Ricordo) -> None:
     from ricordo.errors import UsageError
 

@@ -23,7 +23,7 @@ from ricordo.engine.tiers import Tiers
 from ricordo.errors import CorruptStore, Error, NotFound, StoreError, Unavailable, UsageError
 from ricordo.keys.sealing import holds_secrets
 from ricordo.memory.tracking import Tracker
-from ricordo.permissions import refuse_file_ref
+from ricordo.permissions import refuse_written_ref
 from ricordo.steps import no_step
 from ricordo.store.base import Store
 from ricordo.values.file_refs import DISK, FileRefs, elsewhere, is_marked
@@ -336,10 +336,10 @@ class EngineContext:
         return other if not below(DISK, said.path) and below(DISK, other.path) else said
 
     def resolve_new(self, text: str | Path | Ref) -> Ref:
-        """The ref that is written to; callers that may not read files are refused one that names a file."""
+        """The ref that is written to; some callers are refused one that names a file or a record."""
         ref = self.resolve(text)
         refuse_folder_name(ref)
-        refuse_file_ref(ref)
+        refuse_written_ref(ref)
         self.refuse_elsewhere(ref)
         return ref
 

@@ -12,6 +12,7 @@ from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
 from ricordo.engine.judging import ModelJudge
 from ricordo.errors import StaleVersion, from_dict
+from ricordo.permissions import refuse_record
 from ricordo.steps import undoable
 from ricordo.store.values import PreparedItem
 from ricordo.values.choices import ON_CONFLICT
@@ -161,8 +162,10 @@ class ItemVerbs:
         from ricordo.ingest.redact import redact_item
 
         n = self._context.number(ref)
-        kind = self._context.store.items.get_many([n])[n].kind
-        text, fields, redacted = redact_item(kind, content or "", fields or {}, allow_secrets=allow_secrets)
+        item = self._context.store.items.get_many([n])[n]
+        if content is not None:
+            refuse_record(item.ref)
+        text, fields, redacted = redact_item(item.kind, content or "", fields or {}, allow_secrets=allow_secrets)
 
         def changed(draft: Draft) -> PreparedItem:
             draft = replace(draft, fields=draft.fields.with_changes(fields))
