@@ -109,6 +109,14 @@ def test_an_edit_that_makes_a_contradiction_says_so_and_marks_the_older(mind: Ri
     assert {hit.contradicted_by for hit in mind.search("deploy").hits} == {""}
 
 
+def test_a_correction_that_contradicts_another_memory_says_so_and_marks_the_older(mind: Ricordo) -> None:
+    old = mind.remember(FRIDAYS)
+    wrong = mind.remember("The office is in Porto.")
+    corrected = mind.correct(wrong.ref, TUESDAYS)
+    assert corrected.reason == f"corrects {wrong.ref}; contradicts {old.ref}"
+    assert ("contradicts", old.ref) in [(link.type, link.ref) for link in mind.links(corrected.ref).links]
+
+
 def test_a_text_edited_in_its_file_is_marked_like_one_that_was_edited(opens: Opens, tmp_path: Path) -> None:
     mind = opens(knowledge__folder=str(tmp_path / "known"))
     old = mind.remember(FRIDAYS)

@@ -193,6 +193,19 @@ def test_what_is_said_of_a_text_that_is_there_already_is_added_to_it(mind: Ricor
     assert [hit.ref for hit in mind.search("tag:security tag:team tag:it").hits] == [keys]
 
 
+def test_links_to_a_text_that_is_there_already_are_added_and_what_stays_is_said(mind: Ricordo, keys: str) -> None:
+    team = mind.remember("The platform team owns all keys.").ref
+    again = mind.remember("The signing keys rotate every quarter, on SUNDAY.", links=[("about", team), ("about", keys)])
+    assert (again.status, again.ref) == ("skipped", keys)
+    assert str(again.reason).endswith("its links were added")
+    assert [(link.type, link.ref) for link in mind.links(keys).links] == [("about", team)]
+    again = mind.remember("The signing keys rotate every quarter, on Sunday.", links=[("about", team)], cites=[team])
+    assert "links" not in str(again.reason)
+    assert str(again.reason).endswith("citations stay as they are")
+    near(mind, on_duplicate="skip", links=[("near", team)])
+    assert [link.type for link in mind.links(keys).links] == ["about"]
+
+
 def test_a_higher_importance_is_kept_though_the_text_says_nothing_new(mind: Ricordo, keys: str) -> None:
     part = mind.remember("Signing keys rotate every quarter, on Sunday.", on_duplicate="merge", importance=4)
     assert (part.status, part.ref, mind.get(keys).fields.importance) == ("updated", keys, 4)

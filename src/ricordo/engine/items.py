@@ -179,9 +179,9 @@ class ItemVerbs:
             )
 
         saved = replace(self._change(n, changed, wait, base), redacted=redacted)
-        return saved if content is None or saved.status != "updated" else self._contradictions_noted(n, saved)
+        return saved if content is None or saved.status != "updated" else self.with_contradictions(n, saved)
 
-    def _contradictions_noted(self, n: int, saved: Saved) -> Saved:
+    def with_contradictions(self, n: int, saved: Saved) -> Saved:
         """Link a memory that got another text to what it contradicts now, and say so."""
         from ricordo.memory.noticing import note_after_edit
 
@@ -189,7 +189,8 @@ class ItemVerbs:
         draft = store.items.draft(n, store.items.get_many([n])[n].version)
         prepared = self._context.pipeline.prepare_draft(draft)
         against = note_after_edit(store, n, prepared, ModelJudge(self._context))
-        return replace(saved, reason=f"contradicts {', '.join(against)}") if against else saved
+        reasons = (saved.reason, f"contradicts {', '.join(against)}" if against else "")
+        return replace(saved, reason="; ".join(filter(None, reasons)))
 
     @verb(
         "write",

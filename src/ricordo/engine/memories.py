@@ -130,13 +130,11 @@ class MemoryVerbs:
         keeper = self._keeper()
         with _said_by(source):
             saved = keeper.keep(memory, on_duplicate)
-        if saved.status in ("created", "updated"):
-            n = self._context.store.items.require(Ref.parse(saved.ref))
-            for type_, target in targets:
-                if target != n:
-                    self._context.store.links.add(n, target, type_)
-            if kind == "entity" and saved.status == "created":
-                self._items.find_mentions(n)
+        saved = self._linked(saved, memory.text, targets)
+        if saved.status == "skipped" and (cites or fields.get("metadata")):
+            saved = replace(saved, reason=f"{saved.reason}; its metadata and citations stay as they are")
+        if kind == "entity" and saved.status == "created":
+            self._items.find_mentions(self._saved_number(saved))
         self._context.embed_after(
             AddReport((saved,)), wait and not keeper.embedder_is_late, seconds=VECTOR_SECONDS, is_small=True
         )
@@ -228,6 +226,7 @@ class MemoryVerbs:
         memory = memory_of(text, old.kind, None, given, allow_secrets=allow_secrets)
         with _said_by(source):
             saved = replace(self._keeper().succeed(n, memory, "corrects"), reason=f"corrects {old.ref}")
+            saved = self._items.with_contradictions(self._saved_number(saved), saved)
         self._context.embed_after(AddReport((saved,)), wait, seconds=VECTOR_SECONDS, is_small=True)
         return saved
 
@@ -251,6 +250,24 @@ class MemoryVerbs:
             )
         saved = self._context.store.changes.archive([before], successor=after)[0]
         return replace(saved, reason=f"superseded by {successor.ref}") if saved.status == "archived" else saved
+
+    def _saved_number(self, saved: Saved) -> int:
+        return self._context.store.items.require(Ref.parse(saved.ref))
+
+    def _linked(self, saved: Saved, text: str, targets: Sequence[tuple[str, int]]) -> Saved:
+        """Link what was saved, also if the same text was there already."""
+        from ricordo.memory.duplicates import plain_text
+
+        store = self._context.store
+        if not targets or saved.status not in ("created", "updated", "skipped"):
+            return saved
+        n = self._saved_number(saved)
+        if saved.status == "skipped" and plain_text(store.items.get(n).content) != plain_text(text):
+            return saved  # it was nearly the same, and its links would not be those of this text
+        added = [store.links.add(n, target, type_) for type_, target in targets if target != n]
+        if saved.status == "skipped" and any(added):
+            return replace(saved, reason=f"{saved.reason}; its links were added")
+        return saved
 
     def _keeper(self) -> Keeper:
         from ricordo.memory.remember import Keeper
