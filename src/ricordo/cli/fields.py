@@ -27,7 +27,8 @@ def item_fields(but: Sequence[ParamRow]) -> list[ParamRow]:
 
 def fields_from(given: dict[str, Any]) -> dict[str, Any]:
     """Take the fields of an item out of what was given, by options of their own or by ``--set``."""
-    from ricordo.values.items import FIELD_NAMES, checked_fields, checked_tags
+    from ricordo.values.field_checks import checked_tags
+    from ricordo.values.items import FIELD_NAMES, checked_fields
 
     changes: dict[str, Any] = {}
     for pair in given.pop("pairs", ()):

@@ -219,7 +219,7 @@ class _Commas(click.ParamType[Any]):
     name = "commas"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from ricordo.values.items import checked_tags
+        from ricordo.values.field_checks import checked_tags
 
         return checked_tags(value)
 

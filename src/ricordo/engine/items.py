@@ -11,13 +11,14 @@ from ricordo.engine.citing import cited_again
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
 from ricordo.engine.judging import ModelJudge
-from ricordo.errors import StaleVersion, from_dict
+from ricordo.errors import StaleVersion, UsageError, from_dict
 from ricordo.permissions import refuse_record
 from ricordo.steps import undoable
 from ricordo.store.values import PreparedItem
 from ricordo.values.choices import ON_CONFLICT
+from ricordo.values.field_checks import check_validity
 from ricordo.values.hits import Filters
-from ricordo.values.items import Draft, Entry, Fields, Item, Ref, Saved
+from ricordo.values.items import Draft, Entry, Fields, Item, Ref, Saved, checked_fields
 from ricordo.values.kinds import KINDS, MENTIONING_KINDS, kind_of_drive
 from ricordo.values.reports import AddReport, Progress
 from ricordo.verbs.declare import ENTRIES, verb
@@ -96,7 +97,8 @@ class ItemVerbs:
             kind = kind or before.kind
             fields = {**_set_fields(before), **(fields or {})}
         kind = kind or kind_of_drive(resolved.drive)
-        content, fields, redacted = redact_item(kind, content, fields or {}, allow_secrets=allow_secrets)
+        fields = _checked(fields)
+        content, fields, redacted = redact_item(kind, content, fields, allow_secrets=allow_secrets)
         entry = Entry(str(resolved), content, kind, fields, structure)
         saved = self.save_many([entry], on_conflict=on_conflict, durable=True, wait=wait, allow_secrets=True).items[0]
         if saved.error is not None:
@@ -161,14 +163,17 @@ class ItemVerbs:
         """
         from ricordo.ingest.redact import redact_item
 
+        check_type("content", content, str, optional=True)
         n = self._context.number(ref)
         item = self._context.store.items.get_many([n])[n]
         if content is not None:
             refuse_record(item.ref)
-        text, fields, redacted = redact_item(item.kind, content or "", fields or {}, allow_secrets=allow_secrets)
+        fields = _checked(fields)
+        text, fields, redacted = redact_item(item.kind, content or "", fields, allow_secrets=allow_secrets)
 
         def changed(draft: Draft) -> PreparedItem:
             draft = replace(draft, fields=draft.fields.with_changes(fields))
+            check_validity(draft.fields.valid_from, draft.fields.valid_until)
             if content is not None and "metadata" not in fields:
                 about = cited_again(self._context, draft.kind, text, draft.fields.metadata)
                 draft = replace(draft, fields=draft.fields.with_changes({"metadata": about}))
@@ -189,8 +194,9 @@ class ItemVerbs:
         draft = store.items.draft(n, store.items.get_many([n])[n].version)
         prepared = self._context.pipeline.prepare_draft(draft)
         against = note_after_edit(store, n, prepared, ModelJudge(self._context))
-        reasons = (saved.reason, f"contradicts {', '.join(against)}" if against else "")
-        return replace(saved, reason="; ".join(filter(None, reasons)))
+        if not against:
+            return saved
+        return replace(saved, reason="; ".join(filter(None, (saved.reason, f"contradicts {', '.join(against)}"))))
 
     @verb(
         "write",
@@ -293,3 +299,12 @@ def adding_to(
         allow_secrets=allow_secrets,
         dry_run=dry_run,
     )
+
+
+def _checked(fields: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The fields that were given, each with a value that it can hold."""
+    if fields is not None and not isinstance(fields, Mapping):
+        raise UsageError(f"fields cannot be {type(fields).__name__}", hint="Give names and values.")
+    given = checked_fields(fields or {})
+    check_validity(given.get("valid_from"), given.get("valid_until"))
+    return given

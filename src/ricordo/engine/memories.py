@@ -18,7 +18,7 @@ from ricordo.errors import Conflict, UsageError
 from ricordo.speaking import as_agent, speaker
 from ricordo.steps import undoable
 from ricordo.values.choices import ON_DUPLICATE, OnDuplicate, Writer
-from ricordo.values.items import Ref, Saved
+from ricordo.values.items import Ref, Saved, checked_fields
 from ricordo.values.kinds import KINDS
 from ricordo.values.provenance import PERSON
 from ricordo.values.reports import AddReport
@@ -123,6 +123,7 @@ class MemoryVerbs:
         if on_duplicate is not None:
             check_choice("on_duplicate", on_duplicate, ON_DUPLICATE)
         targets = [(checked_type(type_), self._context.present_number(target)) for type_, target in links]
+        checked_fields({name: value for name, value in fields.items() if value is not None})
         given = {**fields, "source": _writer(source)}
         if cited := citations_of(self._context, kind, text, cites):
             given["metadata"] = {**(fields.get("metadata") or {}), **cited}
@@ -214,6 +215,7 @@ class MemoryVerbs:
 
         check_type("text", text, str)
         check_choice("source", source, WRITERS)
+        checked_fields(fields)
         n = self._context.present_number(ref)
         old = self._context.store.items.get(n)
         if newest := next(iter(replacement(self._context.store, n).values()), ""):

@@ -22,7 +22,7 @@ from ricordo.store.values import FileState, PreparedItem
 from ricordo.text.mentions import mentioned
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Draft, Fields, Parsed, Passage, Ref
-from ricordo.values.kinds import MENTIONING_KINDS, REMEMBERED_KINDS
+from ricordo.values.kinds import DRIVES_WITHOUT_ORIGIN, MENTIONING_KINDS, REMEMBERED_KINDS
 
 
 @frozen
@@ -164,6 +164,8 @@ def merged_fields(incoming: Incoming) -> Fields:
     parsed = incoming.parsed
     found: dict[str, Any] = {"mime_type": parsed.mime_type, "is_textual": parsed.is_textual, "title": parsed.title}
     found |= {name: value for name, value in parsed.fields.items() if value is not None}
+    if incoming.ref.drive not in DRIVES_WITHOUT_ORIGIN:
+        found.pop("immutable", None)  # such an item is what its file or page says, now and later
     if parsed.title and not found.get("title"):
         found["title"] = parsed.title
     return Fields().with_changes(found | dict(incoming.fields))

@@ -21,8 +21,8 @@ from ricordo.mcp_server.tool import (
     tool,
 )
 from ricordo.values.choices import ON_DUPLICATE
+from ricordo.values.field_checks import SEVERITIES
 from ricordo.values.hits import Filters, Hit
-from ricordo.values.items import SEVERITIES
 from ricordo.values.kinds import KINDS
 
 if TYPE_CHECKING:

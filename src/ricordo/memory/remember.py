@@ -28,6 +28,7 @@ from ricordo.models.fingerprint import fingerprint_of
 from ricordo.store.base import Store
 from ricordo.store.prepare import embedded_text
 from ricordo.store.values import Backlog, PreparedItem
+from ricordo.values.field_checks import check_validity
 from ricordo.values.items import Duplicate, Item, Parsed, Ref, Saved, checked_fields
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def memory_of(text: str, kind: str, ref: Ref | None, fields: Mapping[str, Any], 
     if not text.strip():
         raise UsageError("there is nothing to remember", hint="Give the text that is to be kept.")
     given = checked_fields({name: value for name, value in fields.items() if value is not None})
+    check_validity(given.get("valid_from"), given.get("valid_until"))
     text, given, redacted = redact_item(kind, text, given, allow_secrets=allow_secrets)
     if kind == "entity" and not given.get("title"):
         given["title"] = _entity_name(text)

@@ -14,8 +14,8 @@ from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.values.day_words import joined
 from ricordo.values.days import SPOKEN, parse_time
+from ricordo.values.field_checks import SEVERITIES
 from ricordo.values.hits import Filters
-from ricordo.values.items import SEVERITIES
 from ricordo.values.kinds import CHECKPOINT, FACETS, KINDS
 
 MAX_CHARACTERS = 20_000

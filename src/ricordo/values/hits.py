@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from ricordo.frozen import frozen
-from ricordo.values.items import SEVERITIES, Item
+from ricordo.values.field_checks import SEVERITIES
+from ricordo.values.items import Item
 from ricordo.values.kinds import KINDS
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, rounded
 from ricordo.verbs.declare import Say

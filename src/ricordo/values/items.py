@@ -10,17 +10,15 @@ from typing import Annotated, Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
+from ricordo.values import field_checks
 from ricordo.values.citations import CitedNow
-from ricordo.values.days import parse_time
+from ricordo.values.field_checks import HIGHEST_SEQ, LOADINGS, SEVERITIES
 from ricordo.values.first_words import first_words
 from ricordo.values.kinds import REMEMBERED_KINDS, SESSION
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, named, rounded
 from ricordo.values.provenance import NOBODY, Provenance
 from ricordo.verbs.declare import Say
 
-SEVERITIES: tuple[str, ...] = ("critical", "warning", "suggestion")
-LOADINGS: tuple[str, ...] = ("always", "contextual")
-SOURCES: tuple[str, ...] = ("user", "agent", "file", "url")
 _MACHINE = re.compile(r"\A/@[0-9a-f]{8}(?=/|\Z)")
 _DRIVE = re.compile(r"^[a-z][a-z0-9_-]+$")
 
@@ -102,7 +100,9 @@ class Fields(Plain):
     source_adapter: Annotated[str | None, Say("The program that brought it.", longest=1000)] = None
     source_url: Annotated[str | None, Say("Where it comes from.", shown="URL", longest=4096)] = None
     thread: Annotated[str | None, Say("The conversation or series it belongs to.", shown="ID", longest=1000)] = None
-    seq: Annotated[int | None, Say("Its position in that conversation or series.", shown="N")] = None
+    seq: Annotated[
+        int | None, Say("Its position in that conversation or series.", -HIGHEST_SEQ, HIGHEST_SEQ, shown="N")
+    ] = None
     mime_type: str | None = None
     is_textual: bool = True
     metadata: Annotated[Mapping[str, Any], Say("Fields of your own, as an object.")] = field(default_factory=dict)
@@ -117,29 +117,7 @@ FIELD_NAMES: tuple[str, ...] = tuple(f.name for f in fields(Fields))
 
 def checked_fields(changes: Mapping[str, Any]) -> dict[str, Any]:
     """The same mapping with every value checked and put into the form ``Fields`` holds."""
-    unknown = sorted(set(changes) - set(FIELD_NAMES))
-    if unknown:
-        raise UsageError(f"unknown field '{unknown[0]}'", hint=f"Fields are: {', '.join(FIELD_NAMES)}.")
-    checked = dict(changes)
-    for name, allowed in (("severity", SEVERITIES), ("loading", LOADINGS), ("source", SOURCES)):
-        value = checked.get(name)
-        if value is not None and value not in allowed:
-            raise UsageError(f"{name} cannot be '{value}'", hint=f"One of: {', '.join(allowed)}.")
-    importance = checked.get("importance")
-    if importance is not None and (isinstance(importance, bool) or importance not in (1, 2, 3, 4, 5)):
-        raise UsageError(f"importance cannot be '{importance}'", hint="A whole number from 1 to 5.")
-    for name in ("valid_from", "valid_until"):
-        if checked.get(name) is not None:
-            checked[name] = parse_time(str(checked[name])).isoformat()
-    if "tags" in checked:
-        checked["tags"] = checked_tags(checked["tags"])
-    return checked
-
-
-def checked_tags(value: object) -> tuple[str, ...]:
-    """Tags from a list or a comma-separated string: trimmed, without empties, each once, in order."""
-    parts = value.split(",") if isinstance(value, str) else value if isinstance(value, (list, tuple, set)) else [value]
-    return tuple(dict.fromkeys(text for part in parts if part is not None and (text := str(part).strip())))
+    return field_checks.checked_fields(Fields, changes)
 
 
 @frozen

@@ -24,7 +24,8 @@ from ricordo.values.choices import (
     Verdict,
     Writer,
 )
-from ricordo.values.items import LOADINGS, SEVERITIES, Ref
+from ricordo.values.field_checks import LOADINGS, SEVERITIES
+from ricordo.values.items import Ref
 from ricordo.values.kinds import KINDS
 from ricordo.verbs.declare import ADDED_TEXT, BY_FACE, Say
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, Unpack, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, Unpack, get_args, get_origin, get_type_hints
 
 from ricordo.values.hits import Filters
 from ricordo.values.items import Fields, Ref
@@ -106,7 +106,7 @@ def _row(name: str, function: Any) -> VerbRow:
 def _params(one: inspect.Parameter, hint: Any, names: _Names) -> Iterator[ParamRow]:
     inner, said = _bare(hint)
     if one.kind is one.VAR_KEYWORD and get_origin(inner) is Unpack:
-        for name, kind in _typed_fields(get_args(inner)[0], names):
+        for name, kind in _typed_fields(get_args(inner)[0]):
             yield _param(name, kind, None, required=False, group="**")
     elif inner is Filters:
         for part in fields(inner):
@@ -125,9 +125,9 @@ def _params(one: inspect.Parameter, hint: Any, names: _Names) -> Iterator[ParamR
         yield row._replace(argument=argument, many=row.many or many, positional=many)
 
 
-def _typed_fields(cls: Any, names: _Names) -> Iterator[tuple[str, Any]]:
+def _typed_fields(cls: Any) -> Iterator[tuple[str, Any]]:
     """The fields of an item that a ``TypedDict`` names, in order, as ``Fields`` declares them."""
-    declared = {part.name: eval(str(part.type), {}, names) for part in fields(Fields)}
+    declared = get_type_hints(Fields, include_extras=True)
     return ((name, declared[name]) for name in cls.__annotations__)
 
 

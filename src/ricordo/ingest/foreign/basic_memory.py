@@ -21,7 +21,8 @@ from ricordo.ingest.foreign.base import Foreign, Relation
 from ricordo.ingest.foreign.obsidian import tags_in
 from ricordo.text.links import plain_name, without_code
 from ricordo.values.days import parse_time
-from ricordo.values.items import Entry, Parsed, Ref, Saved, checked_tags
+from ricordo.values.field_checks import checked_tags
+from ricordo.values.items import Entry, Parsed, Ref, Saved
 
 _RELATION = re.compile(
     r"^[ \t]*[-*+][ \t]+(?P<type>[^\[\]\n]*?)[ \t]*\[\[(?P<target>[^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]\]", re.MULTILINE

@@ -12,7 +12,8 @@ from urllib.parse import quote
 from ricordo.errors import Unreadable, UsageError
 from ricordo.ingest.foreign.base import Foreign
 from ricordo.ingest.foreign.plain_json import read_json, time_in
-from ricordo.values.items import Entry, Ref, Saved, checked_fields, checked_tags
+from ricordo.values.field_checks import checked_tags
+from ricordo.values.items import Entry, Ref, Saved, checked_fields
 
 _HINT = "Save what get_all() returns as JSON."
 _LISTS = ("results", "memories", "data", "items")

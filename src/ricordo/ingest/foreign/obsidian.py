@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ricordo.text.links import without_code
-from ricordo.values.items import Parsed, checked_tags
+from ricordo.values.field_checks import checked_tags
+from ricordo.values.items import Parsed
 
 MARKER = ".obsidian"
 MOST_TAGS = 500
