@@ -6,22 +6,23 @@ came in (API, page, MCP). Whoever says nothing is the user of this machine and m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Forbidden
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ricordo.values.items import Ref
+    from ricordo.values.items import Item, Ref
 
 FILE_DRIVES = ("disk", "git")
 """Their refs name files and repositories of the machine."""
 RECORDS = "session"
 """The drive of what was said in sessions."""
+_BY_USER = "Do it yourself, at a terminal."
 _SCOPE: ContextVar[str] = ContextVar("scope", default="admin")
 
 
@@ -67,13 +68,49 @@ def refuse_record(ref: Ref) -> None:
         )
 
 
+def is_admin() -> bool:
+    """Whether the caller may do everything that its author may."""
+    return _SCOPE.get() == "admin"
+
+
+def is_agent() -> bool:
+    """Whether an agent asks. A token with the scope 'admin' was made to look after the store, and counts as no agent
+    here; only what needs the user's own word (``refuse_agents``) is closed to it, too.
+    """
+    from ricordo.speaking import speaker
+    from ricordo.values.provenance import AGENT
+
+    said = speaker()
+    return said.author == AGENT and not (said.via == "http" and is_admin())
+
+
+def refuse_erasing(item: Item) -> None:
+    """Refuse an agent to erase what the user wrote or agreed to; it may put it into the bin."""
+    if item.vouched is not None and is_agent():
+        raise Forbidden(
+            f"{item.ref} has the user's word, and an agent does not erase it", hint="Remove it without ‹purge›."
+        )
+
+
+def refuse_freezing(item: Item | None, fields: Mapping[str, Any]) -> None:
+    """Refuse an agent to make immutable what the user wrote, because the user could not change it back."""
+    if fields.get("immutable") and item is not None and item.vouched is not None and is_agent():
+        raise Forbidden(f"{item.ref} has the user's word, and an agent does not make it immutable", hint=_BY_USER)
+
+
+def refuse_secrets(*, allowed: bool) -> None:
+    """Refuse an agent that asks for it to keep secrets in clear."""
+    if allowed and is_agent():
+        raise Forbidden("secrets are removed from what agents write", hint=_BY_USER)
+
+
 def refuse_agents(what: str) -> None:
     """Refuse what only the user may do, because it gives trust: at the terminal, on the page, or in Python."""
     from ricordo.speaking import speaker
     from ricordo.values.provenance import PERSON
 
     if speaker().author != PERSON:
-        raise Forbidden(f"only you may {what}, not an agent or a program", hint="Do it yourself, at a terminal.")
+        raise Forbidden(f"only you may {what}, not an agent or a program", hint=_BY_USER)
 
 
 def refuse_settings(name: str) -> None:

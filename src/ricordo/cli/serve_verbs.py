@@ -13,6 +13,7 @@ from ricordo.cli.call import Call
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
 from ricordo.cli.verb_group import verb_group
+from ricordo.permissions import refuse_agents
 
 _OPTIONS = (
     click.option(
@@ -67,9 +68,10 @@ def _serve(call: Call, background: bool, opens: bool, **where: Any) -> int:
     from ricordo.config.loading import load_config
 
     def announce(address: str, link: str) -> None:
+        link = "" if _is_agent() else link
         call.answer({"address": address, "link": link}, lambda screen: _tell(screen, address, link))
         sys.stdout.flush()
-        if opens:
+        if opens and link:
             _open(link)
 
     run_server(call, host, port, names, toolsets, announce, mcp_token=load_config().mcp.token)
@@ -111,7 +113,18 @@ def run_server(
 
 def _tell(screen: Screen, address: str, link: str) -> None:
     screen.line(f"Ricordo is at {address}")
-    screen.line(f"Open this once to sign your browser in: {link}")
+    if link:
+        screen.line(f"Open this once to sign your browser in: {link}")
+    else:
+        screen.line("To sign a browser in, the user runs 'ricordo serve link' at a terminal.")
+
+
+def _is_agent() -> bool:
+    """Whether an agent's program runs this command; whoever has a link counts as the user on the page."""
+    from ricordo.speaking import speaker
+    from ricordo.values.provenance import AGENT
+
+    return speaker().author == AGENT
 
 
 def _in_background(
@@ -127,8 +140,8 @@ def _in_background(
         arguments += [part for value in values for part in (flag, value)]
     arguments += _store_flags(call)
     running = background.start(arguments, current_folder())
-    link = background.new_link(running)
-    if opens:
+    link = "" if _is_agent() else background.new_link(running)
+    if opens and link:
         _open(link)
     plain = {"address": running.address, "link": link, "pid": running.pid, "store": running.store}
     return call.answer(plain, lambda screen: _tell(screen, running.address, link))
@@ -202,6 +215,7 @@ def link(call: Call, opens: bool) -> int:
     """It works once, within ten minutes."""
     from ricordo.hosting import background
 
+    refuse_agents("sign a browser in")
     made = background.new_link(background.running_server())
     if opens:
         _open(made)
@@ -302,6 +316,7 @@ def add_token(call: Call, name: str, scope: str, days: float | None) -> int:
     """
     from ricordo.hosting.credentials import Credentials
 
+    refuse_agents("make tokens")
     secret, made = Credentials().add(name, scope, days=days)
     return call.answer(made.to_dict() | {"token": secret}, lambda screen: screen.line(secret))
 

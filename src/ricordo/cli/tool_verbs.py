@@ -17,6 +17,7 @@ from ricordo.cli.running import Problem, run, tell
 from ricordo.cli.terminal import Screen, clean, one_line
 from ricordo.cli.verb_group import verb_group
 from ricordo.errors import UsageError
+from ricordo.permissions import refuse_agents
 from ricordo.verbs.index import verb_named
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def _add(
     """Each server is shown with what it starts, and is started only after your yes, to list what it offers. A server
     that you allowed before is asked about again only when what it starts has changed.
     """
+    if yes:
+        refuse_agents("let servers be started")
     with call.engine(create=True) as engine:
         if not yes and not can_ask(call):
             return _only_tell(call, *engine.tools.found(*files))

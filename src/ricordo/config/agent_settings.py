@@ -34,7 +34,7 @@ class MemorySettings:
 class HooksSettings:
     """What ``ricordo hook`` gives to an agent's program while it runs."""
 
-    enabled: bool = setting(True, "Let hooks answer; if off, they answer nothing.")
+    enabled: bool = setting(True, "Let hooks answer; if off, they answer nothing.", sensitive=True)
     seconds: float = setting(
         2.0,
         "After this time a hook prints the answer it has; if it has none, it uses all the time its program allows.",

@@ -41,8 +41,9 @@ def setting(
 ) -> Any:
     """A dataclass field that carries what users and checks need to know about it.
 
-    ``sensitive`` settings are not taken from a project file that is not trusted; ``secret`` ones are also
-    never shown. ``own`` settings are never taken from a project file, trusted or not.
+    ``sensitive`` settings are not taken from a project file that is not trusted, and agents do not change them: they
+    choose models, hosts and folders, or what is kept and told. ``secret`` ones are also never shown. ``own`` settings
+    are never taken from a project file, trusted or not.
     """
     notes = {
         "doc": doc,

@@ -26,8 +26,10 @@ class StoreSettings:
     location: str | None = setting(
         None, "The store's file. Unset: the nearest project's, else the user's.", sensitive=True, is_path=True
     )
-    keep_versions: int = setting(20, "How many versions of an item are kept.", minimum=1)
-    bin_days: float = setting(30.0, "Days that a removed item can be restored.", minimum=0, maximum=36500)
+    keep_versions: int = setting(20, "How many versions of an item are kept.", sensitive=True, minimum=1)
+    bin_days: float = setting(
+        30.0, "Days that a removed item can be restored.", sensitive=True, minimum=0, maximum=36500
+    )
     busy_seconds: float = setting(30.0, "How long a writer waits for another process.", minimum=0, maximum=3600)
     index: str = setting(
         "packed",
@@ -150,7 +152,9 @@ class TiersSettings:
     agent_weight: float = setting(1.0, "Factor of the agent tier.", sensitive=True, minimum=0, maximum=HEAVIEST)
     project_weight: float = setting(0.8, "Factor of the project tier.", sensitive=True, minimum=0, maximum=HEAVIEST)
     team_weight: float = setting(0.6, "Factor of the team tier.", sensitive=True, minimum=0, maximum=HEAVIEST)
-    automatic: bool = setting(True, "In a project, search the user's own store, too, unless tiers.agent names another.")
+    automatic: bool = setting(
+        True, "In a project, search the user's own store, too, unless tiers.agent names another.", sensitive=True
+    )
     seconds: float = setting(
         5.0, "How long a tier may take before the others answer without it.", minimum=0.01, maximum=3600
     )
@@ -160,8 +164,8 @@ class TiersSettings:
 class UsageSettings:
     """The log of queries and of what they found; it stays in the store."""
 
-    log: bool = setting(True, "Keep the log.")
-    retention_days: float = setting(90.0, "Older entries are dropped.", minimum=0, maximum=36500)
+    log: bool = setting(True, "Keep the log.", sensitive=True)
+    retention_days: float = setting(90.0, "Older entries are dropped.", sensitive=True, minimum=0, maximum=36500)
 
 
 @frozen

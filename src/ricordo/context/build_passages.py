@@ -28,6 +28,8 @@ ANOTHER = 0.8
 SHINGLE = 3
 ALIKE = 0.8
 _WORD = re.compile(r"\w+")
+_NAME = re.compile(r"[\w.:/@#+~=%,-]{1,120}")
+_GONE_TO = re.compile(r": (moved to|replaced by) (.*)\Z", re.DOTALL)
 
 
 @frozen
@@ -107,14 +109,25 @@ def _passages(item: Item, hit: Hit, found: Mapping[int, PassageText]) -> Iterabl
 
 
 def contradicted_by(ref: str) -> str:
-    """What is said of an item that a newer one contradicts."""
-    return f"contradicted by {ref}, which is newer" if ref else ""
+    """What is said of an item that a newer one contradicts. It stands outside of every fence, and whoever wrote the
+    other one chose its name; so a name is told only if it holds no sentence.
+    """
+    return f"contradicted by {_without_sentence(ref)}, which is newer" if ref else ""
 
 
 def no_longer_sure(citations: Sequence[str]) -> str:
-    """What is said of an item that cites what is not as it was."""
-    stale = [one.replace(": gone", ", which is gone") for one in citations if not one.endswith(": fresh")]
+    """What is said of an item that cites what is not as it was; names are told as in ``contradicted_by``."""
+    stale = [
+        _GONE_TO.sub(lambda to: f": {to[1]} {_without_sentence(to[2])}", one.replace(": gone", ", which is gone"))
+        for one in citations
+        if not one.endswith(": fresh")
+    ]
     return f"no longer sure: cites {', '.join(stale)}" if stale else ""
+
+
+def _without_sentence(ref: str) -> str:
+    """A ref, unless it has blanks or signs with which it could say more than a name."""
+    return ref if _NAME.fullmatch(ref) else "another item"
 
 
 def _doubts(hit: Hit) -> tuple[str, ...]:

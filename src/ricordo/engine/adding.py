@@ -15,7 +15,7 @@ from ricordo.engine.context import EngineContext
 from ricordo.engine.items import adding_to
 from ricordo.engine.roots import RootVerbs
 from ricordo.errors import UsageError
-from ricordo.permissions import refuse_files
+from ricordo.permissions import refuse_files, refuse_secrets
 from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.items import Ref
 from ricordo.values.kinds import KINDS
@@ -125,6 +125,7 @@ class AddVerbs:
         """
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
         refuse_files(sources)
+        refuse_secrets(allowed=allow_secrets)
         for source in sources:
             check_type("what is added", source if not isinstance(source, Path) else str(source), str)
             if not str(source).strip():

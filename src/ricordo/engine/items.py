@@ -12,7 +12,7 @@ from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
 from ricordo.engine.judging import ModelJudge
 from ricordo.errors import StaleVersion, UsageError, from_dict
-from ricordo.permissions import refuse_record
+from ricordo.permissions import refuse_freezing, refuse_record, refuse_secrets
 from ricordo.steps import undoable
 from ricordo.store.values import PreparedItem
 from ricordo.values.choices import ON_CONFLICT
@@ -89,6 +89,7 @@ class ItemVerbs:
         from ricordo.ingest.redact import redact_item
 
         check_type("content", content, str)
+        refuse_secrets(allowed=allow_secrets)
         if kind is not None:
             check_choice("kind", kind, KINDS)
         resolved = self._context.resolve_new(ref)
@@ -98,9 +99,10 @@ class ItemVerbs:
             fields = {**_set_fields(before), **(fields or {})}
         kind = kind or kind_of_drive(resolved.drive)
         fields = _checked(fields)
+        refuse_freezing(before, fields)
         content, fields, redacted = redact_item(kind, content, fields, allow_secrets=allow_secrets)
         entry = Entry(str(resolved), content, kind, fields, structure)
-        saved = self.save_many([entry], on_conflict=on_conflict, durable=True, wait=wait, allow_secrets=True).items[0]
+        saved = self._written([entry], on_conflict, durable=True, wait=wait, allow_secrets=True).items[0]
         if saved.error is not None:
             raise from_dict(saved.error)
         if kind == "entity" and saved.status != "skipped":
@@ -125,6 +127,21 @@ class ItemVerbs:
         progress: Callable[[Progress], None] | None = None,
     ) -> AddReport:
         """Write many texts, in batches of one transaction each; secrets are redacted as in ``save``."""
+        refuse_secrets(allowed=allow_secrets)
+        return self._written(
+            entries, on_conflict, durable=durable, wait=wait, allow_secrets=allow_secrets, progress=progress
+        )
+
+    def _written(
+        self,
+        entries: Iterable[Entry],
+        on_conflict: str,
+        *,
+        durable: bool,
+        wait: bool,
+        allow_secrets: bool,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> AddReport:
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
         adding = adding_to(self._context, on_conflict, progress, allow_secrets=allow_secrets)
         report = adding.entries(((self._context.resolve_new(entry.ref), entry) for entry in entries), durable=durable)
@@ -164,11 +181,13 @@ class ItemVerbs:
         from ricordo.ingest.redact import redact_item
 
         check_type("content", content, str, optional=True)
+        refuse_secrets(allowed=allow_secrets)
         n = self._context.number(ref)
         item = self._context.store.items.get_many([n])[n]
         if content is not None:
             refuse_record(item.ref)
         fields = _checked(fields)
+        refuse_freezing(item, fields)
         text, fields, redacted = redact_item(item.kind, content or "", fields, allow_secrets=allow_secrets)
 
         def changed(draft: Draft) -> PreparedItem:

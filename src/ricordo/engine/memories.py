@@ -15,6 +15,7 @@ from ricordo.engine.items import ItemVerbs
 from ricordo.engine.judging import ModelJudge
 from ricordo.engine.successors import replacement
 from ricordo.errors import Conflict, UsageError
+from ricordo.permissions import refuse_secrets
 from ricordo.speaking import as_agent, speaker
 from ricordo.steps import undoable
 from ricordo.values.choices import ON_DUPLICATE, OnDuplicate, Writer
@@ -117,6 +118,7 @@ class MemoryVerbs:
         from ricordo.memory.remember import VECTOR_SECONDS, memory_of
 
         check_type("text", text, str)
+        refuse_secrets(allowed=allow_secrets)
         kind = kind or _kind_on(ref)
         check_choice("kind", kind, KINDS)
         check_choice("source", source, WRITERS)
@@ -214,6 +216,7 @@ class MemoryVerbs:
         from ricordo.memory.remember import VECTOR_SECONDS, memory_of
 
         check_type("text", text, str)
+        refuse_secrets(allowed=allow_secrets)
         check_choice("source", source, WRITERS)
         checked_fields(fields)
         n = self._context.present_number(ref)

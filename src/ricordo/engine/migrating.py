@@ -18,7 +18,9 @@ from ricordo.config.places import locate
 from ricordo.engine.checks import check_choice
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
-from ricordo.errors import PathConflict, StoreError, Unavailable, UsageError, from_dict
+from ricordo.engine.import_claims import Claims
+from ricordo.errors import Forbidden, PathConflict, StoreError, Unavailable, UsageError, from_dict
+from ricordo.permissions import is_agent
 from ricordo.store.base import Store
 from ricordo.store.prepare import embed_hash
 from ricordo.store.values import Backlog
@@ -154,7 +156,7 @@ class MigrateVerbs:
     def _copy_up(self, n: int, other: Store, tier: str, on_conflict: str) -> Saved:
         """Copy an item into another store, in which nothing is lost: neither a version nor another item of its ref."""
         context = self._context
-        record = context.store.transfer.item(n)
+        record = self._record_to_copy(n)
         backlog = context.models.backlog()
         there = other.items.number(record.placed_in(other.machines.refs()).ref)
         copy = other.transfer.item(there) if there is not None else None
@@ -171,6 +173,7 @@ class MigrateVerbs:
                 )
             if not is_older and on_conflict == "overwrite":
                 draft = context.store.items.draft(n, record.version)
+                draft = replace(draft, fields=record.head().known_fields())
                 draft = replace(draft, ref=context.file_refs.seen_from(other.machines.refs(), draft.ref))
                 prepared = context.pipeline_of(other).prepare_draft(draft)
                 return other.changes.rewrite(there, prepared, durable=True, backlog=backlog, base=copy.version)
@@ -179,6 +182,23 @@ class MigrateVerbs:
         if saved.error is not None:
             raise from_dict(saved.error)
         return saved
+
+    def _record_to_copy(self, n: int) -> ItemRecord:
+        """The item with its history. If an agent copies it, or it comes from a project that the user does not trust, it
+        is copied like an import: as somebody's claim, and told to nobody by itself.
+        """
+        from ricordo.exchange.records import ItemRecord
+
+        record = self._context.store.transfer.item(n)
+        if not (is_agent() or self._context.store.foreign):
+            return record
+        harmless = list(Claims(self._context.location, trust=False).without(iter((record,))))
+        if not harmless or not isinstance(harmless[0], ItemRecord):
+            raise Forbidden(
+                f"{record.ref} is a {record.head().kind}, which only you may copy, from a project that you trust",
+                hint="‹:trust› says that you trust a project.",
+            )
+        return harmless[0]
 
 
 def _version_hashes(record: ItemRecord) -> list[tuple[int, str]]:

@@ -18,6 +18,7 @@ from ricordo.engine.foreign import ForeignImport, Source
 from ricordo.engine.import_claims import Claims
 from ricordo.engine.items import ItemVerbs
 from ricordo.errors import CorruptStore, NotFound, PathConflict, StoreError, UsageError
+from ricordo.permissions import is_admin
 from ricordo.values.choices import IMPORT_FORMATS, ON_CONFLICT
 from ricordo.values.hits import Filters
 from ricordo.values.items import Saved
@@ -88,7 +89,8 @@ class MoveVerbs:
         else:
             self._context.flush_use()
             source = self._context.store.transfer.records(log=log)
-        with closing(source) as records:
+        with closing(source) as everything:
+            records = everything if is_admin() else _without_decisions(everything)
             if not isinstance(target, (str, Path)):
                 return ExportReport("-", *exchange.write(records, target), tuple(left_out))
             path = Path(target).expanduser()
@@ -281,6 +283,13 @@ class MoveVerbs:
         keep = self._context.models.fallback_fingerprints()
         bin_days = self._context.config.store.bin_days
         return self._context.store.transfer.vacuum(bin_days=bin_days, full=full, keep=keep)
+
+
+def _without_decisions(records: Iterator[Record]) -> Iterator[Record]:
+    """The records but for the audit and the proposals, which only administrators see."""
+    from ricordo.exchange.records import AuditRecord, ProposalRecord, ProposalRuleRecord
+
+    return (one for one in records if not isinstance(one, AuditRecord | ProposalRecord | ProposalRuleRecord))
 
 
 def _header(records: Iterator[Record]) -> Header:

@@ -14,6 +14,7 @@ from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows, follows_each
 from ricordo.engine.items import ItemVerbs
 from ricordo.errors import NotFound, UsageError
+from ricordo.permissions import refuse_erasing
 from ricordo.steps import no_step, undoable
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Ref, Saved
@@ -152,7 +153,11 @@ class RemoveVerbs:
         """Remove items by name: to the bin, or with ``purge`` out of the file."""
         named = self._named(refs, in_bin=purge)
         store = self._context.store
-        store.changes.check_removal([number for number, _ in named])
+        numbers = [number for number, _ in named]
+        store.changes.check_removal(numbers)
+        if purge:
+            for item in store.items.get_many(numbers).values():
+                refuse_erasing(item)
         shown = [str(ref) for _, ref in named if f"/{CHECKPOINTS}/" not in ref.path or ref.drive != SESSION]
         if dry_run:
             return AddReport(tuple(Saved(ref, "would be removed") for ref in shown))

@@ -14,6 +14,7 @@ from ricordo.engine.context import EngineContext
 from ricordo.engine.finding import FindVerbs
 from ricordo.engine.successors import replacement
 from ricordo.errors import Error, NotFound, Unavailable, Unreadable, UsageError
+from ricordo.permissions import refuse_secrets
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Ref, Saved
 from ricordo.values.kinds import CHECKPOINT, REMEMBERED_KINDS, SESSION
@@ -85,6 +86,7 @@ class SessionVerbs:
         from ricordo.programs.table import session_places
         from ricordo.sources.sessions.reading import find_transcripts
 
+        refuse_secrets(allowed=allow_secrets)
         taker = SessionTaker(
             self._context.unsynced_store,  # hooks call this with little time, and it reads no knowledge files
             self._context.pipeline,

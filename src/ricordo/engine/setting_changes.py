@@ -10,9 +10,10 @@ from typing import Any
 from ricordo import registry
 from ricordo.config.loading import Config, find_setting, load_config, set_value, unset_value
 from ricordo.config.profiles import ProfileEntry, profile_entry, set_entry, unset_entry
-from ricordo.errors import UsageError
+from ricordo.config.rules import Setting
+from ricordo.errors import Forbidden
 from ricordo.frozen import frozen
-from ricordo.permissions import refuse_settings
+from ricordo.permissions import is_agent, refuse_settings
 
 
 @frozen
@@ -45,18 +46,17 @@ def change_setting(
     scope: str = "user",
     start: Path | None = None,
     config: Callable[[], Config] = load_config,
-    by_agent: bool = False,
 ) -> SettingChange:
     """Check one setting, or a part of a profile, and write it into the file of ``scope``, the user's or the project's.
 
-    ``config`` gives the settings in force. Agents may not change what chooses models, hosts or folders.
+    ``config`` gives the settings in force. Agents may not change what chooses models, hosts or folders, nor what is
+    kept and told.
     """
     refuse_settings(name)
     if entry := profile_entry(name):
         return _change_entry(entry, text, scope, start, config)
     known = find_setting(name)
-    if by_agent and (known.sensitive or known.secret):
-        raise UsageError(f"agents may not change {known.name}", hint=f"Only ‹:config set {known.name} …› does it.")
+    _refuse_agent(known)
     if known.name == "search.profile":
         registry.profile(text, config())  # a profile that does not exist would break every search
     value = known.shown(set_value(known.name, text, scope=scope, start=start))
@@ -84,8 +84,17 @@ def remove_setting(
         removed, after = unset_entry(entry, scope=scope, start=start), config()
         return SettingRemoval(entry.name, removed, entry.value(after.profiles), _source(entry, after))
     known = find_setting(name)
+    _refuse_agent(known)
     removed, after = unset_value(known.name, scope=scope, start=start), config()
     return SettingRemoval(known.name, removed, known.shown(after.get(known.name)), after.source(known.name))
+
+
+def _refuse_agent(known: Setting) -> None:
+    """Refuse an agent what only the user may set."""
+    if known.sensitive and is_agent():
+        raise Forbidden(
+            f"agents may not change {known.name}", hint=f"Do it yourself, at a terminal: ‹:config set {known.name} …›"
+        )
 
 
 def _source(entry: ProfileEntry, config: Config) -> str:

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from fastapi import Query, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
+from ricordo.errors import Forbidden
 from ricordo.http_api import shapes
 from ricordo.http_api.generated import Parameters, given_by, parameters_of
 from ricordo.http_api.routing import WaitParameter, begins, reads, router, writes
@@ -110,13 +111,19 @@ async def task_events(here: Here, id: str) -> Response:  # noqa: A002 - the name
 
 
 @writes(look_after, "/sign-in-links", shapes.ListOf, scope="admin")
-async def sign_in_link(here: Here) -> Response:
-    """A link that signs one browser in, once, within ten minutes."""
+async def sign_in_link(request: Request, here: Here) -> Response:
+    """A link that signs one browser in, once, within ten minutes. Whoever opens it counts as the user, so that a token
+    gets none.
+    """
+    if request.state.caller.way not in ("local", "session"):
+        raise Forbidden(
+            "a token gets no link, because whoever opens one counts as the user", hint="‹:serve link› makes one."
+        )
     link = f"{here.address}/sign-in?code={here.codes.new()}"
     return await here.answer(lambda engine: {"link": link})
 
 
-@reads(look_after, "/tokens", shapes.TokensShape)
+@reads(look_after, "/tokens", shapes.TokensShape, scope="admin")
 async def list_tokens(here: Here) -> Response:
     """Tokens and signed-in browsers, without their secrets."""
     return await here.answer(lambda engine: {"tokens": here.credentials.all()})

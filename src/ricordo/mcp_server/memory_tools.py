@@ -265,14 +265,16 @@ def _kept(
 )
 def set_config(engine: Ricordo, key: str, value: str) -> dict[str, Any]:
     """Change a setting of this project, or of the user outside of projects; it takes effect with the next query.
-    Settings that choose models, hosts or folders can only be changed by the user.
+    Settings that choose models, hosts or folders, or what is kept and told, can only be changed by the user.
     """
     from ricordo.engine.lending import located
     from ricordo.engine.setting_changes import change_setting
+    from ricordo.speaking import as_agent
 
     scope = "project" if located(engine).location.origin == "project" else "user"
     start = Path(engine.location).parent
-    changed = change_setting(key, value, scope=scope, start=start, config=lambda: engine.config, by_agent=True)
+    with as_agent():
+        changed = change_setting(key, value, scope=scope, start=start, config=lambda: engine.config)
     return {"key": changed.name, "value": changed.value, "scope": scope, "in_force": changed.in_force}
 
 
