@@ -196,6 +196,17 @@ def test_another_folder_gets_the_files_and_none_of_them_counts_as_gone(house: Ho
     assert (tmp_path / "vault/memories/keys.md").read_text().splitlines() == unsealed
 
 
+def test_all_files_that_vanish_at_once_are_only_removed_when_asked(house: House) -> None:
+    engine = house.open()
+    engine.remember("Herons eat fish.", ref="herons")
+    engine.remember("Trains run on rails.", ref="trains")
+    shutil.rmtree(house.folder / "memories")
+    assert house.open().count() == 2
+    assert sorted(said(house.open().sync(write=True))) == [("memory:/herons", "written"), ("memory:/trains", "written")]
+    (house.folder / "memories/herons.md").unlink()
+    assert house.open().count() == 1
+
+
 def test_many_files_that_vanish_at_once_are_only_removed_when_asked(house: House) -> None:
     engine = house.open()
     for number in range(30):

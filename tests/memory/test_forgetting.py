@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -128,6 +129,17 @@ def test_rm_takes_the_same_criteria(aged: Ricordo) -> None:
     assert [saved.status for saved in aged.rm(older_than="90d", kinds=["note"]).items] == ["removed"]
     with pytest.raises(NotFound, match="in the bin"):
         aged.get("note:/old")
+
+
+@pytest.mark.parametrize("age", [timedelta(days=-5), -1, 90])
+def test_an_age_that_is_negative_or_no_span_is_refused_and_nothing_is_taken(aged: Ricordo, age: Any) -> None:
+    before = aged.count()
+    for name in ("older_than", "unused_since"):
+        with pytest.raises(UsageError, match="an age cannot be"):
+            aged.rm(**{name: age}, purge=True)
+        with pytest.raises(UsageError, match="an age cannot be"):
+            aged.forget(**{name: age})
+    assert aged.count() == before
 
 
 def test_naming_nothing_is_not_naming_everything(aged: Ricordo) -> None:

@@ -148,3 +148,9 @@ def test_several_items_become_one_text_in_the_order_they_are_named(engine: Ricor
         assert "`note:/a`" in bundle.text
         plain = json.loads(engine.bundle("note:/a", format="json").text)
         assert (plain[0]["ref"], plain[0]["content"]) == ("note:/a", "# First\n\nBody of a.")
+
+
+def test_a_tag_that_an_item_has_in_two_spellings_counts_once(engine: Ricordo) -> None:
+    engine.save("note:/a", "One.", fields={"tags": ["Work", "work"]})
+    engine.save("note:/b", "Two.", fields={"tags": ["work"]})
+    assert [(one.tag, one.count) for one in engine.tags()] == [("work", 2)]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import Conflict, NotFound, PathConflict, Ricordo, UsageError
+from ricordo.values.hits import Filters
 
 
 def refs(engine: Ricordo, query: str, **options: object) -> list[str]:
@@ -194,3 +195,34 @@ def test_every_name_of_an_item_leads_to_it(engine: Ricordo, tmp_path: Path) -> N
     saved = engine.add(path).items[0]
     for name in (f"disk:{path}", str(path), path, saved.id, str(saved.id).upper()):
         assert engine.get(name).title == "Title"  # type: ignore[arg-type]
+
+
+def test_an_item_in_the_bin_whose_name_is_taken_is_named_by_its_id(engine: Ricordo) -> None:
+    first = engine.save("note:/a", "The first text.").id
+    engine.rm("note:/a")
+    engine.save("note:/a", "The second text.")
+    with pytest.raises(UsageError, match="is not in the bin") as raised:
+        engine.restore("note:/a")
+    assert first is not None
+    assert first in str(raised.value.hint)
+    engine.mv("note:/a", "note:/b")
+    engine.restore(first)
+    assert {str(item.ref): engine.get(str(item.ref)).content for item in engine.list()} == {
+        "note:/a": "The first text.", "note:/b": "The second text.",
+    }  # fmt: skip
+
+
+def test_two_slashes_of_a_ref_mean_one(engine: Ricordo) -> None:
+    assert engine.remember("The office is in Porto.", ref="memory://office").ref == "memory:/office"
+    assert engine.get("memory://office").content == "The office is in Porto."
+    assert engine.save("note://plan", "Ship.").ref == "note:/plan"
+
+
+def test_brackets_in_names_of_folders_are_found_as_they_stand(engine: Ricordo, tmp_path: Path) -> None:
+    page = tmp_path / "app" / "[slug]" / "page.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("A page with a slug.\n\nIts end.\n")
+    engine.add(tmp_path / "app")
+    for path in ("app/[slug]", f"{page.parent}/", "[slug]", "[s][x]*", "page.m[d]"):
+        assert engine.count(Filters(paths=(path,))) == (path != "[s][x]*"), path
+    assert [(match.line, match.text) for match in engine.grep("^$")] == [(2, "")]

@@ -390,7 +390,9 @@ class _Index(_Part):
         )
         if ask.find == NEWEST:
             rows.sort(key=lambda row: (row[0].updated, row[0].n), reverse=True)
-            return replace(notes, found=tuple(_candidate(row) for row, _ in rows[: ask.per_side]))
+            newest = [(_candidate(row), version if ask.as_of else None) for row, version in rows[: ask.per_side]]
+            found = tuple(replace(one, version=version) for one, version in newest)
+            return replace(notes, found=found, total=len(rows))
         if ask.find == SUBSTRING:
             return replace(notes, found=self._substrings(rows, ask))
         scores, maximum, prefix_terms = self._scores(rows, ask)

@@ -428,3 +428,22 @@ def test_many_items_come_back_in_several_batches(engine: Ricordo, open_engine: O
     assert taken(other, exported(engine))["created"] == 1_203
     assert exported(other) == exported(engine)
     assert other.doctor().ok
+
+
+def test_an_export_whose_fields_were_changed_by_hand_is_refused_with_its_line(
+    engine: Ricordo, open_engine: Opener
+) -> None:
+    engine.save("note:/otters", "A fact about otters.", fields={"tags": ["river"]})
+    changed = exported(engine).replace(b'"river"', b'"lake"')
+    other = open_engine("other")
+    for trust in (True, False):
+        with pytest.raises(Unreadable, match=r"line 2: .*version 1: its fields are not what their hash says"):
+            other.import_(io.BytesIO(changed), trust=trust)
+    assert other.count() == 0
+    assert taken(other, exported(engine))["items"][0]["status"] == "created"
+
+
+def test_a_record_without_a_name_is_refused_with_its_line(engine: Ricordo) -> None:
+    data = exported(engine).replace(b'"record":"end"', b'"record":[]')
+    with pytest.raises(Unreadable, match="is not a type of record"):
+        engine.import_(io.BytesIO(data))

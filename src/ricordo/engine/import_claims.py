@@ -140,7 +140,7 @@ def _harmless_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _harmless_version(item: ItemRecord, version: VersionRecord) -> VersionRecord:
     """A version without claims."""
-    from ricordo.store.prepare import version_hash
+    from ricordo.values.hashes import version_hash
     from ricordo.values.items import Draft
 
     if not _claims(version.fields):

@@ -274,11 +274,18 @@ class RemoveVerbs:
         store = self._context.store
         item = store.items.get_many([n])[n]
         if version is None and item.state == "live":
-            raise UsageError(
-                f"{item.ref} is not in the bin", hint="Name the version to go back to: ‹version› N (see history)."
-            )
+            raise UsageError(f"{item.ref} is not in the bin", hint=self._instead_of(item.ref))
         draft = store.items.draft(n, version or item.version)
         return self._items.rewrite(n, self._context.pipeline.prepare_draft(replace(draft, ref=item.ref)))
+
+    def _instead_of(self, ref: Ref) -> str:
+        """What can be restored in the place of an item that is there: others that had its name, or its own versions."""
+        place = Filters(drives=(ref.drive,), paths=(ref.path,), states=("deleted",))
+        binned = [item for _, item in self._context.store.items.listing(place, EVERY, 0) if item.ref == ref]
+        ids = ", ".join(item.id for item in binned[:3])
+        if ids:
+            return f"In the bin of that name: {ids}. Give this one another name (‹:mv {ref} NEW›), then ‹:restore ID›."
+        return "Name the version to go back to: ‹version› N (see history)."
 
     def _restore_parts(self, session: Item) -> None:
         """Bring back the turns and checkpoints that were put away together with a session."""

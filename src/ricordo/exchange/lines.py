@@ -14,6 +14,8 @@ from typing import Any, BinaryIO, NoReturn
 from ricordo.errors import Unreadable
 from ricordo.exchange.codec import BadRecord, decode, encode
 from ricordo.exchange.records import FORMAT, FORMAT_VERSION, TYPE_NAMES, TYPES, Header, ItemRecord, Record, check_item
+from ricordo.values.hashes import version_hash
+from ricordo.values.items import FIELD_NAMES, Draft
 
 MOST_LEVELS = 100
 """Metadata nested more deeply is refused: nobody writes such metadata, and code that walks through it would fail."""
@@ -96,7 +98,7 @@ class _Lines:
         while line := self.next():
             plain = self.plain(line)
             name = plain.pop("record", None)
-            if name not in TYPES or name == "header":
+            if not isinstance(name, str) or name not in TYPES or name == "header":
                 self.fail(f"'{name}' is not a type of record", _DAMAGED)
             if order.index(name) < last:
                 self.fail(f"a record of type {name} comes after records that may refer to it", _DAMAGED)
@@ -105,6 +107,7 @@ class _Lines:
                 record: Record = decode(TYPES[name], plain)
                 if isinstance(record, ItemRecord):
                     check_item(record)
+                    _check_hashes(record)
             except BadRecord as problem:
                 what = f"item {plain.get('ref')}" if name == "item" else name
                 self.fail(f"{what}: {problem}", _DAMAGED)
@@ -148,3 +151,14 @@ def _header(lines: _Lines) -> Header:
         lines.fail(f"the header: {problem}", _DAMAGED)
     lines.header = header
     return header
+
+
+def _check_hashes(item: ItemRecord) -> None:
+    """Refuse a version whose fields were changed by hand, because the store would take it for damaged for ever. What a
+    later Ricordo wrote may have fields that are not known here, and is left alone.
+    """
+    for version in item.versions:
+        if version.fields.keys() <= set(FIELD_NAMES):
+            draft = Draft(version.ref, version.kind, "", version.known_fields())
+            if version_hash(draft, version.text_hash) != version.hash:
+                raise BadRecord(f"version {version.number}: its fields are not what their hash says")

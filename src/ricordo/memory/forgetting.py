@@ -67,4 +67,9 @@ def check_selection(names: tuple[object, ...], criteria: Criteria) -> None:
 
 
 def _span(value: str | timedelta | None) -> timedelta | None:
-    return parse_duration(value) if isinstance(value, str) else value
+    span = parse_duration(value) if isinstance(value, str) else value
+    if span is not None and not isinstance(span, timedelta):
+        raise UsageError(f"an age cannot be {type(span).__name__} ({span})", hint="Give 90d, 2w or a timedelta.")
+    if span is not None and span < timedelta(0):
+        raise UsageError("an age cannot be negative", hint="Nothing would be spared; give 90d, 2w or a timedelta.")
+    return span

@@ -112,14 +112,15 @@ class Sync:
     # 1. and 2. What is there, and what it says
 
     def _really_gone(self, seen: FolderLook) -> dict[str, KnownFile]:
-        """The files that are gone; if very many are gone at once, only an explicit ``sync`` removes their items."""
+        """The files that are gone; if all or very many are gone at once, only a ``sync`` that is asked for removes."""
         if not seen.gone:
             return {}
         time.sleep(VANISHED_PAUSE)
         back = self.folder.look(seen.gone)
         seen.fresh += back
         gone = {name: row for name, row in seen.gone.items() if name not in back}
-        if not self.folder.exists() or (not self.asked and MOST_VANISHED < len(gone) > seen.known // 2):
+        is_mistake = 1 < len(gone) == seen.known or MOST_VANISHED < len(gone) > seen.known // 2
+        if not self.folder.exists() or (not self.asked and is_mistake):
             self.notes.append(
                 f"{len(gone):,} files are missing from {self.folder.path}; 'ricordo sync' removes their items"
             )

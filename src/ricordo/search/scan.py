@@ -98,7 +98,7 @@ class Expression:
 def _matches(ref: Ref, text: str, first_line: int, expression: Expression, context: int) -> Iterator[GrepMatch]:
     if not expression.may_be_in(text):
         return
-    lines = text.split("\n")
+    lines = text.removesuffix("\n").split("\n")
     for index, line in enumerate(lines):
         if expression.matches(line):
             yield GrepMatch(

@@ -6,32 +6,19 @@ All of it happens before the write transaction begins, so that the transaction s
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Collection, Sequence
-from typing import Any
 
 from ricordo.store.values import FileState, PreparedChunk, PreparedItem, TermCounts
 from ricordo.text.languages import ENGLISH, passage_languages
 from ricordo.text.links import targets_in
 from ricordo.text.words import Analyzer
+from ricordo.values.hashes import version_hash
 from ricordo.values.items import Draft
 
 
 def text_hash(content: str, blob: bytes | None = None) -> str:
     """SHA-256 of the content alone."""
     return hashlib.sha256(blob if blob is not None else content.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def version_hash(draft: Draft, content_hash: str) -> str:
-    """SHA-256 of all that belongs to a version: content, kind, ref and every field."""
-    identity: dict[str, Any] = {
-        "ref": f"{draft.ref.drive}:{draft.ref.place}",
-        "kind": draft.kind,
-        "content": content_hash,
-        "fields": draft.fields.to_dict(),
-    }
-    canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True, default=str)
-    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def embedded_text(prefix: str, text: str) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -154,6 +155,20 @@ class SearchContract(ItemsContract):
         assert "note:/keys" not in self.found(store, words=self.words(store, "quarter"))
         past = store.index.candidates(Ask(words=self.words(store, "quarter"), as_of=then))
         assert [(one.ref, one.version) for one in past.found] == [("note:/keys", 1)]
+
+    def test_a_listing_of_the_past_holds_what_was_there_then(self, store: Store) -> None:
+        self.fill(store)
+        n = store.items.require(Ref("note", "/keys"))
+        then = store.items.history(n)[0].created_at + timedelta(microseconds=1)
+        store.changes.save([prepared("note:/keys", "Nothing of it.")])
+        store.changes.save([prepared(f"note:/later-{at}", "It came later.") for at in range(3)])
+        store.changes.archive([n])
+        notes = Ask(find=NEWEST, filters=Filters(drives=("note",)), per_side=2, as_of=then)
+        past = store.index.candidates(notes)
+        assert ([(one.ref, one.version) for one in past.found], past.total) == ([("note:/keys", 1)], 1)
+        excluded = [tuple(store.analyzer.query_terms(word)) for word in ("quarter", "nothing")]
+        without = [store.index.candidates(replace(notes, excluded=(terms,))) for terms in excluded]
+        assert [[one.ref for one in answer.found] for answer in without] == [[], ["note:/keys"]]
 
     def test_both_sides_bring_candidates_with_exact_values_of_both(self, store: Store) -> None:
         embedder = FakeEmbedder(synonyms={"typing": "keyboard"})

@@ -14,12 +14,14 @@ from ricordo.values import field_checks
 from ricordo.values.citations import CitedNow
 from ricordo.values.field_checks import HIGHEST_SEQ, LOADINGS, SEVERITIES
 from ricordo.values.first_words import first_words
-from ricordo.values.kinds import REMEMBERED_KINDS, SESSION
+from ricordo.values.kinds import KIND_DRIVES, REMEMBERED_KINDS, SESSION
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, named, rounded
 from ricordo.values.provenance import NOBODY, Provenance
 from ricordo.verbs.declare import Say
 
 _MACHINE = re.compile(r"\A/@[0-9a-f]{8}(?=/|\Z)")
+_OF_NO_SCHEME = KIND_DRIVES | {"agent"}
+"""Drives whose names no address begins with."""
 _DRIVE = re.compile(r"^[a-z][a-z0-9_-]+$")
 
 
@@ -53,13 +55,15 @@ class Ref:
         drive, colon, path = text.partition(":")
         if not colon:
             raise UsageError(f"'{text}' is not a ref", hint="A ref looks like disk:/notes/a.md or memory:/my-slug.")
-        return cls(drive, path)
+        is_address = path.startswith("//") and drive in _OF_NO_SCHEME
+        return cls(drive, f"/{path.lstrip('/')}" if is_address else path)
 
     @classmethod
     def looks_like(cls, text: str) -> bool:
-        """Whether the text has the form of a ref (``C:/x`` and URLs do not)."""
+        """Whether the text has the form of a ref (``C:/x`` and URLs do not; ``memory://x`` means ``memory:/x``)."""
         drive, colon, path = text.partition(":")
-        return bool(colon and _DRIVE.match(drive) and path.startswith("/") and not path.startswith("//"))
+        is_address = path.startswith("//") and drive not in _OF_NO_SCHEME
+        return bool(colon and _DRIVE.match(drive) and path.startswith("/") and not is_address)
 
     def __str__(self) -> str:
         return f"{self.drive}:{self.path}"

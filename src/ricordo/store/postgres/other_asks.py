@@ -23,6 +23,8 @@ class Find(Protocol):
 def newest(statement: Statement, ask: Ask, *, limited: bool, seen: str) -> str:
     """Everything that passes the filters and holds nothing that is excluded, newest first."""
     condition, values = ("i.n IN (SELECT n FROM allowed)", []) if limited else where(ask.filters, dialect)
+    if ask.as_of is not None:
+        condition += f" AND EXISTS (SELECT 1 FROM chunks c WHERE c.item = i.n AND {visible('c', seen, 'id')})"
     statement.step(
         "found",
         "SELECT i.n AS item, i.total, row_number() OVER () AS place"

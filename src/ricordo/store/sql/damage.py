@@ -11,9 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from ricordo.errors import CorruptStore
-from ricordo.store.prepare import embed_hash, text_hash, version_hash
+from ricordo.store.prepare import embed_hash, text_hash
 from ricordo.store.sql.items import draft_of
 from ricordo.store.sql.protocols import Connection, Database
+from ricordo.values.hashes import version_hash
 from ricordo.values.items import Draft
 from ricordo.values.reports import Check, Damage
 

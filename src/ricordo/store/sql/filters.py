@@ -77,13 +77,25 @@ def _spellings(tag: str) -> list[str]:
 
 
 def _path_condition(path: str, values: list[object]) -> str:
-    """A prefix (``/notes``), a place inside (``notes/a``), or a glob (``*.md``)."""
-    if any(sign in path for sign in "*?["):
-        values.append(path if path.startswith(("/", "*")) else f"*/{path}")
-        if not path.startswith("/") or path.startswith("/@"):
-            return "glob(?, i.path)"
-        values.append(path)
-        return f"(glob(?, i.path) OR ({_IS_MARKED} AND glob(?, {_PLACE})))"
+    """A prefix (``/notes``), a place inside (``notes/a``), or a glob (``*.md``). Brackets also mean themselves, because
+    folders are named so (``app/[slug]``).
+    """
+    if any(sign in path for sign in "*?"):
+        return _glob_condition(path, values)
+    if "[" in path:
+        return f"({_glob_condition(path, values)} OR {_place_condition(path, values)})"
+    return _place_condition(path, values)
+
+
+def _glob_condition(path: str, values: list[object]) -> str:
+    values.append(path if path.startswith(("/", "*")) else f"*/{path}")
+    if not path.startswith("/") or path.startswith("/@"):
+        return "glob(?, i.path)"
+    values.append(path)
+    return f"(glob(?, i.path) OR ({_IS_MARKED} AND glob(?, {_PLACE})))"
+
+
+def _place_condition(path: str, values: list[object]) -> str:
     if path.startswith("/@"):
         values.extend((path, path))
         return "substr(i.path, 1, length(?)) = ?"

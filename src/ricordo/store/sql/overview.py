@@ -69,15 +69,16 @@ class Overview:
         """Every tag of live items, the most frequent first; spelled as it is most often."""
         with self._database.read() as connection:
             rows = connection.rows(
-                "SELECT g.tag, count(*) FROM item_tags g JOIN items i ON i.n = g.item AND i.state = 'live'"
-                " GROUP BY g.tag ORDER BY count(*) DESC, g.tag"
+                "SELECT g.tag, g.item FROM item_tags g JOIN items i ON i.n = g.item AND i.state = 'live'"
             )
-        spelled: dict[str, str] = {}
-        counts: Counter[str] = Counter()
-        for tag, count in rows:
-            folded = spelled.setdefault(tag.lower(), tag)
-            counts[folded] += count
-        return [TagCount(tag, count) for tag, count in sorted(counts.items(), key=lambda one: (-one[1], one[0]))]
+        spellings = Counter(tag for tag, _ in rows)
+        holding: dict[str, set[int]] = {}
+        for tag, item in rows:
+            holding.setdefault(tag.lower(), set()).add(item)
+        least_first = sorted(spellings, key=lambda tag: (-spellings[tag], tag), reverse=True)
+        spelled = {tag.lower(): tag for tag in least_first}
+        counts = [TagCount(spelled[folded], len(items)) for folded, items in holding.items()]
+        return sorted(counts, key=lambda one: (-one.count, one.tag))
 
     def graph(self, limit: int, among: Collection[int] | None = None) -> LinkGraph:
         """The live items that are linked, or some of them, with all links between them; those with most links first."""

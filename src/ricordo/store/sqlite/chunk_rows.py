@@ -35,8 +35,17 @@ def substring_chunks(
 
 def chunks_at(connection: Connection, when: datetime) -> Array:
     """Ids of the chunks that were live at a time and are not deleted."""
+    return _live_at(connection, "id", when)
+
+
+def items_at(connection: Connection, when: datetime) -> Array:
+    """Numbers of the items that had such a chunk."""
+    return _live_at(connection, "DISTINCT item", when)
+
+
+def _live_at(connection: Connection, column: str, when: datetime) -> Array:
     rows = connection.rows(
-        "SELECT id FROM chunks WHERE state<2 AND live_from<=? AND (live_until IS NULL OR live_until>?)",
+        f"SELECT {column} FROM chunks WHERE state<2 AND live_from<=? AND (live_until IS NULL OR live_until>?)",
         (micros(when), micros(when)),
     )
     return np.fromiter((row[0] for row in rows), np.int64, len(rows))

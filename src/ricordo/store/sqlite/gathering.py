@@ -26,7 +26,7 @@ from ricordo.store.sql.lessons import feedback_priors, learned_shift
 from ricordo.store.sql.pool import GatheredPool
 from ricordo.store.sql.tfidf_scores import tfidf_cosines
 from ricordo.store.sql.threads import neighbours_in_threads
-from ricordo.store.sqlite.chunk_rows import chunks_at, current_chunks, substring_chunks
+from ricordo.store.sqlite.chunk_rows import chunks_at, current_chunks, items_at, substring_chunks
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.nearness import MeaningSide, MeaningSides, vectors_of_item
 from ricordo.store.sqlite.open_file import OpenFile
@@ -65,7 +65,8 @@ class Gathering:
     def candidates(self) -> Candidates:
         """Everything that was found, with what the ranking needs to know about it."""
         ask, pool = self.ask, self.pool
-        self.allowed, times = (None, None) if ask.find == NEWEST else masks(self.file, self.connection, ask)
+        is_now = ask.find == NEWEST and ask.as_of is None
+        self.allowed, times = (None, None) if is_now else masks(self.file, self.connection, ask)
         self.keywords = KeywordSide(self.file.lexical, self.connection, ask, times)
         if ask.find == MATCHES:
             self._take_both_sides(times)
@@ -136,18 +137,26 @@ class Gathering:
         return bool(found)
 
     def _take_newest(self) -> int:
-        """Everything that passes the filters and holds nothing that is excluded, newest first; returns how many do."""
-        ask = self.ask
-        kept = None
-        if ask.excludes:
-            allowed = self.file.filters.items(self.connection, ask.filters)
-            kept = set(self.keywords.allowed_items(allowed).tolist())
-        for n in items.newest(self.connection, ask.filters, ask.per_side if kept is None else EVERY):
-            if kept is None or n in kept:
+        """Everything that passes the filters and holds nothing that is excluded, newest first; returns how many do. As
+        of a time, that are the items that had a text then.
+        """
+        ask, filters = self.ask, self.ask.filters
+        kept: Array | None = None
+        if ask.as_of is not None:
+            filters = replace(filters, states=("live", "archived"))
+            kept = items_at(self.connection, ask.as_of)
+        if ask.excludes or kept is not None:
+            allowed = self.file.filters.items(self.connection, filters, as_of=kept is not None)
+            if kept is not None:
+                allowed = kept if allowed is None else kept[np.isin(kept, allowed)]
+            kept = self.keywords.allowed_items(allowed)
+        found = set(kept.tolist()) if kept is not None else None
+        for n in items.newest(self.connection, filters, ask.per_side if found is None else EVERY):
+            if found is None or n in found:
                 self.pool.add([n])
                 if len(self.pool) >= ask.per_side:
                     break
-        return items.count(self.connection, ask.filters) if kept is None else len(kept)
+        return items.count(self.connection, filters) if found is None else len(found)
 
     def _join_thread_neighbours(self) -> Mapping[int, list[tuple[int, int]]]:
         briefs = self.file.briefs.read(self.connection, self.pool.numbers)

@@ -25,11 +25,12 @@ from ricordo.exchange.records import (
     VersionRecord,
     check_item,
 )
-from ricordo.store.prepare import text_hash, version_hash
+from ricordo.store.prepare import text_hash
 from ricordo.store.sql import exporting
 from ricordo.store.sql.damage import item_places, version_problem
 from ricordo.store.sql.protocols import UNREADABLE, Connection
 from ricordo.store.sql.stored_fields import fields_of
+from ricordo.values.hashes import version_hash
 from ricordo.values.items import Draft
 
 _ANY = (apsw.Error, Error, BadRecord, *UNREADABLE)

@@ -14,7 +14,6 @@ from datetime import datetime
 from ricordo.exchange.entries import VersionBody, version_body
 from ricordo.exchange.merging import Merged, erased, merged
 from ricordo.exchange.records import BlobRecord, ChunkRecord, ItemRecord, VersionRecord
-from ricordo.store.prepare import version_hash
 from ricordo.store.sql import audit, import_rows, jobs, links, machines, saving
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.new_chunks import NewChunk
@@ -26,6 +25,7 @@ from ricordo.store.sqlite.sync_capture import SEEN, forget
 from ricordo.store.values import Backlog
 from ricordo.text.links import targets_in
 from ricordo.values.file_refs import DISK, FileRefs
+from ricordo.values.hashes import version_hash
 from ricordo.values.items import Draft, Ref
 
 _SUFFIX = 8
