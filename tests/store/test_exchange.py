@@ -444,6 +444,7 @@ def test_an_export_whose_fields_were_changed_by_hand_is_refused_with_its_line(
 
 
 def test_a_record_without_a_name_is_refused_with_its_line(engine: Ricordo) -> None:
-    data = exported(engine).replace(b'"record":"end"', b'"record":[]')
+    engine.save("note:/otters", "A fact about otters.")
+    data = exported(engine).replace(b'"record":"item"', b'"record":[]')
     with pytest.raises(Unreadable, match="is not a type of record"):
         engine.import_(io.BytesIO(data))
