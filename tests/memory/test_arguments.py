@@ -156,3 +156,38 @@ def test_a_memory_that_was_corrected_is_not_corrected_again(engine: Ricordo) -> 
             engine.correct(old, text)
         assert kafka in refused.value.hint
     assert engine.correct(kafka, "The queue is NATS.").status == "created"
+
+
+@pytest.mark.parametrize("number", [10**20, -1, "3", 2.5, True])
+def test_a_number_that_cannot_be_meant_is_refused_and_the_store_is_not_called_damaged(
+    engine: Ricordo, number: Any
+) -> None:
+    ref = engine.save("note:/a", "Apples are red.").ref
+    calls: list[Callable[[], object]] = [
+        lambda: engine.search("apples", limit=number),
+        lambda: engine.search("apples", offset=number),
+        lambda: engine.list(limit=number),
+        lambda: engine.list(offset=number),
+        lambda: engine.grep("apples", limit=number),
+        lambda: engine.get(ref, version=number),
+        lambda: engine.diff(ref, 1, number),
+        lambda: engine.restore(ref, number),
+    ]
+    for call in calls:
+        with pytest.raises(UsageError):
+            call()
+
+
+def test_a_score_is_between_nought_and_one_and_a_pattern_is_a_text(engine: Ricordo) -> None:
+    for score in (7, -0.1, float("nan")):
+        with pytest.raises(UsageError, match="min_score"):
+            engine.search("apples", min_score=score)
+    with pytest.raises(UsageError, match="pattern"):
+        engine.grep(None)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="limit"):
+        engine.grep("apples", limit=0)
+
+
+def test_a_number_that_no_store_holds_is_not_called_damage(engine: Ricordo) -> None:
+    with pytest.raises(UsageError, match="larger than any store holds"):
+        engine.asked(limit=10**20)

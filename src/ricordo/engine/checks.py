@@ -52,6 +52,8 @@ def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
         raise UsageError(f"{name} cannot be '{value}'", hint=f"One of: {', '.join(allowed)}.")
 
 
+HIGHEST_NUMBER = 2**53
+"""The highest number that every face and every store holds exactly."""
 _CALLED = {str: "a text", int: "a whole number", float: "a number", Mapping: "a mapping", Filters: "Filters(…)"}
 
 
@@ -61,6 +63,13 @@ def check_type(name: str, value: object, wanted: type, *, optional: bool = False
     if (value is None and optional) or is_number or (isinstance(value, wanted) and not isinstance(value, bool)):
         return
     raise UsageError(f"{name} cannot be {type(value).__name__} ({str(value)[:60]!r})", hint=f"Give {_CALLED[wanted]}.")
+
+
+def check_number(name: str, value: object, low: int = 0, *, optional: bool = False) -> None:
+    """Refuse what is no whole number, or one that is too low or higher than any store counts."""
+    check_type(name, value, int, optional=optional)
+    if isinstance(value, int) and not low <= value <= HIGHEST_NUMBER:
+        raise UsageError(f"{name} cannot be {value}", hint=f"A whole number from {low} to {HIGHEST_NUMBER}.")
 
 
 def texts(name: str, given: str | Sequence[str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ricordo.engine.checks import check_filters, check_type, texts
+from ricordo.engine.checks import check_filters, check_number, check_type, texts
 from ricordo.engine.context import EngineContext
 from ricordo.errors import UsageError
 from ricordo.search.profiles import find_profile
@@ -115,6 +115,10 @@ class FindVerbs:
             ("offset", offset, int),
         ):  # fmt: skip
             check_type(name, value, wanted, optional=name != "offset")
+        check_number("limit", limit, optional=True)
+        check_number("offset", offset)
+        if min_score is not None and not 0 <= min_score <= 1:
+            raise UsageError(f"min_score cannot be {min_score}", hint="A number from 0 to 1.")
         self._context.program_notes.take_in()
         settings = self._context.config.search
         request = self._request(

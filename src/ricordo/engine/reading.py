@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ricordo import registry
-from ricordo.engine.checks import check_filters, refuse_binned, texts
+from ricordo.engine.checks import check_filters, check_number, check_type, refuse_binned, texts
 from ricordo.engine.citing import CITATIONS, cited_now
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
@@ -72,6 +72,9 @@ class ReadVerbs:
         limit: Limit = 100,
     ) -> builtins.list[GrepMatch]:
         """Newest items come first."""
+        check_type("pattern", pattern, str)
+        check_number("limit", limit, 1)
+        check_number("context", context)
         filters = Filters(drives=texts("drives", drives), paths=texts("globs", globs))
         return grep_texts(
             self._context.store,
@@ -111,6 +114,7 @@ class ReadVerbs:
         ``lines`` gives the first and the last line to return, counted as hits count them; the content holds only
         these then, and ``first_line`` says where they begin.
         """
+        check_number("version", version, 1, optional=True)
         tier, n = self._context.tiers.holder(ref)
         if as_of is not None:
             version = _version_at(tier.store, n, str(ref), moment_of(as_of))
@@ -204,8 +208,8 @@ class ReadVerbs:
     )
     def list(self, *, filters: Filters | None = None, limit: Limit = 50, offset: Offset = 0) -> builtins.list[Item]:
         """Items come without their content."""
-        if limit < 0 or offset < 0:
-            raise UsageError("the limit and the offset are at least 0")
+        check_number("limit", limit)
+        check_number("offset", offset)
         filters = check_filters(filters or Filters())
         store = self._context.tiers.store_of(filters)
         found = store.items.listing(filters, limit, offset)
@@ -282,6 +286,8 @@ class ReadVerbs:
         new: Annotated[int, Say("The newer version.", 1, most=MOST_VERSIONS)] | None = None,
     ) -> str:
         """A unified diff; by default of the last change."""
+        check_number("old", old, 1, optional=True)
+        check_number("new", new, 1, optional=True)
         n = self._context.number(ref)
         numbers = [version.number for version in self._context.store.items.history(n)]
         new = numbers[0] if new is None else new

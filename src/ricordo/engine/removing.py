@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo import registry
-from ricordo.engine.checks import kinds_of, refuse_binned, texts
+from ricordo.engine.checks import check_number, kinds_of, refuse_binned, texts
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows, follows_each
 from ricordo.engine.items import ItemVerbs
@@ -244,6 +244,7 @@ class RemoveVerbs:
         """An earlier version comes to the front as a newer one. A ref that ends in / brings back all that was removed
         below it.
         """
+        check_number("version", version, 1, optional=True)
         if str(ref).endswith("/") and version is None and not self._is_page(str(ref)):
             return self._restore_below(self._folder(str(ref)))
         return self.restore_here(ref, version)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from ricordo.errors import CorruptStore, half_a_character
+from ricordo.errors import CorruptStore, UsageError, half_a_character
 from ricordo.store.sql.protocols import UNREADABLE, AroundCommit
 
 
@@ -16,11 +16,19 @@ def decoded(shown: object) -> Iterator[None]:
         yield
     except UnicodeEncodeError:  # not a row that is damaged, but a text that was given to be stored or looked for
         raise half_a_character() from None
+    except OverflowError as error:
+        if not str(error).endswith(" to convert"):  # of a row; a number that was given does not fit into one
+            raise _damaged(shown, error) from error
+        raise UsageError("a number is larger than any store holds", hint="Give a smaller one.") from None
     except UNREADABLE as error:
-        raise CorruptStore(
-            f"something in the store {shown} cannot be read ({type(error).__name__}: {error})",
-            hint="‹:doctor› names what is damaged. If it finds nothing, this is a mistake in Ricordo.",
-        ) from error
+        raise _damaged(shown, error) from error
+
+
+def _damaged(shown: object, error: Exception) -> CorruptStore:
+    return CorruptStore(
+        f"something in the store {shown} cannot be read ({type(error).__name__}: {error})",
+        hint="‹:doctor› names what is damaged. If it finds nothing, this is a mistake in Ricordo.",
+    )
 
 
 def mirroring(mirror: AroundCommit | None, touched: set[int], *, durable: bool) -> AbstractContextManager[None]:
