@@ -109,16 +109,12 @@ class FindVerbs:
         The answer is iterable: ``for hit in memory.search("rotate keys"): ...``
         """
         check_type("query", query, str)
+        _check_numbers(limit, offset, min_score)
         for name, value, wanted in (
-            ("limit", limit, int), ("min_score", min_score, float), ("filters", filters, Filters),
-            ("weights", weights, Mapping), ("profile", profile, str), ("backend", backend, str),
-            ("offset", offset, int),
+            ("filters", filters, Filters), ("weights", weights, Mapping), ("profile", profile, str),
+            ("backend", backend, str),
         ):  # fmt: skip
-            check_type(name, value, wanted, optional=name != "offset")
-        check_number("limit", limit, optional=True)
-        check_number("offset", offset)
-        if min_score is not None and not 0 <= min_score <= 1:
-            raise UsageError(f"min_score cannot be {min_score}", hint="A number from 0 to 1.")
+            check_type(name, value, wanted, optional=True)
         self._context.program_notes.take_in()
         settings = self._context.config.search
         request = self._request(
@@ -259,6 +255,15 @@ class FindVerbs:
             )
         answer = tier.searcher.similar(n, limit=limit, filters=filters, tier=tier.name)
         return self._tracked(answer, str(tier.store.items.get_many([n])[n].ref), "similar", track)
+
+
+def _check_numbers(limit: int | None, offset: int, min_score: float | None) -> None:
+    """Refuse numbers that no search can mean."""
+    check_number("limit", limit, optional=True)
+    check_number("offset", offset)
+    check_type("min_score", min_score, float, optional=True)
+    if min_score is not None and not 0 <= min_score <= 1:
+        raise UsageError(f"min_score cannot be {min_score}", hint="A number from 0 to 1.")
 
 
 def _within(filters: Filters, since: str | datetime | None, until: str | datetime | None) -> Filters:
