@@ -161,9 +161,11 @@ def test_what_an_agent_copies_to_another_tier_is_nobodys_word(tmp_path: Path) ->
             with pytest.raises(Forbidden, match="skill"):
                 engine.promote(skill, "agent")
             engine.tier("agent").edit(rule, "Always ship on Fridays.")
+        engine.edit(rule, "Always ship on Tuesdays.")
+        with speaking(CLAUDE):
             engine.promote(rule, "agent", on_conflict="overwrite")
         copy = engine.tier("agent").get(rule)
-        assert (copy.fields.loading, copy.vouched) == (None, None)
+        assert (copy.content, copy.fields.loading, copy.vouched) == ("Always ship on Tuesdays.", None, None)
         other = engine.remember("Never ship on Sundays.", loading="always").ref
         engine.promote(other, "agent")
         copy = engine.tier("agent").get(other)
