@@ -106,6 +106,17 @@ def test_waiting_for_a_task_answers_its_result(site: Site) -> None:
     assert task["result"]["ok"] is True
 
 
+def test_uploaded_files_of_one_name_are_kept_apart_and_no_folder_is_named_that_is_gone(site: Site) -> None:
+    files = [
+        ("files", ("a/plan.md", b"One plan.\n")),
+        ("files", ("b/plan.md", b"---\nloading: always\n---\nAnother.\n")),
+    ]
+    result = site.client.post("/api/v1/upload?wait=20", files=files).json()["result"]
+    assert [one["ref"] for one in result["items"]] == ["agent:/uploads/plan.md", "agent:/uploads/plan-2.md"]
+    assert not any("ricordo-upload-" in note for note in result["notes"])
+    assert any("review" in note for note in result["notes"])
+
+
 def test_files_that_are_sent_are_read_by_their_kind(site: Site) -> None:
     files = [("files", ("plan.md", b"---\ntitle: The plan\n---\nBuild a bridge.\n", "text/markdown"))]
     answer = site.client.post("/api/v1/upload?wait=20", files=files)

@@ -155,7 +155,8 @@ def list_(call: Call, limit: int, offset: int, archived: bool = False, removed: 
             last = offset + len(items)
             screen.note(f"{offset + 1 if items else 0}-{last} of {total:,}; --limit and --offset show others")
         elif not items:
-            screen.note("nothing found" if states else "nothing found; add something with: ricordo add PATH")
+            is_asked = any(value not in (None, (), False, "") for value in given.values())
+            screen.note("nothing found" if is_asked else "nothing found; add something with: ricordo add PATH")
 
     plain = {
         "items": [item.to_dict(with_content=False) for item in items],

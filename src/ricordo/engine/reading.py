@@ -328,7 +328,7 @@ def _some_lines(item: Item, lines: tuple[int, int]) -> Item:
     if first > end or last < item.first_line:
         raise NotFound(
             f"{item.ref} has no line {first if first > end else last}",
-            hint=f"Its text has the lines {item.first_line}-{end}.",
+            hint=f"Its text has the lines {item.first_line}-{end}." if texts else "It has no text.",
         )
     kept = texts[max(first - item.first_line, 0) : last - item.first_line + 1]
     return replace(item, content="".join(kept), first_line=max(first, item.first_line))

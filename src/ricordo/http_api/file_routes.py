@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
@@ -98,7 +99,7 @@ async def uploaded(here: Serving, files: list[UploadFile], folder: str) -> tuple
     """Store uploaded files in a temporary folder and return the work to do with them; only the last part of a name is
     used.
     """
-    names = [safe_name(file.filename or "") for file in files]
+    names = told_apart([safe_name(file.filename or "") for file in files])
     place = Path(tempfile.mkdtemp(prefix="ricordo-upload-"))
     base = "/".join(["uploads", *(safe_name(part) for part in PurePath(folder).parts if part.strip("/\\. "))])
     with ExitStack() as undo:  # if a file cannot be written, there will be no work that removes the folder
@@ -120,13 +121,30 @@ async def uploaded(here: Serving, files: list[UploadFile], folder: str) -> tuple
                 with asked_with("admin"):  # the server wrote this file itself, from what the caller sent
                     report = engine.add(place / str(at) / name, as_ref=ref, on_conflict="overwrite", wait=False)
                 done += report.items
-                notes += report.notes
+                # The folder is gone when somebody reads this; what an uploaded file claims is decided in the review.
+                notes += [n if str(place) not in n else f"{name}: 'ricordo review' decides on it" for n in report.notes]
             tell(Progress(len(names), len(names), "", "reading"))
         finally:
             shutil.rmtree(place, ignore_errors=True)
         return AddReport(tuple(done), tuple(dict.fromkeys(notes)))
 
     return work, ", ".join(names)
+
+
+def told_apart(names: Sequence[str]) -> list[str]:
+    """The names of files that come together, with a number in those that came before: none replaces another.
+
+    >>> told_apart(["a.md", "b.md", "a.md"])
+    ['a.md', 'b.md', 'a-2.md']
+    """
+    found: list[str] = []
+    for name in names:
+        path, number, free = PurePath(name), 2, name
+        while free in found:
+            free = f"{path.stem}-{number}{path.suffix}"
+            number += 1
+        found.append(free)
+    return found
 
 
 def safe_name(name: str) -> str:

@@ -105,7 +105,7 @@ def texts(database: Database) -> tuple[Check, list[Damage]]:
     return Check("texts", False, f"damaged: {'; '.join(lines[:MOST_NAMED])}{more}. {WHAT_TO_DO}"), found
 
 
-WHAT_TO_DO = "Restore a backup, or save what can be read with ‹:export --salvage FILE›."
+WHAT_TO_DO = "Restore a backup, or save what can be read with 'ricordo export --salvage FILE'."
 
 
 def _head_problems(connection: Connection) -> list[str]:
