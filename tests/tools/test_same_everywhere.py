@@ -51,6 +51,7 @@ def test_tools_added_in_one_project_are_found_and_called_in_another(
     assert found[0]["name"] == "raw/say_words"
     assert "What to say" in run("tools", "show", found[0]["name"])["text"]
     assert run("tools", "call", found[0]["name"], "text=hi")["text"] == "say_words: hi"
+    assert run("tools", "call", found[0]["name"], "text=5")["text"] == "say_words: 5"  # its schema says text
     monkeypatch.chdir(tmp_path)
     assert [one["name"] for one in run("tools", "list")["tools"]][:1] == ["raw/always_fails"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -219,7 +219,7 @@ def _call(call: Call, name: str, given: tuple[str, ...] = ()) -> int:
     on. If the server reports an error, the exit code is 1.
     """
     with call.engine() as engine:
-        answer = engine.tools.call(name, _arguments(given))
+        answer = engine.tools.call(name, _arguments(given, engine.tools.show(name).schema if given else {}))
 
     def problem(answer: ToolResult) -> Problem | None:
         hint = "The tool's server says so."
@@ -232,17 +232,23 @@ def _call(call: Call, name: str, given: tuple[str, ...] = ()) -> int:
     return tell(call, "tools call", answer, answer.to_dict(), show_result, problem)
 
 
-def _arguments(given: Sequence[str]) -> object:
-    """``name=value`` pairs (values read as JSON where they are), one JSON object, or ``-`` for standard input."""
+def _arguments(given: Sequence[str], schema: Mapping[str, Any]) -> object:
+    """``name=value`` pairs (values read as JSON where they are, unless the schema says text), one JSON object, or ``-``
+    for standard input.
+    """
     if len(given) == 1 and (given[0] == "-" or given[0].lstrip().startswith("{")):
         return sys.stdin.read() if given[0] == "-" else given[0]
     pairs: dict[str, Any] = {}
+    properties = schema.get("properties")
+    known = properties if isinstance(properties, Mapping) else {}
     for part in given:
         name, sign, value = part.partition("=")
         if not sign or not name:
             raise UsageError(f"'{part}' is not NAME=VALUE", hint="Such as timezone=Asia/Tokyo, or one JSON object.")
+        said = known.get(name)
+        is_text = isinstance(said, Mapping) and said.get("type") == "string"
         try:
-            pairs[name] = json.loads(value)
+            pairs[name] = value if is_text else json.loads(value)
         except ValueError:
             pairs[name] = value
     return pairs
