@@ -161,8 +161,10 @@ def shown_start(entry: Mapping[str, Any]) -> str:
 
     >>> shown_start({"command": "serve", "args": ["--api-key", "abc123", "https://example.org/?token=x"]})
     'runs serve --api-key *** https://example.org/?token=***'
+    >>> shown_start({"command": "serve", "args": ["--api-key", "sk-ant-" + "a1B2c3D4" * 6], "env": {"HOST": "x"}})
+    'runs serve --api-key *** with HOST'
     """
-    return _SECRET_FLAG.sub(rf"\1{MASK}", redact(masked_in(what_starts(entry)))[0])
+    return redact(_SECRET_FLAG.sub(rf"\1{MASK}", masked_in(what_starts(entry))))[0]
 
 
 def _named_values(given: object) -> str:
