@@ -160,7 +160,7 @@ def shown_start(entry: Mapping[str, Any]) -> str:
     """What an entry runs or reaches, for everybody who may list servers: keys in it are masked.
 
     >>> shown_start({"command": "serve", "args": ["--api-key", "abc123", "https://example.org/?token=x"]})
-    'runs serve --api-key *** https://example.org/?token=***'
+    "runs serve --api-key *** 'https://example.org/?token=***'"
     >>> shown_start({"command": "serve", "args": ["--api-key", "sk-ant-" + "a1B2c3D4" * 6], "env": {"HOST": "x"}})
     'runs serve --api-key *** with HOST'
     """
