@@ -448,3 +448,12 @@ def test_a_record_without_a_name_is_refused_with_its_line(engine: Ricordo) -> No
     data = exported(engine).replace(b'"record":"item"', b'"record":[]')
     with pytest.raises(Unreadable, match="is not a type of record"):
         engine.import_(io.BytesIO(data))
+
+
+def test_a_text_of_blanks_alone_comes_back_as_it_was(engine: Ricordo, open_engine: Opener, tmp_path: Path) -> None:
+    (tmp_path / "blank.md").write_bytes(b" \n\n")
+    engine.add(tmp_path / "blank.md")
+    assert engine.get(str(tmp_path / "blank.md")).content == " \n\n"
+    assert engine.doctor().ok
+    other = open_engine("other")
+    assert taken(other, exported(engine))["items"][0]["status"] == "created"

@@ -47,7 +47,7 @@ def chunk(
     single: bool = False,
     target_chars: int = TARGET_CHARS,
 ) -> tuple[Passage, ...]:
-    """The passages of a text, in order and without a gap; a text of blanks alone has none, for it says nothing.
+    """The passages of a text, in order and without a gap.
 
     Each fits ``max_tokens`` together with its prefix, for which ``PREFIX_TOKENS`` are kept free, so that a new title
     moves no cut. ``single`` asks for one passage if the text fits the window with the prefix that ``title``,
@@ -56,13 +56,13 @@ def chunk(
     >>> chunk("# Guide", structure="markdown", counter=None)
     (Passage(start=0, end=7, heading='Guide'),)
     """
-    if _is_blank(text):
+    if not text:
         return ()
     outline = _outline(text, structure, language)
     heading = outline.sections[0].heading
     measure = counter or Estimate()
     window, budget = _room(max_tokens)
-    whole = len(text) < whole_below and _fits(measure, text.strip(), budget)
+    whole = text.isspace() or (len(text) < whole_below and _fits(measure, text.strip(), budget))
     if single and not whole and len(text) <= _LONGEST_TOKEN * window:
         above = prefix_text(title, description, context, heading, counter=measure, max_tokens=max_tokens)
         whole = _fits(measure, embedded_text(above, text), window)
@@ -94,7 +94,7 @@ def chunk_at(
         if 0 < place < last and text[starts[-1] : place].strip():
             starts.append(place)
     outline = _outline(text, structure, language)
-    spans = [] if _is_blank(text) else list(pairwise([*starts, len(text)]))
+    spans = list(pairwise([*starts, len(text)])) if text else []
     return _named(_fit(text, spans, outline, counter or Estimate(), _room(max_tokens)[1]), outline.sections)
 
 
@@ -113,10 +113,6 @@ def line_ranges(text: str, passages: Sequence[Passage], first_line: int = 1) -> 
         ranges.append((line, line + newlines - ends_line))
         line, position = line + newlines, passage.end
     return ranges
-
-
-def _is_blank(text: str) -> bool:
-    return not text or text.isspace()
 
 
 def _room(max_tokens: int) -> tuple[int, int]:
