@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Forbidden
+from ricordo.values.kinds import SESSION
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 FILE_DRIVES = ("disk", "git")
 """Their refs name files and repositories of the machine."""
-RECORDS = "session"
-"""The drive of what was said in sessions."""
 _BY_USER = "Do it yourself, at a terminal."
 _SCOPE: ContextVar[str] = ContextVar("scope", default="admin")
 
@@ -61,7 +60,7 @@ def refuse_record(ref: Ref) -> None:
     from ricordo.speaking import speaker
     from ricordo.values.provenance import AGENT
 
-    if ref.drive == RECORDS and speaker().author == AGENT:
+    if ref.drive == SESSION and speaker().author == AGENT:
         raise Forbidden(
             f"{ref} is a record of a session, which an agent does not write",
             hint="Use another drive, such as note:/. ‹:sessions add› takes in a transcript.",

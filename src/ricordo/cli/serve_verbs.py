@@ -13,7 +13,7 @@ from ricordo.cli.call import Call
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
 from ricordo.cli.verb_group import verb_group
-from ricordo.permissions import refuse_agents
+from ricordo.permissions import is_agent, refuse_agents
 
 _OPTIONS = (
     click.option(
@@ -68,7 +68,7 @@ def _serve(call: Call, background: bool, opens: bool, **where: Any) -> int:
     from ricordo.config.loading import load_config
 
     def announce(address: str, link: str) -> None:
-        link = "" if _is_agent() else link
+        link = "" if is_agent() else link  # whoever has a link counts as the user on the page
         call.answer({"address": address, "link": link}, lambda screen: _tell(screen, address, link))
         sys.stdout.flush()
         if opens and link:
@@ -119,14 +119,6 @@ def _tell(screen: Screen, address: str, link: str) -> None:
         screen.line("To sign a browser in, the user runs 'ricordo serve link' at a terminal.")
 
 
-def _is_agent() -> bool:
-    """Whether an agent's program runs this command; whoever has a link counts as the user on the page."""
-    from ricordo.speaking import speaker
-    from ricordo.values.provenance import AGENT
-
-    return speaker().author == AGENT
-
-
 def _in_background(
     call: Call, host: str, port: int, names: tuple[str, ...], toolsets: tuple[str, ...], opens: bool
 ) -> int:
@@ -140,7 +132,7 @@ def _in_background(
         arguments += [part for value in values for part in (flag, value)]
     arguments += _store_flags(call)
     running = background.start(arguments, current_folder())
-    link = "" if _is_agent() else background.new_link(running)
+    link = "" if is_agent() else background.new_link(running)
     if opens and link:
         _open(link)
     plain = {"address": running.address, "link": link, "pid": running.pid, "store": running.store}

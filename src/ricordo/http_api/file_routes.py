@@ -132,7 +132,7 @@ async def uploaded(here: Serving, files: list[UploadFile], folder: str) -> tuple
 
 
 def told_apart(names: Sequence[str]) -> list[str]:
-    """The names of files that come together, with a number in those that came before: none replaces another.
+    """The names of files that come together. A name that came before gets a number, so that none replaces another.
 
     >>> told_apart(["a.md", "b.md", "a.md"])
     ['a.md', 'b.md', 'a-2.md']
