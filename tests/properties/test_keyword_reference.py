@@ -7,12 +7,13 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
 from ricordo import NotFound, Ricordo
-from ricordo.store.index import segments
+from ricordo.store.index import impacts, segments
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.text.words import Analyzer, fold
 
@@ -58,8 +59,10 @@ def reference(documents: dict[str, dict[str, str]], query: str) -> dict[str, flo
 class StoreAgainstReference(RuleBasedStateMachine):
     refs = Bundle("refs")
 
-    @initialize()
-    def open(self) -> None:
+    @initialize(narrow_from=st.sampled_from((1, impacts.NARROW_FROM)))
+    def open(self, narrow_from: int) -> None:
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(impacts, "NARROW_FROM", narrow_from)  # scores are right to nine digits either way
         self.folder = tempfile.TemporaryDirectory()
         self.engine = Ricordo.open(Path(self.folder.name) / "store.db")
         self.live: dict[str, dict[str, str]] = {}
@@ -67,6 +70,7 @@ class StoreAgainstReference(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "engine"):
+            self.patch.undo()
             self.engine.close()
             self.folder.cleanup()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tempfile
 import threading
@@ -14,7 +15,7 @@ import pytest
 from ricordo import Ricordo, Unavailable, __version__
 from ricordo.http_api import tasks
 
-from .http_sites import Site
+from .http_sites import Site, make_site
 
 
 def test_what_is_saved_is_found_read_changed_and_put_away(site: Site) -> None:
@@ -258,3 +259,27 @@ def test_examples_stand_in_the_description(site: Site) -> None:
 def test_a_parameter_that_a_route_does_not_have_is_refused_not_ignored(site: Site) -> None:
     for path in ("/api/v1/context?task=keys&profile=rrf", "/api/v1/similar?ref=note:/a&profile=rrf"):
         assert "profile" in site.get(path, 422)["error"]["message"]
+
+
+def test_a_store_stays_open_until_work_that_runs_at_the_end_is_done(tmp_path: Path) -> None:
+    serving = make_site(tmp_path).serving
+    serving.service.engine().save("note:/kept", "The ferry leaves at nine.")
+    begun, ended = threading.Event(), threading.Event()
+
+    def work(engine: Ricordo, _: Any) -> str:
+        begun.set()
+        ended.wait(60)
+        return engine.get("note:/kept").content or ""
+
+    task = serving.start("slow", work)
+    assert begun.wait(60)
+    serving.close()
+    ended.set()
+    asyncio.run(serving.tasks.wait(task, 60))
+    assert (task.state, task.result) == ("done", "The ferry leaves at nine.")
+
+
+def test_pages_are_followed_ten_links_deep_at_most(site: Site) -> None:
+    answer = site.client.post("/add/sources", data={"sources": "https://nowhere.invalid/", "depth": "11"})
+    assert answer.status_code == 422
+    assert site.serving.tasks.all() == []

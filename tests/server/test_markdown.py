@@ -47,3 +47,12 @@ def test_links_in_brackets_stay_links() -> None:
 def test_a_link_within_a_text_leads_to_its_heading() -> None:
     assert leads_to("#Keys and doors", "note:/a") == "#h-keys-and-doors"
     assert leads_to("#", "note:/a") == "#"
+
+
+def test_a_link_to_a_neighbour_leads_to_its_page_and_heading() -> None:
+    assert (
+        leads_to("doors.md#Keys and%20locks", "disk:/house/a.md")
+        == "/item?ref=disk%3A%2Fhouse%2Fdoors.md#h-keys-and-locks"
+    )
+    assert leads_to("../doors.md?plain=1", "disk:/house/a.md") == "/item?ref=disk%3A%2Fdoors.md"
+    assert leads_to("?plain=1", "disk:/house/a.md") == "?plain=1"

@@ -103,3 +103,12 @@ def test_a_hit_says_that_another_tier_has_another_text_of_it(new_site: Callable[
     page = site.client.get("/", params={"q": "harbour"}).text
     assert "team has an older text of it (version 1)" in page
     assert "+The harbour is large." in html.unescape(page)
+
+
+def test_what_is_counted_for_the_facets_is_no_search_of_the_user(site: Site) -> None:
+    site.engine.save("note:/tide", "The tide turns at noon.")
+    for path in ("/facets", "/hits"):
+        assert site.client.get(path, params={"q": "tide"}).status_code == 200
+        assert site.engine.stats().rows == ()
+    site.client.get("/", params={"q": "tide"})
+    assert [row.name for row in site.engine.stats().rows] == ["tide"]

@@ -200,6 +200,8 @@ def test_of_a_very_long_text_the_part_around_the_passage_is_shown(site: Site) ->
     assert len(text) <= MOST_SHOWN
     assert text.split("\n")[20_000 - first] == rows[19_999]
     assert window("a\nb", 5, (6, 6)) == ("a\nb", 5)
+    long = "x" * (MOST_SHOWN + 1)
+    assert window(f"{long}\nend", 5, (5, 5)) == (long, 5)
     site.engine.save("agent:/long.txt", "\n".join(rows), fields={"mime_type": "text/plain"})
     page = item(site, "agent:/long.txt", lines="20000-20010")
     assert "line 20005 of a long text" in page

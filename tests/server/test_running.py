@@ -54,6 +54,7 @@ def test_a_server_in_the_background_answers_until_it_is_stopped(quiet: None, tmp
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
         with browser.open(link) as page:
             assert page.status == 200
+            assert "Server" not in page.headers  # what runs here is nobody's business
         running = read_running()
         assert running is not None
         headers = {"Authorization": f"Bearer {running.token}", "Content-Type": "application/json"}

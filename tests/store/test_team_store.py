@@ -24,6 +24,7 @@ from tests.store.team_searches import SEARCHES, TFIDF, fill, trips_of
 
 from ricordo import ConfigProvider, Entry, Ricordo
 from ricordo.errors import StoreError, Unavailable
+from ricordo.steps import one_step
 from ricordo.store.index import entries
 from ricordo.store.postgres import asking_sql, needed
 from ricordo.store.postgres.schema import MIGRATION_LOCK, SCHEMA_VERSION, migrate
@@ -230,6 +231,28 @@ def test_the_team_tier_is_searched_with_the_others_and_its_absence_is_told(
 def test_a_server_that_is_down_is_an_error_that_says_so() -> None:
     with pytest.raises(Unavailable, match="cannot be reached"):
         PostgresStore(f"postgresql://x:secret@127.0.0.1:{_closed_port()}/x")
+
+
+def test_writers_that_gave_up_waiting_leave_their_connections_to_others(team: str) -> None:
+    with closing(PostgresStore(team)) as busy, closing(PostgresStore(team, busy_seconds=0.1, connections=2)) as store:
+        with busy.database.write():
+            for _ in range(4):  # more than there are connections
+                with pytest.raises(Unavailable, match="held by another connection"):
+                    store.changes.save([prepared("note:/late", "Late.")])
+        store.changes.save([prepared("note:/late", "Late.")])
+        assert store.items.get(store.items.require(Ref("note", "/late"))).content == "Late."
+
+
+def test_the_oldest_step_goes_with_all_that_is_known_of_it(team: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ricordo.store.sql.steps.MOST_STEPS", 2)
+    taken = []
+    with closing(PostgresStore(team)) as store:
+        for name in ("a", "b", "c"):
+            with one_step("save") as step:
+                store.changes.save([prepared(f"note:/{name}", "Text.")])
+            taken.append(step.id)
+        assert [one.id for one in store.steps.newest(5)] == taken[:0:-1]
+        assert [len(store.steps.items(one)) for one in taken] == [0, 1, 1]
 
 
 def test_a_connection_that_is_killed_costs_no_acknowledged_write(team: str) -> None:

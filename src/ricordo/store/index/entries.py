@@ -36,6 +36,13 @@ class Entries:
     vectors: Array
     sketches: Array  # (words, entries) uint64
 
+    def at(self, positions: Array) -> tuple[Array, Array, Array]:
+        """The chunks, items and vectors at some positions, in 64 bits, so that callers may compute with them."""
+        chunks, items, vectors = (
+            column[positions].astype(np.int64) for column in (self.chunks, self.items, self.vectors)
+        )
+        return chunks, items, vectors
+
     def first(self, count: int) -> Entries:
         """Only the first of them."""
         return Entries(self.chunks[:count], self.items[:count], self.vectors[:count], self.sketches[:, :count])
@@ -45,7 +52,7 @@ class Columns:
     """The entries of all blocks, one behind the other."""
 
     def __init__(self, words: int) -> None:
-        self._numbers = tuple(Growing((0,), np.int64) for _ in range(3))
+        self._numbers = tuple(Growing((0,), np.int32) for _ in range(3))
         self._sketches = Growing((words, 0), np.uint64)
 
     def grown(self, known: int, parts: Sequence[Entries]) -> Entries:
@@ -91,7 +98,7 @@ class Visible:
 
 def _split(mask: Array) -> tuple[Array, Array | None]:
     """The positions where a mask holds and, if these are few, the others."""
-    positions = np.flatnonzero(mask)
+    positions = np.flatnonzero(mask).astype(np.int32)
     few = PICKED_BELOW_ONE_IN * (len(mask) - len(positions)) < len(mask)
     return positions, np.flatnonzero(~mask) if few else None
 

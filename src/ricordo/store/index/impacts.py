@@ -23,17 +23,43 @@ MOST_COUNTS = 200_000
 DENSE_FROM_ONE_IN = 16
 """If more than one chunk in this number holds a word, it is faster to mark them than to sort their places."""
 
+NARROW_FROM = 10_000
+"""With how many chunks what a term adds is kept in 32 bits; there it saves memory, and rounds the tenth digit."""
+
 State = tuple[int, Scoring]
 
 
 @frozen
 class Held:
-    """The places of the chunks that contain a term, ascending, what it adds to each, and how many are visible."""
+    """The places of the chunks that contain a term, ascending, what it adds to each, and how many are visible.
+
+    As many words as possible are kept, so their numbers have 32 bits; to widen them takes little time.
+    """
 
     places: Array
-    """In 32 bits: as many words as possible are kept, and to widen these numbers takes little time."""
-    impacts: Array
+    values: Array
+    """The impacts as they are, or how many steps each is above the lowest."""
     count: int
+    lowest: float = 0.0
+    step: float = 0.0
+
+    @classmethod
+    def of(cls, places: Array, impacts: Array, count: int) -> Held:
+        """Keep places and impacts of a term."""
+        narrow = places.astype(np.int32)
+        lowest, highest = float(impacts.min()), float(impacts.max())
+        step = (highest - lowest) / np.iinfo(np.uint32).max
+        if len(places) < NARROW_FROM or not step:
+            return cls(narrow, impacts, count)
+        return cls(narrow, np.rint((impacts - lowest) / step).astype(np.uint32), count, lowest, step)
+
+    def impacts(self) -> Array:
+        """What the term adds to each chunk."""
+        if not self.step:
+            return self.values
+        wide: Array = self.values * self.step
+        wide += self.lowest
+        return wide
 
 
 class Impacts:
@@ -86,13 +112,13 @@ class Impacts:
 
 
 def _size(held: Held | None) -> int:
-    return 200 if held is None else 200 + 12 * len(held.places)
+    return 200 if held is None else 200 + held.places.nbytes + held.values.nbytes
 
 
 def added_up(found: Sequence[Held], k1: float, size: int) -> tuple[Array, Array]:
     """The places of several terms together, ascending, and x / (k1 + x) for each, where x is the sum over the terms."""
     some = np.concatenate([held.places for held in found]).astype(np.intp)
-    impacts = np.concatenate([held.impacts for held in found])
+    impacts = np.concatenate([held.impacts() for held in found])
     shares = impacts * k1 / (1.0 - impacts)  # back to x
     if DENSE_FROM_ONE_IN * len(some) > size:
         marked, dense = np.zeros(size, bool), np.zeros(size)

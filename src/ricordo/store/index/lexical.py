@@ -32,7 +32,7 @@ from ricordo.store.sql.protocols import Connection, Row
 from ricordo.store.values import Scoring
 from ricordo.text.spelling import first_letters
 
-_CACHE_BYTES = 48 << 20
+_CACHE_BYTES = 16 << 20
 """Room for postings as they are stored. They are needed again when a commit changed what each adds to a score."""
 
 
@@ -85,7 +85,7 @@ class LexicalIndex:
         held = {segment.id: segment.arrays for segment in old.segments} if old else {}
         rows = connection.rows("SELECT seq, chunk, state FROM retired WHERE seq > ? ORDER BY seq", (after,))
         present = connection.rows("SELECT id FROM segments WHERE state=? ORDER BY id", (READY,))
-        parts = {number: held[number] if number in held else load_arrays(connection, number) for (number,) in present}
+        parts = {number: held.get(number) or _narrow(load_arrays(connection, number)) for (number,) in present}
         totals: dict[int, int] = dict(connection.rows("SELECT field, total FROM lexical_stats"))
         return laid_end_to_end(epoch, parts, rows, totals, after)
 
@@ -304,6 +304,12 @@ def laid_end_to_end(
         starts,
         states == LIVE if states.any() else None,
     )
+
+
+def _narrow(arrays: Arrays) -> Arrays:
+    """The same with lengths in 16 bits, where they fit: these are most of what is kept of a segment."""
+    small = arrays.lengths.max(initial=0) <= np.iinfo(np.uint16).max
+    return replace(arrays, lengths=arrays.lengths.astype(np.uint16)) if small else arrays
 
 
 def _together(parts: Sequence[Array], kind: type[np.generic]) -> Array:

@@ -128,7 +128,7 @@ class View:
         if not places:
             return None
         everywhere = np.concatenate(places)
-        return Held(everywhere.astype(np.int32), np.concatenate(impacts), self._visible_among(everywhere))
+        return Held.of(everywhere, np.concatenate(impacts), self._visible_among(everywhere))
 
     def _visible_among(self, places: Array) -> int:
         return len(places) if self.visible is None else int(np.count_nonzero(self.visible[places]))
@@ -220,7 +220,7 @@ class View:
     def saturation(self, word: Wanted) -> tuple[Array, Array] | None:
         """The places that hold a word, and x / (k1 + x) for each."""
         held = self._held(word)
-        return (held.places.astype(np.intp), held.impacts) if held is not None else None
+        return (held.places.astype(np.intp), held.impacts()) if held is not None else None
 
     def _held(self, word: Wanted) -> Held | None:
         """What is held of a word: of its one term, or of all its terms together, which is kept in place of theirs."""
@@ -230,7 +230,7 @@ class View:
             if len(found) < 2:
                 return found[0] if found else None
             places, impacts = added_up(found, self.scoring.k1, len(self.chunks))
-            self.held[name] = Held(places.astype(np.int32), impacts, self._visible_among(places))
+            self.held[name] = Held.of(places, impacts, self._visible_among(places))
             self.impacts.keep(self.state, {name: self.held[name]}, instead_of=word.terms)
         return self.held[name]
 

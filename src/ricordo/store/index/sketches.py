@@ -103,7 +103,7 @@ def _bits(sketches: Array) -> Array:
 def nearest_of_each(sketches: Array, query: Array, positions: Array, owners: Array, few: int) -> Array:
     """Of each owner's sketches at these positions, the few that differ least from the query's."""
     differing = _bits(_picked(sketches, positions) ^ sketch(query[None, :]))
-    order = stable_order((owners << 16) + differing)
+    order = stable_order((owners.astype(np.int64) << 16) + differing)
     ordered = owners[order]
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     place = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.append(starts, len(ordered))))

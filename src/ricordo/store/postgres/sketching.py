@@ -151,9 +151,8 @@ class KeptSketches:
             one = kept[model.number]
             query = np.asarray(vector.values, np.float32)
             places = self._seen.nearest(model.number, one.entries, one.by_item, visible, query, items)
-            known = one.entries
-            rows = known.vectors[places] if by_place and not one.is_ahead else None
-            found[model.number] = Picks(known.chunks[places], known.items[places], rows)
+            chunks, owners, rows = one.entries.at(places)
+            found[model.number] = Picks(chunks, owners, rows if by_place and not one.is_ahead else None)
             if len(found) < len(compared):
                 visible = Visible(visible.alive.copy(), visible.items)
                 visible.alive[one.entries.chunks[one.entries.chunks < len(visible.alive)]] = False
@@ -181,7 +180,7 @@ class KeptSketches:
         by_words = visible.among(entries, one.by_item.positions(given))
         near = nearest_of_each(entries.sketches, query, by_words, entries.items[by_words], COMPARED_PER_ITEM)
         found = distinct(np.concatenate((near, positions[inside])))
-        return Picks(entries.chunks[found], entries.items[found], entries.vectors[found])
+        return Picks(*entries.at(found))
 
     def forget(self) -> None:
         """Read everything again: the server may have been replaced by another."""

@@ -106,7 +106,8 @@ def only_among(found: tuple[Array, Array], among: Array) -> tuple[Array, Array]:
 class Growing:
     """An array that grows at the end of its last axis without being copied each time.
 
-    What ``grown`` gave before stays as it was: only the room behind it is written.
+    What ``grown`` gave before stays as it was: only the room behind it is written. When a number comes that its kind
+    cannot hold, the array has 64 bits from then on.
     """
 
     def __init__(self, shape: tuple[int, ...], kind: npt.DTypeLike) -> None:
@@ -115,8 +116,11 @@ class Growing:
     def grown(self, known: int, parts: Sequence[Array]) -> Array:
         """The first ``known`` numbers, with some parts behind them."""
         size = known + sum(part.shape[-1] for part in parts)
-        if size > self._room.shape[-1]:
-            wider = np.empty((*self._room.shape[:-1], size + size // 8), self._room.dtype)
+        kind = self._room.dtype
+        if any(part.dtype != kind and np.any(part != part.astype(kind)) for part in parts):
+            kind = np.dtype(np.int64)
+        if size > self._room.shape[-1] or kind != self._room.dtype:
+            wider = np.empty((*self._room.shape[:-1], size + size // 8), kind)
             wider[..., :known] = self._room[..., :known]
             self._room = wider
         for part in parts:

@@ -196,7 +196,6 @@ class Database:
         connection.set_busy_timeout(int(self.busy_seconds * 1000))
         connection.pragma("synchronous", "NORMAL")
         connection.pragma("foreign_keys", 1)
-        connection.pragma("mmap_size", 1 << 26)
         connection.pragma("temp_store", "MEMORY")
         with self._connections_lock:
             connection.foreign = self._foreign

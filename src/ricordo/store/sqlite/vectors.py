@@ -13,14 +13,19 @@ from itertools import islice, takewhile
 import numpy as np
 
 from ricordo.frozen import frozen
+from ricordo.store.found import CHUNKS_KEPT
 from ricordo.store.index.entries import COMPARED_PER_ITEM, Columns, Entries, Seen, Visible
 from ricordo.store.index.sketches import nearest_of_each
-from ricordo.store.sql.arrays import Array, Grouped, distinct, first_places
+from ricordo.store.sql.arrays import Array, Grouped, distinct, few_per_group, first_places
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sqlite.connection import Connection
 
-ROW_CACHE_BYTES = 256 << 20
+ROW_CACHE_BYTES = 128 << 20
+CODE_CACHE_BYTES = 64 << 20
+"""Of rows with a byte for each number, from which cosines are estimated where not all rows of a store fit above."""
 ROWS_AT_ONCE = 256
+HIGHEST = np.float32(np.iinfo(np.int8).max)
+TINY = np.float32(1e-30)
 COMPACT_BLOCKS = 16
 BLOCK_ENTRIES = 65_536
 
@@ -43,7 +48,7 @@ class VectorIndex:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loaded: dict[int, _Loaded] = {}
-        self._rows: dict[int, _RowCache] = {}
+        self._rows: dict[tuple[int, type], _RowCache] = {}
         self._seen = Seen()
 
     def entries(self, connection: Connection, fingerprint: int) -> Entries:
@@ -66,10 +71,13 @@ class VectorIndex:
         loaded = self._current(connection, fingerprint)
         entries = loaded.entries
         positions = self._seen.nearest(fingerprint, entries, loaded.by_item, visible, query, items)
-        cosines = self.cosines(connection, fingerprint, query, entries.vectors[positions])
-        order = best_items(cosines, entries.items[positions], items)
-        positions, cosines = positions[order], cosines[order]
-        return entries.chunks[positions], entries.items[positions], cosines
+        rough = self._estimates(connection, fingerprint, query, entries, positions)
+        if rough is not None:
+            positions = positions[best_items(rough, entries.items[positions], 2 * items)]
+        chunks, owners, rows = entries.at(positions)
+        cosines = self.cosines(connection, fingerprint, query, rows)
+        order = best_items(cosines, owners, items)
+        return chunks[order], owners[order], cosines[order]
 
     def scores(
         self, connection: Connection, fingerprint: int, query: Array, items: Array, visible: Visible
@@ -80,8 +88,11 @@ class VectorIndex:
         positions = visible.among(entries, loaded.by_item.positions(items))
         if len(positions) > COMPARED_PER_ITEM * len(items):
             positions = nearest_of_each(entries.sketches, query, positions, entries.items[positions], COMPARED_PER_ITEM)
-        cosines = self.cosines(connection, fingerprint, query, entries.vectors[positions])
-        return entries.chunks[positions], entries.items[positions], cosines
+        rough = self._estimates(connection, fingerprint, query, entries, positions)
+        if rough is not None:
+            positions = positions[few_per_group(entries.items[positions], rough, CHUNKS_KEPT + 2)[0]]
+        chunks, owners, rows = entries.at(positions)
+        return chunks, owners, self.cosines(connection, fingerprint, query, rows)
 
     def scores_of(self, connection: Connection, fingerprint: int, query: Array, chunks: Array) -> Array:
         """The cosine of each chunk; -1 where it has no vector."""
@@ -110,9 +121,18 @@ class VectorIndex:
             return np.zeros(0, np.float64)
         return self._row_cache(fingerprint, len(query)).products(connection, vectors, query.astype(np.float32))
 
-    def _row_cache(self, fingerprint: int, dimensions: int) -> _RowCache:
+    def _estimates(
+        self, connection: Connection, fingerprint: int, query: Array, entries: Entries, positions: Array
+    ) -> Array | None:
+        """Cosines to two digits, so that fewer rows are compared exactly; None where memory holds all rows anyhow."""
+        if not len(positions) or 4 * len(query) * len(entries.vectors) <= ROW_CACHE_BYTES:
+            return None
+        cache = self._row_cache(fingerprint, len(query), np.int8)
+        return cache.products(connection, entries.vectors[positions], query.astype(np.float32))
+
+    def _row_cache(self, fingerprint: int, dimensions: int, kind: type = np.float32) -> _RowCache:
         with self._lock:
-            return self._rows.setdefault(fingerprint, _RowCache(dimensions))
+            return self._rows.setdefault((fingerprint, kind), _RowCache(dimensions, kind))
 
 
 def best_items(cosines: Array, owners: Array, items: int) -> Array:
@@ -133,13 +153,18 @@ def best_items(cosines: Array, owners: Array, items: int) -> Array:
 
 
 class _RowCache:
-    """Vector rows by id, kept in one matrix while they fit. Memory that no row was written to is not used."""
+    """Vector rows by id, kept in one matrix while they fit. Memory that no row was written to is not used.
 
-    def __init__(self, dimensions: int) -> None:
-        self.matrix = np.zeros((0, dimensions), np.float32)
+    With a byte for each number (``int8``) a number is a whole multiple of its row's step.
+    """
+
+    def __init__(self, dimensions: int, kind: type) -> None:
+        self.matrix: Array = np.zeros((0, dimensions), kind)
+        self.steps = np.zeros(0, np.float32)
         self.place = np.zeros(0, np.int32)  # by vector id: row + 1, or 0
         self.used = 0
-        self.capacity = ROW_CACHE_BYTES // (4 * dimensions)
+        room = CODE_CACHE_BYTES if kind is np.int8 else ROW_CACHE_BYTES
+        self.capacity = room // (self.matrix.itemsize * dimensions)
         self.lock = threading.Lock()
 
     def fetch(self, connection: Connection, ids: Array) -> Array:
@@ -157,7 +182,8 @@ class _RowCache:
             places = self._places(connection, ids)
             for at in range(0, len(ids), ROWS_AT_ONCE):
                 part = slice(at, at + ROWS_AT_ONCE)
-                np.vecdot(self.matrix[places[part]], query, out=found[part])
+                np.vecdot(self.matrix[places[part]].astype(np.float32, copy=False), query, out=found[part])
+            found *= self.steps[places]
         return found.astype(np.float64)
 
     def _places(self, connection: Connection, ids: Array) -> Array:
@@ -182,13 +208,17 @@ class _RowCache:
     def _read(self, connection: Connection, ids: Array) -> None:
         if self.used + len(ids) > len(self.matrix):
             size = max(self.used + len(ids), min(len(self.place), self.capacity))
-            grown = np.empty((size, self.matrix.shape[1]), np.float32)
-            grown[: self.used] = self.matrix[: self.used]
-            self.matrix = grown
+            matrix, steps = np.empty((size, self.matrix.shape[1]), self.matrix.dtype), np.ones(size, np.float32)
+            matrix[: self.used], steps[: self.used] = self.matrix[: self.used], self.steps[: self.used]
+            self.matrix, self.steps = matrix, steps
         for marks, part in in_parts(ids.tolist()):
             found = connection.rows(f"SELECT id, vector FROM vectors WHERE id IN ({marks})", part)
             rows = np.frombuffer(b"".join(data for _, data in found), np.float32).reshape(len(found), -1)
-            self.matrix[self.used : self.used + len(found)] = rows
+            added = slice(self.used, self.used + len(found))
+            if self.matrix.dtype == np.int8:
+                self.steps[added] = np.maximum(np.abs(rows).max(axis=1), TINY) / HIGHEST
+                rows = np.rint(rows / self.steps[added, None])
+            self.matrix[added] = rows
             self.place[[vector for vector, _ in found]] = np.arange(len(found)) + self.used + 1
             self.used += len(found)
 
@@ -211,14 +241,14 @@ def _reload(connection: Connection, fingerprint: int, epoch: int, old: _Loaded |
         parts.insert(0, old.entries.first(sum(islice(held.values(), same))))
     columns = Columns(len(parts[0].sketches) if parts else 1)
     entries = columns.grown(0, parts)
-    places = _places(entries, np.empty(0, np.int64), 0)
+    places = _places(entries, np.empty(0, np.int32), 0)
     return _Loaded(epoch, sizes, columns, entries, places, Grouped.of(entries.items))
 
 
 def _places(entries: Entries, known: Array, start: int) -> Array:
     """By chunk: its place among the entries, or -1; those of the entries before ``start`` are known."""
     added = entries.chunks[start:]
-    places = np.full(max(len(known), int(added.max(initial=0)) + 1), -1)
+    places = np.full(max(len(known), int(added.max(initial=0)) + 1), -1, np.int32)
     places[: len(known)] = known
     places[added] = np.arange(start, len(entries.chunks))
     return places
