@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
+from ricordo.patterns import late
+
 MASK = "***"
 DATABASES = ("postgresql", "postgres")
 """Schemes where a user without a password is no secret; elsewhere such a name is often a token."""
-_SECRET_OPTION = re.compile(
-    r"([?&][^=&\s]*(?:pass|pwd|secret|token|key|sig|credential)[^=&\s]*=)[^&\s]*", re.IGNORECASE
-)
-_IN_TEXT = re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://[^\s'\"‹›]+", re.IGNORECASE)
-_PORT_AND_PATH = re.compile(r"[^:@/]*:\d{1,5}/")
+_SECRET_OPTION = late(r"([?&][^=&\s]*(?:pass|pwd|secret|token|key|sig|credential)[^=&\s]*=)[^&\s]*", re.IGNORECASE)
+_IN_TEXT = late(r"\b[a-z][a-z0-9+.-]{0,30}://[^\s'\"‹›]+", re.IGNORECASE)
+_PORT_AND_PATH = late(r"[^:@/]*:\d{1,5}/")
 
 
 def masked(value: str) -> str:

@@ -7,14 +7,15 @@ neither, and their writes can damage the store. Only Linux and Windows are asked
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
+from ricordo.patterns import late
+
 MOUNTS = Path("/proc/self/mountinfo")
-_REMOTE = re.compile(
+_REMOTE = late(
     r"nfs\d?|cifs|smb\w*|ncpfs|afs|ceph|glusterfs|lustre|gpfs|beegfs|9p|davfs\d?|fuse\.(?:sshfs|s3fs|rclone|gcsfuse\w*)"
 )
-_ESCAPED = re.compile(r"\\([0-7]{3})")
+_ESCAPED = late(r"\\([0-7]{3})")
 
 
 def network_kind(path: Path, mounts: Path = MOUNTS) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from ricordo.patterns import late
+
 ENOUGH = 300
 """So many characters of prose are as good as more."""
 WITHOUT_PROSE = 0.1
@@ -15,8 +17,8 @@ WITHOUT_PROSE = 0.1
 ASIDE = 0.2
 """The part that a passage loses which leads elsewhere or stands at the end for form's sake."""
 
-_LINK = re.compile(r"\[[^\]]*\]\([^)]*\)|`[^`]*<[^>]*>`__?|https?://\S+")
-_FIELD = re.compile(r"[A-Z][A-Za-z-]+: ")
+_LINK = late(r"\[[^\]]*\]\([^)]*\)|`[^`]*<[^>]*>`__?|https?://\S+")
+_FIELD = late(r"[A-Z][A-Za-z-]+: ")
 _MARKS = "[`*:"
 """A line that is not all prose has one of these; no other needs a closer look."""
 _FENCE = ("```", "~~~")
@@ -37,8 +39,8 @@ _ASIDES = {
 """Headings above passages that lead elsewhere, as patterns. Every match has one of the pieces behind its pattern."""
 _ASIDE = "|".join(_ASIDES)
 _PIECES = tuple(piece for pieces in _ASIDES.values() for piece in pieces)
-_HEADED_ASIDE = re.compile(rf"(?:{_ASIDE})", re.IGNORECASE)
-_LINE_ASIDE = re.compile(rf"^(?:#+ )?[\W_]*(?:heading )?[\W_]*(?:{_ASIDE})[\W_]*$", re.IGNORECASE | re.MULTILINE)
+_HEADED_ASIDE = late(rf"(?:{_ASIDE})", re.IGNORECASE)
+_LINE_ASIDE = late(rf"^(?:#+ )?[\W_]*(?:heading )?[\W_]*(?:{_ASIDE})[\W_]*$", re.IGNORECASE | re.MULTILINE)
 
 
 def kept_beside(heading: str, text: str) -> float:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from ricordo.patterns import late
+
 _TALKS = r"conversations?|chats?|sessions?|discussions?|messages?|talks?"
 _PLEASE = r"(?:please\s+|(?:can|could|would|will)\s+you\s+(?:please\s+)?(?:help\s+me\s+)?)*"
 _SUMMARY = r"(?:(?:a|an|the|quick|brief|short|full|complete|comprehensive|detailed|clear|concise)\s+)*"
@@ -17,7 +19,7 @@ _BROUGHT_UP = r"""(?:did\s+)?(?:I|we|you)(?:['’]ve|\s+have)?\s+
     (?:brought\s+up|bring\s+up|mention(?:ed)?|talk(?:ed)?\s+about|discuss(?:ed)?|raised?|introduced?)\s+
     (?:the\s+)?(?:(?:different|various)\s+)?
     (?:(?:aspects|topics|parts|ways|ideas|details|things|points|concepts|steps)\s+(?:of|about|related\s+to|in|for)\s+)?"""
-_BEGINNING = re.compile(
+_BEGINNING = late(
     rf"""^\s*{_PLEASE}(?:
         (?:(?:walk\s+me\s+through|list|tell\s+me|show\s+me|give\s+me)\s+)?(?:in\s+order\s+)?
             (?:the\s+(?:order|sequence)\s+in\s+which|in\s+(?:what|which)\s+order|(?<=in\ order\ )how)\s+{_BROUGHT_UP}
@@ -26,7 +28,7 @@ _BEGINNING = re.compile(
     )(?=\S)""",
     re.VERBOSE | re.IGNORECASE,
 )
-_END = re.compile(
+_END = late(
     # It begins where the marks before it do, or each mark of a long row of them would be tried as a beginning.
     rf"""(?<![\s,;?])[\s,;?]*(?:
         (?:mention|list|name|give)\s+only(?:\s+and\s+only)?\s+\w+\s+\w+\.?
@@ -36,14 +38,14 @@ _END = re.compile(
     )[\s?.!]*$""",
     re.VERBOSE | re.IGNORECASE,
 )
-_REQUEST = re.compile(
+_REQUEST = late(
     r"""^\s*(?:(?:please\s+)?(?:find|show|search|get|give|list|look\s+up)\s+(?:for\s+)?(?:me\s+)?)?
     (?:(?:all|any|some|my|our|the)\s+)*
     (?:notes?|documents?|docs?|files?|pages?|memor(?:y|ies)|articles?|entr(?:y|ies)|items?|texts?|info(?:rmation)?|anything|everything)
     \s+(?:(?:that\s+(?:is|are)\s+)?(?:about|on|regarding|concerning|related\s+to|relating\s+to))\s+(?=\S)""",
     re.VERBOSE | re.IGNORECASE,
 )
-_REQUESTS_ABROAD = re.compile(
+_REQUESTS_ABROAD = late(
     r"""^\s*(?:(?:bitte\s+)?(?:zeig(?:e|en)?|such(?:e|en)?|finde?n?|gib)\s+(?:sie\s+)?(?:mir\s+)?)?
     (?:(?:alle|meine|unsere|die)\s+)*(?:notiz(?:en)?|dokumente?|dateien?|seiten?|texte?|informationen|alles)
     \s+(?:über|zum?|zur|zu\s+de[mnr]|bezüglich)\s+(?=\S)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ricordo.frozen import frozen
+from ricordo.patterns import late
 from ricordo.search.fit import FITS, fit_from, fit_parts
 from ricordo.search.pool import Pool
 from ricordo.search.present import HitReader, Ranked
@@ -36,12 +37,12 @@ ALMOST = 0.45
 _OF_SESSIONS = f"{SESSION}:/"
 _COMMITS = "git"
 _RECORDS = (_OF_SESSIONS, f"{_COMMITS}:/")
-_REASONS = re.compile(
+_REASONS = late(
     r"\b(?:why|commits?|committed|who\s+(?:wrote|changed|added|removed|made)|when\s+(?:was|were)|since\s+when|warum|wieso"
     r"|pourquoi|por\s?qu[eé]|perch[eé]|waarom)\b",
     re.IGNORECASE,
 )
-_PAST = re.compile(
+_PAST = late(
     r"""\b(?:
     (?:did|have|had|were|was)\s+(?:i|we|you)
     | (?:i|we|you)(?:'ve|\s+have|\s+had|\s+already)?\s+(?:did|done|made|decided|agreed|discussed|talked|said|asked|

@@ -6,17 +6,17 @@ what only asks needs no question mark.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
+from ricordo.patterns import late
 from ricordo.text.words import fold
 
 ALIKE = 0.7
 """A person's turn repeats a question if at least this share of its words, without stop words, occurs in it."""
 FEW = 12
 """A person's turn with fewer new words than this tells something only if one of them is definite."""
-_DEFINITE = re.compile(
+_DEFINITE = late(
     r"\S*\d\S*"  # a number, a version, a date
     r"|\w+(?:[/_.:@#\\]\w+)+"  # a path, an address, a name in code
     r"|`[^`]+`"

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from ricordo.frozen import frozen
+from ricordo.patterns import late
 from ricordo.text.small_words import SMALL_WORDS
 
 ENGLISH = "en"
@@ -35,11 +36,11 @@ _FOREIGN_LETTERS = 0.05
 """In this share of its words a long text may have letters of other languages: it names people and places."""
 _SHORT = 300
 """A passage with fewer characters may tell too little."""
-_LETTERS = re.compile(r"[^\W\d_]+")
-_ASCII = re.compile(r"[\0-\x7f]+")
-_OTHER_LETTERS = re.compile("[\u0370-\u1fff\u3040-\ud7ff\uf900-\uffff\U00020000-\U0003ffff]")
+_LETTERS = late(r"[^\W\d_]+")
+_ASCII = late(r"[\0-\x7f]+")
+_OTHER_LETTERS = late("[\u0370-\u1fff\u3040-\ud7ff\uf900-\uffff\U00020000-\U0003ffff]")
 """Every letter of ``_SCRIPTS``, and others; quicker to look for than each script."""
-_ADDRESS = re.compile(r"(?<!\S)\S*://\S*")
+_ADDRESS = late(r"(?<!\S)\S*://\S*")
 _SIGNS_OF_CODE = b"{}();=<>[]$`\\|&#"
 _SMALL_LETTERS = bytes(ord(chr(code).lower()) if chr(code).isalpha() else ord(" ") for code in range(128)) + b" " * 128
 _CODE_SHARE = 0.06
@@ -130,7 +131,7 @@ def language_of(text: str, *, short: bool = False, least: int = _LEAST_WORDS) ->
 
 def _by_script(text: str) -> str:
     """The language of the script that a good part of the letters belongs to."""
-    if not _OTHER_LETTERS.search(text):
+    if text.isascii() or not _OTHER_LETTERS.search(text):
         return ""
     counts: Counter[str] = Counter()
     for found in _scripts().finditer(text):

@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import unquote, urljoin
 
 from ricordo.frozen import frozen
+from ricordo.patterns import late
 from ricordo.values.items import Ref
 
 MOST_TARGETS = 1_000
@@ -30,23 +31,23 @@ MOST_TARGETS = 1_000
 _LINKING_TYPES = frozenset({None, "", "text/plain", "text/markdown", "application/x-ipynb+json"})
 _LONGEST = 300
 _MOST_ALIASES = 100
-_ENDING = re.compile(r"\.(?:md|markdown|mdown|mkdn?|mdx|qmd|rmd)$", re.IGNORECASE)
-_SUFFIX = re.compile(r"\.[a-z][a-z0-9]{0,9}$", re.IGNORECASE)
-_GAPS = re.compile(r"[\s_-]+")
-_ADDRESS = re.compile(r"^https?://", re.IGNORECASE)
-_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*:", re.IGNORECASE)
-_WIKI = re.compile(r"\[\[([^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]\]")
-_BRACKETS = re.compile(
+_ENDING = late(r"\.(?:md|markdown|mdown|mkdn?|mdx|qmd|rmd)$", re.IGNORECASE)
+_SUFFIX = late(r"\.[a-z][a-z0-9]{0,9}$", re.IGNORECASE)
+_GAPS = late(r"[\s_-]+")
+_ADDRESS = late(r"^https?://", re.IGNORECASE)
+_SCHEME = late(r"^[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+_WIKI = late(r"\[\[([^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]\]")
+_BRACKETS = late(
     r"(?P<open>!?\[)"
     r"|\](?:\(\s*(?P<target><[^<>\n]*>|(?:[^\s()<>\\]|\\.|\([^\s()<>]*\))+)"
     r"(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?\s*\))?"
 )
-_DEFINITION = re.compile(r"^ {0,3}\[[^\[\]\n^][^\[\]\n]*\]:[ \t]+(<[^<>\n]*>|\S+)", re.MULTILINE)
-_FENCE = re.compile(r"^[ \t>*+-]*(?P<sign>`{3,}|~{3,})(?P<rest>.*)$")
-_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-_TICKS = re.compile(r"`+")
-_SITE_ENDING = re.compile(r"\.html?$", re.IGNORECASE)
-_NUMBER = re.compile(r"^\d+[-_. ]+(?=\S)")
+_DEFINITION = late(r"^ {0,3}\[[^\[\]\n^][^\[\]\n]*\]:[ \t]+(<[^<>\n]*>|\S+)", re.MULTILINE)
+_FENCE = late(r"^[ \t>*+-]*(?P<sign>`{3,}|~{3,})(?P<rest>.*)$")
+_ESCAPED = late(r"\\([!-/:-@\[-`{-~])")
+_TICKS = late(r"`+")
+_SITE_ENDING = late(r"\.html?$", re.IGNORECASE)
+_NUMBER = late(r"^\d+[-_. ]+(?=\S)")
 _INDEX = frozenset({"index", "readme"})
 """Files that are the page of their folder, without what folding leaves out."""
 

@@ -17,6 +17,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NewType
 
+from ricordo.patterns import late
+
 Told = NewType("Told", str)
 """Words that may be told to an agent as they are. Only this module makes them."""
 
@@ -29,28 +31,28 @@ SHORTEST_QUOTED = 4
 """A shorter word of a caller says nothing, and may stand in a sentence by chance."""
 LONGEST_LINE = 200
 """How many letters of each part of a line are told."""
-_HIDDEN = re.compile(
+_HIDDEN = late(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e01ef]"
 )
 """Characters that steer a terminal, reverse the order of a text, or carry words that nobody sees. The two that join
 letters (U+200C, U+200D) stay: Persian, Indic scripts and emoji need them.
 """
-_BREAKS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_BREAKS = late(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _INVISIBLE = r"[\s>\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2060-\u2064\u3164\ufeff]*"
-_OURS = re.compile(
+_OURS = late(
     rf"^({_INVISIBLE}(?:[-*+]\s+|\d+[.)]\s+)?)"
     r"(#{1,6}\s*\**\s*(?:always|notes\s+for\s+tasks|from\s+memory|skills\s+that\s+may|lately|if\s+your\s+task)"
     r"|\[\s*(?:[a-z][a-z0-9_-]+\s*:\s*/|data\s*,))",
     re.MULTILINE | re.IGNORECASE,
 )
 """Lines that begin like a heading or a label of a context."""
-_WRAPPERS = re.compile(
+_WRAPPERS = late(
     r"<(?=[\s/]*(?:hook_context|session_context|system|human|assistant|instructions?|function_|antml:)|\|)",
     re.IGNORECASE,
 )
 """Where a tag begins in which programs hand texts to a model: one that ends there would end the program's own tag."""
-_TICKS = re.compile(r"`+")
-_FENCE = re.compile(r"^[ >]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+_TICKS = late(r"`+")
+_FENCE = late(r"^[ >]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _ROUND = str.maketrans("[]", "()")
 """Turns square brackets in a title into round ones, so that it cannot contain a label."""
 

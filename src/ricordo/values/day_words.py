@@ -97,8 +97,9 @@ def _units() -> dict[str, str]:
 
 @cache
 def _first_words() -> frozenset[str]:
-    """What names of several words begin with, apart from numbers."""
-    return frozenset(name.split(" ")[0] for name in (*_english(), *_BEFORE_NUMBERS))
+    """What names of several words begin with, apart from numbers. The names of past days begin with these, too."""
+    names = [name for names in (*_NAMES.values(), _LAST_BEFORE) for name in _listed(names)]
+    return frozenset(plain(name).split(" ")[0] for name in (*names, "el", *_BEFORE_NUMBERS))
 
 
 def may_begin(word: str) -> bool:

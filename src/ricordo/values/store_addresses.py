@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.masking import DATABASES, masked
+from ricordo.patterns import late
 
 if TYPE_CHECKING:
     from urllib.parse import SplitResult
 
-_BAD_ENCODING = re.compile(r"%(?![0-9A-Fa-f]{2})|%00|[\x00-\x1f\x7f\ud800-\udfff]")
+_BAD_ENCODING = late(r"%(?![0-9A-Fa-f]{2})|%00|[\x00-\x1f\x7f\ud800-\udfff]")
 _SCHEMA = "abcdefghijklmnopqrstuvwxyz0123456789_"
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from itertools import groupby
 
+from ricordo.patterns import late
 from ricordo.store.prepare import kept_language
 from ricordo.store.sql.protocols import Connection, Database
 from ricordo.text.languages import passage_languages
@@ -16,7 +17,7 @@ WORDS = "words"
 """The name under which a store notes by which rules its words were made."""
 WORDS_VERSION = 2
 """The rules of now: marks belong to words, and passages are stemmed in their own language."""
-_MADE_OTHERWISE = re.compile(rf"[{JOINING}ıłøđæœ\u0370-\u1fff]", re.IGNORECASE)
+_MADE_OTHERWISE = late(rf"[{JOINING}ıłøđæœ\u0370-\u1fff]", re.IGNORECASE)
 """What is in a text whose words are other ones by these rules, besides those in a language of their own."""
 
 
