@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from ricordo.engine.setting_changes import change_setting, remove_setting
 from ricordo.errors import Forbidden, NotFound
 from ricordo.permissions import asked_with
 from ricordo.speaking import speaking
+from ricordo.values.proposals import Proposal
 from ricordo.values.provenance import AGENT, Provenance
 
 CLAUDE = Provenance(AGENT, "claude-code", "s-1", "mcp")
@@ -146,6 +148,19 @@ def test_only_administrators_see_tokens_audit_and_proposals(site: Site) -> None:
     told = reader.get("/api/v1/export").text
     assert '"record":"item"' in told
     assert '"record":"audit"' not in told
+
+
+def test_only_administrators_see_proposals_in_what_is_to_be_tidied(site: Site) -> None:
+    said = datetime(2026, 3, 1, tzinfo=UTC)
+    backups = Proposal("Backups run at four.", "rule", "project", "Remember: backups run at four.", "s1", 3, said)
+    site.engine.store.proposals.add([backups])
+    admin, reader = site.as_scope("admin"), site.as_scope("read")
+    assert admin.get("/api/v1/tidy").json()["counts"] == {"proposals": 1}
+    assert reader.get("/api/v1/tidy").json()["counts"] == {}
+    asked = [one.get("/api/v1/tidy", params={"kind": "proposals"}) for one in (admin, reader)]
+    assert [one.status_code for one in asked] == [200, 403]
+    assert "at four" in asked[0].text
+    assert "at four" not in asked[1].text
 
 
 def test_what_an_agent_copies_to_another_tier_is_nobodys_word(tmp_path: Path) -> None:

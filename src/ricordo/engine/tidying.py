@@ -12,8 +12,8 @@ from ricordo.engine.context import EngineContext
 from ricordo.engine.items import ItemVerbs
 from ricordo.engine.last_looks import note_look
 from ricordo.engine.proposals import ProposalDesk
-from ricordo.errors import Error, UsageError
-from ricordo.permissions import refuse_agents
+from ricordo.errors import Error, Forbidden, UsageError
+from ricordo.permissions import is_admin, refuse_agents
 from ricordo.steps import undoable
 from ricordo.values.items import Saved
 from ricordo.values.tidy import TIDY_KINDS, Finding, TidyReport
@@ -108,7 +108,11 @@ class TidyVerbs:
         unknown = next((kind for kind in kinds if kind not in TIDY_KINDS), None)
         if unknown is not None:
             raise UsageError(f"there is no kind '{unknown}'", hint=f"One of: {', '.join(TIDY_KINDS)}.")
-        return tuple(kinds) or tuple(TIDY_KINDS)
+        if is_admin():
+            return tuple(kinds) or tuple(TIDY_KINDS)
+        if "proposals" in kinds:
+            raise Forbidden("only administrators see proposals", hint="Look for another kind.")
+        return tuple(kinds) or tuple(kind for kind in TIDY_KINDS if kind != "proposals")
 
     def _refuse_unknown(self, ids: Sequence[str]) -> None:
         for one in ids:
