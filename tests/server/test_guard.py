@@ -398,6 +398,11 @@ def test_an_address_that_others_can_reach_needs_a_token(tmp_path: Path) -> None:
 
 def test_an_unknown_path_says_so_without_telling_what_runs_here(site: Site) -> None:
     assert site.client.get("/wp-admin.php").json()["error"]["code"] == "not_found"
+    browser = {"Accept": "text/html,*/*;q=0.8"}
+    page = site.client.get("/wp-admin.php", headers=browser)
+    assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "there is no such page" in page.text
+    assert site.client.get("/api/v1/wp-admin", headers=browser).json()["error"]["code"] == "not_found"
     assert "server" not in site.client.get("/").headers
 
 

@@ -21,6 +21,7 @@ from ricordo.http_api.look_after_routes import look_after
 from ricordo.http_api.metrics import Measured
 from ricordo.http_api.routing import install_routes, operation_id
 from ricordo.http_api.serving import Here, Serving, needs
+from ricordo.http_api.web.frame import failed
 from ricordo.http_api.web.pages import install_page
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def web_app(serving: Serving, mcp: McpApp) -> FastAPI:
         generate_unique_id_function=operation_id,
     )
     app.state.serving = serving
-    failures.install(app)
+    failures.install(app, failed)
     install_routes(app, verb_routes(), files_sent, look_after, hooks, commands)
     _install_probes(app)
     install_page(app)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import (
@@ -20,7 +20,7 @@ from ricordo.errors import (
 )
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI, Request
+    from fastapi import FastAPI, Request, Response
     from fastapi.responses import JSONResponse
 
 STATUSES: tuple[tuple[type[Error], int], ...] = (
@@ -65,8 +65,8 @@ def shape(code: str, message: str, hint: str = "", **more: Any) -> dict[str, Any
     return {"error": {"code": code, "message": message, "hint": hint, **more}}
 
 
-def install(app: FastAPI) -> None:
-    """Make the application answer every failure in the one shape."""
+def install(app: FastAPI, page: Callable[[Request, Error], Response]) -> None:
+    """Make the application answer every failure in the one shape; a browser that asks for a page gets a ``page``."""
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse
     from starlette.exceptions import HTTPException
@@ -91,8 +91,11 @@ def install(app: FastAPI) -> None:
             message = f"{where}: {first['msg']}" if where else str(first["msg"])
         return JSONResponse(printable(shape("usage", message, "/api/v1/openapi.json says what fits.")), 422)
 
-    async def by_status(request: Request, error: Exception) -> JSONResponse:
+    async def by_status(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        is_page = request.method == "GET" and "text/html" in request.headers.get("accept", "")
+        if error.status_code == 404 and is_page and not request.url.path.startswith("/api"):
+            return page(request, NotFound("there is no such page", hint="Search for what you look for."))
         code = {404: "not_found", 405: "method"}.get(error.status_code, "usage")
         hint = "/api shows what there is." if error.status_code in (404, 405) else ""
         return JSONResponse(shape(code, str(error.detail), hint), error.status_code, error.headers)
