@@ -5,13 +5,30 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from ricordo.errors import NotFound, UsageError
 from ricordo.trust.level import is_vouched
 
 from .conftest import MakePlaces, Place, carry, settle
+
+
+class Letters:
+    """A model of vectors: texts with the same letters have the same one."""
+
+    fingerprint, dimensions, max_tokens = "letters/26", 26, 256
+
+    def embed_documents(self, texts: Any) -> Any:
+        counts = [[text.lower().count(chr(97 + at)) for at in range(26)] for text in texts]
+        vectors = np.array(counts, np.float32) + 0.01
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    def embed_query(self, text: str) -> Any:
+        return self.embed_documents([text])[0]
+
 
 NOTE = "note:/keys"
 
@@ -405,3 +422,18 @@ def test_files_say_who_wrote_them_and_which_came_before(two: tuple[Place, Place]
     assert (first["machine"], first["name"], first["number"], first["previous"]) == ("00000001", "desk", 1, "")
     assert second["number"] == 2
     assert second["previous"] in desk.files()[0].name
+
+
+def test_what_a_sync_brings_gets_its_vectors_however_much_it_is(
+    make_places: MakePlaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ricordo.registry.embedder", lambda config: Letters())
+    monkeypatch.setattr("ricordo.engine.context.MOST_AFTER_SMALL_WRITE", 1)
+    desk, laptop = make_places("desk", "laptop")
+    with desk.at() as engine:
+        for name in ("anchor", "boat", "crane"):
+            engine.save(f"note:/{name}", f"The {name} is old.")
+    settle(desk, laptop)
+    for place in (desk, laptop):
+        with place.at() as engine:
+            assert all(engine.get(f"note:/{name}").has_embedding for name in ("anchor", "boat", "crane"))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from ricordo import NotFound, Ricordo
+from ricordo import NotFound, Ricordo, UsageError
 from ricordo.errors import Conflict, Forbidden
 from ricordo.speaking import speaking
 from ricordo.store.sql import steps
@@ -180,3 +182,12 @@ def test_only_the_newest_steps_are_kept(opens: Opens, monkeypatch: pytest.Monkey
     for name in "abcde":
         engine.save(f"note:/{name}", name)
     assert [one.words for one in engine.undo(list=True).steps] == [f"saved note:/{name}" for name in "edc"]
+
+
+def test_a_step_is_named_by_a_text(opens: Opens) -> None:
+    engine = opens()
+    engine.remember(FRIDAY)
+    wrong: Any = []
+    with pytest.raises(UsageError, match="step"):
+        engine.undo(wrong)
+    assert len(refs(engine)) == 1

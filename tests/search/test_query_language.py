@@ -262,3 +262,24 @@ def test_a_filter_sees_at_once_what_another_process_changed(open_engine: Callabl
     assert refs(here, "words", filters=tagged) == ["note:/3"]
     there.rm("note:/3")
     assert here.search("words", filters=tagged).hits == ()
+
+
+def test_all_words_that_begin_so_are_looked_for_and_an_answer_says_if_they_were_too_many(engine: Ricordo) -> None:
+    for at in range(22):
+        words = " ".join(f"crate{number:04}" for number in range(50 * at, 50 * at + 50))
+        engine.save(f"note:/{at}", words)
+    some = engine.search("crate04*", limit=50, vectors=False)
+    found = engine.search("crate0*", limit=50, vectors=False)
+    assert len(found.hits) == 20
+    assert not some.meta.notes
+    assert any("write more of the word" in note for note in found.meta.notes)
+    assert len(engine.search("crate01*", limit=50, vectors=False).hits) == 2
+
+
+def test_a_search_is_by_words_by_meaning_or_by_both(engine: Ricordo) -> None:
+    wrong: Any = "zz"
+    ref = engine.save("note:/a", "Tea.").ref
+    with pytest.raises(UsageError, match="by cannot be 'zz'"):
+        engine.search("tea", by=wrong)
+    with pytest.raises(UsageError, match="by cannot be 'zz'"):
+        engine.explain("tea", ref, by=wrong)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sqlite3
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from click.testing import CliRunner
 
 from ricordo import ConfigProvider, CorruptStore, Ricordo
 from ricordo.cli.program import program
+from ricordo.errors import StoreError
+from ricordo.store.sqlite.store import SqliteStore
 
 Opener = Callable[..., Ricordo]
 NO_VECTORS = ConfigProvider({"embedding.provider": "none"})
@@ -338,3 +341,16 @@ def test_a_damaged_store_that_was_opened_to_be_saved_answers_nothing_else(hurt: 
         engine.search("river")
     with pytest.raises(CorruptStore):
         Ricordo.open(store)
+
+
+def _closed_by_another_thread(store: SqliteStore) -> None:
+    with store.database.read() as connection:
+        other = threading.Thread(target=store.close)
+        other.start()
+        other.join()
+        connection.rows("SELECT value FROM meta")
+
+
+def test_a_store_that_another_thread_closes_in_the_middle_says_so(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="the store is closed"):
+        _closed_by_another_thread(SqliteStore(tmp_path / "store.db"))

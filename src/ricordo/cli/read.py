@@ -81,7 +81,7 @@ def get(call: Call, refs: tuple[str, ...], meta: bool = False, lines: Lines | No
             if item.apart:
                 others = ", ".join(map(str, item.apart[:-1]))
                 screen.warn(
-                    f"{short_ref(str(item.ref))} was edited on two machines, both texts are kept: see version {others}"
+                    f"{short_ref(str(item.ref))} was changed on two machines, both versions are kept: see version {others}"
                 )
             show_stale_citations(screen, item)
             if replaced := replaced_text(item):

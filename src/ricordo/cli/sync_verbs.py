@@ -61,7 +61,7 @@ def show_run(screen: Screen, report: SyncRun) -> None:
         screen.line(", ".join(parts))
     for ref in report.apart:
         name = one_line(ref)
-        screen.warn(f"{name} was edited on two machines, both texts are kept: 'ricordo history {name}'")
+        screen.warn(f"{name} was changed on two machines, both versions are kept: 'ricordo history {name}'")
     for problem in report.problems:
         screen.warn(one_line(problem))
 

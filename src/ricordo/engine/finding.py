@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from ricordo.engine.checks import check_filters, check_number, check_type, texts
+from ricordo.engine.checks import check_choice, check_filters, check_number, check_type, texts
 from ricordo.engine.context import EngineContext
 from ricordo.errors import UsageError
 from ricordo.search.profiles import find_profile
 from ricordo.search.request import Boosts, Request
+from ricordo.values.choices import By
 from ricordo.values.days import moment_of
 from ricordo.values.hits import Answer, Explanation, Filters
 from ricordo.verbs.declare import short_form, verb
@@ -19,7 +20,7 @@ from ricordo.verbs.declare import short_form, verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.values.choices import By, Mode
+    from ricordo.values.choices import Mode
     from ricordo.verbs.declare import BY_FACE, Say
     from ricordo.verbs.parameters import (
         AsOf,
@@ -139,6 +140,7 @@ class FindVerbs:
         **same: Any,
     ) -> Request:
         """What is asked of the tiers; ``same`` holds the fields that are called so in a request, too."""
+        check_choice("by", by, get_args(By))
         same["vectors"] = same["vectors"] and by != "words"
         same["literal"] = same["literal"] or by == "meaning"
         return Request(

@@ -108,7 +108,7 @@ class SyncVerbs:
         if encrypt:
             log.encrypt_folder(self._folder_at(name), shared)
             carrier.take_away(this_machine().id)
-        run_sync(self._context, log)
+        self._run(log)
         return state_of(log, self._folder_at(name))
 
     @verb(
@@ -121,12 +121,13 @@ class SyncVerbs:
     )
     def sync_folder_now(self) -> SyncRun:
         """It also runs by itself: in the server, and after commands that change something. If the same item was edited
-        on two machines, both texts are kept as versions, and the answer names the item.
+        on two machines, both texts are kept as versions, and the answer names the item. The vectors of what came are
+        made, too, unless it runs by itself.
         """
         log = self._sync_log()
         if not log.folders():
             raise NotFound("this store syncs through no folder", hint="‹:sync-folder add PATH› names one.")
-        return run_sync(self._context, log)
+        return self._run(log)
 
     @verb(
         "read",
@@ -162,7 +163,7 @@ class SyncVerbs:
         log = self._sync_log()
         found = self._machine_named(machine)
         log.accept(found.id, found.name)
-        run_sync(self._context, log)
+        self._run(log)
         return self._machine_named(found.id)
 
     @verb(
@@ -207,6 +208,12 @@ class SyncVerbs:
         log.remove_folder(found.id)
         carrier_of(found.path).forget()
         return SyncFolder(found.path, _is_remote(wanted) or Path(found.path).is_dir())
+
+    def _run(self, log: SyncLog) -> SyncRun:
+        """Sync because somebody asked for it, and make the vectors of what came, however much that is."""
+        done = run_sync(self._context, log)
+        self._context.embed_waiting()
+        return done
 
     def _refuse_readable(self, carrier: Carrier, name: str, *, readable: bool) -> None:
         """Refuse to write readable files for an encrypted store, or beside encrypted files."""

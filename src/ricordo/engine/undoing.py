@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ricordo.engine.checks import check_type
 from ricordo.engine.context import EngineContext
 from ricordo.errors import Conflict, Error, NotFound
 from ricordo.permissions import refuse_agents
@@ -92,6 +93,7 @@ class UndoVerbs:
         return sorted(found.values(), key=lambda one: one.at, reverse=True)[:limit]
 
     def _step_named(self, identity: str) -> Step:
+        check_type("step", identity, str)
         found = self._context.store.steps.get(identity)
         found = found or next((one for one in self._steps(_LOOKED_AT) if one.id == identity), None)
         if found is None:

@@ -143,7 +143,7 @@ class Searcher:
             notes=(
                 *query.notes,
                 *pool.notes,
-                *spelling_notes(reader, page, respelled, self.reading),
+                *spelling_notes(reader, page, pool.answer, self.reading),
                 *(note_of(hits) if pool.has_vectors else ()),  # words alone cannot decide it
                 *unheeded(profile, request.boosts),
             ),

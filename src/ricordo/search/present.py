@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from ricordo.frozen import frozen
 from ricordo.search.pool import Member
 from ricordo.search.shape import WITHOUT_PROSE, kept_beside, kept_by_prose
 from ricordo.search.snippets import SNIPPET, Marker, cut_out, place_of, window_of
-from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
+from ricordo.store.asking import MOST_PREFIX_TERMS, Ask, Candidates, Passages, PassageText, Shown, WordShare
 from ricordo.store.file_parts import Machines
 from ricordo.store.parts import SearchIndex
 from ricordo.text.spelling import likely_words
@@ -244,12 +244,15 @@ def answering_first(parts: Sequence[Evidence], texts: Sequence[str], marker: Mar
     return tuple(row[-1] for group in groups for row in group)
 
 
-def spelling_notes(
-    reader: HitReader, page: Sequence[Ranked], respelled: Mapping[str, Sequence[str]], analyzer: Analyzer
-) -> list[str]:
-    """What was looked for in place of words that are nowhere, in words of the hits: the index has only their stems."""
+def spelling_notes(reader: HitReader, page: Sequence[Ranked], answer: Candidates, analyzer: Analyzer) -> list[str]:
+    """What was looked for in place of words that are nowhere, in words of the hits: the index has only their stems. And
+    whether more words begin with a prefix than were looked for.
+    """
+    respelled = answer.respelled
+    cut = f"only {MOST_PREFIX_TERMS:,} of the words that begin so were looked for; write more of the word before the *"
+    notes = [cut] if len(answer.prefix_terms) >= MOST_PREFIX_TERMS else []
     if not respelled:
-        return []
+        return notes
     texts = [text for entry in page for text in (reader.title(entry), *(part.text for part in reader.texts(entry)))]
     shown = {word for text in texts for run in runs(text) for word in words_in(run)}
 
@@ -257,7 +260,7 @@ def spelling_notes(
         having = sorted(analyzer.words_with(shown, frozenset((term,))))
         return next(iter(likely_words(written, having, 1)), having[0] if having else term)
 
-    return [
+    return notes + [
         f"'{written}' was not found; looked for {' or '.join(dict.fromkeys(spelled(written, term) for term in terms))}"
         for written, terms in respelled.items()
     ]

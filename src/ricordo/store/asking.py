@@ -31,6 +31,10 @@ PARTS = 0.5
 """How much the best part of a query counts that asks for several things; the whole query has the rest."""
 
 
+MOST_PREFIX_TERMS = 1_000
+"""How many words that begin with a prefix are looked for; an answer says if there are more."""
+
+
 @frozen
 class AskedWord:
     """One word of a query: its index term, and how much it counts.

@@ -72,7 +72,7 @@ class SyncRun(Plain):
     removed: int = 0
     erased: int = 0
     apart: tuple[str, ...] = ()
-    """The items that were edited on two machines; both texts are kept as versions."""
+    """The items that were changed on two machines; both are kept as versions."""
     problems: tuple[str, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
 
 

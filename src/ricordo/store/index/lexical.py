@@ -20,6 +20,7 @@ from itertools import pairwise
 import numpy as np
 
 from ricordo.frozen import frozen
+from ricordo.store.asking import MOST_PREFIX_TERMS
 from ricordo.store.index.impacts import Impacts
 from ricordo.store.index.postings import Posting, decode
 from ricordo.store.index.scoring import Segment, Snapshot, View
@@ -208,7 +209,7 @@ class LexicalIndex:
         snapshot = self.snapshot(connection)
         return snapshot.live, View(self, connection, snapshot, Scoring(), None).counts(terms)
 
-    def terms_starting_with(self, connection: Connection, prefix: str, limit: int = 200) -> list[str]:
+    def terms_starting_with(self, connection: Connection, prefix: str, limit: int = MOST_PREFIX_TERMS) -> list[str]:
         """Index terms for a prefix: terms that start with it, and the stems of words that do."""
         end = prefix + "\U0010ffff"
         found: dict[str, None] = {}

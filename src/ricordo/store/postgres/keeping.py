@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 
 from ricordo.frozen import frozen
+from ricordo.store.asking import MOST_PREFIX_TERMS
 from ricordo.store.index.lexical import LexicalIndex, laid_end_to_end
 from ricordo.store.index.postings import Posting, decode
 from ricordo.store.index.scoring import Snapshot
@@ -41,7 +42,6 @@ _BEGINNING = (
     f" WHERE p.segment = s.id AND p.term >= ? AND p.term < ? LIMIT ?) p WHERE s.state = {READY}"
     " UNION ALL (SELECT term FROM vocabulary WHERE word >= ? AND word < ? LIMIT ?)) found LIMIT ?"
 )
-MOST_PREFIX_TERMS = 200
 Asked = tuple[str, Values]
 
 

@@ -27,6 +27,7 @@ from ricordo.store.sqlite.lock_holder import lock_holder
 from ricordo.store.sqlite.new_file import prepare_file
 
 APPLICATION_ID = 0x5269_636F  # "Rico"
+_OPEN_AGAIN = "Open it again with Ricordo.open()."
 
 
 class Connection(apsw.Connection):
@@ -217,7 +218,7 @@ class Database:
     def connection(self) -> Connection:
         """This thread's reader."""
         if self._closed:
-            raise StoreError("the store is closed", hint="Open it again with Ricordo.open().")
+            raise StoreError("the store is closed", hint=_OPEN_AGAIN)
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             with self.translated():
@@ -311,6 +312,8 @@ class Database:
             yield
         except UnicodeEncodeError:
             raise half_a_character() from None
+        except apsw.ConnectionClosedError as error:  # by another thread, meanwhile
+            raise StoreError("the store is closed", hint=_OPEN_AGAIN) from error
         except (apsw.CorruptError, apsw.NotADBError) as error:
             if self.key is not None and isinstance(error, apsw.NotADBError):
                 raise encrypted.damaged(self.path, error) from error
