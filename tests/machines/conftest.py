@@ -28,6 +28,8 @@ class Place:
         (self.home / "data").mkdir()
         (self.home / "data" / MACHINE_NAME).write_text(f'{{"id": "{self.id}", "name": "{name}"}}')
         self.store = self.home / "store.db"
+        self.knowledge = self.home / "files"
+        """Knowledge files are kept here if a test makes the folder."""
         self._engine: Ricordo | None = None
 
     @contextmanager
@@ -36,7 +38,12 @@ class Place:
         os.environ["RICORDO_DATA_HOME"] = str(self.home / "data")
         try:
             if self._engine is None:
-                settings = {"embedding.provider": "none", "knowledge.enabled": (self.home / "files").exists()}
+                settings: dict[str, object] = {
+                    "embedding.provider": "none",
+                    "knowledge.enabled": self.knowledge.exists(),
+                }
+                if self.knowledge.exists():
+                    settings["knowledge.folder"] = str(self.knowledge)
                 self._engine = Ricordo.open(self.store, config=ConfigProvider(settings))
             yield self._engine
         finally:

@@ -245,3 +245,34 @@ def test_a_sync_without_news_writes_nothing(make_places: MakePlaces) -> None:
         before = raw.execute("PRAGMA data_version").fetchone()
         assert laptop.sync().problems
         assert raw.execute("PRAGMA data_version").fetchone() == before
+
+
+def test_an_item_under_a_path_with_dots_arrives_with_all_others_and_leads_nowhere(make_places: MakePlaces) -> None:
+    desk, laptop = make_places("desk", "laptop")
+    for place in (desk, laptop):
+        place.close()
+        place.knowledge.mkdir()
+    with desk.at() as engine:
+        engine.save("note:/keys", "Keys rotate every quarter.")
+        for name, ref in (("plan", "note:/projects/./plan"), ("out", "note:/../../../out")):
+            (desk.knowledge / f"notes/{name}.md").write_text(f"---\nref: {ref}\n---\nThe text of {name}.\n")
+    desk.close()  # the next engine looks at the files again
+    with desk.at() as engine:
+        assert engine.count() == 3
+    desk.sync()
+    carry(desk, laptop)
+    assert laptop.sync().problems == ()
+    assert laptop.texts() == {"Keys rotate every quarter.", "The text of plan.", "The text of out."}
+    kept = [
+        path.relative_to(laptop.knowledge / "notes")
+        for path in laptop.home.parent.rglob("*.md")
+        if desk.home not in path.parents
+    ]
+    assert sorted(map(str, kept)) == ["_/_/_/out.md", "keys.md", "projects/_/plan.md"]
+    with laptop.at() as engine:
+        assert engine.get("note:/../../../out").content == "The text of out."
+        engine.rm("note:/../../../out", purge=True)
+        engine.rm("note:/projects/./plan")
+        engine.restore("note:/projects/./plan")
+        engine.mv("note:/projects/./plan", "note:/projects/plan")
+        assert {str(item.ref) for item in engine.list()} == {"note:/keys", "note:/projects/plan"}

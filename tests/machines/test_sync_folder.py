@@ -291,7 +291,7 @@ def test_a_file_that_is_only_half_there_is_taken_in_when_it_is_whole(two: tuple[
     assert laptop.sync().taken == 0, "a second time it says nothing new"
 
 
-def test_a_ref_that_walks_out_of_its_drive_is_refused(two: tuple[Place, Place]) -> None:
+def test_a_ref_of_a_file_that_walks_through_folders_is_refused(two: tuple[Place, Place]) -> None:
     from ricordo.exchange.machine_files import digest_of
 
     desk, laptop = two
@@ -299,7 +299,7 @@ def test_a_ref_that_walks_out_of_its_drive_is_refused(two: tuple[Place, Place]) 
         engine.save(NOTE, "Keys rotate every quarter.")
     desk.sync()
     (name,) = desk.files()
-    data = (desk.folder / name).read_bytes().replace(b"note:/keys", b"note:/../x")
+    data = (desk.folder / name).read_bytes().replace(b"note:/keys", b"disk:/../x")
     there = laptop.folder / name.with_name(f"000001-{digest_of(data)}.jsonl")
     there.parent.mkdir(parents=True)
     there.write_bytes(data)

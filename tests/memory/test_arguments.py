@@ -191,3 +191,24 @@ def test_a_score_is_between_nought_and_one_and_a_pattern_is_a_text(engine: Ricor
 def test_a_number_that_no_store_holds_is_not_called_damage(engine: Ricordo) -> None:
     with pytest.raises(UsageError, match="larger than any store holds"):
         engine.asked(limit=10**20)
+
+
+@pytest.mark.parametrize("path", ["/projects/./plan", "/../x", "/a/..", "/."])
+def test_no_item_is_saved_under_a_path_with_dots_as_parts(engine: Ricordo, path: str) -> None:
+    engine.note("The plan of the house.", ref="plan")
+    writes: list[Callable[[], object]] = [
+        lambda: engine.save(f"note:{path}", "A text."),
+        lambda: engine.mv("note:/plan", f"note:{path}"),
+        lambda: engine.remember("A text.", ref=path[1:]),
+        lambda: engine.remember("A text.", ref=f"memory:{path}"),
+    ]
+    for write in writes:
+        with pytest.raises(UsageError, match="as a part, which") as told:
+            write()
+        assert "Leave these parts out" in (told.value.hint or "")
+    assert [str(item.ref) for item in engine.list()] == ["note:/plan"]
+
+
+def test_dots_in_names_and_addresses_are_no_folders(engine: Ricordo) -> None:
+    for ref in ("note:/v1.2/...and-more", "note:/.hidden/a..b", "https://example.org/find?in=a/../b"):
+        assert engine.save(ref, f"What {ref} says.").status == "created"

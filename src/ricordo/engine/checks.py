@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
@@ -102,8 +103,16 @@ def check_filters(filters: Filters) -> Filters:
     return filters
 
 
-def refuse_folder_name(ref: Ref) -> None:
-    """Refuse to save an item under the name of a folder: for other verbs, that stands for all items below it."""
+def check_new_name(ref: Ref) -> None:
+    """Refuse to save an item under the name of a folder, because for other verbs that stands for all items below it,
+    and under a path with ``.`` or ``..``, because it reads like the name of another item.
+    """
+    if ref.drive != "url" and ref.walks:
+        path = posixpath.normpath(ref.path).strip("/") or "keys"
+        raise UsageError(
+            f"the path of {ref} has '.' or '..' as a part, which an item cannot be saved under",
+            hint=f"Leave these parts out, such as {ref.drive}:/{path}.",
+        )
     if ref.path.endswith("/") and ref.drive not in ("disk", "url"):
         raise UsageError(
             f"{ref} is the name of a folder, which stands for all items below it",

@@ -16,7 +16,7 @@ from ricordo.config.files import data_home
 from ricordo.config.loading import Config, StoreLocation
 from ricordo.config.machine import this_machine
 from ricordo.config.places import Located, comes_with_project, is_projects, is_shared, knowledge_place, places
-from ricordo.engine.checks import check_type, is_bare, is_id, is_url, only_one, refuse_binned, refuse_folder_name
+from ricordo.engine.checks import check_new_name, check_type, is_bare, is_id, is_url, only_one, refuse_binned
 from ricordo.engine.models_in_use import ModelsInUse
 from ricordo.engine.project_stores import ProjectStores, is_trusted_whole, note_made_here
 from ricordo.engine.tiers import Tiers
@@ -338,7 +338,7 @@ class EngineContext:
     def resolve_new(self, text: str | Path | Ref) -> Ref:
         """The ref that is written to; some callers are refused one that names a file or a record."""
         ref = self.resolve(text)
-        refuse_folder_name(ref)
+        check_new_name(ref)
         refuse_written_ref(ref)
         self.refuse_elsewhere(ref)
         return ref

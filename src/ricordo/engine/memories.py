@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from ricordo.engine.checks import check_choice, check_type, is_id
+from ricordo.engine.checks import check_choice, check_new_name, check_type, is_id
 from ricordo.engine.citing import citations_of, cited_again
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
@@ -288,7 +288,8 @@ class MemoryVerbs:
         if isinstance(ref, str) and not (Ref.looks_like(ref) or is_id(ref) or "://" in ref):
             if not (name := ref.strip().strip("/")):
                 raise UsageError("an empty name is not a ref", hint="Leave it out to get one made of the first words.")
-            return Ref(drive_of(kind), f"/{name}")
+            check_new_name(named := Ref(drive_of(kind), f"/{name}"))
+            return named
         return self._context.resolve_new(ref) if ref is not None else None
 
 

@@ -24,6 +24,7 @@ from ricordo.exchange.records import (
     check_item,
 )
 from ricordo.frozen import frozen
+from ricordo.permissions import FILE_DRIVES
 from ricordo.values.items import Ref
 from ricordo.values.proposals import ACCEPTED, DRIVE, REFUSED, WAITING, proposal_id
 
@@ -289,6 +290,8 @@ def _check_version(entry: LogEntry, body: VersionBody) -> None:
 
 
 def check_ref(ref: Ref) -> None:
-    """Refuse a ref that walks out of its drive: it may become the name of a file."""
-    if any(part in ("..", ".") for part in ref.path.split("/")):
+    """Refuse a ref that names a file or a repository of the machine and walks through folders. On other drives, such a
+    path leads nowhere: older machines may have it, and knowledge files get harmless names (``file_name``).
+    """
+    if ref.drive in FILE_DRIVES and ref.walks:
         raise BadRecord(f"the ref {ref} walks through folders")

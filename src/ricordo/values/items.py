@@ -73,6 +73,11 @@ class Ref:
         """The path; of a file, without the machine that its ref may carry."""
         return self.path if self.drive != "disk" else _MACHINE.sub("", self.path) or "/"
 
+    @property
+    def walks(self) -> bool:
+        """Whether a part of the path is ``.`` or ``..``: as the path of a file, it would lead through folders."""
+        return any(part in (".", "..") for part in self.path.split("/"))
+
 
 @frozen
 class Fields(Plain):
