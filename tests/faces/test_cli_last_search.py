@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from ricordo.cli.last_search import NAME
 from ricordo.cli.program import program
+from ricordo.config.files import state_home
 
 
 @pytest.fixture(autouse=True)
@@ -62,3 +64,17 @@ def test_a_search_at_another_terminal_does_not_count() -> None:
     other = subprocess.run(command, capture_output=True, text=True, check=False, start_new_session=True)
     assert other.returncode == 2
     assert "there was none at this terminal" in other.stderr
+
+
+def test_what_is_erased_is_no_hit_of_the_last_search_any_more_and_the_others_keep_their_numbers() -> None:
+    assert ricordo("search", "rotate keys").exit_code == 0
+    kept = state_home(os.environ) / NAME
+    assert "note:/keys" in kept.read_text()
+    assert ricordo("rm", "--purge", "--dry-run", "note:/keys").exit_code == 0
+    assert "note:/keys" in kept.read_text()
+    assert ricordo("rm", "--purge", "-y", "note:/keys").exit_code == 0
+    assert "note:/keys" not in kept.read_text()
+    assert ricordo("get", "2").stdout.strip() == "Boats need no keys."
+    gone = ricordo("get", "1")
+    assert gone.exit_code == 2
+    assert "hit 1 of the last search was erased" in gone.stderr

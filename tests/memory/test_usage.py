@@ -337,3 +337,36 @@ def test_stats_refuse_what_they_cannot_count(memory: Ricordo) -> None:
     for wrong in wrongs:
         with pytest.raises(UsageError):
             memory.stats(**wrong)
+
+
+def test_an_erased_item_is_named_in_no_file_of_the_store(opens: Callable[..., Ricordo]) -> None:
+    engine = opens()
+    engine.save("note:/boats", "Boats and a zebra.")
+    ref = engine.remember("Zebra codename is Quagga").ref
+    engine.save("note:/binned-okapi", "Another zebra.")
+    engine.search("zebra")
+    engine.feedback("zebra", ref, "accepted")
+    engine.mv(ref, "memory:/tapir")
+    engine.search("zebra")
+    engine.rm("memory:/tapir", purge=True)
+    engine.rm("note:/binned-okapi", purge=True)
+    assert [json.loads(row[0]) for row in rows(engine, "SELECT refs FROM query_log")] == [["note:/boats"]] * 2
+    assert rows(engine, "SELECT query, item, ref FROM feedback") == [("zebra", None, "")]
+    held = b"".join(path.read_bytes() for path in Path(engine.location).parent.glob("store.db*"))
+    assert [word for word in (b"quagga", b"tapir", b"okapi") if word in held.lower()] == []
+    assert engine.doctor().ok
+
+
+def test_what_the_bin_lets_go_of_is_named_in_no_logged_query(
+    opens: Callable[..., Ricordo], later: Callable[[float], None]
+) -> None:
+    engine = opens(store__bin_days=5)
+    for name in ("a", "b", "kept"):
+        engine.save(f"note:/{name}", f"A zebra {name}.")
+    engine.search("zebra")
+    assert tracker(engine).flush(10)
+    engine.rm("note:/a", "note:/b")
+    assert len(json.loads(rows(engine, "SELECT refs FROM query_log")[0][0])) == 3, "they can still be brought back"
+    later(6)
+    engine.vacuum()
+    assert rows(engine, "SELECT refs FROM query_log") == [('["note:/kept"]',)]

@@ -78,6 +78,11 @@ def rm(call: Call, yes: bool = False, **given: Any) -> int:
             what = "Erase for good" if purge else "Remove"
             confirm(what, len(call_verb(engine, row, {**given, "dry_run": True}).items), always=purge)
         report = call_verb(engine, row, given)
+        if purge and not dry_run:
+            from ricordo.cli.last_search import forget
+            from ricordo.engine.lending import sealing_store
+
+            forget([saved.ref for saved in report.items], sealing_store(engine))
     items = [saved.to_dict() for saved in report.items]
     return call.answer(
         {"removed": 0 if dry_run else len(items) - report.failed, "dry_run": dry_run, "items": items},

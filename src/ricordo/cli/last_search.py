@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from ricordo.cli import streams
@@ -24,17 +24,40 @@ _NUMBER = re.compile(r"([1-9][0-9]{0,3})(:[0-9]+(?:-[0-9]+)?)?")
 
 def keep(refs: Sequence[str], first: int, store: str) -> None:
     """Keep what a search showed, numbered from ``first`` on; a file that cannot be written must not fail the search."""
-    seal = seal_at_hand(store)
-    shown: dict[str, Any] = {"first": first}
-    shown |= {"refs": list(refs)} if seal is None else {"store": store, "sealed": seal.sealed(list(refs))}
-    path, mine = state_home(os.environ) / NAME, streams.current().sitting
+    mine = streams.current().sitting
     others = [(name, found) for name, found in _kept().items() if name != mine]
-    text = json.dumps(dict([*others, (mine, shown)][-MOST_TERMINALS:]))
+    _write(dict([*others, (mine, _closed(refs, first, store))][-MOST_TERMINALS:]))
+
+
+def forget(refs: Collection[str], store: str) -> None:
+    """Drop the names of what was erased; the other hits keep their numbers. ``store`` as it was for ``keep``."""
+    kept, changed = _kept(), False
+    for name, found in kept.items():
+        if found.get("store", store) != store:
+            continue  # sealed with the key of another store, which needs not be at hand
+        shown = _refs(found)
+        if not set(refs).isdisjoint(shown):
+            left = ["" if ref in refs else ref for ref in shown]
+            kept[name], changed = _closed(left, found["first"], found.get("store", "")), True
+    if changed:
+        _write(kept)
+
+
+def _closed(refs: Sequence[str], first: int, store: str) -> dict[str, Any]:
+    """What is kept of one search: its refs, sealed where the store is encrypted."""
+    seal = seal_at_hand(store)
+    if seal is None:
+        return {"first": first, "refs": list(refs)}
+    return {"first": first, "store": store, "sealed": seal.sealed(list(refs))}
+
+
+def _write(kept: dict[str, Any]) -> None:
+    path = state_home(os.environ) / NAME
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(path.with_suffix(".new"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+            file.write(json.dumps(kept))
         path.with_suffix(".new").replace(path)
     except OSError:
         return
@@ -59,6 +82,8 @@ def ref_of(name: str) -> str:
     if not 0 <= place < len(refs):
         shown = f"hits {first} to {first + len(refs) - 1}" if refs else "no hits"
         raise UsageError(f"the last search showed {shown}, not {number[1]}", hint="Search again with a higher ‹limit›.")
+    if not refs[place]:
+        raise UsageError(f"hit {number[1]} of the last search was erased", hint="Search again.")
     return f"{refs[place]}{number[2] or ''}"
 
 

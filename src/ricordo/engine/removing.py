@@ -161,6 +161,8 @@ class RemoveVerbs:
         shown = [str(ref) for _, ref in named if f"/{CHECKPOINTS}/" not in ref.path or ref.drive != SESSION]
         if dry_run:
             return AddReport(tuple(Saved(ref, "would be removed") for ref in shown))
+        if purge:
+            self._context.flush_use()  # a search that is written down later would name what is erased
         for number, _ in named:
             store.changes.remove(number, purge=purge)
         with no_step():

@@ -179,7 +179,7 @@ class LinkRecord:
 
 @frozen
 class FeedbackRecord:
-    """A verdict. ``item`` is None if the item is gone; ``ref`` is its name then."""
+    """A verdict. ``item`` is None if the item is gone; ``ref`` is its name, and empty once it was erased."""
 
     query: str
     item: str | None

@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 
-from ricordo.exchange.records import Header, ItemRecord, ProposalRecord, ProposalRuleRecord
+from ricordo.exchange.records import (
+    FeedbackRecord,
+    Header,
+    ItemRecord,
+    ProposalRecord,
+    ProposalRuleRecord,
+    QueryRecord,
+)
 from ricordo.speaking import speaking
 from ricordo.steps import one_step
 from ricordo.store.asking import Shown
@@ -125,6 +132,20 @@ class RecordsContract(ItemsContract):
         graph = store.overview.graph(10)
         assert ({one.ref for one in graph.nodes}, len(graph.edges)) == ({"note:/a", "note:/b"}, 1)
         assert store.overview.graph(10, [b]).edges == ()
+
+    def test_the_names_of_an_erased_item_leave_the_queries_and_verdicts(self, store: Store) -> None:
+        a, b = (self.put(store, f"note:/{name}", f"Text {name}.") for name in ("zebra", "other"))
+        used = tuple(UsedItem(store.items.get(n).id, 1, 0.9) for n in (a, b))
+        found = Use(used, "search", "a question", "default", 12.0, ("note:/zebra", "note:/other"))
+        store.usage.record([found, found], keep_days=90)
+        for n in (a, b):
+            store.lessons.add_feedback("a question", n, "accepted", counted=True)
+        store.changes.remove(a, purge=True)
+        records = list(store.transfer.records())
+        queries = [one for one in records if isinstance(one, QueryRecord)]
+        assert [(one.text, one.refs, one.results) for one in queries] == [("a question", ("note:/other",), 2)] * 2
+        assert [one.ref for one in records if isinstance(one, FeedbackRecord)] == ["", "note:/other"]
+        assert "zebra" not in str(records)
 
     def test_queries_without_a_result_are_listed(self, store: Store) -> None:
         store.usage.record([Use((), "search", "unknown thing", "default", 1.0)], keep_days=90)

@@ -18,7 +18,7 @@ import numpy as np
 
 from ricordo import speaking
 from ricordo.errors import PathConflict
-from ricordo.store.sql import audit, jobs, steps
+from ricordo.store.sql import audit, jobs, steps, usage
 from ricordo.store.sql.chunk_rows import counts_of
 from ricordo.store.sql.heads import Head, find_by_id, find_head, is_users, new_id, refuse_immutable
 from ricordo.store.sql.new_chunks import DELETED, LIVE, SUPERSEDED, NewChunk
@@ -373,6 +373,7 @@ def erase_item(connection: Connection, n: int) -> None:
     steps.note_erased(connection)
     connection.touched.add(n)
     audit.note_erased(connection, n)
+    usage.forget_names(connection, n)
     connection.run(  # they quote it
         "DELETE FROM proposals WHERE session=(SELECT thread FROM items WHERE n=? AND kind='session')", (n,)
     )

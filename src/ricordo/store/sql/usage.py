@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 EXPIRE_AT_ONCE = 500
 """How many old log entries are dropped with one recording, at the most, to keep its transaction short."""
 _LOGS = ("query_log", "retrieval_log")
+_NAMES = (
+    "SELECT drive || ':' || path FROM items WHERE n=? UNION SELECT drive || ':' || path FROM versions WHERE item=?"
+    " UNION SELECT ref FROM retrieval_log WHERE item=?"
+)
+"""The names that an item has and had."""
 
 
 class UsageLog:
@@ -93,6 +98,21 @@ class UsageLog:
                 connection.run(f"DELETE FROM {table}")
         self._database.checkpoint()
         return count
+
+
+def forget_names(connection: Connection, n: int) -> None:
+    """Before an item is erased: take its names, which may say what it was about, from the queries that found it and
+    from the verdicts on it. The queries are those that the retrieval log has for the item, so no log is read through.
+    """
+    names = {row[0] for row in connection.rows(_NAMES, (n, n, n))}
+    found = connection.rows(
+        "SELECT id, refs FROM query_log WHERE id IN (SELECT query FROM retrieval_log WHERE item=?)", (n,)
+    )
+    connection.run_many(
+        "UPDATE query_log SET refs=? WHERE id=?",
+        [(json.dumps([ref for ref in json.loads(refs) if ref not in names]), query) for query, refs in found],
+    )
+    connection.run("UPDATE feedback SET ref='' WHERE item=?", (n,))
 
 
 def writable(text: str) -> str:
