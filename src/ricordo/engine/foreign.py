@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ricordo.engine.context import EngineContext
 from ricordo.engine.import_claims import Claims
@@ -82,7 +82,8 @@ class ForeignImport:
 
         if on_conflict == "error":
             self._refuse_known(foreign.entries)
-        texts = claims.without_claims(foreign.entries)
+        stored = self._stored_fields(foreign.entries) if on_conflict == "overwrite" else {}
+        texts = claims.without_claims(foreign.entries, stored)
         entries, notes = _without_secrets(texts, allow_secrets=allow_secrets)
         with claims.speaking():
             report = self._items.save_many(
@@ -92,6 +93,13 @@ class ForeignImport:
         linked = self._relate(foreign.relations)
         saved = AddReport((*report.items, *foreign.failed), (*report.notes, *foreign.notes, *notes))
         return ImportReport(self._context.embed_after(saved, wait, progress), {"link": linked} if linked else {})
+
+    def _stored_fields(self, entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
+        """The fields of the items that texts would replace, by their refs."""
+        items = self._context.store.items
+        numbers = items.numbers([Ref.parse(entry.ref) for entry in entries])
+        found = items.get_many(list(numbers.values()))
+        return {str(ref): found[n].fields.to_dict() for ref, n in numbers.items() if n in found}
 
     def _refuse_known(self, entries: Sequence[Entry]) -> None:
         for entry in entries:

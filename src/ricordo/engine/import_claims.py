@@ -4,12 +4,15 @@ skills to follow, tools to call.
 The author of the file decides what is in it. If these claims were trusted, a later ``refresh`` could read any file of
 this machine into the store or fetch any page, and every agent would get texts that somebody else wrote. So these claims
 are dropped unless the user says that the file is to be trusted, and the report says what was dropped.
+
+What the stored item has already is not granted by the import, and so the import does not take it away either: where the
+file says the same as the store, what is stored stays.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -28,6 +31,7 @@ _USERS = "claim that you wrote an item"
 _ADDRESS = "address that an item would be fetched from"
 CLAIMED_ADDRESS = "claimed_source_url"
 """The address that an import gives for an item is kept in its metadata under this name, where nothing fetches it."""
+_NOTHING: Mapping[str, Any] = {}
 _OFFERED = ("skill", "tool")
 """Kinds that are offered to agents to follow and to call."""
 _MANY = {
@@ -45,10 +49,18 @@ _MANY = {
 
 
 class Claims:
-    """Removes the claims from records as they are read, and counts them."""
+    """Removes the claims from records as they are read, and counts them.
 
-    def __init__(self, name: str, *, trust: bool) -> None:
+    ``stored`` gives the item that one of the file would replace; without it, nothing is replaced.
+    """
+
+    def __init__(
+        self, name: str, *, trust: bool, stored: Callable[[ItemRecord], ItemRecord | None] | None = None
+    ) -> None:
         self.trust = trust
+        self.left_alone: set[str] = set()
+        """The ids, in the file, of items that are stored with the same text and fields."""
+        self._stored = stored or (lambda _: None)
         self._said = replace(speaker(), author=IMPORT, origin=name)
         self._dropped: Counter[str] = Counter()
 
@@ -82,22 +94,49 @@ class Claims:
                 yield record
 
     def _harmless(self, item: ItemRecord) -> ItemRecord:
-        self._dropped.update(_claims(item.head().fields))
-        self._dropped["file that an item came from"] += item.file is not None
-        versions = tuple(_harmless_version(item, self._attributed(one)) for one in item.versions)
-        return replace(item, versions=versions, file=None, vouched=None)
+        stored = self._stored(item)
+        if stored is None:
+            self._dropped.update(_claims(item.head().fields))
+            self._dropped["file that an item came from"] += item.file is not None
+            versions = tuple(self._attributed(_harmless_version(item, one)) for one in item.versions)
+            return replace(item, versions=versions, file=None, vouched=None)
+        head, before = item.head(), stored.head()
+        if (head.hash, item.state) == (before.hash, stored.state):
+            self.left_alone.add(item.id)
+        self._dropped.update(_claims(head.fields, before.fields))
+        file = item.file if item.file == stored.file and head.text_hash == before.text_hash else None
+        self._dropped["file that an item came from"] += item.file is not None and file is None
+        versions = self._over(item, stored)
+        return replace(item, versions=versions, file=file, vouched=_word_kept(versions, stored))
+
+    def _over(self, item: ItemRecord, stored: ItemRecord) -> tuple[VersionRecord, ...]:
+        """The versions without claims but for those that the stored item has too. The current version is compared with
+        the stored current one; a version that is stored keeps its author.
+        """
+        known = {one.hash: one for one in stored.versions}
+        versions = []
+        for one in item.versions:
+            same = stored.head() if one.number == item.version else known.get(one.hash)
+            plain = _harmless_version(item, one, same.fields if same else {})
+            is_known = plain.hash in known
+            versions.append(
+                replace(plain, provenance=known[plain.hash].provenance) if is_known else self._attributed(plain)
+            )
+        return tuple(versions)
 
     def _attributed(self, version: VersionRecord) -> VersionRecord:
         """The version as said by this export; what the export says of its author is kept beside that."""
         return replace(version, provenance=replace(self._said, claimed=dict(version.provenance)).to_dict())
 
-    def without_claims(self, entries: Sequence[Entry]) -> list[Entry]:
-        """The texts of another program without what they claim, unless they are trusted."""
+    def without_claims(self, entries: Sequence[Entry], stored: Mapping[str, Mapping[str, Any]]) -> list[Entry]:
+        """The texts of another program without what they claim, unless they are trusted; ``stored`` has the fields of
+        the items that they replace, by their refs.
+        """
         if self.trust:
             return list(entries)
         for entry in entries:
-            self._dropped.update(_claims(entry.fields))
-        return [replace(entry, fields=_harmless_fields(entry.fields)) for entry in entries]
+            self._dropped.update(_claims(entry.fields, stored.get(entry.ref, {})))
+        return [replace(one, fields=_harmless_fields(one.fields, stored.get(one.ref, {}))) for one in entries]
 
     def speaking(self) -> AbstractContextManager[None]:
         """What is written in the block is said by the file; if it is trusted, by the user who took it from there."""
@@ -120,31 +159,39 @@ def _vouched_for(item: ItemRecord) -> ItemRecord:
     return replace(item, vouched=item.version) if is_users and not head.provenance else item
 
 
-def _claims(fields: Mapping[str, Any]) -> list[str]:
-    """What the fields of an item claim."""
+def _word_kept(versions: Sequence[VersionRecord], stored: ItemRecord) -> int | None:
+    """The version with the user's word: the newest that equals the one that has it in the store."""
+    users = {one.hash for one in stored.versions if one.number == stored.vouched}
+    return max((one.number for one in versions if one.hash in users), default=None)
+
+
+def _claims(fields: Mapping[str, Any], stored: Mapping[str, Any] = _NOTHING) -> list[str]:
+    """What the fields of an item claim that the stored one has not."""
     made = ((_ALWAYS, "loading"), (_USERS, "source"), (_ADDRESS, "source_url"))
-    return [what for what, name in made if fields.get(name) and (name != "source" or fields[name] == "user")]
+    claimed = [(what, name) for what, name in made if fields.get(name) and fields[name] != stored.get(name)]
+    return [what for what, name in claimed if name != "source" or fields[name] == "user"]
 
 
-def _harmless_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _harmless_fields(fields: Mapping[str, Any], stored: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
     """The fields without claims; where the item says it comes from is kept as a plain fact about it."""
     plain = dict(fields)
-    if "loading" in plain:
+    claims = _claims(fields, stored)
+    if _ALWAYS in claims:
         plain["loading"] = None
-    if plain.get("source") == "user":
+    if _USERS in claims:
         plain["source"] = "file"
-    if plain.get("source_url"):
+    if _ADDRESS in claims:
         plain["metadata"] = {**(plain.get("metadata") or {}), CLAIMED_ADDRESS: plain.pop("source_url")}
     return plain
 
 
-def _harmless_version(item: ItemRecord, version: VersionRecord) -> VersionRecord:
-    """A version without claims."""
+def _harmless_version(item: ItemRecord, version: VersionRecord, stored: Mapping[str, Any] = _NOTHING) -> VersionRecord:
+    """A version without claims but for those that stored fields make too."""
     from ricordo.values.hashes import version_hash
     from ricordo.values.items import Draft
 
-    if not _claims(version.fields):
+    if not _claims(version.fields, stored):
         return version
-    changed = replace(version, fields=_harmless_fields(version.fields))
+    changed = replace(version, fields=_harmless_fields(version.fields, stored))
     draft = Draft(version.ref, version.kind, item.content(version), changed.known_fields())
     return replace(changed, hash=version_hash(draft, version.text_hash))

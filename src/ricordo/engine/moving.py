@@ -196,10 +196,10 @@ class MoveVerbs:
         done: list[Saved] = []
         others: Counter[str] = Counter()
         started = time.monotonic()
-        claims = Claims(name, trust=trust)
+        claims = Claims(name, trust=trust, stored=self._stored if on_conflict == "overwrite" else None)
         for items, rest in _batches(claims.without(exchange.read(file, name))):
             if items:
-                done += importer.items(items)
+                done += importer.items(items, claims.left_alone)
                 _tell(progress, len(done), header, started)
             if rest:
                 others.update(importer.others(rest))
@@ -230,6 +230,13 @@ class MoveVerbs:
             return self._context.store.items.ref_by_id(item.id) is not None
         ref = item.placed_in(self._context.file_refs).ref
         return bool(self._context.store.files.known(ref.drive, [ref.path]))
+
+    def _stored(self, item: ItemRecord) -> ItemRecord | None:
+        """The item that one of a file would replace."""
+        items = self._context.store.items
+        is_deleted = item.state == "deleted"
+        n = items.number_by_id(item.id) if is_deleted else items.number(item.placed_in(self._context.file_refs).ref)
+        return None if n is None else self._context.store.transfer.item(n)
 
     def _settle_language(self, header: Header) -> tuple[str, ...]:
         if self._context.store.transfer.adopt_language(header.language):

@@ -8,7 +8,7 @@ skipped, or got another id, are written for the item that is here in its place.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ricordo.errors import Error, PathConflict
 from ricordo.exchange.records import ItemRecord, Record
@@ -31,10 +31,15 @@ class Importing:
         self.backlog = backlog
         self._stands_for: dict[str, str] = {}
         """Ids of the file whose item has another id here."""
+        self._left_alone: Collection[str] = ()
         self._others = OtherRecords(self._stands_for, is_overwriting=on_conflict == "overwrite")
 
-    def items(self, batch: Sequence[ItemRecord]) -> list[Saved]:
-        """Write items in one transaction; each is answered, and one that cannot be written leaves nothing behind."""
+    def items(self, batch: Sequence[ItemRecord], left_alone: Collection[str] = ()) -> list[Saved]:
+        """Write items in one transaction; each is answered, and one that cannot be written leaves nothing behind.
+
+        Those whose ids are in ``left_alone`` replace nothing: what is stored says the same.
+        """
+        self._left_alone = left_alone
         mirror = self._opened.mirror
         return self._write_items(batch) if mirror is None else mirror.tried_again(lambda: self._write_items(batch))
 
@@ -108,7 +113,7 @@ class Importing:
         same = (holder.id, holder.version, holder.hash, holder.state) == (
             item.id, item.version, item.head().hash, item.state,
         )  # fmt: skip
-        return "unchanged" if same else ""
+        return "unchanged" if same or item.id in self._left_alone else ""
 
     def _make_room(self, connection: Connection, holder: heads.Head, item: ItemRecord) -> None:
         """Move the item that has the ref to the bin, with its history, and under another id if necessary."""
