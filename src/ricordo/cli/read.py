@@ -79,10 +79,8 @@ def get(call: Call, refs: tuple[str, ...], meta: bool = False, lines: Lines | No
             show_several(screen, items)
         for item in items:
             if item.apart:
-                others = ", ".join(map(str, item.apart[:-1]))
-                screen.warn(
-                    f"{short_ref(str(item.ref))} was changed on two machines, both versions are kept: see version {others}"
-                )
+                name, others = short_ref(str(item.ref)), ", ".join(map(str, item.apart[:-1]))
+                screen.warn(f"{name} was changed on two machines, both versions are kept: see version {others}")
             show_stale_citations(screen, item)
             if replaced := replaced_text(item):
                 screen.warn(f"{short_ref(str(item.ref))} is archived: {replaced}")
