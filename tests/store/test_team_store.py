@@ -27,6 +27,7 @@ from ricordo.errors import StoreError, Unavailable
 from ricordo.steps import one_step
 from ricordo.store.index import entries
 from ricordo.store.postgres import asking_sql, needed
+from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.schema import MIGRATION_LOCK, SCHEMA_VERSION, migrate
 from ricordo.store.postgres.store import PostgresStore
 from ricordo.testing.making import prepared
@@ -241,6 +242,19 @@ def test_writers_that_gave_up_waiting_leave_their_connections_to_others(team: st
                     store.changes.save([prepared("note:/late", "Late.")])
         store.changes.save([prepared("note:/late", "Late.")])
         assert store.items.get(store.items.require(Ref("note", "/late"))).content == "Late."
+
+
+def test_a_thread_that_reads_while_the_store_is_closed_leaves_nothing_open_on_the_server(
+    team: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = PostgresStore(team)
+    with store.database.read() as connection:
+        assert isinstance(connection, Connection)
+        connection.rows("SELECT 1")
+        monkeypatch.setattr(store.database, "_closed", True)
+        monkeypatch.setattr(store.database.pool, "run_task", lambda task: None)  # its threads are gone already
+    assert connection.raw.closed
+    store.database.pool.close()
 
 
 def test_the_oldest_step_goes_with_all_that_is_known_of_it(team: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,7 +146,7 @@ class Database:
                 yield reader
             finally:
                 self._local.reader = None
-                self.pool.putconn(reader.raw)
+                self._put_back(reader.raw)
 
     @contextmanager
     def write(self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True) -> Iterator[Connection]:
@@ -195,7 +195,15 @@ class Database:
             if not connection.raw.closed:
                 connection.raw.rollback()  # does nothing after a commit
         finally:
-            self.pool.putconn(connection.raw)
+            self._put_back(connection.raw)
+
+    def _put_back(self, raw: Pooled) -> None:
+        """Give a connection back to the pool. Its threads end what is open on it; while the store is being closed they
+        may have ended themselves, and what one left open would keep others from changing tables for ever.
+        """
+        self.pool.putconn(raw)
+        if self._closed:
+            raw.close()
 
     def _begin_write(self, seconds: float | None) -> Connection:
         raw = self.pool.getconn()

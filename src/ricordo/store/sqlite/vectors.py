@@ -2,7 +2,9 @@
 
 The float32 rows in ``vectors`` are the truth. A block says which chunk has which vector and holds their sketches (the
 signs, packed into 64-bit words). Blocks are small enough to read in a cold process; a process that lives on keeps them
-and as many rows as fit, and reads only what is new. A chunk counts when the keyword index says it is visible.
+and as many rows as fit, and reads only what is new. Where not all rows of a store fit, cosines are estimated first,
+from rows with a byte for each number, so that fewer rows are needed. A chunk counts when the keyword index says it is
+visible.
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ from ricordo.store.sqlite.connection import Connection
 
 ROW_CACHE_BYTES = 128 << 20
 CODE_CACHE_BYTES = 64 << 20
-"""Of rows with a byte for each number, from which cosines are estimated where not all rows of a store fit above."""
+"""Room for rows with a byte for each number."""
 ROWS_AT_ONCE = 256
 HIGHEST = np.float32(np.iinfo(np.int8).max)
 TINY = np.float32(1e-30)
+"""Stands for the largest number of a row of zeros, by which nothing can be divided."""
 COMPACT_BLOCKS = 16
 BLOCK_ENTRIES = 65_536
 
