@@ -244,17 +244,19 @@ def test_writers_that_gave_up_waiting_leave_their_connections_to_others(team: st
         assert store.items.get(store.items.require(Ref("note", "/late"))).content == "Late."
 
 
-def test_a_thread_that_reads_while_the_store_is_closed_leaves_nothing_open_on_the_server(
-    team: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_read_just_before_or_while_a_store_is_closed_leaves_nothing_open_on_the_server(
+    team: str, monkeypatch: pytest.MonkeyPatch, is_first: bool
 ) -> None:
     store = PostgresStore(team)
     with store.database.read() as connection:
         assert isinstance(connection, Connection)
         connection.rows("SELECT 1")
-        monkeypatch.setattr(store.database, "_closed", True)
-        monkeypatch.setattr(store.database.pool, "run_task", lambda task: None)  # its threads are gone already
+        monkeypatch.setattr(store.database.pool, "run_task", lambda task: None)  # as its threads do at the end
+        if is_first:
+            store.close()
+    store.close()
     assert connection.raw.closed
-    store.database.pool.close()
 
 
 def test_the_oldest_step_goes_with_all_that_is_known_of_it(team: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,7 @@ class Database:
         """Called after items or vectors were changed."""
         self._local = threading.local()
         self._closed = False
+        self._came_back: set[Pooled] = set()
         with self.translated():
             self._prepare(create=create, partitions=partitions)
         self.pool = psycopg_pool.ConnectionPool(
@@ -141,7 +142,7 @@ class Database:
             if reader is not None:
                 yield reader
                 return
-            reader = self._local.reader = Connection(self, self.pool.getconn(), writing=False)
+            reader = self._local.reader = Connection(self, self._taken(), writing=False)
             try:
                 yield reader
             finally:
@@ -197,16 +198,22 @@ class Database:
         finally:
             self._put_back(connection.raw)
 
+    def _taken(self) -> Pooled:
+        raw = self.pool.getconn()
+        self._came_back.discard(raw)
+        return raw
+
     def _put_back(self, raw: Pooled) -> None:
-        """Give a connection back to the pool. Its threads end what is open on it; while the store is being closed they
-        may have ended themselves, and what one left open would keep others from changing tables for ever.
+        """Give a connection back to the pool, whose threads end what is open on it. A pool that is closed before they
+        did so leaves it open, and a transaction of a read would keep others from changing tables: ``close`` ends it.
         """
+        self._came_back.add(raw)
         self.pool.putconn(raw)
         if self._closed:
             raw.close()
 
     def _begin_write(self, seconds: float | None) -> Connection:
-        raw = self.pool.getconn()
+        raw = self._taken()
         replaced = 0
         while True:
             try:
@@ -294,6 +301,8 @@ class Database:
         if not self._closed:
             self._closed = True
             self.pool.close()
+            for raw in list(self._came_back):
+                raw.close()
 
     def _refuse_closed(self) -> None:
         if self._closed:
