@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
+from weakref import WeakSet
 
 import psycopg
 import psycopg.conninfo
@@ -66,7 +67,7 @@ class Database:
         """Called after items or vectors were changed."""
         self._local = threading.local()
         self._closed = False
-        self._came_back: set[Pooled] = set()
+        self._came_back: WeakSet[Pooled] = WeakSet()
         with self.translated():
             self._prepare(create=create, partitions=partitions)
         self.pool = psycopg_pool.ConnectionPool(
@@ -127,11 +128,11 @@ class Database:
 
     def exchange(self, raw: Pooled) -> Pooled:
         """Give a broken connection back and take another; the pool throws all broken ones away."""
-        self.pool.putconn(raw)
+        self._put_back(raw)
         self.pool.check()
         if self.on_broken is not None:
             self.on_broken()
-        return self.pool.getconn()
+        return self._taken()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -199,6 +200,7 @@ class Database:
             self._put_back(connection.raw)
 
     def _taken(self) -> Pooled:
+        """A connection from the pool; ``close`` leaves it to whoever has it."""
         raw = self.pool.getconn()
         self._came_back.discard(raw)
         return raw
@@ -227,7 +229,7 @@ class Database:
                 return Connection(self, raw, writing=True)
             except psycopg.errors.LockNotAvailable:
                 raw.rollback()
-                self.pool.putconn(raw)
+                self._put_back(raw)
                 raise Unavailable(
                     f"the store {self.path} was busy for {seconds or 0:.0f} s, held by another connection",
                     hint="Try again when that one is done, or raise store.busy_seconds.",
@@ -235,7 +237,7 @@ class Database:
             except psycopg.Error:
                 replaced += 1
                 if not raw.broken or replaced > REPLACED:
-                    self.pool.putconn(raw)
+                    self._put_back(raw)
                     raise
                 raw = self.exchange(raw)
 
