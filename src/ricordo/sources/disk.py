@@ -261,7 +261,7 @@ class _Walk:
         if not _is_text(entry.name):
             return Skipped(printable(entry.path), "its name is not valid UTF-8: rename it", failed=True)
         if is_link and not self.follow and not _is_within(real_path(entry.path), self.real_root):
-            leads_out = "a link that leads out of the folder (add takes it in with follow_links, or the setting ingest.follow_symlinks)"
+            leads_out = "a link that leads out of the folder (follow_links or ingest.follow_symlinks takes it in)"
             return Skipped(Path(entry.path), leads_out if Path(entry.path).exists() else NOWHERE)
         if is_folder:
             return self._subfolder(entry, rules, is_link=is_link)
