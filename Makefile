@@ -69,8 +69,6 @@ faults: $(STAMP)
 	$(BIN)/python faults/machines.py --operations 5000 --seed $(SEED)
 	$(BIN)/python faults/machines.py --operations 5000 --seed $(SEED) --restore
 	$(BIN)/python faults/flips.py --flips 200 --seed $(SEED)
-	$(BIN)/python faults/flips.py --flips 100 --seed $(SEED) --log
-	$(BIN)/python faults/pages.py --every 4
 	$(BIN)/python faults/broken_disk.py --most 200 --cuts 30 --limits 50 --seed $(SEED)
 	$(BIN)/python faults/fuzz.py --seconds 600 --seed $(SEED)
 

@@ -1,4 +1,4 @@
-"""Flips bytes of a store or its write-ahead log, and looks whether anybody notices.
+"""Flips bytes of a store, and looks whether anybody notices.
 
 For every flip: a fresh copy of a small store, one byte changed, then ``doctor``, every ``get``, some searches, and an
 export. Each either works or says in an error of Ricordo that something is wrong. An answer that differs from what was
@@ -73,10 +73,8 @@ def asked(question: Any) -> Any:
         return f"error {error.code}"
 
 
-def flip(files: list[Path], chance: random.Random) -> str:
-    """Change one byte of one of the files; where and how."""
-    sizes = [file.stat().st_size for file in files]
-    file = chance.choices(files, sizes)[0]
+def flip(file: Path, chance: random.Random) -> str:
+    """Change one byte of the file; where and how."""
     data = bytearray(file.read_bytes())
     place, bit = chance.randrange(len(data)), chance.randrange(8)
     data[place] ^= 1 << bit
@@ -104,7 +102,7 @@ def out_of_time(*_: object) -> None:
     raise TimeoutError(f"more than {SECONDS} s")
 
 
-def run(flips: int, seed: int, *, log: bool) -> int:
+def run(flips: int, seed: int) -> int:
     """How many flips went wrong."""
     chance = random.Random(seed)
     counts: dict[str, int] = {}
@@ -113,22 +111,13 @@ def run(flips: int, seed: int, *, log: bool) -> int:
         signal.signal(signal.SIGALRM, out_of_time)
     with tempfile.TemporaryDirectory() as folder:
         whole = Path(folder) / "whole.db"
-        engine_open = None
         truth = build(whole)
-        if log:  # a reader that stays keeps the log from being folded into the file
-            engine_open = Ricordo.open(whole, config=NO_VECTORS)
-            with Ricordo.open(whole, config=NO_VECTORS) as engine:
-                engine.edit("note:/n1", "written to the log\n" * 20, wait=False)
-                truth = answers(engine)
         for number in range(flips):
             copy = Path(folder) / "copy.db"
-            for end in ("", "-wal", "-mark"):
+            for end in ("-wal", "-shm"):
                 Path(f"{copy}{end}").unlink(missing_ok=True)
-                if Path(f"{whole}{end}").exists():
-                    shutil.copy(f"{whole}{end}", f"{copy}{end}")
-            Path(f"{copy}-shm").unlink(missing_ok=True)
-            files = [Path(f"{copy}{end}") for end in ("", "-wal") if Path(f"{copy}{end}").exists()]
-            where = flip([file for file in files if file.stat().st_size], chance)
+            shutil.copy(whole, copy)
+            where = flip(copy, chance)
             if hasattr(signal, "SIGALRM"):
                 signal.alarm(SECONDS)
             try:
@@ -141,8 +130,6 @@ def run(flips: int, seed: int, *, log: bool) -> int:
             if outcome.isupper():
                 bad += 1
                 print(f"flip {number}: {outcome} at {where}\n{details}", flush=True)
-        if engine_open is not None:
-            engine_open.close()
     print(", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
     return bad
 
@@ -151,14 +138,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--flips", type=int, default=100)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
-    parser.add_argument("--log", action="store_true", help="With changes in the write-ahead log, and flips there too.")
     given = parser.parse_args()
-    log = " --log" if given.log else ""
-    print(
-        f"seed {given.seed}; to repeat: {sys.executable} faults/flips.py --flips {given.flips} --seed {given.seed}{log}"
-    )
+    print(f"seed {given.seed}; to repeat: {sys.executable} faults/flips.py --flips {given.flips} --seed {given.seed}")
     started = time.monotonic()
-    bad = run(given.flips, given.seed, log=given.log)
+    bad = run(given.flips, given.seed)
     print(f"{given.flips} flips in {time.monotonic() - started:.0f} s: {bad} went wrong")
     return 1 if bad else 0
 

@@ -64,7 +64,7 @@ def clean_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("RICORDO_DATA_HOME", str(home / "data"))
     monkeypatch.setenv("RICORDO_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("RICORDO_CONFIG_HOME", str(home / "config"))
-    for name in ("RICORDO_STORE", "RICORDO_PASSPHRASE", "RICORDO_PASSPHRASE_FD", "RICORDO_KEY_FILE"):
+    for name in ("RICORDO_STORE", "RICORDO_PASSPHRASE", "RICORDO_KEY_FILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(speaking, "_of_process", None)  # a command that runs in this process sets it
     monkeypatch.setattr(log, "_without_texts", False)  # whoever opens an encrypted store sets these two

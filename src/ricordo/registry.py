@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -14,7 +14,6 @@ from ricordo.values.items import Item, Ref
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config, StoreLocation
-    from ricordo.exchange.records import Record
     from ricordo.keys.finding import StoreKey
     from ricordo.models.base import LLM, Embedder, Reranker, TokenCounter
     from ricordo.models.hub import ModelFolder
@@ -74,13 +73,6 @@ def _index_choice(config: Config) -> IndexChoice | None:
 
     mine = config.store
     return IndexChoice(mine.index_address, mine.index_key_env, mine.index_shards, mine.index_replicas)
-
-
-def salvage(path: Path, language: str, left_out: list[str], *, log: bool) -> Generator[Record]:
-    """What can be read of a store's file that is too damaged to be opened; the rest is named in ``left_out``."""
-    from ricordo.store.sqlite.rescuing import salvage_file
-
-    yield from salvage_file(path, language, left_out, log=log)
 
 
 def token_counter() -> TokenCounter:

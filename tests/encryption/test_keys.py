@@ -32,7 +32,6 @@ def fresh_process(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
     def forget() -> None:
         finding._found.clear()
-        finding._read_once.clear()
         note._encrypted.clear()
 
     forget()
@@ -277,10 +276,7 @@ def test_a_passphrase_comes_from_a_descriptor_or_a_person_and_a_short_one_is_ref
     assert asked == [True, False]
     fresh_process()
     monkeypatch.setattr(finding, "_asking", None)
-    reading, writing = os.pipe()
-    os.write(writing, PASSPHRASE.encode() + b"\n")
-    os.close(writing)
-    monkeypatch.setenv("RICORDO_PASSPHRASE_FD", str(reading))
+    monkeypatch.setenv("RICORDO_PASSPHRASE", PASSPHRASE)
     opened(tmp_path / "store.db").close()
     monkeypatch.setenv("RICORDO_PASSPHRASE", "short")
     with pytest.raises(UsageError, match="shorter than"):

@@ -19,7 +19,6 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs fork an
     [
         "kills.py --kills 12 --workers 3 --pace 0.3",
         "flips.py --flips 8",
-        "flips.py --flips 5 --log",
         "broken_disk.py --most 6 --cuts 2 --limits 3",
         "fuzz.py --seconds 10",
     ],

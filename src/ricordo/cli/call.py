@@ -53,11 +53,10 @@ class Call:
     def screen(self) -> Screen:
         return Screen(color=self.color, quiet=self.quiet or self.json, verbose=self.verbose)
 
-    def engine(self, *, create: bool = False, meaning: bool = False, damaged: bool = False) -> Ricordo:
+    def engine(self, *, create: bool = False, meaning: bool = False) -> Ricordo:
         """The store's engine; verbs that only read do not make a store.
 
         ``meaning`` says that the query's vector will be asked for: the model loads while the engine is imported.
-        ``damaged`` opens a damaged file, too, to export what can be read.
         """
         if self.lends is not None:
             return cast("Ricordo", self._borrowed(meaning=meaning))
@@ -80,9 +79,7 @@ class Call:
         from ricordo.engine import Ricordo
         from ricordo.engine.lending import before_closing
 
-        engine = Ricordo.open(
-            self.store, config=config, create=create, tier=self.tier, embedder=embedder, damaged=damaged
-        )
+        engine = Ricordo.open(self.store, config=config, create=create, tier=self.tier, embedder=embedder)
         before_closing(engine, lambda: self._last_work(engine, meaning=meaning))
         self.opened = engine
         return engine

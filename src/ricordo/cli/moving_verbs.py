@@ -35,7 +35,7 @@ def export(call: Call, target: str = "-", **given: Any) -> int:
     """
     if target == "-" and call.json:
         raise UsageError("--json and the export cannot both use standard output", hint="Name a file.")
-    with call.engine(damaged=bool(given.get("salvage"))) as engine:
+    with call.engine() as engine:
         report = engine.export(sys.stdout.buffer if target == "-" else target, **given)
     text = f"{_counts(report.records)} in {size_text_of(report.bytes)}"
     for one in report.left_out:

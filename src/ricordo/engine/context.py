@@ -20,7 +20,7 @@ from ricordo.engine.checks import check_new_name, check_type, is_bare, is_id, is
 from ricordo.engine.models_in_use import ModelsInUse
 from ricordo.engine.project_stores import ProjectStores, is_trusted_whole, note_made_here
 from ricordo.engine.tiers import Tiers
-from ricordo.errors import CorruptStore, Error, NotFound, StoreError, Unavailable, UsageError
+from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
 from ricordo.keys.sealing import holds_secrets
 from ricordo.memory.tracking import Tracker
 from ricordo.permissions import refuse_written_ref
@@ -363,10 +363,8 @@ class EngineContext:
         return n
 
 
-def open_or_error(located: Located, config: Config, *, create: bool, damaged: bool = False) -> Store | Error:
-    """The store; where other tiers can answer without it, the error that kept it from opening. So for a file that is
-    ``damaged``, if that is wanted: what can be read of it can be exported.
-    """
+def open_or_error(located: Located, config: Config, *, create: bool) -> Store | Error:
+    """The store; where other tiers can answer without it, the error that kept it from opening."""
     is_named_file = located.location.origin == "flag" and not located.location.address
     named = located.location.path if is_named_file else None
     if create and named is not None and not named.parent.exists():
@@ -381,8 +379,7 @@ def open_or_error(located: Located, config: Config, *, create: bool, damaged: bo
                 note_made_here(store, located.location)
         return store
     except (StoreError, Unavailable) as error:
-        is_alone = all(place.store == located.location.name for place in places(located, config))
-        if is_alone and not (damaged and isinstance(error, CorruptStore) and not located.location.address):
+        if all(place.store == located.location.name for place in places(located, config)):
             raise
         return error
 

@@ -197,7 +197,7 @@ def _permissions(path: Path, *, repair: bool) -> Check:
         return Check("permissions", True, "kept by the system's own rules")
     loose = [
         name
-        for tail in ("", "-wal", "-shm", "-mark")
+        for tail in ("", "-wal", "-shm")
         if (name := Path(f"{path}{tail}")).exists() and stat.S_IMODE(name.stat().st_mode) & 0o077
     ]
     if not loose:

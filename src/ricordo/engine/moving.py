@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from ricordo import registry
 from ricordo.engine.checks import check_choice
 from ricordo.engine.context import EngineContext
 from ricordo.engine.foreign import ForeignImport, Source
 from ricordo.engine.import_claims import Claims
 from ricordo.engine.items import ItemVerbs
-from ricordo.errors import CorruptStore, NotFound, PathConflict, StoreError, UsageError
+from ricordo.errors import NotFound, PathConflict, StoreError, UsageError
 from ricordo.permissions import is_admin
 from ricordo.values.choices import IMPORT_FORMATS, ON_CONFLICT
 from ricordo.values.hits import Filters
@@ -85,7 +84,8 @@ class MoveVerbs:
 
         left_out: list[str] = []
         if salvage:
-            source = self._salvaged(left_out, log=log)
+            # neither written to nor compared with its files
+            source = self._context.unsynced_store.transfer.salvage(left_out, log=log)
         else:
             self._context.flush_use()
             source = self._context.store.transfer.records(log=log)
@@ -105,17 +105,6 @@ class MoveVerbs:
         own = [] if location.address else [Path(f"{location.path}{end}") for end in ("", "-wal", "-shm", "-key")]
         if path.exists() and any(one.exists() and path.samefile(one) for one in own):
             raise UsageError(f"{path} belongs to the store itself", hint="Name another file.")
-
-    def _salvaged(self, left_out: list[str], *, log: bool) -> Generator[Record]:
-        """What can be read of a damaged store, which is neither written to nor compared with its files."""
-        context = self._context
-        try:
-            return context.unsynced_store.transfer.salvage(left_out, log=log)
-        except CorruptStore:  # it could not even be opened
-            if context.located.location.address:
-                raise
-            language = context.config.lexical.language
-            return registry.salvage(context.located.location.path, language, left_out, log=log)
 
     @verb(
         "admin",

@@ -119,13 +119,11 @@ class OpenEngine:
         start: Path | None = None,
         tier: str | None = None,
         embedder: Embedder | None = None,
-        damaged: bool = False,
     ) -> Self:
         """Open a store: the one named, else RICORDO_STORE, the nearest project's, or the user's own.
 
         Where the settings name tiers, their stores are searched together with it; ``tier`` opens one of them alone.
-        ``embedder`` is the one that is set, where the caller made it already. With ``damaged``, a file that is too
-        damaged for that is opened, too, for ``export(salvage=True)`` alone; everything else raises the reason.
+        ``embedder`` is the one that is set, where the caller made it already.
         """
         provider: Callable[[], Config]
         if config is None:
@@ -138,15 +136,13 @@ class OpenEngine:
         settings = provider()
         folder = start or current_folder()
         located = locate(str(store) if store is not None else None, settings, folder, tier)
-        opened = open_or_error(located, settings, create=create, damaged=damaged)
+        opened = open_or_error(located, settings, create=create)
         try:
             context = EngineContext(opened, located, provider, folder)
-        except CorruptStore as error:  # its head can be read, but not all that the engine looks at first
+        except CorruptStore:  # its head can be read, but not all that the engine looks at first
             if not isinstance(opened, Error):
                 opened.close()
-            if not damaged or located.location.address:
-                raise
-            context = EngineContext(error, located, provider, folder)
+            raise
         if embedder is not None:
             context.models.use_embedder(embedder)
         return cls(context)

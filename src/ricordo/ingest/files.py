@@ -32,7 +32,7 @@ from ricordo.values.items import Fields, Item, Parsed, Ref
 _EMPTY = Fields().to_dict()
 _NOT_AUTHORED = ("source", "mime_type", "is_textual", "metadata")
 _ORIGIN = ("source_url", "source_adapter")
-_JOURNALS = ("", "-wal", "-shm", "-journal", "-mark")
+_JOURNALS = ("", "-wal", "-shm", "-journal")
 
 
 class FileReader:

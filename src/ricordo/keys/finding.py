@@ -1,7 +1,7 @@
 """Finds the key of an encrypted store, and makes new ones: in the system's keyring, in a file, or by a passphrase.
 
-``RICORDO_KEY_FILE`` names a key file, wherever the key was kept before, ``RICORDO_PASSPHRASE`` has the passphrase, and
-``RICORDO_PASSPHRASE_FD`` the number of an open descriptor that it can be read from. At a terminal it is asked for.
+``RICORDO_KEY_FILE`` names a key file, wherever the key was kept before, and ``RICORDO_PASSPHRASE`` has the passphrase,
+which is asked for at a terminal.
 """
 
 from __future__ import annotations
@@ -175,38 +175,19 @@ def _from_keyring(store: Path, note: KeyNote) -> str:
 
 def _passphrase(store: Path, *, is_new: bool) -> str:
     typed = os.environ.get("RICORDO_PASSPHRASE", "")
-    if not typed and (number := os.environ.get("RICORDO_PASSPHRASE_FD", "")):
-        typed = _from_descriptor(number)
     if not typed and _asking is not None:
         typed = _asking(f"Passphrase of {store}", is_new)
     if not typed:
         where = "--key FILE" if is_new else "‹:migrate --rekey --key keyring›"
         raise LockedStore(
             f"the store {store} needs {'a' if is_new else 'its'} passphrase, and nobody can be asked here",
-            hint=f"Set RICORDO_PASSPHRASE or RICORDO_PASSPHRASE_FD, or keep the key where programs find it: {where}.",
+            hint=f"Set RICORDO_PASSPHRASE, or keep the key where programs find it: {where}.",
         )
     if is_new and len(typed) < SHORTEST_PASSPHRASE:
         raise UsageError(
             f"the passphrase is shorter than {SHORTEST_PASSPHRASE} letters", hint="Use several words; length counts."
         )
     return typed
-
-
-_read_once: dict[str, str] = {}
-
-
-def _from_descriptor(number: str) -> str:
-    """What a descriptor holds; it can be read only once."""
-    if number not in _read_once:
-        try:
-            with os.fdopen(int(number), "r", encoding="utf-8") as source:
-                _read_once[number] = source.read().rstrip("\r\n")
-        except (OSError, ValueError) as problem:
-            raise LockedStore(
-                f"no passphrase can be read from the descriptor {number} ({problem})",
-                hint="RICORDO_PASSPHRASE_FD is the number of one that is open for reading, such as 3 with 3<FILE.",
-            ) from None
-    return _read_once[number]
 
 
 def _kept_in_file(place: Path, key: bytes | None) -> bytes:

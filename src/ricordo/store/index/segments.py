@@ -60,7 +60,6 @@ def _add_chunks(connection: Connection, chunks: Sequence[NewChunk], made: _Inver
     write_segment(connection, READY, chunks, made.rows_for(chunks))
     live = np.array([chunk.state == LIVE for chunk in chunks])
     _count(connection, lengths[:, live], 1)
-    bump_epoch(connection)
 
 
 def lengths_of(chunks: Sequence[NewChunk]) -> Array:
@@ -100,7 +99,6 @@ def retire(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], sta
     lost = [np.frombuffer(lengths, np.uint32) for _, before, lengths in chunks if before == LIVE]
     if lost:
         _count(connection, np.array(lost, np.int64).T, -1)
-    bump_epoch(connection)
 
 
 def prepare_erasing(connection: Connection, n: int) -> ForgetWords:

@@ -118,7 +118,6 @@ class Steps:
             )
             connection.run("UPDATE knowledge_files SET mark='' WHERE item=?", (item.n,))
             connection.touched.add(item.n)
-            connection.add_to_meta("index_epoch", 1)  # what was read of the item before is out of date
         return Saved(_ref(connection, item.n), "archived" if item.state == "archived" else "restored"), chunks
 
     def _write_earlier(self, connection: Connection, head: heads.Head, earlier: PreparedItem) -> list[NewChunk]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 
 import numpy as np
 
@@ -18,14 +17,12 @@ from ricordo.store.index.segments import (
     live_statistics,
     load_arrays,
     retired_log,
-    running_leases,
     statistics_of,
     with_retired,
     write_segment,
 )
 from ricordo.store.sql.new_chunks import FIELDS, LIVE, NewChunk
 from ricordo.store.sql.stored_fields import fields_of
-from ricordo.store.sqlite import log_mark
 from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.store.values import TermCounts
 from ricordo.text.words import Analyzer
@@ -42,35 +39,6 @@ def integrity(database: Database, repair: bool) -> Check:
     if rows == ["ok"]:
         return Check("integrity", True, "pages and indexes are sound")
     return Check("integrity", False, f"{'; '.join(rows)}. Restore a backup, or export what can be read.")
-
-
-def log(database: Database, repair: bool) -> Check:
-    """Whether the write-ahead log still held all that was noted when it was opened; what it lost cannot be mended."""
-    mark = log_mark.read(database.path)
-    if mark is None or not mark.lost:
-        return Check("write-ahead log", True, "nothing is missing")
-    when = datetime.fromtimestamp(mark.noticed / 1e6).astimezone().isoformat(timespec="seconds")
-    detail = f"on {when} it was damaged, and the last {mark.lost:,} pages written to it are lost"
-    if repair:
-        log_mark.forget(database.path)
-        return Check("write-ahead log", True, f"{detail}; this is not reported again", repaired=True)
-    return Check("write-ahead log", False, f"{detail}. Save the newest texts again, or restore a backup.")
-
-
-def versions(database: Database, repair: bool) -> Check:
-    """Every item has its head version, and every version all its chunks."""
-    missing = 0
-    with database.read() as connection:
-        known = {row[0] for row in connection.rows("SELECT id FROM chunks")}
-        for (layout,) in connection.rows("SELECT layout FROM versions"):
-            held = np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist()
-            missing += sum(chunk not in known for chunk in held)
-        headless = connection.rows(
-            "SELECT count(*) FROM items i WHERE NOT EXISTS"
-            " (SELECT 1 FROM versions v WHERE v.item=i.n AND v.number=i.version)"
-        )[0][0]
-    ok = not missing and not headless
-    return Check("versions", ok, "complete" if ok else f"{missing} chunks and {headless} head versions are missing")
 
 
 def lexical(database: Database, analyzer: Analyzer, repair: bool) -> Check:
@@ -202,23 +170,3 @@ def _copy_states(connection: Connection, segment: int) -> None:
 def _recount(connection: Connection) -> None:
     rows = [(total, field) for field, total in live_statistics(connection).items()]
     connection.run_many("UPDATE lexical_stats SET total=? WHERE field=?", rows)
-
-
-def leftovers(database: Database, repair: bool) -> Check:
-    """Merges that a killed process left unfinished."""
-    with database.read() as connection:
-        stale = connection.rows(
-            "SELECT count(*) FROM segments WHERE state=? OR (state=? AND id NOT IN"
-            " (SELECT target FROM merges WHERE lease_until BETWEEN ? AND ?))",
-            (REPLACED, BUILDING, *running_leases()),
-        )[0][0]
-    if stale and repair:
-        with database.write() as connection:
-            connection.run(
-                "UPDATE segments SET state=? WHERE state=? AND id NOT IN"
-                " (SELECT target FROM merges WHERE lease_until BETWEEN ? AND ?)",
-                (REPLACED, BUILDING, *running_leases()),
-            )
-        clear_replaced(database)
-    detail = "none" if not stale else f"{stale} segments wait to be cleared (harmless; the next write does it)"
-    return Check("leftovers", True, detail, repaired=bool(stale and repair))

@@ -22,7 +22,7 @@ from ricordo.store.index import segments
 from ricordo.store.sql.batches import marks
 from ricordo.store.sql.protocols import UNREADABLE, AroundCommit, Dialect, Row, WordIndex
 from ricordo.store.sql.transactions import decoded, mirroring
-from ricordo.store.sqlite import dialect, encrypted, log_mark
+from ricordo.store.sqlite import dialect, encrypted
 from ricordo.store.sqlite.lock_holder import lock_holder
 from ricordo.store.sqlite.new_file import prepare_file
 
@@ -171,7 +171,6 @@ class Database:
             )
         if not self.read_only:
             connection.pragma("journal_mode", "wal")
-            log_mark.look(self.path)
         self._local.connection = connection
 
     def _refuse_unread_log(self) -> None:
@@ -269,8 +268,6 @@ class Database:
                     writer.add_to_meta("index_epoch", 1)
                 with mirroring(self.around_commit if mirrored else None, writer.touched, durable=durable):
                     writer.run("COMMIT")
-                if durable:
-                    log_mark.note(self.path)
             finally:
                 _end(writer, "ROLLBACK")  # if it is still open, after an error or after a COMMIT that failed
             self.longest_write = max(self.longest_write, time.perf_counter() - started)
@@ -320,8 +317,8 @@ class Database:
             raise CorruptStore(
                 f"the store {self.path} is damaged or not a Ricordo store ({error})",
                 hint="Nothing was written. If it is encrypted, its file that ends in -key must lie beside it. Otherwise"
-                " restore a backup, or save what can be read with ‹:export --salvage FILE›; or name another file with"
-                " ‹store›.",
+                " restore a backup, or make a new store from the knowledge folder (‹:sync›), or see what"
+                f" 'sqlite3 {self.path} .recover' saves; or name another file with ‹store›.",
             ) from error
         except apsw.ReadOnlyError as error:
             raise ReadOnlyStore(
@@ -378,7 +375,6 @@ class Database:
                 except apsw.Error:
                     pass  # writing the log into the file failed; all that was committed is still in the log
             self._connections.clear()
-        log_mark.tidy(self.path)
 
 
 def _end(connection: Connection, statement: str) -> None:

@@ -81,9 +81,7 @@ class SqliteStore(SharedStore):
         database = self.database
         return [
             ("integrity", lambda repair: checks.integrity(database, repair)),
-            ("write-ahead log", lambda repair: checks.log(database, repair)),
             ("references", lambda repair: reference_checks.references(database, repair)),
-            ("versions", lambda repair: checks.versions(database, repair)),
             ("texts", lambda repair: damage.texts(database)[0]),
             ("fields", lambda repair: reference_checks.copies(database, repair and self._is_whole())),
             ("files without text", lambda repair: reference_checks.blobs(database, repair)),
@@ -93,7 +91,6 @@ class SqliteStore(SharedStore):
             ),
             ("links", lambda repair: relinking.check(database, repair and self._is_whole())),
             ("vectors", lambda repair: vector_checks.vectors(database, repair and self._is_whole())),
-            ("leftovers", lambda repair: checks.leftovers(database, repair)),
         ]
 
     def _is_whole(self) -> bool:

@@ -35,13 +35,10 @@ class Transfer(SharedTransfer):
 
     def salvage(self, left_out: list[str], *, log: bool = True) -> Generator[Record]:
         """All that can still be read of a damaged store; what cannot be read is added to ``left_out``."""
-        from ricordo.store.sqlite import rescuing, salvaging
+        from ricordo.store.sqlite import salvaging
 
         with self._file.database.read() as connection:
-            # of an encrypted page that is damaged, nothing can be read: there is nothing to take from it row by row
-            is_readable = self._file.database.key is not None or rescuing.is_sound(connection)
-            reader = salvaging.records if is_readable else rescuing.salvage_open
-            yield from reader(connection, self._file.language, left_out, log=log)
+            yield from salvaging.records(connection, self._file.language, left_out, log=log)
 
     def backup(
         self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None
