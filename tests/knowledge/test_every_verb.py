@@ -61,7 +61,6 @@ READING: dict[str, Verb] = {
     "suggest_links": lambda engine, folder: engine.suggest_links(NOTE),
     "test_model": lambda engine, folder: engine.test_model("none"),
     "tidy": lambda engine, folder: engine.tidy(),
-    "sync_folder_documents": lambda engine, folder: engine.sync_folder_documents(),
     "sync_folder_status": lambda engine, folder: engine.sync_folder_status(),
     "tiers": lambda engine, folder: engine.tiers(),
     "timeline": lambda engine, folder: engine.timeline(),
@@ -76,7 +75,7 @@ ASKS_NO_ITEMS = {
 WRITING = {
     "add", "clear_log", "correct", "edit", "embed", "feedback", "forget", "forget_root", "import_", "link", "mv",
     "reembed", "refresh", "relink", "relocate", "remember", "restore", "retry_jobs", "rm", "save", "save_many",
-    "sync_folder_accept", "sync_folder_add", "sync_folder_bring", "sync_folder_now", "sync_folder_refuse",
+    "sync_folder_accept", "sync_folder_add", "sync_folder_now", "sync_folder_refuse",
     "sync_folder_rm", "entity", "entry", "migrate", "note", "promote", "resource",
     "sessions_add", "skills_add", "supersede", "sync", "tag", "trust", "undo", "unlink", "use_model", "vacuum", "watch",
 }  # fmt: skip

@@ -308,6 +308,46 @@ def test_a_ref_of_a_file_that_walks_through_folders_is_refused(two: tuple[Place,
     assert laptop.texts() == set()
 
 
+def test_entries_of_kinds_that_only_earlier_versions_wrote_are_skipped_and_that_is_said_once(
+    two: tuple[Place, Place],
+) -> None:
+    from ricordo.exchange.machine_files import digest_of
+
+    desk, laptop = two
+    with desk.at() as engine:
+        engine.save(NOTE, "Keys rotate every quarter.")
+    desk.sync()
+    (name,) = desk.files()
+    data = (desk.folder / name).read_bytes()
+    former = {"kind": "reference", "item": f"reference:{desk.id} x", "clock": 9, "writer": desk.id, "parents": []}
+    data += json.dumps({**former, "body": {"state": "here", "ref": "disk:/a.md"}}).encode() + b"\n"
+    there = laptop.folder / name.with_name(f"000001-{digest_of(data)}.jsonl")
+    there.parent.mkdir(parents=True)
+    there.write_bytes(data)
+    (said,) = laptop.sync().problems
+    assert "1 entries" in said
+    assert laptop.texts() == {"Keys rotate every quarter."}
+    assert laptop.sync().problems == ()
+
+
+def test_what_an_earlier_version_wrote_down_of_proposals_and_references_leaves_the_log(
+    two: tuple[Place, Place],
+) -> None:
+    from ricordo.exchange.entries import LogEntry
+    from ricordo.store.sqlite import sync_rows
+
+    desk, laptop = two
+    with desk.at() as engine:
+        engine.save(NOTE, "Keys rotate every quarter.")
+        with engine.store.database.write() as connection:  # type: ignore[attr-defined]
+            connection.set_meta("sync_what", "memories,notes,proposals,references")
+            body = {"text": "We deploy on Tuesdays.", "state": "waiting"}
+            sync_rows.add(connection, LogEntry("proposal", "proposal:/x", 1, desk.id, (), body), None)
+    settle(desk, laptop)
+    assert laptop.texts() == {"Keys rotate every quarter."}
+    assert not any(b"Tuesdays" in (desk.folder / name).read_bytes() for name in desk.files())
+
+
 def test_nobody_can_write_in_the_name_of_the_machine_itself(two: tuple[Place, Place]) -> None:
     from ricordo.exchange.machine_files import digest_of
 
@@ -401,7 +441,7 @@ def test_a_copy_of_a_store_on_another_machine_begins_with_the_same_versions(
 def test_addresses_and_missing_folders_are_refused_with_another_way(make_places: MakePlaces, tmp_path: Path) -> None:
     (desk,) = make_places("desk")
     with desk.at() as engine:
-        with pytest.raises(UsageError, match="neither a folder of this machine nor an address of ssh"):
+        with pytest.raises(UsageError, match="is no folder of this machine"):
             engine.sync_folder_add("ftp://server/memory")
         with pytest.raises(NotFound, match="there is no folder"):
             engine.sync_folder_add(tmp_path / "nowhere")

@@ -9,7 +9,7 @@ from ricordo.cli.generated import command
 from ricordo.cli.running import Problem, run
 from ricordo.cli.terminal import Screen, one_line
 from ricordo.cli.verb_group import verb_group
-from ricordo.values.syncing import DocumentsElsewhere, SyncFolder, SyncMachine, SyncRun, SyncState
+from ricordo.values.syncing import SyncFolder, SyncMachine, SyncRun, SyncState
 
 sync_folder = verb_group(
     "sync-folder",
@@ -87,24 +87,6 @@ def show_folder(screen: Screen, folder: SyncFolder) -> None:
         screen.warn(one_line(problem))
     if any(not machine.let_in for machine in folder.machines):
         screen.note("'ricordo sync-folder accept MACHINE' lets in a machine of your own")
-
-
-def show_documents(screen: Screen, found: DocumentsElsewhere) -> None:
-    """Documents of other machines, each with where it is, and whether it is here or can be added here."""
-    if not found.documents:
-        screen.note(
-            "no other machine sends such documents by reference ('sync-folder add PATH --what references' there)"
-        )
-    for one in found.documents:
-        screen.line(f"{screen.bold(one_line(one.title or one.ref))}, on {one_line(one.machine)}: {one_line(one.ref)}")
-        if one.tags:
-            screen.line(f"  tags: {one_line(', '.join(one.tags))}")
-        if one.item:
-            screen.line(f"  here as {one_line(one.item)}")
-        elif one.source:
-            screen.line(f"  can be added from {one_line(one.source)}")
-    if any(one.source and not one.item for one in found.documents):
-        screen.note("'ricordo sync-folder bring' adds those that can be added here")
 
 
 def show_machine(screen: Screen, machine: SyncMachine) -> None:

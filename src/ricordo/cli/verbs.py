@@ -161,8 +161,6 @@ SHOWN: dict[str, str] = {
     "sync-folder rm": "sync_verbs.show_folder",
     "sync-folder status": "sync_verbs.show_state",
     "sync-folder accept": "sync_verbs.show_machine",
-    "sync-folder documents": "sync_verbs.show_documents",
-    "sync-folder bring": "present_reports.show_saved_report",
     "sync-folder refuse": "sync_verbs.show_machine",
     "audit": "present_audit.show_audit",
     "review": "present_audit.show_review",

@@ -15,7 +15,6 @@ from ricordo.verbs.declare import offered_by
 if TYPE_CHECKING:
     from ricordo.engine.adding import AddVerbs
     from ricordo.engine.agents import AgentVerbs
-    from ricordo.engine.elsewhere import ElsewhereVerbs
     from ricordo.engine.finding import FindVerbs
     from ricordo.engine.gathering import GatherVerbs
     from ricordo.engine.health import HealthVerbs
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
         FindVerbs, ReadVerbs, ItemVerbs, RemoveVerbs, MemoryVerbs, RootVerbs, AddVerbs, KnowledgeVerbs, LinkVerbs,
         UseVerbs, SessionVerbs, AgentVerbs, GatherVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs,
         MigrateVerbs, ReviewVerbs, TrustVerbs, OverviewVerbs, SelectVerbs, UndoVerbs, TidyVerbs, SyncVerbs,
-        ElsewhereVerbs, TeamVerbs, IndexVerbs,
+        TeamVerbs, IndexVerbs,
     ):  # fmt: skip
         """What editors and type checkers see: the verbs of all parts, with their signatures."""
 else:

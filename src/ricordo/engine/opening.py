@@ -16,7 +16,6 @@ from ricordo.engine.adding import AddVerbs
 from ricordo.engine.agents import AgentVerbs
 from ricordo.engine.capturing import Capturer
 from ricordo.engine.context import EngineContext, open_or_error
-from ricordo.engine.elsewhere import ElsewhereVerbs
 from ricordo.engine.finding import FindVerbs
 from ricordo.engine.gathering import GatherVerbs
 from ricordo.engine.health import HealthVerbs
@@ -60,7 +59,7 @@ PARTS: tuple[type, ...] = (
     FindVerbs, ReadVerbs, ItemVerbs, RootVerbs, RemoveVerbs, SessionVerbs, MemoryVerbs, AddVerbs, KnowledgeVerbs,
     LinkVerbs, UseVerbs, AgentVerbs, GatherVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs,
     MigrateVerbs, ReviewVerbs, TrustVerbs, OverviewVerbs, SelectVerbs, UndoVerbs, TidyVerbs, SyncVerbs,
-    ElsewhereVerbs, TeamVerbs, IndexVerbs,
+    TeamVerbs, IndexVerbs,
 )  # fmt: skip
 """The classes whose methods are the verbs of an engine."""
 
@@ -86,7 +85,6 @@ class OpenEngine:
         parts = (
             finding, reading, items, roots, removing, sessions, skills, gathering, memories,
             adding,
-            ElsewhereVerbs(context, adding),
             KnowledgeVerbs(context),
             LinkVerbs(context),
             UseVerbs(context),

@@ -9,11 +9,11 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from ricordo.config.files import data_home, locked
 from ricordo.config.machine import this_machine
 from ricordo.errors import Unavailable, Unreadable
-from ricordo.exchange.carriers import carrier_of
 from ricordo.exchange.machine_files import LogFile, MachineFiles, parts_of
 from ricordo.keys.shared import has_key, note_in, put_note
 from ricordo.store.file_parts import SyncLog
@@ -33,6 +33,7 @@ class FolderSync:
         self._counts: Counter[str] = Counter()
         self._apart: dict[str, None] = {}
         self._problems: list[str] = []
+        self._skipped = 0
 
     def run(self) -> SyncRun:
         """Take in what is there, then write what is missing there."""
@@ -40,21 +41,22 @@ class FolderSync:
             self._log.capture(self._backlog)
             reachable = []
             for folder in self._log.folders():
-                carrier = carrier_of(folder.path)
-                files = MachineFiles(carrier.place, folder.key)
-                if problem := carrier.bring():
+                files = MachineFiles(Path(folder.path), folder.key)
+                if problem := files.problem():
                     self._problems.append(problem)
                 else:
-                    reachable.append((folder.id, carrier, files))
+                    reachable.append((folder.id, files))
                     self._take_in(folder, files)
-            for identity, carrier, files in reachable:
+            for identity, files in reachable:
                 try:
                     self._write(identity, files)
                 except Unavailable as error:  # the other folders are written nevertheless
                     self._problems.append(f"{error.message}. {error.hint}")
-                    continue
-                if problem := carrier.take_away(this_machine().id):
-                    self._problems.append(problem)
+        if self._skipped:
+            self._problems.append(
+                f"{self._skipped:,} entries of kinds that this Ricordo does not take in were skipped: another version"
+                " wrote them"
+            )
         counts = self._counts
         return SyncRun(
             counts["written"],
@@ -112,6 +114,7 @@ class FolderSync:
             self._problems.append(f"{folder.path}/{file.place} is in the name of this machine, which did not write it")
             return False
         taken = self._log.take(folder.id, file.place, read.entries, self._backlog, is_own=is_own)
+        self._skipped += read.skipped
         self._counts.update(taken.counts)
         self._counts["taken"] += taken.entries
         self._apart |= dict.fromkeys(taken.apart)
@@ -155,10 +158,9 @@ class FolderSync:
 
 def state_of(log: SyncLog, folder: KnownFolder) -> SyncFolder:
     """What is known about a folder now; nothing is changed."""
-    carrier = carrier_of(folder.path)
-    files = MachineFiles(carrier.place, folder.key)
+    files = MachineFiles(Path(folder.path), folder.key)
     unwritten = log.count_unwritten(folder)
-    if problem := carrier.bring():
+    if problem := files.problem():
         return SyncFolder(folder.path, False, unwritten, problems=(problem,))
     known, let_in, me = log.files(folder.id), log.let_in(), this_machine()
     machines = []

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo.config.machine import this_machine
 from ricordo.engine.checks import check_choice, texts
 from ricordo.engine.context import EngineContext
 from ricordo.errors import Error, NotFound, UsageError
@@ -23,7 +22,6 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.exchange.carriers import Carrier
     from ricordo.store.file_parts import SyncLog
     from ricordo.store.values import KnownFolder
     from ricordo.verbs.declare import Say
@@ -49,24 +47,19 @@ class SyncVerbs:
         not_on=_NOT_ON,  # type: ignore[arg-type]  # its keys are names of faces
         examples=(
             "ricordo sync-folder add ~/Dropbox/ricordo",
-            "ricordo sync-folder add ssh://me@nas/home/me/ricordo",
-            "ricordo sync-folder add /media/stick/ricordo --what memories --what references",
+            "ricordo sync-folder add /media/stick/ricordo --what memories --what notes",
         ),
     )
     def sync_folder_add(
         self,
         folder: Annotated[
             str | Path,
-            Say("A folder that something brings to your machines, or ssh://.", longest=REF_TEXT, shown="PATH"),
+            Say("A folder that something brings to your machines.", longest=REF_TEXT, shown="PATH"),
         ],
         *,
         what: Annotated[
             Sequence[str],
-            Say(
-                "What travels (repeatable); usually all but documents and references.",
-                choices=tuple(WHAT),
-                shown="WHAT",
-            ),
+            Say("What travels (repeatable); usually all but documents.", choices=tuple(WHAT), shown="WHAT"),
         ]
         | None = None,
         trust_all: Annotated[bool, Say("Let in every machine that writes to the folder, without asking.")] = False,
@@ -77,37 +70,32 @@ class SyncVerbs:
         readable: Annotated[bool, Say("Let the files be readable, although the store is encrypted.")] = False,
     ) -> SyncFolder:
         """Any folder will do that something brings to your machines: Syncthing, iCloud, Dropbox, a git repository, a
-        USB stick; or one that all of them reach with ssh, as ``ssh://host/path``. This machine writes its changes to
-        files there that it alone writes, and takes in those of machines that you let in (``sync-folder accept``). What
-        travels is chosen for the whole store: ``documents`` sends files and pages whole, ``references`` sends only
-        their names, addresses and tags. The first machine that encrypts makes the key; on the others, the same
-        passphrase or a copy of the key file is needed once.
+        USB stick. This machine writes its changes to files there that it alone writes, and takes in those of machines
+        that you let in (``sync-folder accept``). What travels is chosen for the whole store; ``documents`` sends files
+        and pages whole. The first machine that encrypts makes the key; on the others, the same passphrase or a copy of
+        the key file is needed once.
         """
         from ricordo.engine.sync_run import state_of
-        from ricordo.exchange.carriers import carrier_of
 
         refuse_settings("where a store is synced")
         refuse_agents("choose where memory travels")
         log = self._sync_log()
-        name = _folder(self._context.start, folder)
+        place = _folder(self._context.start, folder)
+        name = str(place)
         chosen = texts("what", what or ())
         for one in chosen:
             check_choice("what", one, tuple(WHAT))
         known = next((one for one in log.folders() if one.path == name), None)
         if key and not encrypt:
             raise UsageError("‹key› says how the files are encrypted", hint="Give ‹encrypt›, too, or leave out ‹key›.")
-        carrier = carrier_of(name)
         if not (encrypt or (known and known.key)):
-            self._refuse_readable(carrier, name, readable=readable)
-        elif problem := carrier.bring():
-            raise NotFound(problem, hint=f"Check that it is there: {name}")
-        shared = folder_key(carrier.place, key) if encrypt else b""
+            self._refuse_readable(place, readable=readable)
+        shared = folder_key(place, key) if encrypt else b""
         if chosen:
             log.choose([one for one in WHAT if one in chosen])
         log.add_folder(name, trust_all=trust_all or bool(known and known.trust_all))
         if encrypt:
             log.encrypt_folder(self._folder_at(name), shared)
-            carrier.take_away(this_machine().id)
         self._run(log)
         return state_of(log, self._folder_at(name))
 
@@ -199,15 +187,12 @@ class SyncVerbs:
         self, folder: Annotated[str | Path, Say("The folder.", longest=REF_TEXT, shown="PATH")]
     ) -> SyncFolder:
         """The store keeps all that it has, and the files stay in the folder for the other machines."""
-        from ricordo.exchange.carriers import carrier_of
-
         refuse_settings("where a store is synced")
         log = self._sync_log()
-        wanted = str(folder) if _is_remote(folder) else str(_absolute(self._context.start, folder))
-        found = self._folder_at(wanted)
+        is_noted = any(one.path == str(folder) for one in log.folders())  # as it is: earlier versions took addresses
+        found = self._folder_at(str(folder if is_noted else _absolute(self._context.start, folder)))
         log.remove_folder(found.id)
-        carrier_of(found.path).forget()
-        return SyncFolder(found.path, _is_remote(wanted) or Path(found.path).is_dir())
+        return SyncFolder(found.path, Path(found.path).is_dir())
 
     def _run(self, log: SyncLog) -> SyncRun:
         """Sync because somebody asked for it, and make the vectors of what came, however much that is."""
@@ -215,18 +200,16 @@ class SyncVerbs:
         self._context.embed_waiting()
         return done
 
-    def _refuse_readable(self, carrier: Carrier, name: str, *, readable: bool) -> None:
+    def _refuse_readable(self, place: Path, *, readable: bool) -> None:
         """Refuse to write readable files for an encrypted store, or beside encrypted files."""
         if not readable and holds_secrets(self._context.location):
             raise UsageError(
                 "the store is encrypted, and its texts would be readable in the folder",
                 hint="‹encrypt› encrypts them there, too; ‹readable› says that they may be read.",
             )
-        if problem := carrier.bring():
-            raise NotFound(problem, hint=f"Check that it is there: {name}")
-        if has_key(carrier.place):
+        if has_key(place):
             raise UsageError(
-                f"the files in {name} are encrypted, and those of this machine would be readable",
+                f"the files in {place} are encrypted, and those of this machine would be readable",
                 hint="Give ‹encrypt› and the passphrase, or the key file, of your other machines.",
             )
 
@@ -285,34 +268,22 @@ def sync_quietly(context: EngineContext) -> SyncRun | None:
         return None
 
 
-def _is_remote(folder: str | Path) -> bool:
-    return str(folder).startswith("ssh://")
-
-
 def _absolute(start: Path, folder: str | Path) -> Path:
     return Path(start / Path(folder).expanduser()).resolve()
 
 
-def _folder(start: Path, folder: str | Path) -> str:
-    """The path of a folder, or its address."""
+def _folder(start: Path, folder: str | Path) -> Path:
+    """The path of a folder that is there."""
     text = str(folder)
-    if _is_remote(text):
-        return text
     if not text.strip():
         raise UsageError("the folder has no name", hint="Name it; . is this folder.")
-    if "://" in text:
+    if "://" in text or re.match(r"[\w.-]+@[\w.-]+:", text):
         raise UsageError(
-            f"{text} is neither a folder of this machine nor an address of ssh",
-            hint="Name a folder, or ssh://host/path.",
+            f"{text} is no folder of this machine", hint="Mount it (sshfs, rclone), or let Syncthing or git bring it."
         )
     place = _absolute(start, folder)
     if place.exists() and not place.is_dir():
         raise UsageError(f"{place} is a file", hint=f"Name a folder, such as {place.parent}.")
-    if not place.is_dir() and re.match(r"[\w.-]+@[\w.-]+:", text):
-        host, _, path = text.partition(":")
-        raise UsageError(
-            f"{text} is no folder of this machine", hint=f"Through ssh it is ssh://{host}/{path.lstrip('/')}"
-        )
     if not place.is_dir():
         raise NotFound(f"there is no folder {place}", hint=f"Make it first: mkdir -p {place}")
-    return str(place)
+    return place

@@ -1,4 +1,4 @@
-"""What machines tell each other through a folder: entries, each one change of one item, link, verdict or proposal.
+"""What machines tell each other through a folder: entries, each one change of one item, link or verdict.
 
 An entry never changes. Its name (``uid``) follows from what it says, so that the same change is one entry wherever it
 was written down, however often it arrives. ``merging`` says what a set of entries means, ``machine_files`` how they are
@@ -19,24 +19,16 @@ from ricordo.exchange.records import (
     BlobRecord,
     ChunkRecord,
     ItemRecord,
-    ProposalRecord,
     VersionRecord,
     check_item,
 )
 from ricordo.frozen import frozen
 from ricordo.permissions import FILE_DRIVES
 from ricordo.values.items import Ref
-from ricordo.values.proposals import ACCEPTED, DRIVE, REFUSED, WAITING, proposal_id
 
 VERSION, STATE, ERASE, LINK, FEEDBACK, WORD = "version", "state", "erase", "link", "feedback", "word"
-PROPOSAL, PROPOSAL_RULE = "proposal", "proposal_rule"
-REFERENCE = "reference"
-NO_ITEMS = (LINK, FEEDBACK, PROPOSAL, PROPOSAL_RULE, REFERENCE)
+NO_ITEMS = (LINK, FEEDBACK)
 """Kinds of entries that change nothing in an item itself."""
-ERASED = "erased"
-"""The state of a proposal that was erased with its session."""
-REFERENCES = "reference:"
-"""How the names of documents begin that travel by reference."""
 LARGEST_CLOCK = 1 << 53
 _UID_BYTES = 16
 
@@ -130,25 +122,10 @@ def version_body(entry: LogEntry) -> VersionBody:
     return decode(VersionBody, entry.body)
 
 
-def proposal_body(entry: LogEntry) -> ProposalRecord:
-    """What an entry says about a proposal, as values."""
-    return decode(ProposalRecord, entry.body)
-
-
 def plain_body(body: VersionBody) -> Mapping[str, Any]:
     """What is said about a version, as JSON has it."""
     plain: Mapping[str, Any] = encode(body)
     return plain
-
-
-@frozen
-class _Plain:
-    kind: str
-    item: str
-    clock: int
-    writer: str
-    parents: tuple[str, ...]
-    body: Mapping[str, Any]
 
 
 @frozen
@@ -194,87 +171,31 @@ class WordBody:
     given: bool
 
 
-@frozen
-class RuleBody:
-    """What the user decided about a whole kind of proposals; empty if that was taken back."""
-
-    rule: str
-
-
-@frozen
-class ReferenceBody:
-    """A document that a machine has, without its text; only the state is said of one that is gone or erased."""
-
-    state: str
-    ref: str = ""
-    below_home: str = ""
-    """Where the file is below its user's home, if it is there."""
-    title: str = ""
-    tags: tuple[str, ...] = ()
-    url: str = ""
-    text_hash: str = ""
-    size: int = 0
-    updated_at: int = 0
-
-
-def reference_name(machine: str, item: str) -> str:
-    """What the entries are about that say that a machine has a document."""
-    return f"{REFERENCES}{machine} {item}"
-
-
-_BODIES: Mapping[str, type[Any]] = {
+KINDS: Mapping[str, type[Any]] = {
     VERSION: VersionBody,
     STATE: _State,
     ERASE: _Erase,
     LINK: LinkBody,
     FEEDBACK: FeedbackBody,
     WORD: WordBody,
-    PROPOSAL: ProposalRecord,
-    PROPOSAL_RULE: RuleBody,
-    REFERENCE: ReferenceBody,
 }
 
 
 def entry_from(plain: Any) -> LogEntry:
     """An entry from JSON, checked in every part: it becomes part of a store without being looked at again."""
-    read = decode(_Plain, plain)
-    entry = LogEntry(read.kind, read.item, read.clock, read.writer, read.parents, read.body)
-    if entry.kind not in _BODIES:
+    entry = decode(LogEntry, plain)
+    if entry.kind not in KINDS:
         raise BadRecord(f"'{entry.kind}' is not a kind of change")
     if not 0 < entry.clock < LARGEST_CLOCK:
         raise BadRecord("its clock is not possible")
     if not entry.item:
         raise BadRecord("it names no item")
-    body = decode(_BODIES[entry.kind], entry.body)
+    body = decode(KINDS[entry.kind], entry.body)
     if isinstance(body, VersionBody):
         _check_version(entry, body)
     if isinstance(body, _State) and body.state not in STATES:
         raise BadRecord(f"'{body.state}' is not a state of an item")
-    if isinstance(body, ProposalRecord):
-        _check_proposal(entry, body)
-    if isinstance(body, RuleBody) and body.rule not in ("", "always", "never"):
-        raise BadRecord(f"'{body.rule}' is no rule about proposals")
-    if isinstance(body, ReferenceBody):
-        _check_reference(entry, body)
     return entry
-
-
-def _check_reference(entry: LogEntry, body: ReferenceBody) -> None:
-    if body.state not in ("here", "gone", "erased"):
-        raise BadRecord(f"'{body.state}' is not a state of a document")
-    if not entry.item.startswith(reference_name(entry.writer, "")):
-        raise BadRecord("it is about a document of another machine than its writer")
-    if body.state == "here":
-        check_ref(Ref.parse(body.ref))
-    if ".." in body.below_home.split("/"):
-        raise BadRecord(f"the path {body.below_home} walks through folders")
-
-
-def _check_proposal(entry: LogEntry, body: ProposalRecord) -> None:
-    if body.state not in (WAITING, ACCEPTED, REFUSED, ERASED):
-        raise BadRecord(f"'{body.state}' is not a state of a proposal")
-    if body.state != ERASED and entry.item != f"{DRIVE}{proposal_id(body.session, body.turn, body.text)}":
-        raise BadRecord("it is about another proposal than it says")
 
 
 def _check_version(entry: LogEntry, body: VersionBody) -> None:

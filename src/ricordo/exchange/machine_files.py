@@ -22,7 +22,7 @@ from typing import Any
 from ricordo.config.machine import Machine, machine_key
 from ricordo.errors import Unavailable, Unreadable
 from ricordo.exchange.codec import BadRecord, decode
-from ricordo.exchange.entries import LogEntry, entry_from
+from ricordo.exchange.entries import KINDS, LogEntry, entry_from
 from ricordo.frozen import frozen
 from ricordo.keys.shared import is_sealed, opened_file, sealed_file
 
@@ -82,6 +82,8 @@ class ReadLog:
     is_own: bool
     """Whether this machine wrote it: others can put files into its folder, but cannot seal them."""
     entries: tuple[LogEntry, ...]
+    skipped: int = 0
+    """How many entries are of kinds that this Ricordo does not know, such as those that only older ones wrote."""
 
 
 class MachineFiles:
@@ -92,9 +94,11 @@ class MachineFiles:
         self.folder = folder
         self._key = key
 
-    def is_there(self) -> bool:
-        """Whether the folder can be used now: a stick may be unplugged, a share not mounted."""
-        return self.folder.is_dir()
+    def problem(self) -> str:
+        """Why the folder cannot be used now; empty if it can. A stick may be unplugged, a share not mounted."""
+        if self.folder.is_dir():
+            return ""
+        return f"the folder {self.folder} is not there; nothing is lost, the next sync writes what it lacks"
 
     def machines(self) -> list[str]:
         """The ids of the machines that have a folder here."""
@@ -131,7 +135,9 @@ class MachineFiles:
             if (header.machine, header.log, header.number) != (file.machine, file.log, file.number):
                 raise BadRecord("it is in the place of another file")
             is_own = hmac.compare_digest(header.seal, _seal(file.machine, file.log, file.number, rest))
-            return ReadLog(header, is_own, tuple(entry_from(json.loads(line)) for line in rest))
+            plain = [json.loads(line) for line in rest]
+            known = [one for one in plain if not isinstance(one, dict) or one.get("kind") in KINDS]
+            return ReadLog(header, is_own, tuple(map(entry_from, known)), len(plain) - len(known))
         except (ValueError, RecursionError) as problem:
             raise Unreadable(
                 f"{path} cannot be taken in: {problem}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from ricordo.store.values import Backlog, FileState, KnownFolder, KnownReference, Taken
+from ricordo.store.values import Backlog, FileState, KnownFolder, Taken
 from ricordo.values.file_refs import FileRefs
 from ricordo.values.items import Item, KnownFile
 
@@ -139,10 +139,6 @@ class SyncLog(Protocol):
 
     def apart(self, item: str) -> tuple[int, ...]:
         """The versions of an item that were written on two machines at the same time, the current one last."""
-        ...
-
-    def references(self) -> list[KnownReference]:
-        """The documents that other machines said they have."""
         ...
 
     def capture(self, backlog: Backlog | None) -> int:

@@ -166,19 +166,3 @@ class Taken:
     entries: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
     apart: tuple[str, ...] = ()
-
-
-@frozen
-class KnownReference:
-    """A document that another machine said it has."""
-
-    machine: str
-    ref: str
-    below_home: str
-    title: str
-    tags: tuple[str, ...]
-    url: str
-    size: int
-    updated_at: datetime
-    item: str
-    """The ref of the item here that has the same text, or is the same page; empty if there is none."""

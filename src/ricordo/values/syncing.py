@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import field
-from datetime import datetime
 
 from ricordo.frozen import frozen
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, Plain
@@ -13,14 +12,10 @@ WHAT: dict[str, tuple[str, ...]] = {
     "notes": ("note", "article"),
     "sessions": ("session",),
     "feedback": (),
-    "proposals": (),
     "documents": ("document",),
-    "references": (),
 }
-"""What can be chosen to travel, and the kinds of items that it means. Verdicts and proposals are no items; references
-say that a machine has a document, without its text.
-"""
-USUALLY = ("memories", "notes", "sessions", "feedback", "proposals")
+"""What can be chosen to travel, and the kinds of items that it means. Verdicts are no items."""
+USUALLY = ("memories", "notes", "sessions", "feedback")
 
 
 @frozen
@@ -74,26 +69,3 @@ class SyncRun(Plain):
     apart: tuple[str, ...] = ()
     """The items that were changed on two machines; both are kept as versions."""
     problems: tuple[str, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
-
-
-@frozen
-class DocumentElsewhere(Plain):
-    """A document that another machine has, and said so; its text did not travel."""
-
-    machine: str
-    ref: str
-    title: str
-    tags: tuple[str, ...]
-    size: int
-    updated_at: datetime
-    item: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
-    """The item of this store that has the same text, or is the same page."""
-    source: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
-    """Where it can be added from here: the file at the same place, or the address of the page."""
-
-
-@frozen
-class DocumentsElsewhere(Plain):
-    """Documents of other machines."""
-
-    documents: tuple[DocumentElsewhere, ...]

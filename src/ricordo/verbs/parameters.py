@@ -200,5 +200,3 @@ Prune = Annotated[bool, Say("Also remove items whose file is gone.")]
 # Tools of other servers.
 ToolName = Annotated[str, Say("The tool, as SERVER/NAME.", longest=NAME_TEXT, shown="SERVER/NAME")]
 ServerName = Annotated[str, Say("The name of a server.", longest=NAME_TEXT, shown="SERVER")]
-WordsOfDocument = Annotated[str, Say("Words of the title, the path or the tags.", longest=NAME_TEXT, shown="WORD")]
-OfMachine = Annotated[str, Say("Only those of this machine.", longest=NAME_TEXT, shown="NAME")]

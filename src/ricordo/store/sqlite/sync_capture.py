@@ -6,7 +6,7 @@ can be forgotten, and a store that does not sync pays nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from ricordo.exchange.records import ItemRecord, VersionRecord
 from ricordo.store.sql import exporting
 from ricordo.store.sql.batches import marks
 from ricordo.store.sql.times import now_micros
-from ricordo.store.sqlite import sync_proposals, sync_references, sync_rows
+from ricordo.store.sqlite import sync_rows
 from ricordo.store.sqlite.connection import Connection
 from ricordo.values.provenance import read
 
@@ -60,15 +60,7 @@ class Capture:
         self._links()
         if "feedback" in self._what:
             self._feedback()
-        self.erased_proposals()
-        if "proposals" in self._what:
-            sync_proposals.capture(self._connection, self._say)
-        is_chosen = "references" in self._what
-        sync_references.capture(self._connection, self._machine, self._say, is_chosen=is_chosen)
-
-    def erased_proposals(self, arrived: Collection[str] = ()) -> None:
-        """Proposals that were erased with their session; not those that just ``arrived``."""
-        sync_proposals.capture_erased(self._connection, self._say, arrived)
+        sync_rows.erase_former_kinds(self._connection)
 
     def _items(self) -> None:
         """What was changed in items; what is gone, was erased."""

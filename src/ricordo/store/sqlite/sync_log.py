@@ -10,15 +10,15 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 
 from ricordo.config.machine import this_machine
-from ricordo.exchange.entries import FEEDBACK, LINK, NO_ITEMS, PROPOSAL, PROPOSAL_RULE, REFERENCE, LogEntry
+from ricordo.exchange.entries import FEEDBACK, LINK, NO_ITEMS, LogEntry
 from ricordo.store.sql.changes import Changes
 from ricordo.store.sql.times import now_micros
-from ricordo.store.sqlite import sync_proposals, sync_references, sync_rows
+from ricordo.store.sqlite import sync_rows
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.store.sqlite.sync_capture import Capture, actual_links, wanted_links
 from ricordo.store.sqlite.sync_showing import Showing, Shown
-from ricordo.store.values import Backlog, KnownFolder, KnownReference, Taken
+from ricordo.store.values import Backlog, KnownFolder, Taken
 from ricordo.values.items import Saved
 from ricordo.values.syncing import USUALLY, WHAT
 
@@ -159,11 +159,6 @@ class SyncLog:
             rows = connection.rows("SELECT apart FROM sync_items WHERE item=?", (item,))
         return tuple(json.loads(rows[0][0])) if rows else ()
 
-    def references(self) -> list[KnownReference]:
-        """The documents that other machines said they have."""
-        with self._database.read() as connection:
-            return sync_references.elsewhere(connection, this_machine().id)
-
     def capture(self, backlog: Backlog | None) -> int:
         """Write down what was changed here since the last time; returns how many changes that are."""
         written = 0
@@ -257,7 +252,6 @@ class SyncLog:
             showing = Showing(connection, self._opened, backlog)
             changed = {entry.item for entry in new if entry.kind not in NO_ITEMS}
             showing.show(changed | capture.changed)
-            capture.erased_proposals({entry.item for entry in new})
             self._settle_others(connection, showing.done, new)
             self._index(connection, showing)
             connection.run("INSERT OR IGNORE INTO sync_files VALUES(?,?)", (folder, place))
@@ -275,20 +269,17 @@ class SyncLog:
         self._database.words.maintain(self._database)
 
     def _settle_others(self, connection: Connection, done: Shown, new: Sequence[LogEntry]) -> None:
-        """Links and verdicts, which may have waited for their items, and proposals."""
+        """Links and verdicts, which may have waited for their items."""
         has_new_items = bool(done.counts["created"] or done.erased)
         if has_new_items or any(entry.kind == LINK for entry in new):
             _settle_links(connection)
         if has_new_items or any(entry.kind == FEEDBACK for entry in new):
             _settle_feedback(connection)
-        if done.erased or any(entry.kind in (PROPOSAL, PROPOSAL_RULE) for entry in new):
-            sync_proposals.settle(connection, is_chosen="proposals" in _what(connection))
-        sync_references.settle(connection, {entry.item for entry in new if entry.kind == REFERENCE})
 
 
 def _what(connection: Connection) -> tuple[str, ...]:
     chosen = connection.meta(_WHAT)
-    return USUALLY if chosen is None else tuple(filter(None, str(chosen).split(",")))
+    return USUALLY if chosen is None else tuple(one for one in str(chosen).split(",") if one in WHAT)
 
 
 def _shut_out(connection: Connection) -> set[str]:

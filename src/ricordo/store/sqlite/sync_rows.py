@@ -6,8 +6,8 @@ import json
 import zlib
 from collections.abc import Collection, Iterable, Iterator
 
-from ricordo.exchange.entries import LogEntry
-from ricordo.store.sql.batches import in_parts
+from ricordo.exchange.entries import KINDS, LogEntry
+from ricordo.store.sql.batches import in_parts, marks
 from ricordo.store.sqlite.connection import Connection
 
 _COLUMNS = "uid, kind, item, clock, writer, parents, body"
@@ -51,8 +51,8 @@ def add(connection: Connection, entry: LogEntry, folder: int | None) -> bool:
 def of_items(connection: Connection, items: Collection[str]) -> dict[str, list[tuple[str, LogEntry]]]:
     """The entries of some items, with their uids."""
     found: dict[str, list[tuple[str, LogEntry]]] = {item: [] for item in items}
-    for marks, part in in_parts(sorted(items)):
-        for row in connection.rows(f"SELECT {_COLUMNS} FROM sync_entries WHERE item IN ({marks})", part):
+    for some, part in in_parts(sorted(items)):
+        for row in connection.rows(f"SELECT {_COLUMNS} FROM sync_entries WHERE item IN ({some})", part):
             entry = _entry(row)
             found[entry.item].append((row[0], entry))
     return found
@@ -61,14 +61,6 @@ def of_items(connection: Connection, items: Collection[str]) -> dict[str, list[t
 def of_kind(connection: Connection, kind: str) -> Iterator[tuple[str, LogEntry]]:
     """All entries of one kind, with their uids."""
     for row in connection.rows(f"SELECT {_COLUMNS} FROM sync_entries WHERE kind=?", (kind,)):
-        if row[6]:
-            yield row[0], _entry(row)
-
-
-def of_items_like(connection: Connection, beginning: str) -> Iterator[tuple[str, LogEntry]]:
-    """The entries of what has names that begin so, with their uids."""
-    end = beginning[:-1] + chr(ord(beginning[-1]) + 1)
-    for row in connection.rows(f"SELECT {_COLUMNS} FROM sync_entries WHERE item >= ? AND item < ?", (beginning, end)):
         if row[6]:
             yield row[0], _entry(row)
 
@@ -110,6 +102,13 @@ def erase(connection: Connection, uids: Iterable[str]) -> None:
             (uid,),
         )
         connection.run("UPDATE sync_entries SET body=x'' WHERE uid=?", (uid,))
+
+
+def erase_former_kinds(connection: Connection) -> None:
+    """Let go of what earlier versions wrote down and nobody reads any more: logs are written anew without it."""
+    kinds = tuple(KINDS)
+    sql = f"SELECT uid FROM sync_entries WHERE kind NOT IN ({marks(kinds)}) AND length(body) > 0"
+    erase(connection, [uid for (uid,) in connection.rows(sql, kinds)])
 
 
 def _entry(row: tuple[object, ...]) -> LogEntry:
