@@ -24,7 +24,7 @@ from ricordo.exchange import lines
 from ricordo.hooks import answers
 from ricordo.hooks.outlet import Outlet
 from ricordo.hooks.payload import NAMES
-from ricordo.ingest.foreign import basic_memory, conversations, mem0, memory_graph, memory_lists
+from ricordo.ingest import importers, vaults
 from ricordo.ingest.parse import parse_bytes
 from ricordo.ingest.redact import redact
 from ricordo.mcp_server.service import ToolService
@@ -213,21 +213,17 @@ def exchange_targets(place: Path, stores: Stores) -> dict[str, Target]:
         "settings of other programs": Target(
             [b'{"mcpServers": {"other": {"command": "y"}}, // c\n "a": [1,]}'], edited
         ),
-        "mem0": Target([(FIXTURES / "foreign" / "mem0.json").read_bytes()], lambda data: mem0.read_memories(data, "x")),
+        "mem0": Target(
+            [(FIXTURES / "foreign" / "mem0.json").read_bytes()], lambda data: importers.read_memories(data, "x")
+        ),
         "conversations": Target(
             [chats.encode()],
-            lambda data: (conversations.read_claude(data, "x"), conversations.read_chatgpt(data, "x")),
+            lambda data: (importers.read_claude(data, "x"), importers.read_chatgpt(data, "x")),
         ),
-        "memory graph": Target(
-            [graph], lambda data: (memory_graph.read_memory_server(data, "x"), memory_graph.read_zep(data, "x"))
-        ),
-        "memory lists": Target(
-            [b'{"memories": [{"content": "a", "tags": "b,c", "created_at": 1700000000}]}'],
-            lambda data: (memory_lists.read_memory_service(data, "x"), memory_lists.read_letta(data, "x")),
-        ),
+        "memory graph": Target([graph], lambda data: importers.read_memory_server(data, "x")),
         "basic-memory note": Target(
             [(FIXTURES / "formats" / "markdown" / "bees.md").read_bytes()],
-            lambda data: list(basic_memory._relations(data.decode("utf-8", "replace"))),
+            lambda data: list(vaults._relations(data.decode("utf-8", "replace"))),
         ),
         "robots.txt": Target(
             [b"User-agent: *\nDisallow: /a*$\nAllow: /b\nCrawl-delay: 5\n"],

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import NotFound, PathConflict, Ricordo, Unreadable
-from ricordo.ingest.foreign.obsidian import tags_in
+from ricordo.ingest.vaults import tags_in
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "foreign"
 Opener = Callable[..., Ricordo]
@@ -169,8 +169,8 @@ def test_what_is_not_there_is_said_to_be_missing(engine: Ricordo, tmp_path: Path
 
 
 INSIDE = {
-    "claude": "conversations.json", "chatgpt": "conversations.json", "mem0": "memories.json", "letta": "agent.af",
-    "zep": "graph.json", "memory-server": "memory.jsonl", "memory-service": "memories.json",
+    "claude": "conversations.json", "chatgpt": "conversations.json", "mem0": "memories.json",
+    "memory-server": "memory.jsonl",
 }  # fmt: skip
 
 

@@ -41,70 +41,6 @@ def test_the_memory_servers_entities_and_relations_come_in_as_entities_and_links
     assert "works_at" in json.dumps(links)
 
 
-def test_memories_of_the_memory_service_keep_tags_type_times_and_metadata(engine: Ricordo) -> None:
-    rows = [
-        {
-            "content": "Deploys happen on Tuesday.",
-            "content_hash": "ab" * 32,
-            "tags": ["ops", "rules"],
-            "memory_type": "decision",
-            "created_at": 1_700_000_000.5,
-            "created_at_iso": "2023-11-14T22:13:20.5Z",
-            "metadata": {"team": "infra"},
-        },
-        {"content": "  "},
-    ]
-    report = engine.import_(io.BytesIO(json.dumps({"memories": rows}).encode()), format="memory-service").to_dict()
-    assert (report["created"], report["failed"]) == (1, 1)
-    item = engine.get(f"memory:/mcp-memory-service/{'ab' * 32}")
-    assert (item.fields.tags, item.fields.category) == (("ops", "rules"), "decision")
-    assert item.fields.metadata["team"] == "infra"
-    assert item.created_at.year == 2023
-
-
-def test_a_graph_of_zep_becomes_entities_facts_with_their_time_and_links(engine: Ricordo) -> None:
-    graph = {
-        "nodes": [
-            {"uuid": "n1", "name": "Ada", "summary": "A programmer.", "labels": ["Entity", "Person"]},
-            {"uuid": "n2", "name": "Rome", "summary": "", "labels": []},
-        ],
-        "edges": [
-            {
-                "uuid": "e1", "fact": "Ada lives in Rome.", "name": "LIVES_IN", "source_node_uuid": "n1",
-                "target_node_uuid": "n2", "valid_at": "2024-01-01T00:00:00Z", "invalid_at": None,
-            }
-        ],
-    }  # fmt: skip
-    assert taken_in(engine, "zep", json.dumps(graph).encode())["created"] == 3
-    fact = engine.get("memory:/zep/e1")
-    assert (fact.fields.valid_from or "").startswith("2024-01-01")
-    assert engine.get("entity:/zep/Ada").fields.tags == ("Person",)
-    assert "lives_in" in json.dumps(engine.links("entity:/zep/Ada").to_dict())
-
-
-def test_two_nodes_of_zep_with_the_same_name_are_two_entities(engine: Ricordo) -> None:
-    nodes = [{"uuid": f"n{n}", "name": "Kate", "summary": text} for n, text in ((1, "A person."), (2, "Another Kate."))]
-    edge = {"uuid": "e1", "fact": "Kate met Kate.", "source_node_uuid": "n1", "target_node_uuid": "n2"}
-    graph = json.dumps({"nodes": nodes, "edges": [edge]}).encode()
-    assert taken_in(engine, "zep", graph)["created"] == 3
-    assert engine.get("entity:/zep/Kate").content == "A person."
-    assert engine.get("entity:/zep/Kate n2").content == "Another Kate."
-    assert taken_in(engine, "zep", graph)["created"] == 0
-    with pytest.raises(Unreadable, match="neither nodes nor facts"):
-        taken_in(engine, "zep", b'{"id": 1, "memory": "of another program"}\n{"id": 2}')
-
-
-def test_blocks_and_archive_of_a_letta_agent_come_in(engine: Ricordo) -> None:
-    agent = {
-        "agents": [{"name": "Helper"}],
-        "blocks": [{"label": "human", "value": "Name: Ada. Likes tea.", "description": "About the user"}],
-        "passages": [{"id": "p1", "text": "We met in Rome.", "created_at": "2024-05-01T10:00:00Z"}],
-    }
-    assert taken_in(engine, "letta", json.dumps(agent).encode())["created"] == 2
-    assert engine.get("memory:/letta/Helper/human").content == "Name: Ada. Likes tea."
-    assert engine.get("memory:/letta/Helper/archive/p1").created_at.year == 2024
-
-
 CLAUDE = [
     {
         "uuid": "c1",
@@ -160,7 +96,7 @@ def test_of_a_chatgpt_conversation_the_branch_that_was_open_last_comes_in(engine
     assert engine.get("agent:/chatgpt/g1").content == "## Human\n\nWhich tea?\n\n## ChatGPT\n\nSencha."
 
 
-@pytest.mark.parametrize("format_", ["memory-server", "memory-service", "zep", "letta", "claude", "chatgpt"])
+@pytest.mark.parametrize("format_", ["mem0", "memory-server", "claude", "chatgpt"])
 @pytest.mark.parametrize(
     "data", [b"", b"{", b"[1, 2]", b'"text"', b"PK\x03\x04broken", b'{"a": 1}', b"\xff\xfe", b"[[[["]
 )
@@ -180,9 +116,8 @@ def test_a_file_of_another_form_is_refused_with_a_hint_and_nothing_is_written(
         ("chatgpt", {"id": "a", "mapping": {"x": 1}, "current_node": ["x"]}),
         ("memory-server", {"type": "entity", "name": "a", "observations": 5}),
         ("memory-server", {"type": "relation", "from": ["a"], "to": {}}),
-        ("zep", {"nodes": [{"name": "a", "labels": 3}]}),
     ],
 )
 def test_a_value_of_a_wrong_type_is_left_out_or_refused(engine: Ricordo, format_: str, row: dict[str, Any]) -> None:
     with suppress(Unreadable):
-        engine.import_(io.BytesIO(json.dumps([row] if format_ != "zep" else row).encode()), format=format_)
+        engine.import_(io.BytesIO(json.dumps([row]).encode()), format=format_)

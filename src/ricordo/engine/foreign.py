@@ -15,7 +15,7 @@ from ricordo.values.items import Entry, Ref
 from ricordo.values.reports import AddReport, Progress
 
 if TYPE_CHECKING:
-    from ricordo.ingest.foreign.base import Foreign, Relation
+    from ricordo.ingest.importers import Foreign, Relation
     from ricordo.values.choices import OnConflict
     from ricordo.values.reports import ImportReport
 
@@ -34,7 +34,7 @@ class ForeignImport:
         """Add the Markdown files of a vault; its folder is remembered, so that ``refresh`` follows it."""
         from ricordo.ingest.adding import Adding
         from ricordo.ingest.files import FileReader
-        from ricordo.ingest.foreign.obsidian import MARKER, in_vault
+        from ricordo.ingest.vaults import MARKER, in_vault
         from ricordo.values.reports import ImportReport
 
         folder = _folder(source, "A vault")
@@ -56,10 +56,12 @@ class ForeignImport:
 
     def read(self, source: Source, format_: str) -> Foreign:
         if format_ == "basic-memory":
-            from ricordo.ingest.foreign.basic_memory import read_folder
+            from ricordo.ingest.vaults import read_folder
 
             return read_folder(_folder(source, "basic-memory's home"), self._context.files())
-        reader = _reader(format_)
+        from ricordo.ingest.importers import READERS
+
+        reader = READERS[format_]
         if not isinstance(source, (str, Path)):
             return reader(source.read(), "standard input")
         path = Path(source).expanduser()
@@ -117,21 +119,6 @@ class ForeignImport:
             if ends[0] is not None and ends[1] is not None:
                 made += self._context.store.links.add(ends[0], ends[1], relation.type)
         return made
-
-
-def _reader(format_: str) -> Callable[[bytes, str], Foreign]:
-    """What reads a program's file."""
-    from ricordo.ingest.foreign import conversations, mem0, memory_graph, memory_lists
-
-    return {
-        "mem0": mem0.read_memories,
-        "memory-server": memory_graph.read_memory_server,
-        "memory-service": memory_lists.read_memory_service,
-        "zep": memory_graph.read_zep,
-        "letta": memory_lists.read_letta,
-        "claude": conversations.read_claude,
-        "chatgpt": conversations.read_chatgpt,
-    }[format_]
 
 
 def _folder(source: Source, what: str) -> Path:

@@ -17,9 +17,9 @@ from typing import Any
 from ricordo.config.settings import Config
 from ricordo.config.trusted_places import is_in_trusted_folder
 from ricordo.errors import Error, Unreadable, UsageError
-from ricordo.ingest.foreign.obsidian import in_vault, with_text_tags
 from ricordo.ingest.parse import Limits, parse_bytes, read_file
 from ricordo.ingest.preparing import Incoming, merged_fields
+from ricordo.ingest.vaults import in_vault, with_text_tags
 from ricordo.nofollow import LinkedFolder, real_path
 from ricordo.sources.disk import FoundFile, Skipped, over_limit, walk
 from ricordo.sources.git_times import GitTimes

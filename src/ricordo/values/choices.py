@@ -22,8 +22,5 @@ ON_DUPLICATE: tuple[str, ...] = ("save", "skip", "merge", "supersede")
 """What to do when nearly the same is known already."""
 VERDICTS: Mapping[str, float | None] = {"accepted": 1.0, "modified": 0.5, "dismissed": 0.0, "failed": None}
 """The value of each verdict; ``failed`` has none, because it says that something broke, not whether the item helped."""
-IMPORT_FORMATS = (
-    "ricordo", "obsidian", "basic-memory", "mem0", "memory-server", "memory-service", "zep", "letta", "claude",
-    "chatgpt",
-)  # fmt: skip
+IMPORT_FORMATS = ("ricordo", "obsidian", "basic-memory", "mem0", "memory-server", "claude", "chatgpt")
 """The programs whose files ``import`` reads."""

@@ -1,7 +1,10 @@
-"""basic-memory's notes: Markdown with ``title, type, permalink, tags``, observations and relations in lists.
+"""Folders of Markdown notes that other programs keep: Obsidian's vaults and basic-memory's home.
 
-A note becomes ``note:/<permalink>`` with its whole body. ``- depends_on [[Target]]`` becomes a link of that type, and
-the tags of observations become tags; both stay in the text, too.
+A vault's notes stay files on disk, so that ``refresh`` and ``watch`` keep following them; only the tags that stand in
+their text (``#idea``, ``#area/garden``) need something of their own.
+
+A note of basic-memory becomes ``note:/<permalink>`` with its whole body. ``- depends_on [[Target]]`` becomes a link of
+that type, and the tags of observations become tags; both stay in the text, too.
 """
 
 from __future__ import annotations
@@ -12,17 +15,59 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, UsageError
 from ricordo.frozen import frozen
-from ricordo.ingest.files import FileReader
-from ricordo.ingest.foreign.base import Foreign, Relation
-from ricordo.ingest.foreign.obsidian import tags_in
+from ricordo.ingest.importers import Foreign, Relation
 from ricordo.text.links import plain_name, without_code
 from ricordo.values.days import parse_time
 from ricordo.values.field_checks import checked_tags
 from ricordo.values.items import Entry, Parsed, Ref, Saved
+
+if TYPE_CHECKING:
+    from ricordo.ingest.files import FileReader
+
+MARKER = ".obsidian"
+MOST_TAGS = 500
+
+# A tag follows white space or an opening parenthesis (but not that of a link's target), and is not a number.
+_TAG = re.compile(r"(?:(?<!\S)|(?<=[^\]]\()|(?<=^\())#((?:[^\W_]|[_/-])+)", re.MULTILINE)
+_COMMENT = re.compile(r"%%.*?%%", re.DOTALL)
+
+
+def in_vault(folder: Path, known: dict[Path, bool]) -> bool:
+    """Whether a folder, or one above it, holds Obsidian's settings folder; ``known`` caches the answers."""
+    if folder not in known:
+        above = folder != folder.parent and in_vault(folder.parent, known)
+        known[folder] = above or (folder / MARKER).is_dir()
+    return known[folder]
+
+
+def tags_in(text: str) -> tuple[str, ...]:
+    """The tags in a text, each once, in order; not those in code or comments.
+
+    >>> tags_in("#idea about #area/garden, not #12, a#b or `#code`; # heading")
+    ('idea', 'area/garden')
+    """
+    if "#" not in text:
+        return ()
+    found: dict[str, None] = {}
+    for match in _TAG.finditer(_COMMENT.sub(" ", without_code(text))):
+        tag = match.group(1).strip("/")
+        if tag and not tag.isdigit() and len(found) < MOST_TAGS:
+            found.setdefault(tag)
+    return tuple(found)
+
+
+def with_text_tags(parsed: Parsed) -> Parsed:
+    """A parsed note whose tags are those of its front matter, without their sign, and those of its text."""
+    if parsed.structure != "markdown":
+        return parsed
+    given = (tag.removeprefix("#") for tag in checked_tags(parsed.fields.get("tags", ())))
+    tags = checked_tags([*given, *tags_in(parsed.text)])
+    return replace(parsed, fields={**parsed.fields, "tags": tags}) if tags else parsed
+
 
 _RELATION = re.compile(
     r"^[ \t]*[-*+][ \t]+(?P<type>[^\[\]\n]*?)[ \t]*\[\[(?P<target>[^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]\]", re.MULTILINE

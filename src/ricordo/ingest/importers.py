@@ -1,0 +1,298 @@
+"""Reads the exports of other programs as texts to save: mem0, the reference memory server, Claude and ChatGPT.
+
+- A memory of mem0 becomes ``memory:/mem0/ID``; its graph connects words, not memories, so it is left out.
+- An entity of the memory server becomes ``entity:/memory-server/NAME``, its relations become links.
+- A conversation becomes one text, ``agent:/claude/ID`` or ``agent:/chatgpt/ID``, with a heading for each turn. Of a
+  ChatGPT conversation the branch that was open last is taken; attachments and pictures are not.
+
+Files are JSON, JSON lines, or a zip that holds one of them. ``vaults`` reads folders of notes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from ricordo.errors import Unreadable, UsageError
+from ricordo.frozen import frozen
+from ricordo.values.days import parse_time
+from ricordo.values.field_checks import checked_tags
+from ricordo.values.items import Entry, Ref, Saved, checked_fields
+
+_SERVER_HINT = "Name the server's memory.jsonl (MEMORY_FILE_PATH says where it is)."
+_MEM0_HINT = "Save what get_all() returns as JSON."
+_LISTS = ("results", "memories", "data", "items")
+_TEXTS = ("memory", "text", "content", "data")
+_OWNERS = ("user_id", "agent_id", "app_id", "run_id", "session_id", "actor_id", "role")
+_KNOWN = frozenset({*_TEXTS, *_OWNERS, "id", "hash", "metadata", "categories", "created_at", "updated_at", "score"})
+_CHAT_FILE = "conversations.json"
+_CHAT_HINT = f"Name the zip of your export, or the {_CHAT_FILE} in it."
+Turn = tuple[str, str]
+MOST_VALUES = 10_000_000
+"""Values in the JSON of a zip. Few bytes unpack to far more of them, and each takes about 100 bytes of memory."""
+
+
+@frozen
+class Relation:
+    """A link to make between two of the texts, by their refs."""
+
+    source: str
+    type: str
+    target: str
+
+
+@frozen
+class Foreign:
+    """Texts to save, links between them, files that could not be read, and notes for the user."""
+
+    entries: tuple[Entry, ...]
+    relations: tuple[Relation, ...] = ()
+    failed: tuple[Saved, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read_memories(data: bytes, name: str) -> Foreign:
+    """The memories of a file as texts; one that has no text is reported as failed."""
+    found = _memories(read_json(data, name, "memories.json", _MEM0_HINT), name)
+    entries = []
+    failed = []
+    for place, plain in enumerate(found, start=1):
+        try:
+            entries.append(_memory(plain))
+        except UsageError as problem:
+            failed.append(Saved(f"{name}, memory {place}", "failed", error=problem.to_dict()))
+    return Foreign(tuple(entries), failed=tuple(failed))
+
+
+def _memories(plain: Any, name: str) -> list[Any]:
+    if isinstance(plain, dict):
+        plain = next((plain[key] for key in _LISTS if isinstance(plain.get(key), list)), plain)
+    if isinstance(plain, list) and all(isinstance(one, dict) for one in plain):
+        return plain
+    raise Unreadable(f"{name} holds no list of memories", hint="Expected [{'id': …, 'memory': …}, …].")
+
+
+def _memory(plain: Mapping[str, Any]) -> Entry:
+    text = text_in(plain, *_TEXTS)
+    identity = plain.get("id")
+    if not text or identity in (None, "", ".", ".."):
+        raise UsageError("a memory without id or text", hint="Each needs 'id' and 'memory'.")
+    metadata = dict(plain["metadata"]) if isinstance(plain.get("metadata"), dict) else {}
+    metadata |= {key: value for key, value in plain.items() if key not in _KNOWN and value is not None}
+    metadata |= {key: plain[key] for key in _OWNERS if plain.get(key) is not None}
+    metadata["mem0_id"] = str(identity)
+    fields: dict[str, Any] = {"metadata": metadata, "source": "agent", "source_adapter": "mem0"}
+    categories = plain.get("categories") or metadata.pop("categories", None)
+    if categories:
+        fields["tags"] = checked_tags(categories)
+    if metadata.get("immutable") is True:
+        fields["immutable"] = True
+    if isinstance(metadata.get("expiration_date"), str):
+        with suppress(UsageError):
+            fields |= checked_fields({"valid_until": metadata["expiration_date"]})
+    changed = time_in(plain, "updated_at", "created_at")
+    created = time_in(plain, "created_at") or changed
+    times = (created, changed) if created is not None and changed is not None else None
+    return Entry(str(Ref("memory", f"/mem0/{quote(str(identity), safe='')}")), text, "memory", fields, "text", times)
+
+
+def read_memory_server(data: bytes, name: str) -> Foreign:
+    """Entities with their observations, and relations as links."""
+    rows = list_in(read_json(data, name, "memory.jsonl", _SERVER_HINT), ("entities",), name, _SERVER_HINT)
+    entities = [row for row in rows if row.get("type") == "entity" and text_in(row, "name")]
+    if rows and not entities:
+        raise Unreadable(f"{name} holds no entities", hint=_SERVER_HINT)
+    refs = {
+        text_in(row, "name"): str(Ref("entity", f"/memory-server/{path_part(text_in(row, 'name'))}"))
+        for row in entities
+    }
+    entries: dict[str, Entry] = {}
+    for row in entities:
+        title = text_in(row, "name")
+        said = [str(one) for one in values_in(row, "observations") if str(one).strip()]
+        before = entries.get(refs[title])
+        text = "\n".join(([before.content] if before else []) + [f"- {one}" for one in said]) or title
+        fields = {"title": title, "category": text_in(row, "entityType") or None, "source": "agent"}
+        entries[refs[title]] = Entry(
+            refs[title], text, "entity", fields | {"source_adapter": "memory-server"}, "markdown"
+        )
+    relations = [
+        Relation(refs[text_in(row, "from")], link_type(text_in(row, "relationType")), refs[text_in(row, "to")])
+        for row in rows
+        if row.get("type") == "relation" and text_in(row, "from") in refs and text_in(row, "to") in refs
+    ]
+    lost = sum(1 for row in rows if row.get("type") == "relation") - len(relations)
+    notes = (f"{lost} relations lead to entities that are not there",) if lost else ()
+    return Foreign(tuple(entries.values()), tuple(relations), notes=notes)
+
+
+def read_claude(data: bytes, name: str) -> Foreign:
+    """Claude's export: a list of conversations with ``chat_messages``."""
+    return _conversations(data, name, "claude", "chat_messages", _claude_turns)
+
+
+def read_chatgpt(data: bytes, name: str) -> Foreign:
+    """ChatGPT's export: a list of conversations with a ``mapping`` of messages."""
+    return _conversations(data, name, "chatgpt", "mapping", _chatgpt_turns)
+
+
+def _conversations(data: bytes, name: str, program: str, key: str, turns: Any) -> Foreign:
+    found = list_in(read_json(data, name, _CHAT_FILE, _CHAT_HINT), ("conversations",), name, _CHAT_HINT)
+    if found and not any(key in one for one in found):
+        raise Unreadable(f"{name} holds no conversations of {program}", hint=_CHAT_HINT)
+    entries: list[Entry] = []
+    failed: list[Saved] = []
+    empty = 0
+    for place, one in enumerate(found, start=1):
+        identity = text_in(one, "uuid", "conversation_id", "id")
+        if not identity or key not in one:
+            error = Unreadable("a conversation without id or messages", hint=_CHAT_HINT)
+            failed.append(Saved(f"{name}, conversation {place}", "failed", error=error.to_dict()))
+            continue
+        text = "\n\n".join(f"## {who}\n\n{said}" for who, said in turns(one))
+        if not text:
+            empty += 1
+            continue
+        title = text_in(one, "name", "title") or "Conversation"
+        fields = {"title": title, "source": "agent", "source_adapter": program, "tags": ("conversation",)}
+        made, changed = time_in(one, "created_at", "create_time"), time_in(one, "updated_at", "update_time")
+        ref = str(Ref("agent", f"/{program}/{path_part(identity)}"))
+        entries.append(Entry(ref, text, "document", fields, "markdown", times_of(made, changed)))
+    notes = (f"{empty} conversations have no text",) if empty else ()
+    return Foreign(tuple(entries), failed=tuple(failed), notes=notes)
+
+
+def _claude_turns(conversation: dict[str, Any]) -> Iterator[Turn]:
+    for message in values_in(conversation, "chat_messages"):
+        if not isinstance(message, dict):
+            continue
+        blocks = [one for one in values_in(message, "content") if isinstance(one, dict) and one.get("type") == "text"]
+        said = "\n\n".join(text_in(one, "text") for one in blocks).strip() or text_in(message, "text")
+        if said:
+            yield ("Human" if message.get("sender") == "human" else "Claude"), said
+
+
+def _chatgpt_turns(conversation: dict[str, Any]) -> Iterator[Turn]:
+    """The messages of the branch that was open last, from the first to the last."""
+    mapping = conversation.get("mapping")
+    mapping = mapping if isinstance(mapping, dict) else {}
+    here = conversation.get("current_node")
+    if not isinstance(here, str) or here not in mapping:
+        here = next(reversed(mapping), None)
+    turns: list[Turn] = []
+    seen: set[str] = set()
+    while isinstance(here, str) and here in mapping and here not in seen:
+        seen.add(here)
+        node = mapping[here] if isinstance(mapping[here], dict) else {}
+        if (turn := _chatgpt_turn(node.get("message"))) is not None:
+            turns.append(turn)
+        here = node.get("parent")
+    yield from reversed(turns)
+
+
+def _chatgpt_turn(message: Any) -> Turn | None:
+    if not isinstance(message, dict):
+        return None
+    author, content = message.get("author"), message.get("content")
+    role = author.get("role") if isinstance(author, dict) else None
+    if role not in ("user", "assistant") or not isinstance(content, dict):
+        return None
+    parts = content.get("parts") if isinstance(content.get("parts"), list) else [content.get("text")]
+    said = "\n\n".join(part for part in parts or () if isinstance(part, str) and part.strip())
+    said = said.encode("utf-8", "replace").decode()
+    return (("Human" if role == "user" else "ChatGPT"), said) if said else None
+
+
+def read_json(data: bytes, name: str, inside: str, hint: str) -> Any:
+    """The content of a JSON file; in a zip, of the file named ``inside``. JSON lines become a list."""
+    try:
+        if data[:4] == b"PK\x03\x04":
+            data = _unpacked(data, name, inside, hint)
+        text = data.decode("utf-8-sig")
+        try:
+            return json.loads(text)
+        except ValueError:
+            return [json.loads(line) for line in text.split("\n") if line.strip()]
+    except (ValueError, RecursionError) as problem:
+        raise Unreadable(f"{name} is not JSON ({problem})", hint=hint) from None
+
+
+def _unpacked(data: bytes, name: str, inside: str, hint: str) -> bytes:
+    """The file ``inside`` a zip, within the bounds that hold for every archive."""
+    from ricordo.ingest.parse.archive import Archive
+
+    with Archive(data, name) as archive:
+        member = next((one for one in archive.names if one.rpartition("/")[2] == inside), None)
+        if member is None:
+            raise Unreadable(f"{name} holds no {inside} that can be read", hint=hint)
+        found = archive.read(member)
+    if sum(found.count(sign) for sign in (b",", b"{", b"[", b"\n")) > MOST_VALUES:
+        raise Unreadable(f"{inside} in {name} holds more than {MOST_VALUES:,} values", hint=hint)
+    return found
+
+
+def list_in(plain: Any, keys: tuple[str, ...], name: str, hint: str) -> list[dict[str, Any]]:
+    """The list of objects that the file is, or that it holds under one of the keys."""
+    if isinstance(plain, dict):
+        plain = next((plain[key] for key in keys if isinstance(plain.get(key), list)), [plain])
+    if not isinstance(plain, list) or not all(isinstance(one, dict) for one in plain):
+        raise Unreadable(f"{name} is not of the expected form", hint=hint)
+    return plain
+
+
+def values_in(plain: dict[str, Any], key: str) -> list[Any]:
+    """The list under a key; nothing when something else stands there."""
+    found = plain.get(key)
+    return found if isinstance(found, list) else []
+
+
+def text_in(plain: Mapping[str, Any], *keys: str) -> str:
+    """The text under the first of the keys that holds one, without characters that UTF-8 cannot encode."""
+    found = next((plain[key] for key in keys if isinstance(plain.get(key), str) and plain[key].strip()), "")
+    return found.encode("utf-8", "replace").decode()
+
+
+def time_in(plain: Mapping[str, Any], *keys: str) -> datetime | None:
+    """The time under the first of the keys that holds one, as a text or as seconds since 1970."""
+    for key in keys:
+        value = plain.get(key)
+        try:
+            if isinstance(value, str) and value.strip():
+                return parse_time(value)
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                return datetime.fromtimestamp(value, UTC)
+        except (UsageError, ValueError, OverflowError, OSError):
+            continue
+    return None
+
+
+def times_of(created: datetime | None, changed: datetime | None) -> tuple[datetime, datetime] | None:
+    """When a text was made and last changed, if anything is known."""
+    first = created or changed
+    last = changed or created
+    return (first, max(first, last)) if first is not None and last is not None else None
+
+
+def path_part(text: str) -> str:
+    """A name or id as one part of a ref's path."""
+    return quote(text.strip(), safe=" '()!,") or "unnamed"
+
+
+def link_type(text: str) -> str:
+    """A relation's name as a type of link: ``works at`` is ``works_at``."""
+    word = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:40]
+    return word if len(word) > 1 and word[0].isalpha() else "relates_to"
+
+
+READERS = {
+    "mem0": read_memories,
+    "memory-server": read_memory_server,
+    "claude": read_claude,
+    "chatgpt": read_chatgpt,
+}
+"""What reads a program's file, by the name of the program."""
