@@ -7,8 +7,7 @@ its own, and measures in this order:
   the last key of a question until its hits are shown;
 - ``one client``: ``GET /api/v1/search``, one after the other;
 - ``clients``: ``--clients`` of them at once for ``--seconds``, and how many answers were not 200;
-- ``hook``: ``ricordo hook user-prompt`` through the server and alone, by turns (target: a fifth of the time);
-- ``search``: ``ricordo search`` in the same two ways, which must print the same.
+- ``hook``: ``ricordo hook user-prompt`` through the server and alone, by turns (target: a fifth of the time).
 
 Most chunks get vectors made from pairs of true ones, because the time of a search does not depend on what they mean.
 """
@@ -144,24 +143,6 @@ def hooks(running: RunningServer, store: Path, questions: list[str], rounds: int
     return figures | {"times_faster": round(ratios["p50_ms"], 1), "times_less_cpu": round(ratios["cpu_ms"], 1)}
 
 
-def searches(store: Path, questions: list[str], rounds: int) -> dict[str, Any]:
-    """The command ``search``, by turns through the server and alone."""
-    times: dict[str, list[float]] = {"server": [], "alone": []}
-    for turn in range(rounds):
-        printed = []
-        for way in times:
-            command = [sys.executable, "-P", "-m", "ricordo", "search", questions[turn % len(questions)], "--no-track"]
-            command += ["--store", str(store), *(["--no-server"] if way == "alone" else [])]
-            started = time.perf_counter()
-            done = subprocess.run(command, check=True, capture_output=True)
-            times[way].append((time.perf_counter() - started) * 1000)
-            printed.append(done.stdout)
-        if printed[0] != printed[1]:
-            raise SystemExit(f"the server answered otherwise: {questions[turn % len(questions)]}")
-    figures: dict[str, Any] = {way: summary(found) for way, found in times.items()}
-    return figures | {"times_faster": round(figures["alone"]["p50_ms"] / figures["server"]["p50_ms"], 1)}
-
-
 def _children_cpu() -> float:
     """Seconds of the processor that processes started here took, and ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -183,7 +164,7 @@ def bench(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
             chunks = engine.status()["chunks"]
     else:
         chunks, questions = fill(options, file)
-    command = [sys.executable, "-m", "ricordo", "serve", "--background", "--port", "0", "--store", str(file), "--json"]
+    command = [sys.executable, "-m", "ricordo", "serve", "start", "--port", "0", "--store", str(file), "--json"]
     started = time.perf_counter()
     link = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["data"]["link"]
     figures: dict[str, Any] = {"chunks": chunks, "start_seconds": round(time.perf_counter() - started, 1)}
@@ -197,7 +178,6 @@ def bench(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         taken = (_cpu(running.pid) - before) / max(1, figures["clients"]["answers"])
         figures["clients"]["cpu_ms_each"] = round(taken * 1000, 1)
         figures["hook"] = hooks(running, file, questions, options.rounds)
-        figures["search"] = searches(file, questions, options.rounds)
     finally:
         subprocess.run([sys.executable, "-m", "ricordo", "service", "stop"], check=True, capture_output=True)
     return figures | {"machine": machine()}
@@ -231,8 +211,6 @@ def main() -> None:
     rows += [[f"hook: {way}", *_times(figures["hook"][way])] for way in ("server", "alone")]
     rows.append(["hook: alone / server", f"{figures['hook']['times_faster']}x", ""])
     rows.append(["hook: the same, processor time", f"{figures['hook']['times_less_cpu']}x", ""])
-    rows += [[f"search: {way}", *_times(figures["search"][way])] for way in ("server", "alone")]
-    rows.append(["search: alone / server", f"{figures['search']['times_faster']}x", ""])
     print(aligned((f"{figures['chunks']:,} chunks", "p50 ms", "p95 ms"), rows))
 
 

@@ -145,7 +145,7 @@ def served() -> Iterator[tuple[str, Path]]:
         store = folder / "ricordo.db"
         with Ricordo.open(store) as memory:
             fill(memory, folder)
-        said = ricordo("serve", "--background", "--port", "0", "--store", str(store), "--json")
+        said = ricordo("serve", "start", "--port", "0", "--store", str(store), "--json")
         try:
             yield json.loads(said)["data"]["link"], folder
         finally:

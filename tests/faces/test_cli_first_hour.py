@@ -230,7 +230,7 @@ def test_a_user_measures_profiles_on_their_own_queries(page: Any) -> None:
     shown = page.run("eval", "--own", "--profile", "bm25")
     assert "own" in shown.stdout
     assert "too few to tell profiles apart" in shown.stderr
-    lines = page.run("stats", "--item", "notes/keys.md").stdout.splitlines()
+    lines = page.run("stats", "log", "--item", "notes/keys.md").stdout.splitlines()
     assert ["(opened)" in lines[1], "vault script" in lines[2]] == [True, True]
-    log = page.json("stats", "--query", "vault script")["retrievals"]
+    log = page.json("stats", "log", "--query", "vault script")["retrievals"]
     assert [one["ref"] for one in log] == [f"disk:{page.folder}/notes/keys.md"]

@@ -144,7 +144,7 @@ def test_roots_are_listed_left_and_relocated(house: Any) -> None:
     house.run("add", "notes")
     assert [root["items"] for root in house.json("roots")["roots"]] == [1]
     (house.folder / "notes").rename(house.folder / "papers")
-    assert house.json("relocate", "notes", "papers")["items"][0]["status"] == "moved"
+    assert house.json("roots", "move", "notes", "papers")["items"][0]["status"] == "moved"
     assert house.json("roots", "rm", "papers")["path"].endswith("papers")
     assert house.json("roots")["roots"] == []
     assert "no folder was added" in house.run("roots").stderr

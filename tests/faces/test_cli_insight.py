@@ -113,7 +113,7 @@ def test_stats_count_queries_results_and_items(notes: Any) -> None:
 
 def test_stats_are_cleared_on_request(notes: Any) -> None:
     notes.run("search", "keys")
-    assert notes.run("stats", "--clear").stdout == "1 query erased from the log\n"
+    assert notes.run("stats", "clear").stdout == "1 query erased from the log\n"
     assert notes.json("stats")["queries"] == 0
     assert notes.json("get", "keys.md", "--no-track")["retrieval_count"] == 1
 

@@ -60,7 +60,7 @@ def test_without_a_search_the_error_says_so() -> None:
 @pytest.mark.skipif(not hasattr(os, "setsid"), reason="terminals are told apart by their sessions")
 def test_a_search_at_another_terminal_does_not_count() -> None:
     assert ricordo("search", "rotate keys").exit_code == 0
-    command = [sys.executable, "-m", "ricordo", "get", "1", "--no-server"]
+    command = [sys.executable, "-m", "ricordo", "get", "1"]
     other = subprocess.run(command, capture_output=True, text=True, check=False, start_new_session=True)
     assert other.returncode == 2
     assert "there was none at this terminal" in other.stderr

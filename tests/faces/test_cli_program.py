@@ -18,7 +18,7 @@ from ricordo.cli.call import Call
 from ricordo.cli.program import program
 from ricordo.cli.verb import Verb
 from ricordo.cli.verb_group import VerbGroup
-from ricordo.cli.verbs import FIRST, GROUPS, OLD, shown_commands
+from ricordo.cli.verbs import FIRST, GROUPS, shown_commands
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,19 +71,11 @@ def test_help_shows_the_first_verbs_in_their_groups(house: Any) -> None:
     assert "\n  grep " not in shown
 
 
-def test_help_with_all_shows_every_verb_that_is_no_old_spelling(house: Any) -> None:
+def test_help_with_all_shows_every_verb(house: Any) -> None:
     shown = house.run("--help", "--all").stdout
     assert shown == house.run("--all", "--help").stdout
     assert all(f"\n  {name} " in shown for name in shown_commands())
-    assert not any(f"\n  {name} " in shown for name in OLD)
     assert "--help --all" not in shown
-
-
-@pytest.mark.parametrize("old", sorted(OLD))
-def test_an_old_spelling_works_and_a_note_names_the_new_one(house: Any, old: str) -> None:
-    assert house.run(*old.split(), "--help").stdout.startswith(f"Usage: ricordo {old}")
-    new = OLD[old].split(" -")[0].removesuffix(" OLD")
-    house.run(*new.split(), "--help")
 
 
 def test_the_reference_page_is_current() -> None:
@@ -199,7 +191,7 @@ def test_completion_offers_verbs_without_loading_them(house: Any) -> None:
     house.env.update(_RICORDO_COMPLETE="bash_complete", COMP_WORDS="ricordo se", COMP_CWORD="1")
     with house.start(stdout=-1) as process:
         offered = process.communicate()[0].decode().split()
-    assert offered == [f"plain,{verb}" for verb in ("search", "serve", "sessions")]
+    assert offered == [f"plain,{verb}" for verb in ("search", "serve", "semantic", "sessions")]
     house.env.update(COMP_WORDS="ricordo get no", COMP_CWORD="2")
     with house.start(stdout=-1) as process:
         assert process.communicate()[0].decode().split() == ["plain,note:/", "file,no"]
@@ -208,7 +200,7 @@ def test_completion_offers_verbs_without_loading_them(house: Any) -> None:
 def test_help_and_version_import_nothing_but_click_and_the_table(imported: Callable[..., set[str]]) -> None:
     allowed = {
         "ricordo", "ricordo.cli", "ricordo.cli.program", "ricordo.cli.verb", "ricordo.cli.verbs",
-        "ricordo.cli.asking", "ricordo.cli.call", "ricordo.cli.streams", "ricordo.cli.terminal", "ricordo.errors",
+        "ricordo.cli.call", "ricordo.cli.terminal", "ricordo.errors",
         "ricordo._version", "ricordo.log",
     }  # fmt: skip
     found = imported("--help")

@@ -13,7 +13,6 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from ricordo import ConfigProvider, Ricordo
-from ricordo.cli.served import run_command
 from ricordo.hosting.credentials import Credentials
 from ricordo.http_api.app import app_for
 from ricordo.http_api.serving import Serving
@@ -61,7 +60,7 @@ def composed(folder: Path, port: int = 0, toolsets: tuple[str, ...] = (), **sett
     given = {"embedding.provider": "none", **settings}
     service = ToolService(toolsets, store=str(folder / "store.db"), config=ConfigProvider(given, env={}, start=folder))
     credentials = Credentials(folder / "credentials.json")
-    serving = Serving(service, credentials=credentials, local_token=LOCAL, run_command=run_command)
+    serving = Serving(service, credentials=credentials, local_token=LOCAL)
     return serving, app_for(serving, mcp_http.app_for(service, serving.threads), port=port)
 
 

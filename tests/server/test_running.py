@@ -42,15 +42,15 @@ def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are other there")
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")  # that is what it is for
 def test_a_server_in_the_background_answers_until_it_is_stopped(quiet: None, tmp_path: Path) -> None:
-    started = ricordo("serve", "--background", "--port", "0", "--store", str(tmp_path / "s.db"))
+    started = ricordo("serve", "start", "--port", "0", "--store", str(tmp_path / "s.db"))
     try:
         assert stat.S_IMODE(state_file().stat().st_mode) == 0o600
-        status = ricordo("service")
+        status = ricordo("serve", "status")
         assert (status["pid"], status["answers"]) == (started["pid"], True)
         assert status["store"] == str(tmp_path / "s.db")
-        again = ricordo("serve", "--background", "--port", "0", code=2)
+        again = ricordo("serve", "start", "--port", "0", code=2)
         assert "runs already" in again["message"]
-        link = ricordo("service", "link")["link"]
+        link = ricordo("serve", "link")["link"]
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
         with browser.open(link) as page:
             assert page.status == 200
@@ -63,10 +63,10 @@ def test_a_server_in_the_background_answers_until_it_is_stopped(quiet: None, tmp
         with urllib.request.urlopen(sent) as answer:
             assert json.load(answer)["status"] == "created"
     finally:
-        stopped = ricordo("service", "stop")
+        stopped = ricordo("serve", "stop")
     assert stopped == {"stopped": started["pid"]}
     assert not state_file().exists()
-    assert ricordo("service", "status", code=3)["code"] == "not_found"
+    assert ricordo("serve", "status", code=3)["code"] == "not_found"
     found = ricordo("search", "ferry", "--store", str(tmp_path / "s.db"))
     assert found["hits"][0]["title"]
 
@@ -129,13 +129,13 @@ def test_units_start_the_server_with_the_words_they_were_given(tmp_path: Path, m
 
 
 def test_tokens_are_made_listed_and_taken_away_by_commands() -> None:
-    made = ricordo("tokens", "add", "laptop", "--scope", "write")
+    made = ricordo("serve", "tokens", "add", "laptop", "--scope", "write")
     assert made["token"].startswith("ricordo_")
-    listed = ricordo("tokens")["tokens"]
+    listed = ricordo("serve", "tokens")["tokens"]
     assert [(one["name"], one["scope"], "token" in one) for one in listed] == [("laptop", "write", False)]
-    ricordo("tokens", "rm", "laptop")
-    assert ricordo("tokens", "list")["tokens"] == []
-    assert ricordo("tokens", "rm", "laptop", code=3)["code"] == "not_found"
+    ricordo("serve", "tokens", "rm", "laptop")
+    assert ricordo("serve", "tokens", "list")["tokens"] == []
+    assert ricordo("serve", "tokens", "rm", "laptop", code=3)["code"] == "not_found"
 
 
 @pytest.fixture(scope="module")

@@ -632,9 +632,9 @@ def test_the_steps_of_the_compose_file_give_a_server_that_works_without_a_superu
             there.execute(inside)
         monkeypatch.setenv("RICORDO_STORE", store)
         commands = service["command"][2].replace("--host 0.0.0.0 --port 8610", "--port 0")
-        assert "ricordo tokens add first --scope admin" in commands
+        assert "ricordo serve tokens add first --scope admin" in commands
         assert "exec ricordo serve --port 0" in commands
-        for words in (["tokens", "add", "first", "--scope", "admin"], ["remember", "Lunch is at noon."]):
+        for words in (["serve", "tokens", "add", "first", "--scope", "admin"], ["remember", "Lunch is at noon."]):
             subprocess.run([sys.executable, "-m", "ricordo", *words], check=True, capture_output=True, timeout=300)
         with Ricordo.open(store) as engine:
             assert [hit.kind for hit in engine.search("lunch").hits] == ["memory"]

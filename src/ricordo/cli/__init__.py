@@ -27,10 +27,6 @@ def main() -> None:
         from ricordo.mcp_server import front  # a client waits for its first answers: they need none of the rest
 
         front.begin(sys.argv[2:])
-    from ricordo.cli import asking
-
-    if asking.may_be_asked(sys.argv[1:], os.environ):
-        _ask_server(sys.argv[1:])
     from ricordo.cli.program import program
 
     try:
@@ -46,17 +42,3 @@ def _end(code: int) -> None:
     atexit._run_exitfuncs()
     sys.stderr.flush()
     os._exit(code)
-
-
-def _ask_server(args: list[str]) -> None:
-    """Let a running server answer and end the process; come back when there is none that can."""
-    from ricordo.cli import asking
-
-    try:
-        code = asking.answered(args)
-    except KeyboardInterrupt:
-        from ricordo.cli.program import program
-
-        program.interrupted(args)
-    if code is not None:
-        os._exit(code)  # all is written, and there is nothing else to end

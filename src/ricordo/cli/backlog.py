@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ricordo.cli.call import Call
-from ricordo.cli.generated import command, generated
+from ricordo.cli.generated import command
 from ricordo.cli.present_reports import show_facts
 from ricordo.cli.running import Problem, run
 from ricordo.cli.terminal import Screen
-from ricordo.cli.verb_group import verb_group
+from ricordo.cli.verb_group import VerbGroup, verb_group
 from ricordo.verbs.index import verb_named
 
 if TYPE_CHECKING:
@@ -34,6 +34,10 @@ def _again(call: Call) -> int:
     return run(call, "reembed", {}, _show, problem=_problem)
 
 
+def _status(call: Call) -> int:
+    return run(call, "jobs list", {})
+
+
 def _retry(call: Call) -> int:
     """They are tried again when embed runs next, or by a server that works on the backlog."""
 
@@ -45,11 +49,15 @@ def _retry(call: Call) -> int:
 
 reembed = command("reembed")(_again)
 retry = command("jobs retry")(_retry)
-jobs = verb_group("jobs", examples=["ricordo embed status", "ricordo embed retry"])
+jobs = VerbGroup("jobs", help="Show the backlog, and retry what failed.", examples=["ricordo jobs list"])
 jobs.add_command(retry)
-embed.add_command(generated("embed status"))
-embed.add_command(retry)
-embed.add_command(command("embed again", row=verb_named("reembed"))(_again))
+embed.add_command(
+    command("embed status", row=verb_named("jobs list")._replace(examples=("ricordo embed status",)))(_status)
+)
+embed.add_command(
+    command("embed retry", row=verb_named("jobs retry")._replace(examples=("ricordo embed retry",)))(_retry)
+)
+embed.add_command(command("embed again", row=verb_named("reembed")._replace(examples=("ricordo embed again",)))(_again))
 
 
 def _problem(report: EmbedReport) -> Problem | None:

@@ -6,13 +6,12 @@ Every verb ends in ``Call.answer``: one JSON envelope, or lines for a person.
 from __future__ import annotations
 
 import os
+import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from ricordo.cli import streams
 from ricordo.cli.terminal import Screen
 
 if TYPE_CHECKING:
@@ -43,12 +42,9 @@ class Call:
     tier: str | None = None
     profile: str | None = None
     color: bool | None = None
-    no_server: bool = False  # set by the flag; cli/asking.py looks for the word itself, before flags are read
     command: str = ""
     started: float = field(default_factory=time.perf_counter)
     opened: Ricordo | None = None
-    lends: Callable[[str | None, str | None], AbstractContextManager[Ricordo]] | None = None
-    """Gives an engine that is open already, by --store and --tier: in a server that runs the commands of others."""
 
     def screen(self) -> Screen:
         return Screen(color=self.color, quiet=self.quiet or self.json, verbose=self.verbose)
@@ -58,8 +54,6 @@ class Call:
 
         ``meaning`` says that the query's vector will be asked for: the model loads while the engine is imported.
         """
-        if self.lends is not None:
-            return cast("Ricordo", self._borrowed(meaning=meaning))
         from ricordo.cli.passphrases import asking_at_terminal
         from ricordo.config.loading import ConfigProvider
         from ricordo.speaking import speak_as
@@ -83,17 +77,6 @@ class Call:
         before_closing(engine, lambda: self._last_work(engine, meaning=meaning))
         self.opened = engine
         return engine
-
-    @contextmanager
-    def _borrowed(self, *, meaning: bool) -> Iterator[Ricordo]:
-        """An open engine for this command, with what ``engine`` does around one of its own."""
-        from ricordo.engine.lending import lent
-
-        assert self.lends is not None
-        with self.lends(self.store, self.tier) as engine, lent(engine):
-            self.opened = engine
-            yield engine
-            self._last_work(engine, meaning=meaning)
 
     def _last_work(self, engine: Ricordo, *, meaning: bool) -> None:
         """What is done when the answer is known: vectors, and sync if something was changed."""
@@ -155,7 +138,7 @@ def write_envelope(call: Call, plain: object, error: Mapping[str, str] | None) -
         "error": dict(error) if error is not None else None,
         "ms": round((time.perf_counter() - call.started) * 1000, 3),
     }
-    streams.current().out.write(json.dumps(envelope, ensure_ascii=False, default=str) + "\n")
+    sys.stdout.write(json.dumps(envelope, ensure_ascii=False, default=str) + "\n")
 
 
 def some_failed(failed: int, total: int) -> dict[str, str]:

@@ -21,7 +21,6 @@ from ricordo.cli.fields import ANY_FIELD, fields_from, item_fields
 from ricordo.cli.query_verb import QueryVerb
 from ricordo.cli.running import run
 from ricordo.cli.verb import Verb
-from ricordo.cli.verbs import CALLED
 from ricordo.errors import UsageError
 from ricordo.verbs.index import verb_named
 from ricordo.verbs.rows import ParamRow, VerbRow
@@ -62,11 +61,10 @@ def command(
 
 def generated(path: str) -> Verb:
     """A command that calls its verb and prints what it returns, in a form of its own if ``SHOWN`` names one."""
-    verb = CALLED.get(path, path)
-    words = [param for param in verb_named(verb).on("cli") if param.argument and _is_sentence(param)]
-    row = verb_named(verb)
-    make = command(path, row=row, cls=QueryVerb if words and row.scope == "read" else Verb)
-    return make(_printing(verb))
+    row = verb_named(path)
+    words = [param for param in row.on("cli") if param.argument and _is_sentence(param)]
+    make = command(path, cls=QueryVerb if words and row.scope == "read" else Verb)
+    return make(_printing(path))
 
 
 def optional(path: str, name: str) -> VerbRow:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from ricordo.cli.call import Call
 from ricordo.cli.generated import command, generated
 from ricordo.cli.query_verb import QueryVerb
@@ -51,23 +49,12 @@ def _frozen(call: Call, path: str, frozen: bool, text: str) -> int:
     return run(call, path, {}, lambda screen, _: screen.line(text), plain=lambda _: {"frozen": frozen})
 
 
-_OLD = (
-    click.Option(["--item"], hidden=True, help="stats log --item REF."),
-    click.Option(["--query"], hidden=True, help="stats log --query TEXT."),
-    click.Option(["--clear"], is_flag=True, hidden=True, help="stats clear."),
-)
-
-
-@command("stats", extra=_OLD)
-def _stats(call: Call, item: str | None = None, query: str | None = None, clear: bool = False, **given: Any) -> int:
+@command("stats")
+def _stats(call: Call, **given: Any) -> int:
     """It lists the queries that were most frequent, slowest, or without a result, and the items found most often or
     never. The log is kept in the store for usage.retention_days; the setting usage.log switches it off. stats clear
     does not erase how often each item was used.
     """
-    if clear:
-        return _clear(call)
-    if item is not None or query is not None:
-        return run(call, "stats log", {"ref": item, "query": query, "limit": given.get("limit", 10)})
     return run(call, "stats", given)
 
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from ricordo.cli import streams
 from ricordo.config.files import current_folder, state_home
 from ricordo.errors import UsageError
 from ricordo.keys.sealing import seal_at_hand, seal_of
@@ -24,7 +23,7 @@ _NUMBER = re.compile(r"([1-9][0-9]{0,3})(:[0-9]+(?:-[0-9]+)?)?")
 
 def keep(refs: Sequence[str], first: int, store: str) -> None:
     """Keep what a search showed, numbered from ``first`` on; a file that cannot be written must not fail the search."""
-    mine = streams.current().sitting
+    mine = _terminal()
     others = [(name, found) for name, found in _kept().items() if name != mine]
     _write(dict([*others, (mine, _closed(refs, first, store))][-MOST_TERMINALS:]))
 
@@ -71,7 +70,7 @@ def ref_of(name: str) -> str:
     number = _NUMBER.fullmatch(name)
     if number is None or (current_folder() / name).exists():
         return name
-    found = _kept().get(streams.current().sitting)
+    found = _kept().get(_terminal())
     if found is None:
         raise UsageError(
             f"{name} would be a hit of the last search, and there was none at this terminal",
@@ -85,6 +84,11 @@ def ref_of(name: str) -> str:
     if not refs[place]:
         raise UsageError(f"hit {number[1]} of the last search was erased", hint="Search again.")
     return f"{refs[place]}{number[2] or ''}"
+
+
+def _terminal() -> str:
+    """What tells this terminal from others: the shell that leads its processes."""
+    return str(os.getsid(0) if hasattr(os, "getsid") else os.getppid())
 
 
 def _refs(found: dict[str, Any]) -> list[str]:

@@ -16,7 +16,7 @@ import click
 from ricordo.cli.call import Call, write_envelope
 from ricordo.cli.terminal import prepare_streams
 from ricordo.cli.verb import GLOBAL_OPTIONS, write_options
-from ricordo.cli.verbs import CALLED, FIRST, GROUPS, MODULES, OLD, shown_commands
+from ricordo.cli.verbs import FIRST, GROUPS, MODULES, shown_commands
 from ricordo.errors import Error
 from ricordo.log import FILE_NAME, keep_log, report
 
@@ -49,7 +49,7 @@ class Program(click.Group):
         if module is None:
             from ricordo.verbs.index import has_verb
 
-            if not has_verb(CALLED.get(cmd_name, cmd_name)):
+            if not has_verb(cmd_name):
                 return None
             from ricordo.cli.generated import generated
 
@@ -155,7 +155,7 @@ class Program(click.Group):
 def _unknown_verb(name: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, [*shown_commands(), *OLD], n=1)
+    near = get_close_matches(name, list(shown_commands()), n=1)
     return f"there is no verb '{name}'" + (f"; did you mean '{near[0]}'?" if near else "")
 
 

@@ -1,4 +1,4 @@
-"""The verb serve, which puts the server together, and its parts; service, tokens and mcp --http are old spellings."""
+"""The verb serve, which puts the server together, and its parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 from ricordo.cli.call import Call
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
-from ricordo.cli.verb_group import verb_group
+from ricordo.cli.verb_group import VerbGroup, verb_group
 from ricordo.permissions import is_agent, refuse_agents
 
 _OPTIONS = (
@@ -55,16 +55,13 @@ def _place(
     ],
 )
 @_listening
-@click.option("--background", is_flag=True, hidden=True, help="Start it in a process of its own, and return.")
-def _serve(call: Call, background: bool, opens: bool, **where: Any) -> int:
+def _serve(call: Call, opens: bool, **where: Any) -> int:
     """The page, the API under /api/v1, MCP at /mcp, and what hooks ask, from one process that keeps model and indexes
     warm, follows the folders you added and makes vectors. Unless you name another address, only this machine can reach
     it. The link it prints signs one browser in, once, within ten minutes; 'ricordo serve link' makes another.
     Programs need a token ('ricordo serve tokens add'). It runs until it is interrupted.
     """
     host, port, names, toolsets = _place(**where)
-    if background:
-        return _in_background(call, host, port, names, toolsets, opens)
     from ricordo.config.loading import load_config
 
     def announce(address: str, link: str) -> None:
@@ -93,7 +90,6 @@ def run_server(
     from ricordo.http_api import server
 
     server.require_server()
-    from ricordo.cli.served import run_command
     from ricordo.mcp_server import http as mcp_http
     from ricordo.mcp_server.service import ToolService
 
@@ -104,7 +100,6 @@ def run_server(
         port=port,
         names=names,
         make_mcp=lambda threads: mcp_http.app_for(tools, threads, host=host, names=names),
-        run_command=run_command,
         announce=announce,
         mcp_token=mcp_token,
         is_mcp_open=is_mcp_open,
@@ -261,8 +256,9 @@ def _answer_unit(call: Call, done: str, place: Path, commands: tuple[str, ...]) 
     return call.answer({done: str(place), "commands": list(commands)}, draw)
 
 
-tokens = verb_group(
+tokens = VerbGroup(
     "tokens",
+    help="Make and take away tokens for the server.",
     examples=[
         "ricordo serve tokens",
         "ricordo serve tokens add laptop --scope write",
@@ -327,6 +323,3 @@ def remove_token(call: Call, name: str) -> int:
 
 
 serve.add_command(tokens)
-service = verb_group("service", examples=["ricordo serve status"], alone="status")
-for name in ("status", "link", "stop", "install", "uninstall"):
-    service.add_command(serve.commands[name])

@@ -6,7 +6,9 @@ It knows nothing of items or hits; ``present_*`` decide what to say.
 from __future__ import annotations
 
 import io
+import os
 import re
+import shutil
 import sys
 import textwrap
 import unicodedata
@@ -14,8 +16,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO
 
 import click
-
-from ricordo.cli import streams
 
 MAX_WIDTH = 120
 """Lines longer than this are hard to read, however wide the window is."""
@@ -116,12 +116,11 @@ def wants_color(stream: TextIO, asked: bool | None) -> bool:
     """Whether colour codes may go to a stream: flag, then NO_COLOR and FORCE_COLOR, then what it is."""
     if asked is not None:
         return asked
-    env = streams.current().env
-    if env.get("NO_COLOR"):
+    if os.environ.get("NO_COLOR"):
         return False
-    if env.get("FORCE_COLOR"):
+    if os.environ.get("FORCE_COLOR"):
         return True
-    return stream.isatty() and env.get("TERM") != "dumb"
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def prepare_streams() -> None:
@@ -136,15 +135,14 @@ class Screen:
     """Writes to a person: results on standard output, the rest on standard error."""
 
     def __init__(self, *, color: bool | None = None, quiet: bool = False, verbose: bool = False) -> None:
-        self._streams = streams.current()
-        self.out: TextIO = self._streams.out
-        self.err: TextIO = self._streams.err
+        self.out: TextIO = sys.stdout
+        self.err: TextIO = sys.stderr
         self.color = wants_color(self.out, color)
         self.err_color = wants_color(self.err, color)
         self.quiet = quiet
         self.verbose = verbose
         self.is_terminal = self.out.isatty()
-        columns, self.height = self._streams.window
+        columns, self.height = shutil.get_terminal_size((100, 24))
         self.width = min(columns, MAX_WIDTH)
 
     def style(self, text: str, **how: Any) -> str:
@@ -172,10 +170,12 @@ class Screen:
 
     def page(self, text: str, *, is_long: bool) -> None:
         """Write a text; one that is longer than the window goes through a pager, which shows its beginning first."""
-        if not is_long or not self._streams.is_typed_at:
+        if not is_long or not sys.stdin.isatty():
             self.out.write(text)
             return
-        self._streams.page(text, color=self.color)
+        self.out.flush()
+        os.environ.setdefault("LESS", "FRX")  # colours are shown, and the text stays on the screen at the end
+        click.echo_via_pager(text.rstrip("\n"), color=self.color)
 
     def write_bytes(self, data: bytes) -> None:
         """Bytes as they are, for a file or a pipe."""

@@ -18,7 +18,6 @@ from ricordo.cli.terminal import Screen, clean, one_line
 from ricordo.cli.verb_group import verb_group
 from ricordo.errors import UsageError
 from ricordo.permissions import refuse_agents
-from ricordo.verbs.index import verb_named
 
 if TYPE_CHECKING:
     from ricordo.values.tools import ServerFound, ToolEntry, ToolResult, ToolsReport
@@ -140,9 +139,6 @@ def _remove(call: Call, **given: Any) -> int:
 
 
 tools.add_command(command("tools rm")(_remove))
-_OLD_REMOVE = command("tools remove", row=verb_named("tools rm"))(_remove)
-_OLD_REMOVE.hidden = True
-tools.add_command(_OLD_REMOVE)
 
 
 @tools.add_command

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ricordo.cli.call import Call
-from ricordo.cli.verbs import OLD, line_of
+from ricordo.cli.verbs import line_of
 from ricordo.errors import UsageError
 from ricordo.log import keep_log
 
@@ -60,12 +60,6 @@ GLOBAL_OPTIONS: tuple[click.Option, ...] = (
     _global("--tier", metavar="NAME", help="Use this tier alone: agent, project or team."),
     _global("--profile", metavar="NAME", help="Rank with this profile.", shell_complete=_profile_names),
     _global("--no-color", "color", flag_value=False, is_flag=True, help="No colours (NO_COLOR does the same)."),
-    click.Option(
-        ["--no-server"],
-        is_flag=True,
-        expose_value=False,  # ``asking`` looks for it before the program is loaded
-        help="Do the work in this process, also when a server runs.",
-    ),
 )
 
 
@@ -91,7 +85,6 @@ class Verb(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         call = ctx.ensure_object(Call)
         refuse_profile(call, call.command)
-        name_new_spelling(call)
         return super().invoke(ctx)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -106,12 +99,6 @@ def _as_text(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_as_text, value))
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-
-
-def name_new_spelling(call: Call) -> None:
-    """Say how an old spelling is said now; it works all the same."""
-    if call.command in OLD:
-        call.screen().note(f"note: 'ricordo {call.command}' is now 'ricordo {OLD[call.command]}'")
 
 
 def takes_profile(command: str) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from ricordo.cli.call import Call
-from ricordo.cli.verb import GLOBAL_OPTIONS, Verb, name_new_spelling, refuse_profile, write_help_text, write_options
-from ricordo.cli.verbs import OLD, line_of
+from ricordo.cli.verb import GLOBAL_OPTIONS, Verb, refuse_profile, write_help_text, write_options
+from ricordo.cli.verbs import line_of
 
 
 class VerbGroup(click.Group):
@@ -63,7 +63,6 @@ class VerbGroup(click.Group):
         if context.invoked_subcommand:
             return 0
         call = context.ensure_object(Call)
-        name_new_spelling(call)
         if isinstance(self.alone, Verb):
             refuse_profile(call, call.command)
             assert self.alone.callback is not None
@@ -77,4 +76,4 @@ class VerbGroup(click.Group):
 def verb_group(name: str, *, examples: Sequence[str], details: str = "", alone: str | Verb = "list") -> VerbGroup:
     """A group of verbs from the table, to which hand-written ones are added."""
     line = alone.help if isinstance(alone, Verb) else line_of(name)
-    return VerbGroup(name, help=line, examples=examples, details=details, alone=alone, hidden=name in OLD)
+    return VerbGroup(name, help=line, examples=examples, details=details, alone=alone)

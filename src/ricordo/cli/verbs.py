@@ -57,6 +57,7 @@ MORE: dict[str, HelpLine] = {
     "team": HelpLine("look after", "Make a team of a store on a server, and say who may do what."),
     "index": HelpLine("look after", "Fill a search engine beside a store's server, and see how far it is."),
     "learn": HelpLine("look after", "Show, freeze or undo what feedback did to the ranking."),
+    "jobs": HelpLine("look after", "Show the backlog, and retry what failed."),
     "profiles": HelpLine("look after", "Show the ranking profiles and their weights."),
     "models": HelpLine("look after", "Show, test and choose the embedding model."),
     "eval": HelpLine("look after", "Measure the ranking on a set of judged queries."),
@@ -64,44 +65,6 @@ MORE: dict[str, HelpLine] = {
     "version": HelpLine("look after", "Print the version."),
 }
 """Other commands that are no verbs of the engine: groups of verbs, and what only a command line needs."""
-
-OLD: dict[str, str] = {
-    "semantic": "search --by meaning",
-    "recent": "timeline --newest-first",
-    "relocate": "roots move",
-    "supersede": "correct OLD --with NEW",
-    "jobs": "embed status",
-    "jobs list": "embed status",
-    "jobs retry": "embed retry",
-    "reembed": "embed again",
-    "tools remove": "tools rm",
-    "service": "serve status",
-    "service status": "serve status",
-    "service link": "serve link",
-    "service stop": "serve stop",
-    "service install": "serve install",
-    "service uninstall": "serve uninstall",
-    "tokens": "serve tokens",
-    "tokens list": "serve tokens list",
-    "tokens add": "serve tokens add",
-    "tokens rm": "serve tokens rm",
-}
-"""Old spellings, which work and are not shown, and what is said instead."""
-
-OLD_LINES: dict[str, str] = {
-    "jobs": "Show the backlog, and retry what failed.",
-    "service": "Look after the server in the background.",
-    "tokens": "Make and take away tokens for the server.",
-}
-
-CALLED: dict[str, str] = {
-    "embed status": "jobs list",
-    "embed retry": "jobs retry",
-    "embed again": "reembed",
-    "relocate": "roots move",
-    "tools remove": "tools rm",
-}
-"""Commands that are called otherwise than their verb."""
 
 MODULES: dict[str, str] = {
     "init": "add", "add": "add", "refresh": "add", "watch": "add", "sync": "add", "roots": "add",
@@ -117,7 +80,7 @@ MODULES: dict[str, str] = {
     "jobs": "backlog", "reembed": "backlog", "hook": "hook_verbs", "install": "install_verbs",
     "uninstall": "install_verbs", "doctor": "doctor", "completion": "look_after", "version": "look_after",
     "config": "config_verbs", "eval": "measure", "mcp": "mcp_verb", "serve": "serve_verbs",
-    "service": "serve_verbs", "tokens": "serve_verbs", "trust": "trust_verbs", "tidy": "tidy_verbs",
+    "trust": "trust_verbs", "tidy": "tidy_verbs",
     "sync-folder": "sync_verbs",
     "team": "team_verbs", "index": "index_verbs",
 }  # fmt: skip
@@ -175,15 +138,14 @@ SHOWN: dict[str, str] = {
 
 
 def shown_commands() -> dict[str, HelpLine]:
-    """All commands that are no old spellings, in the order of the help: the first ones, then the others by name."""
+    """All commands, in the order of the help: the first ones, then the others by name."""
     from ricordo.verbs.index import all_verbs
 
     rows = {row.path: HelpLine(row.group, row.line) for row in all_verbs() if "cli" not in row.not_on}
     others = MORE | {path: line for path, line in rows.items() if " " not in path}
-    return FIRST | {name: others[name] for name in sorted(others) if name not in FIRST and name not in OLD}
+    return FIRST | {name: others[name] for name in sorted(others) if name not in FIRST}
 
 
 def line_of(name: str) -> str:
     """What a command that is no verb of the engine does."""
-    known = FIRST.get(name) or MORE.get(name)
-    return known.line if known else OLD_LINES[name]
+    return (FIRST.get(name) or MORE[name]).line

@@ -56,5 +56,4 @@ class ServeSettings:
     )
     max_body_mb: float = setting(64.0, "Larger requests are refused.", sensitive=True, minimum=0.01, maximum=10_000)
     requests_per_minute: int = setting(30_000, "How many requests one caller may make.", sensitive=True, minimum=1)
-    commands: bool = setting(True, "Let a running server answer the commands that only read, which is faster.")
     watch: bool = setting(True, "Follow the folders that were added, and take in what changes.")

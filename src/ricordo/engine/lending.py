@@ -6,8 +6,7 @@ None of it is for users of the library, so it is not on ``Ricordo``.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ricordo.config.places import Located, places
@@ -38,19 +37,6 @@ def sealing_store(engine: Ricordo) -> str:
     context = engine._context
     stores = (context.location, *(place.store for place in places(context.located, context.config)))
     return next((store for store in stores if holds_secrets(store)), "")
-
-
-@contextmanager
-def lent(engine: Ricordo) -> Iterator[Ricordo]:
-    """The open engine for one piece of work, as if the store had been opened for it, and left open.
-
-    Edits of knowledge files are seen however short ago the last look at them was, and use is written at the end.
-    """
-    engine._context.begin_anew()
-    try:
-        yield engine
-    finally:
-        engine._context.flush_use()
 
 
 def took_in_edits(engine: Ricordo) -> bool:

@@ -96,7 +96,7 @@ class VectorVerbs:
         "look after",
         "Show what waits for a vector, and what failed.",
         path="jobs list",
-        examples=("ricordo embed status --json",),
+        examples=("ricordo jobs list --json",),
     )
     def jobs(self) -> JobsReport:
         """What waits for a vector, what failed, and how much is done."""
@@ -110,7 +110,7 @@ class VectorVerbs:
         "Put failed jobs back into the backlog.",
         path="jobs retry",
         answers="count",
-        examples=("ricordo embed retry",),
+        examples=("ricordo jobs retry",),
     )
     def retry_jobs(self) -> int:
         """Returns how many."""
@@ -121,7 +121,7 @@ class VectorVerbs:
         "look after",
         "Make all vectors again with the current model.",
         is_long=True,
-        examples=("ricordo embed again",),
+        examples=("ricordo reembed",),
     )
     def reembed(self, *, progress: Callable[[Progress], None] | None = None) -> EmbedReport:
         """Searches use the old vectors until all are there."""

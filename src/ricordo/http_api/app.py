@@ -12,7 +12,6 @@ from fastapi.openapi.utils import get_openapi
 from ricordo._version import __version__
 from ricordo.hosting.listening import allowed_hosts, is_mcp
 from ricordo.http_api import failures, shapes
-from ricordo.http_api.command_routes import commands
 from ricordo.http_api.file_routes import files_sent
 from ricordo.http_api.generated import verb_routes
 from ricordo.http_api.guard import Guard
@@ -81,7 +80,7 @@ def web_app(serving: Serving, mcp: McpApp) -> FastAPI:
     )
     app.state.serving = serving
     failures.install(app, failed)
-    install_routes(app, verb_routes(), files_sent, look_after, hooks, commands)
+    install_routes(app, verb_routes(), files_sent, look_after, hooks)
     _install_probes(app)
     install_page(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to change the document

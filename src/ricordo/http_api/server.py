@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ricordo.hosting.service import Service
     from ricordo.hosting.threads import CallThreads
     from ricordo.http_api.app import McpApp
-    from ricordo.http_api.serving import RunsCommands, Serving
+    from ricordo.http_api.serving import Serving
 
 LOOK_SECONDS = 10.0
 """How often folders that other processes added, and texts that they left without vectors, are looked for."""
@@ -44,14 +44,13 @@ def serve(
     port: int,
     names: Sequence[str] = (),
     make_mcp: Callable[[CallThreads], McpApp],
-    run_command: RunsCommands,
     announce: Callable[[str, str], None],
     mcp_token: str = "",
     is_mcp_open: bool = False,
 ) -> None:
     """Serve until interrupted. ``announce`` is called with the address and the link that signs a browser in.
 
-    ``make_mcp`` makes what answers MCP, from the threads that it may use; ``run_command`` answers commands.
+    ``make_mcp`` makes what answers MCP, from the threads that it may use.
     Whoever shows ``mcp_token`` may use MCP, and nothing else; if ``is_mcp_open``, all programs of this machine may.
     """
     refuse_open_door(host, Credentials(), mcp_token, is_mcp_open=is_mcp_open)
@@ -64,7 +63,7 @@ def serve(
 
     token = secrets.token_urlsafe(32)
     door = _door_of_mcp(mcp_token, is_mcp_open)
-    serving = Serving(service, local_token=token, opens_mcp=door, run_command=run_command)
+    serving = Serving(service, local_token=token, opens_mcp=door)
     service.engine()  # if the store cannot be opened, this raises the error before the port is taken
     listening = listen(host, port)
     real_port = listening.getsockname()[1]

@@ -12,7 +12,6 @@ from starlette.requests import ClientDisconnect
 from ricordo.errors import Error, Forbidden, UsageError
 from ricordo.hosting.credentials import Caller, Credentials, SignInCodes
 from ricordo.hosting.open_stores import OpenStores
-from ricordo.hosting.packing import ALONE, CommandRequest
 from ricordo.hosting.service import Service
 from ricordo.hosting.threads import CallThreads
 from ricordo.http_api.lately import Lately
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from ricordo.engine import Ricordo
 
 T = TypeVar("T")
-RunsCommands = Callable[[OpenStores, CommandRequest], bytes]
-"""Runs a command of another process; the answer is packed, or says that the caller has to run it itself."""
 LONGEST_WAIT = 25.0
 """Seconds that a request may wait for the task it began."""
 
@@ -41,10 +38,8 @@ class Serving:
         credentials: Credentials | None = None,
         local_token: str = "",
         opens_mcp: Callable[[str], bool] = lambda secret: False,
-        run_command: RunsCommands = lambda stores, request: ALONE,
     ) -> None:
         self.service = service
-        self.run_command = run_command
         self.threads = CallThreads()
         self.credentials = credentials or Credentials()
         self.codes = SignInCodes()
