@@ -26,13 +26,13 @@ from ricordo.hooks.outlet import Outlet
 from ricordo.hooks.payload import NAMES
 from ricordo.ingest import importers, vaults
 from ricordo.ingest.parse import parse_bytes
-from ricordo.ingest.redact import redact
 from ricordo.mcp_server.service import ToolService
 from ricordo.mcp_server.stdio import NotAMessage, parsed
 from ricordo.mcp_server.toolsets import TOOLSETS
 from ricordo.memory import knowledge_files
 from ricordo.programs import json_text
 from ricordo.search.query import parse_query
+from ricordo.secrets.find import redact
 from ricordo.sources.robots import read_robots
 from ricordo.sources.sessions.reading import open_transcript
 from ricordo.text.links import targets_in

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.ingest.redact import find_secrets, redact, redact_values
-from ricordo.ingest.secret_forms import FoundSecret
+from ricordo.secrets.find import find_secrets, redact, redact_values
+from ricordo.secrets.forms import FoundSecret
 
 ROOT = Path(__file__).parents[2]
 

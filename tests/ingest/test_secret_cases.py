@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.ingest.redact import find_secrets, redact
+from ricordo.secrets.find import find_secrets, redact
 
 from ..growth import TOO_MUCH, growth
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.ingest.redact import find_secrets, redact
+from ricordo.secrets.find import find_secrets, redact
 
 
 def cases(name: str) -> list[str]:

@@ -25,12 +25,12 @@ from ricordo.errors import Error
 from ricordo.exchange import lines
 from ricordo.hooks.payload import read_payload
 from ricordo.ingest.parse import parse_bytes
-from ricordo.ingest.redact import redact
 from ricordo.mcp_server.service import ToolService
 from ricordo.mcp_server.stdio import NotAMessage, parsed
 from ricordo.mcp_server.toolsets import TOOLSETS
 from ricordo.memory import knowledge_files
 from ricordo.search.query import parse_query
+from ricordo.secrets.find import redact
 from ricordo.text.links import targets_in
 from ricordo.trust.fence import clean, told_item
 from ricordo.values.items import Ref

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.ingest.redact import find_secrets, redact
+from ricordo.secrets.find import find_secrets, redact
 
 SECRETS = (
     "AKIA" + "IOSFODNN7EXAMPLE",

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ricordo.context.checkpoints import goes_on
-from ricordo.ingest.preparing import Incoming
+from ricordo.ingest.pipeline import Incoming
 from ricordo.values.items import Item, Parsed, Ref, Saved
 from ricordo.values.kinds import CHECKPOINT, SESSION
 from ricordo.values.sessions import Checkpoint, SessionEvent, SessionFacets, TurnFacets

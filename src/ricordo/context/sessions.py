@@ -24,9 +24,8 @@ from ricordo.context.facets import facets_of, is_only_praise
 from ricordo.context.session_items import DRIVE, at_place, keep_model_facets, left_alone, point_item, turn_item
 from ricordo.context.tally import Tally
 from ricordo.context.turn_judging import TurnJudge
-from ricordo.ingest.pipeline import Pipeline
-from ricordo.ingest.preparing import Incoming
-from ricordo.ingest.redact import redact, redact_values
+from ricordo.ingest.pipeline import Incoming, Pipeline
+from ricordo.secrets.find import redact, redact_values
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, FileState
 from ricordo.values.items import Item, Parsed, Ref, Saved

@@ -16,8 +16,7 @@ from typing import Any
 from ricordo.errors import Error, NotFound, Unreadable
 from ricordo.frozen import frozen
 from ricordo.ingest.files import FileReader, metadata_kept, set_by_people
-from ricordo.ingest.pipeline import Pipeline
-from ricordo.ingest.preparing import Incoming
+from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.disk import FoundFile, absolute
 from ricordo.sources.skills import FILE, Listed, SkillRoot, rank_of
 from ricordo.store.base import Store

@@ -128,7 +128,7 @@ class Capturer:
         return any(self._is_in(store, text) for store in stores)
 
     def _is_in(self, store: Store, text: str) -> bool:
-        from ricordo.ingest.preparing import Incoming
+        from ricordo.ingest.pipeline import Incoming
         from ricordo.memory.capture.finder import says_the_same
         from ricordo.memory.duplicates import DuplicateFinder, plain_text
 

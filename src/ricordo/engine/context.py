@@ -197,10 +197,9 @@ class EngineContext:
 
     def pipeline_of(self, store: Store) -> Pipeline:
         """What prepares texts for one store."""
-        from ricordo.ingest.helpers import shared
         from ricordo.ingest.pipeline import Pipeline
 
-        return Pipeline(store, self.provider, registry.token_counter(), self.models.llm_or_default, shared)
+        return Pipeline(store, self.provider, registry.token_counter(), self.models.llm_or_default)
 
     def files(self, *, follow_links: bool | None = None) -> FileReader:
         """What reads files from disk, within the limits of the settings."""

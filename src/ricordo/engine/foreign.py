@@ -132,7 +132,7 @@ def _folder(source: Source, what: str) -> Path:
 
 def _without_secrets(entries: Sequence[Entry], *, allow_secrets: bool) -> tuple[list[Entry], tuple[str, ...]]:
     """The texts without secrets, and notes about what was removed."""
-    from ricordo.ingest.redact import redact_item
+    from ricordo.secrets.find import redact_item
 
     clean = []
     touched = 0

@@ -179,7 +179,7 @@ def _run(name: str, check: Callable[[bool], Check | None], repair: bool) -> Chec
 def _secrets(store: Store, repair: bool) -> Check:
     """Which stored texts seem to hold secrets. They are reported and not changed; ``repair`` scans all texts again."""
     if repair:
-        from ricordo.ingest.redact import secret_counts
+        from ricordo.secrets.find import secret_counts
 
         known = {str(ref): counts for ref, counts in store.secrets.refs()}
         found = ((n, str(ref), secret_counts(text)) for n, ref, text, _ in store.items.texts(Filters()))

@@ -86,7 +86,7 @@ class ItemVerbs:
 
         In what agents write (memories, notes, …) secrets are redacted unless they are allowed.
         """
-        from ricordo.ingest.redact import redact_item
+        from ricordo.secrets.find import redact_item
 
         check_type("content", content, str)
         refuse_secrets(allowed=allow_secrets)
@@ -178,7 +178,7 @@ class ItemVerbs:
         ``base`` is the version that the change was made on. If there is a newer one, the change is refused
         (``StaleVersion``), so that a loop of reading, changing and writing loses nobody's change.
         """
-        from ricordo.ingest.redact import redact_item
+        from ricordo.secrets.find import redact_item
 
         check_type("content", content, str, optional=True)
         refuse_secrets(allowed=allow_secrets)

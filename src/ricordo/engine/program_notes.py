@@ -23,7 +23,7 @@ from ricordo.values.provenance import AGENT
 
 if TYPE_CHECKING:
     from ricordo.engine.context import EngineContext
-    from ricordo.ingest.preparing import Incoming
+    from ricordo.ingest.pipeline import Incoming
     from ricordo.store.base import Store
     from ricordo.store.values import FileState
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ricordo.errors import Error, NotFound, StoreError
 from ricordo.ingest.pages import PageReader, ReadPage
-from ricordo.ingest.preparing import Incoming
+from ricordo.ingest.pipeline import Incoming
 from ricordo.sources.base import Place
 from ricordo.values.items import Ref, Saved
 

@@ -18,9 +18,11 @@ from ricordo.config.settings import Config
 from ricordo.config.trusted_places import is_in_trusted_folder
 from ricordo.errors import Error, Unreadable, UsageError
 from ricordo.ingest.parse import Limits, parse_bytes, read_file
-from ricordo.ingest.preparing import Incoming, merged_fields
+from ricordo.ingest.pipeline import Incoming, merged_fields
 from ricordo.ingest.vaults import in_vault, with_text_tags
 from ricordo.nofollow import LinkedFolder, real_path
+from ricordo.secrets.find import is_redacted, redact, redact_values
+from ricordo.sources.base import VALIDATORS
 from ricordo.sources.disk import FoundFile, Skipped, over_limit, walk
 from ricordo.sources.git_times import GitTimes
 from ricordo.sources.mailbox import bytes_of as mail_bytes
@@ -28,6 +30,7 @@ from ricordo.sources.mailbox import is_mailbox, mails
 from ricordo.store.values import FileState
 from ricordo.values.days import parse_time
 from ricordo.values.items import Fields, Item, Parsed, Ref
+from ricordo.values.kinds import kind_of_drive
 
 _EMPTY = Fields().to_dict()
 _NOT_AUTHORED = ("source", "mime_type", "is_textual", "metadata")
@@ -220,3 +223,29 @@ def metadata_kept(fields: Fields, said: Mapping[str, Any], says: Mapping[str, An
     kept = {key: value for key, value in now.items() if key not in before or before[key] != value}
     dropped = {key for key in before if key not in now}
     return {key: value for key, value in says.get("metadata", {}).items() if key not in dropped} | kept
+
+
+_WITH_ORIGIN = frozenset({"disk", "url", "github", "google-docs"})
+
+
+def without_secrets(one: Incoming, *, allow: bool) -> tuple[Incoming, tuple[str, ...]]:
+    """The item without its secrets, and the kinds of secrets; files and pages are not changed, whatever their kind."""
+    if one.ref.drive in _WITH_ORIGIN:
+        return one, ()
+    given = {**one.parsed.fields, **one.fields}
+    if one.parsed.title:
+        given = {"title": one.parsed.title, **given}
+    kind = kind_of_drive(one.ref.drive) if one.kind == "document" else one.kind
+    if not is_redacted(kind, given, allow_secrets=allow):
+        return one, ()
+    text, in_text = redact(one.parsed.text)
+    fields, in_fields = redact_values(given)
+    if not in_text and not in_fields:
+        return replace(one, is_clean=True), ()
+    parsed = replace(one.parsed, text=text, title="", fields={}, marks=())
+    state = one.file
+    if state is not None:
+        said = {name: value for name, value in state.fields.items() if name != VALIDATORS}
+        kept = {name: value for name, value in state.fields.items() if name == VALIDATORS}
+        state = replace(state, fields={**redact_values(said)[0], **kept})
+    return replace(one, parsed=parsed, fields=fields, file=state), (*in_text, *in_fields)

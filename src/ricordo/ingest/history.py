@@ -15,8 +15,8 @@ from pathlib import Path
 from ricordo.config.files import current_folder
 from ricordo.config.repository import repository_around, repository_at
 from ricordo.errors import NotFound
-from ricordo.ingest.preparing import Incoming
-from ricordo.ingest.redact import redact
+from ricordo.ingest.pipeline import Incoming
+from ricordo.secrets.find import redact
 from ricordo.sources import git_history
 from ricordo.sources.disk import disk_ref, ref_path
 from ricordo.sources.git_history import Commit

@@ -14,12 +14,12 @@ from urllib.parse import unquote
 
 from ricordo.errors import Unavailable, Unreadable, UsageError
 from ricordo.frozen import frozen
-from ricordo.ingest.files import hash_of, keeping, said_by
+from ricordo.ingest.files import hash_of, keeping, said_by, without_secrets
 from ricordo.ingest.parse import Limits, parse_bytes
 from ricordo.ingest.parse.encoding import without_surrogates
 from ricordo.ingest.parse.html_about import ABOUT
-from ricordo.ingest.pipeline import structure_of
-from ricordo.ingest.preparing import Incoming
+from ricordo.ingest.pipeline import Incoming, structure_of
+from ricordo.secrets.find import find_secrets
 from ricordo.sources.base import VALIDATORS, FetchedPage, LoadedPage, Loader, Place
 from ricordo.store.values import FileState
 from ricordo.values.items import Item, Parsed, Ref
@@ -168,9 +168,6 @@ class PageReader:
 
 def _as_added(incoming: Incoming, item: Item) -> Incoming:
     """Remove the secrets of a page kept as a note, unless they were allowed when it was added."""
-    from ricordo.ingest.incoming_secrets import without_secrets
-    from ricordo.ingest.redact import find_secrets
-
     clean, found = without_secrets(incoming, allow=bool(find_secrets(item.content)))
     if not found:
         return incoming

@@ -1,31 +1,34 @@
-"""How an item becomes searchable: text is chunked, hashed and analysed without a lock, then written in short batches.
+"""How an item becomes searchable: its text is cut, hashed and analysed without a lock, then written in short batches.
 
-The steps for a file: look up the ref and apply on-conflict, read and parse, chunk, prepare, and hand batches to the
-store, one transaction each. Vectors follow from the backlog; what a file is and how it is cut is decided elsewhere.
+Vectors follow from the backlog (``embed``). What a file is and what it says is decided before (``files``, ``formats``).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ricordo.config.settings import Config
 from ricordo.errors import Error
-from ricordo.ingest.chunk import chunk_at
+from ricordo.frozen import frozen
+from ricordo.ingest.chunk import chunk, chunk_at, line_ranges
 from ricordo.ingest.parse.detect import formats
-from ricordo.ingest.preparing import CHUNKER, FELL_BACK, Cut, Incoming, NotPrepared, Preparer, Stored, Unit
+from ricordo.ingest.prefix import prefix_texts
 from ricordo.models.base import LLM, TokenCounter
+from ricordo.secrets.find import secret_counts
 from ricordo.store.base import Store
+from ricordo.store.prepare import prepare
 from ricordo.store.values import Backlog, FileState, PreparedItem
-from ricordo.values.items import Draft, Passage, Ref, Saved
-from ricordo.values.kinds import MENTIONING_KINDS
+from ricordo.text.mentions import mentioned
+from ricordo.values.items import Draft, Fields, Parsed, Passage, Ref, Saved
+from ricordo.values.kinds import DRIVES_WITHOUT_ORIGIN, MENTIONING_KINDS, REMEMBERED_KINDS
 
 if TYPE_CHECKING:
     from ricordo.ingest.chunk_llm import LlmChunker
-    from ricordo.ingest.helpers import Helpers
 
 BATCH_CHUNKS = 1_000
 BATCH_ITEMS = 500
@@ -34,120 +37,67 @@ BATCH_SECONDS = 10.0
 """Prepared items are written after this time at the latest, because a model that cuts texts may take long."""
 AHEAD_ITEMS, AHEAD_BYTES, AHEAD_SECONDS = 100, 150_000, 0.2
 """The store is asked about so many items or so much text at once, as far as they come within this time."""
+CHUNKER = "chunker"
+FELL_BACK = "cut by its structure, not by a model"
+"""The item's metadata get this text under ``chunker``; it never varies, so that another failed try changes nothing."""
+
+
+@frozen
+class Incoming:
+    """Something to save: its ref, its parsed text, and the state of its file."""
+
+    ref: Ref
+    parsed: Parsed
+    kind: str = "document"
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    blob: bytes | None = None
+    file: FileState | None = None
+    times: tuple[datetime, datetime] | None = None
+    origin: str = ""
+    """Where a loader read it; empty for a text that somebody gave."""
+    vouched: bool = False
+    """Whether its file is in a folder that the user trusts."""
+    is_clean: bool = False
+    """Whether its text was searched for secrets already and holds none."""
+
+    @property
+    def size(self) -> int:
+        """How much memory its texts take, roughly."""
+        return len(self.parsed.text) + len(self.blob or b"")
+
+
+@frozen
+class _Stored:
+    """What preparing items needs of the store: the keys of their chunks, and its entities."""
+
+    keys: Mapping[Ref, set[bytes]]
+    entities: Sequence[tuple[int, str]]
+
+
+@frozen
+class _Cut:
+    """The passages of a text; ``problem`` says why the language model did not choose them although it should have."""
+
+    passages: tuple[Passage, ...]
+    problem: str = ""
+
+    def noted_in(self, fields: Fields) -> Fields:
+        """The fields of the item, with a note if the language model did not cut the text."""
+        kept = {key: value for key, value in fields.metadata.items() if (key, value) != (CHUNKER, FELL_BACK)}
+        metadata = {**kept, CHUNKER: FELL_BACK} if self.problem else kept
+        return fields if metadata == fields.metadata else fields.with_changes({"metadata": metadata})
 
 
 class Pipeline:
     """Prepares items for one store and writes them in batches."""
 
     def __init__(
-        self,
-        store: Store,
-        config: Callable[[], Config],
-        counter: TokenCounter,
-        llm: Callable[[], LLM],
-        helpers: Callable[[], Helpers] | None = None,
+        self, store: Store, config: Callable[[], Config], counter: TokenCounter, llm: Callable[[], LLM]
     ) -> None:
         self.store = store
         self.config = config
         self.counter = counter
         self.llm = llm
-        self.helpers = helpers
-
-    @property
-    def preparer(self) -> Preparer:
-        """What prepares an item as soon as it is known how to cut it."""
-        return Preparer(self.store.analyzer, self.counter)
-
-    def prepare(self, incoming: Incoming) -> PreparedItem:
-        """Do everything for an item that can be done before a transaction."""
-        return self._prepared(incoming, self._stored([(incoming.ref, incoming.kind)]))[0]
-
-    def _prepared(self, incoming: Incoming, stored: Stored) -> tuple[PreparedItem, str]:
-        """The prepared item, and why no model cut its text although one should have."""
-        parsed = incoming.parsed
-        cut = self._cut(incoming.ref, parsed.text, parsed.structure, parsed.language, incoming.kind)
-        return self.preparer.incoming(incoming, cut, stored), cut.problem
-
-    def prepare_text(self, draft: Draft, content: str) -> PreparedItem:
-        """The draft with another text, cut into passages again as its type requires."""
-        structure = structure_of(draft.fields.mime_type)
-        cut = self._cut(draft.ref, content, structure, "", draft.kind)
-        fields = cut.noted_in(draft.fields)
-        return self.prepare_draft(
-            replace(draft, content=content, fields=fields, passages=cut.passages, first_line=1, marks=(), blob=None)
-        )
-
-    def _cut(self, ref: Ref, text: str, structure: str, language: str, kind: str) -> Cut:
-        """The passages of a text: by its structure, or where a model says if that is set."""
-        plain = self.preparer.cut(text, structure, language, kind)
-        if not self._asks_a_model or len(plain.passages) < 2 or kind == "session":
-            return plain  # a session has thousands of turns, so no model is asked about them
-        if before := self._cut_before(ref, text):
-            return Cut(before)
-        try:
-            places = self._chunker.places(text)
-        except Error as error:
-            return Cut(plain.passages, error.message)
-        return Cut(chunk_at(text, places, structure=structure, language=language, counter=self.counter))
-
-    @property
-    def _asks_a_model(self) -> bool:
-        return self.config().ingest.chunker == "llm"
-
-    @cached_property
-    def _chunker(self) -> LlmChunker:
-        from ricordo.ingest.chunk_llm import LlmChunker
-
-        return LlmChunker(self.llm, lambda: self.config().ingest.chunker_seconds)
-
-    def _cut_before(self, ref: Ref, text: str) -> tuple[Passage, ...]:
-        """The passages of an item whose text is unchanged, so that the model is not asked again."""
-        n = self.store.items.number(ref)
-        item = self.store.items.get(n) if n is not None else None
-        if n is None or item is None or item.content != text or item.fields.metadata.get(CHUNKER) == FELL_BACK:
-            return ()
-        return self.store.items.draft(n, item.version).passages
-
-    def _stored(self, items: Sequence[tuple[Ref, str]]) -> Stored:
-        """What preparing some items of some kinds needs of the store."""
-        mentions = any(kind in MENTIONING_KINDS for _, kind in items)
-        entities = self.store.items.entity_titles() if mentions else ()
-        return Stored(self.store.items.live_keys(ref for ref, _ in items), entities)
-
-    def prepare_draft(self, draft: Draft, file: FileState | None = None) -> PreparedItem:
-        """Hash and analyse a draft whose passages are known."""
-        return self.preparer.draft(draft, file, self._stored([(draft.ref, draft.kind)]))
-
-    def _units(self, incoming: Iterable[Incoming]) -> Iterator[Unit]:
-        """The items in groups, each with what preparing it needs of the store, which is asked for together."""
-        ahead: list[Incoming] = []
-
-        def unit() -> Unit:
-            return Unit(ahead, self._stored([(one.ref, one.kind) for one in ahead]))
-
-        size, due = 0, time.monotonic() + AHEAD_SECONDS
-        for one in incoming:
-            ahead.append(one)
-            size += one.size
-            if len(ahead) >= AHEAD_ITEMS or size >= AHEAD_BYTES or time.monotonic() >= due:
-                yield unit()
-                ahead, size, due = [], 0, time.monotonic() + AHEAD_SECONDS
-        if ahead:
-            yield unit()
-
-    def _prepared_all(self, incoming: Iterable[Incoming]) -> Iterator[tuple[PreparedItem | NotPrepared, str]]:
-        """All items in their order; where no model cuts texts and there are many, helpers prepare some of them."""
-        units = self._units(incoming)
-        if self.helpers is not None and not self._asks_a_model:
-            for item in self.helpers().prepared(units, lambda: self.preparer):
-                yield item, ""
-            return
-        for unit in units:
-            for one in unit.items:
-                try:
-                    yield self._prepared(one, unit.stored)
-                except Error as error:
-                    yield NotPrepared(str(one.ref), error.to_dict()), ""
 
     def save_all(
         self, incoming: Iterable[Incoming], *, on_conflict: str, durable: bool, backlog: Backlog | None
@@ -163,21 +113,141 @@ class Pipeline:
 
         chunks = size = 0
         due = time.monotonic() + BATCH_SECONDS
-        for item, problem in self._prepared_all(incoming):
-            if isinstance(item, NotPrepared):
-                yield Saved(item.ref, "failed", error=item.error)
+        for one, stored in self._with_stored(incoming):
+            try:
+                item, problem = self._prepared(one, stored)
+            except Error as error:
+                yield Saved(str(one.ref), "failed", error=error.to_dict())
                 continue
             if problem:
-                problems[str(item.draft.ref)] = problem
+                problems[str(one.ref)] = problem
             batch.append(item)
             chunks += len(item.chunks)
-            size += len(item.draft.content) + len(item.draft.blob or b"")
+            size += one.size
             full = chunks >= BATCH_CHUNKS or len(batch) >= BATCH_ITEMS or size >= BATCH_BYTES
             if full or time.monotonic() >= due:
                 yield from written()
                 batch, chunks, size, due = [], 0, 0, time.monotonic() + BATCH_SECONDS
         if batch:
             yield from written()
+
+    def _with_stored(self, incoming: Iterable[Incoming]) -> Iterator[tuple[Incoming, _Stored]]:
+        """The items, each with what preparing it needs of the store, which is asked for many of them together."""
+        ahead: list[Incoming] = []
+        size, due = 0, time.monotonic() + AHEAD_SECONDS
+        for one in incoming:
+            ahead.append(one)
+            size += one.size
+            if len(ahead) >= AHEAD_ITEMS or size >= AHEAD_BYTES or time.monotonic() >= due:
+                stored = self._stored([(one.ref, one.kind) for one in ahead])
+                yield from ((one, stored) for one in ahead)
+                ahead, size, due = [], 0, time.monotonic() + AHEAD_SECONDS
+        if ahead:
+            stored = self._stored([(one.ref, one.kind) for one in ahead])
+            yield from ((one, stored) for one in ahead)
+
+    def _stored(self, items: Sequence[tuple[Ref, str]]) -> _Stored:
+        mentions = any(kind in MENTIONING_KINDS for _, kind in items)
+        entities = self.store.items.entity_titles() if mentions else ()
+        return _Stored(self.store.items.live_keys(ref for ref, _ in items), entities)
+
+    def prepare(self, incoming: Incoming) -> PreparedItem:
+        """Do everything for an item that can be done before a transaction."""
+        return self._prepared(incoming, self._stored([(incoming.ref, incoming.kind)]))[0]
+
+    def _prepared(self, incoming: Incoming, stored: _Stored) -> tuple[PreparedItem, str]:
+        """The prepared item, and why no model cut its text although one should have."""
+        parsed = incoming.parsed
+        cut = self._cut(incoming.ref, parsed.text, parsed.structure, parsed.language, incoming.kind)
+        draft = Draft(
+            incoming.ref,
+            incoming.kind,
+            parsed.text,
+            cut.noted_in(merged_fields(incoming)),
+            cut.passages,
+            parsed.first_line,
+            parsed.marks,
+            incoming.blob,
+        )
+        item = self._analysed(draft, incoming.file, stored, is_clean=incoming.is_clean)
+        return replace(item, times=incoming.times, origin=incoming.origin, vouched=incoming.vouched), cut.problem
+
+    def prepare_text(self, draft: Draft, content: str) -> PreparedItem:
+        """The draft with another text, cut into passages again as its type requires."""
+        cut = self._cut(draft.ref, content, structure_of(draft.fields.mime_type), "", draft.kind)
+        fields = cut.noted_in(draft.fields)
+        return self.prepare_draft(
+            replace(draft, content=content, fields=fields, passages=cut.passages, first_line=1, marks=(), blob=None)
+        )
+
+    def prepare_draft(self, draft: Draft, file: FileState | None = None) -> PreparedItem:
+        """Hash and analyse a draft whose passages are known."""
+        return self._analysed(draft, file, self._stored([(draft.ref, draft.kind)]))
+
+    def _analysed(
+        self, draft: Draft, file: FileState | None, stored: _Stored, *, is_clean: bool = False
+    ) -> PreparedItem:
+        fields = draft.fields
+        prefixes = prefix_texts(
+            fields.title,
+            fields.description,
+            fields.context,
+            [passage.heading for passage in draft.passages],
+            counter=self.counter,
+        )
+        item = prepare(
+            draft,
+            self.store.analyzer,
+            prefixes=prefixes,
+            lines=line_ranges(draft.content, draft.passages, draft.first_line),
+            known=stored.keys.get(draft.ref, set()),
+            file=file,
+        )
+        entities = stored.entities if draft.kind in MENTIONING_KINDS else ()
+        secrets = {} if is_clean else secret_counts(draft.content)
+        return replace(item, mentions=mentioned(draft.content, entities) if entities else (), secrets=secrets)
+
+    def _cut(self, ref: Ref, text: str, structure: str, language: str, kind: str) -> _Cut:
+        """The passages of a text: by its structure, or where a model says if that is set."""
+        if not text:
+            return _Cut(())
+        single = kind in REMEMBERED_KINDS
+        plain = chunk(text, structure=structure, language=language, counter=self.counter, single=single)
+        if self.config().ingest.chunker != "llm" or len(plain) < 2 or kind == "session":
+            return _Cut(plain)  # a session has thousands of turns, so no model is asked about them
+        if before := self._cut_before(ref, text):
+            return _Cut(before)
+        try:
+            places = self._chunker.places(text)
+        except Error as error:
+            return _Cut(plain, error.message)
+        return _Cut(chunk_at(text, places, structure=structure, language=language, counter=self.counter))
+
+    @cached_property
+    def _chunker(self) -> LlmChunker:
+        from ricordo.ingest.chunk_llm import LlmChunker
+
+        return LlmChunker(self.llm, lambda: self.config().ingest.chunker_seconds)
+
+    def _cut_before(self, ref: Ref, text: str) -> tuple[Passage, ...]:
+        """The passages of an item whose text is unchanged, so that the model is not asked again."""
+        n = self.store.items.number(ref)
+        item = self.store.items.get(n) if n is not None else None
+        if n is None or item is None or item.content != text or item.fields.metadata.get(CHUNKER) == FELL_BACK:
+            return ()
+        return self.store.items.draft(n, item.version).passages
+
+
+def merged_fields(incoming: Incoming) -> Fields:
+    """The fields of the file; those that the caller gave take precedence."""
+    parsed = incoming.parsed
+    found: dict[str, Any] = {"mime_type": parsed.mime_type, "is_textual": parsed.is_textual, "title": parsed.title}
+    found |= {name: value for name, value in parsed.fields.items() if value is not None}
+    if incoming.ref.drive not in DRIVES_WITHOUT_ORIGIN:
+        found.pop("immutable", None)  # such an item is what its file or page says, now and later
+    if parsed.title and not found.get("title"):
+        found["title"] = parsed.title
+    return Fields().with_changes(found | dict(incoming.fields))
 
 
 def structure_of(mime_type: str | None) -> str:

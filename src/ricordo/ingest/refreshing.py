@@ -19,8 +19,7 @@ from ricordo.errors import Error, MissingExtra, NotFound, StoreError, Unavailabl
 from ricordo.ingest.files import FileReader, hash_of, keeping
 from ricordo.ingest.history import DRIVE, History, repository_of, tree_around, trees_of
 from ricordo.ingest.moved_files import Gone
-from ricordo.ingest.pipeline import Pipeline
-from ricordo.ingest.preparing import Incoming
+from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.base import VALIDATORS
 from ricordo.sources.disk import FoundFile, disk_ref, printable, ref_path, under_glob
 from ricordo.sources.mailbox import is_mailbox

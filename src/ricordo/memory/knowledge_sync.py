@@ -17,8 +17,7 @@ from datetime import UTC, datetime
 
 from ricordo.errors import Conflict, Error, PathConflict, Unreadable, from_dict
 from ricordo.frozen import frozen
-from ricordo.ingest.pipeline import Pipeline, structure_of
-from ricordo.ingest.preparing import Incoming
+from ricordo.ingest.pipeline import Incoming, Pipeline, structure_of
 from ricordo.memory import knowledge_files
 from ricordo.memory.knowledge_files import KnowledgeFile, id_of, mark_of, ref_of
 from ricordo.memory.knowledge_folder import FileChanged, KnowledgeFolder, ReadFile

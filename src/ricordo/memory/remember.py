@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any
 from ricordo.bounded import call_within
 from ricordo.errors import ContractError, PathConflict, StaleVersion, Unavailable, UsageError, from_dict
 from ricordo.frozen import frozen
-from ricordo.ingest.pipeline import Pipeline
-from ricordo.ingest.preparing import Incoming
-from ricordo.ingest.redact import redact_item
+from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.memory.duplicates import NEAR, DuplicateFinder, plain_text
 from ricordo.memory.merging import merged_fields, merged_text
 from ricordo.memory.slugs import free_name, slug
 from ricordo.models.base import Embedder
 from ricordo.models.fingerprint import fingerprint_of
+from ricordo.secrets.find import redact_item
 from ricordo.store.base import Store
 from ricordo.store.prepare import embedded_text
 from ricordo.store.values import Backlog, PreparedItem

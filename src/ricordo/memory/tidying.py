@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
-from ricordo.ingest.redact import redact_item
 from ricordo.memory.alike import ComparedMemory, Pair, pairs
 from ricordo.memory.citations import NAME as CITATIONS
 from ricordo.memory.citations import CitationCheck
 from ricordo.memory.forgetting import is_protected, last_use
+from ricordo.secrets.find import redact_item
 from ricordo.store.asking import Shown
 from ricordo.store.base import Store
 from ricordo.values.citations import ELSEWHERE, FRESH, GONE, CitedNow

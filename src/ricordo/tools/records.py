@@ -43,7 +43,7 @@ class CallRecords:
 
     def note(self, name: str, arguments: Mapping[str, Any], outcome: str, ms: float, **more: Any) -> None:
         """Write one line; a log that cannot be written never stops a call."""
-        from ricordo.ingest.redact import redact_values
+        from ricordo.secrets.find import redact_values
 
         clean, _ = redact_values(arguments)
         shortened = json.dumps(clean, ensure_ascii=False, default=str)[:LONGEST_ARGUMENTS]

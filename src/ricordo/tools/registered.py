@@ -17,8 +17,8 @@ from typing import Any
 from ricordo.config.files import Environment, config_home, locked, read_bytes, replace_file
 from ricordo.errors import Error, NotFound, Unreadable, UsageError
 from ricordo.frozen import frozen
-from ricordo.ingest.redact import redact
 from ricordo.masking import MASK, masked_in
+from ricordo.secrets.find import redact
 from ricordo.sources.mcp_config import McpServer, server_of, variables_in
 from ricordo.tools.settings_files import Named
 

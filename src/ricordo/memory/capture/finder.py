@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from ricordo.ingest.redact import find_secrets
 from ricordo.memory.capture.deeds import answers, fixes
 from ricordo.memory.capture.patterns import Lesson, begins_correction, lesson_in
 from ricordo.memory.capture.sentences import sentences
@@ -15,6 +14,7 @@ from ricordo.memory.capture.turns import SaidTurn
 from ricordo.memory.contradictions import first_conflict
 from ricordo.memory.duplicates import plain_text
 from ricordo.memory.statements import statements, stem
+from ricordo.secrets.find import find_secrets
 from ricordo.values.proposals import Proposal
 
 MOST = 5

@@ -9,9 +9,9 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from ricordo.ingest.redact import redact
 from ricordo.memory.citations.files import ProjectFiles
 from ricordo.memory.citations.parts import cited_part, is_whole
+from ricordo.secrets.find import redact
 from ricordo.sources.disk import disk_ref
 from ricordo.sources.git import blob
 from ricordo.speaking import speaker

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from ricordo.ingest.secret_forms import OPTIONS, FoundSecret, listed_words, matches_at
-from ricordo.ingest.secret_values import is_chosen, is_made_up, is_placeholder
+from ricordo.secrets.forms import OPTIONS, FoundSecret, is_chosen, is_made_up, is_placeholder, listed_words, matches_at
 
 _VALUE = r"[^\s\"'$<>|;()\[\]]"
 _IN_URL = re.compile(r"(?:://|sips?:)[^\s:/@\"'<>`\[\]]{0,100}:([^\s@/\"'<>`]{1,200})@[^\s@/]")

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
-from ricordo.frozen import frozen
-from ricordo.ingest.secret_forms import FoundSecret, listed_names
-from ricordo.ingest.secret_values import (
+from ricordo.secrets.forms import (
+    FoundSecret,
     is_chosen,
     is_chosen_text,
     is_code_name,
@@ -23,6 +23,7 @@ from ricordo.ingest.secret_values import (
     is_passphrase,
     is_placeholder,
     is_plain_word,
+    listed_names,
     says_secret,
 )
 
@@ -113,8 +114,7 @@ _FLAG = re.compile(r"(?:^|\s)--?[A-Za-z][\w.-]*$|(?:^|\s)--?$")
 _LINE_END = re.compile(r"[.!?]?[^\S\n]*(?:[#;/].*)?(?:\n|$)")
 
 
-@frozen
-class _Name:
+class _Name(NamedTuple):
     """A name in a text that says that a secret follows, where it stands, and what stands before it."""
 
     kind: str

@@ -1,0 +1,242 @@
+"""Finds keys, tokens and passwords in texts by rules, and writes texts without them.
+
+The rules avoid false alarms: a token is recognised by the form that its issuer gives it (``forms``), any other secret
+by the name it is assigned to and by looking random (``assignments``, ``commands``). Hashes, UUIDs and prose are no
+secrets. Nothing is stored here, and a user's file is never written to.
+
+Searching for a literal is far faster than matching an expression, and most texts hold few signs of secrets. Texts
+repeat their words, so that a piece of text (what stands between spaces) without any sign is remembered and not looked
+at again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ricordo.secrets.assignments import STEMS, WHOLE_STEMS, assigned
+from ricordo.secrets.commands import COMMAND_SIGNS, WALLET_SIGNS, in_commands, in_cookies, wallet_words
+from ricordo.secrets.forms import FORMS, SHORTEST, FoundSecret, by_form, private_keys
+from ricordo.values.kinds import REDACTED_KINDS
+
+_MOST_PIECES = 100_000
+_LONGEST_KEPT = 64
+
+
+class HeldSigns(NamedTuple):
+    """The signs that a text holds: those of forms with their pieces, those of commands, and stems of names."""
+
+    forms: Mapping[str, Sequence[str]]
+    commands: frozenset[str]
+    stems: frozenset[str]
+
+
+_NO_SIGNS = HeldSigns({}, frozenset(), frozenset())
+
+
+class SignFinder:
+    """Finds signs in texts. ``least`` says how long a piece must be at least for a sign that plain texts are full of.
+
+    A stem that is one of ``whole`` counts only where no letter stands next to it. A sign with spaces is looked for by
+    its longest word.
+    """
+
+    def __init__(
+        self,
+        forms: Sequence[str],
+        commands: Sequence[str],
+        stems: Sequence[str],
+        whole: Sequence[str],
+        least: Mapping[str, int],
+    ) -> None:
+        rare = tuple(dict.fromkeys(sign for sign in forms if sign not in least))
+        self._rare_forms = dict.fromkeys(rare, 0)
+        self._common_forms = {sign: shortest for sign, shortest in least.items() if sign in forms}
+        self._shortest = min(least.values())
+        self._commands = _by_longest_word(commands)
+        self._ascii_stems = _by_longest_word([stem for stem in stems if stem.isascii()])
+        self._all_stems = _by_longest_word(stems)
+        self._whole = {word: _standing_alone(word) for stem in whole for word in [_longest_word(stem)]}
+        self._signless: set[str] = set()
+
+    def held_by(self, text: str) -> HeldSigns:
+        """The signs at which something may match."""
+        fresh = set(text.split()) - self._signless
+        if not fresh:
+            return _NO_SIGNS
+        pieces = list(fresh)
+        together = " ".join(pieces)
+        signed: set[str] = set()
+        long = [piece for piece in pieces if len(piece) >= self._shortest]
+        forms = {
+            **_held(self._rare_forms, pieces, together, signed),
+            **_held(self._common_forms, long, " ".join(long), signed),
+        }
+        commands: set[str] = set()
+        for word, signs in self._commands.items():
+            if word in together:
+                commands.update(signs)
+                signed.update([piece for piece in pieces if word in piece])
+        stems = frozenset(self._stems_in(together, pieces, signed))
+        if len(self._signless) > _MOST_PIECES:
+            self._signless = set()  # a new one, as other threads may be reading the old
+        self._signless |= {piece for piece in fresh - signed if len(piece) <= _LONGEST_KEPT}
+        return HeldSigns(forms, frozenset(commands), stems)
+
+    def _stems_in(self, together: str, pieces: Sequence[str], signed: set[str]) -> Iterator[str]:
+        """The stems of names that the pieces hold; the pieces are added to those that hold a sign."""
+        lower = together.lower()
+        lowered = lower.split(" ")
+        for word, stems in (self._ascii_stems if together.isascii() else self._all_stems).items():
+            if word in lower:
+                held = [piece for piece, small in zip(pieces, lowered, strict=True) if word in small]
+                if (shape := self._whole.get(word)) is not None:
+                    held = [piece for piece in held if shape.search(piece)]
+                if held:
+                    signed.update(held)
+                    yield from stems
+
+
+def _held(signs: Mapping[str, int], pieces: Sequence[str], together: str, signed: set[str]) -> dict[str, list[str]]:
+    """The signs of forms with the pieces that hold them and are long enough; the pieces are added to ``signed``."""
+    found: dict[str, list[str]] = {}
+    for sign, least in signs.items():
+        if sign in together:
+            held = [piece for piece in pieces if sign in piece and len(piece) >= least]
+            if held:
+                found[sign] = held
+                signed.update(held)
+    return found
+
+
+def _standing_alone(word: str) -> re.Pattern[str]:
+    """An expression for a word with no letter next to it, or at the end of a name in code, such as ``smtpPass``."""
+    alone = rf"(?i:(?<![^\W\d_]){re.escape(word)}(?![^\W\d_]))"
+    return re.compile(rf"{alone}|(?<=[a-z0-9]){word[:1].upper()}{re.escape(word[1:])}(?![a-z])")
+
+
+def _longest_word(sign: str) -> str:
+    return max(sign.split(), key=len)
+
+
+def _by_longest_word(signs: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for sign in signs:
+        found.setdefault(_longest_word(sign), []).append(sign)
+    return found
+
+
+_INVISIBLE = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]")
+"""Characters that show nothing; between the letters of a token they hide it from a search for its form."""
+
+_SIGNS = SignFinder(
+    forms=[sign for form in FORMS for sign in form.signs],
+    commands=COMMAND_SIGNS,
+    stems=(*STEMS, *WALLET_SIGNS),
+    whole=WHOLE_STEMS,
+    least=SHORTEST,
+)
+
+
+def find_secrets(text: str) -> list[FoundSecret]:
+    """The secrets of a text in order; none overlap.
+
+    >>> [finding.kind for finding in find_secrets("key AKIAIOSFODNN7EXAMPLE, commit 9fceb02d0ae598e9")]
+    ['aws key']
+    """
+    if text.isascii() or not _INVISIBLE.search(text):
+        return _found(text)
+    kept = [place for place, character in enumerate(text) if not _INVISIBLE.match(character)]
+    seen = (FoundSecret(one.kind, kept[one.start], kept[one.end - 1] + 1) for one in _found(_INVISIBLE.sub("", text)))
+    return _without_overlaps((*seen, *_found(text)))
+
+
+def _found(text: str) -> list[FoundSecret]:
+    held = _SIGNS.held_by(text)
+    return _without_overlaps(
+        (
+            *private_keys(text),
+            *by_form(text, held.forms),
+            *assigned(text, held.stems),
+            *in_commands(text, held.commands),
+            *in_cookies(text),
+            *wallet_words(text, held.stems),
+        )
+    )
+
+
+def _without_overlaps(findings: Iterable[FoundSecret]) -> list[FoundSecret]:
+    """The findings in order; those that overlap are joined under the kind of the first."""
+    merged: list[FoundSecret] = []
+    for one in sorted(findings, key=lambda one: (one.start, -one.end)):
+        if merged and one.start < merged[-1].end:
+            last = merged[-1]
+            merged[-1] = FoundSecret(last.kind, last.start, max(last.end, one.end))
+        else:
+            merged.append(one)
+    return merged
+
+
+_MOST_ROUNDS = 8
+
+
+def redact(text: str) -> tuple[str, tuple[str, ...]]:
+    """The text with each secret replaced by what it was, and the kinds of what was replaced, in order.
+
+    >>> redact("use AKIAIOSFODNN7EXAMPLE here")
+    ('use [redacted: aws key] here', ('aws key',))
+    """
+    kinds: list[str] = []
+    for _ in range(_MOST_ROUNDS):  # text right behind a secret may count as another one only when the first is gone
+        findings = find_secrets(text)
+        if not findings:
+            break
+        pieces: list[str] = []
+        at = 0
+        for one in findings:
+            pieces += [text[at : one.start], f"[redacted: {one.kind}]"]
+            at = one.end
+        text = "".join((*pieces, text[at:]))
+        kinds += [one.kind for one in findings]
+    return text, tuple(kinds)
+
+
+def redact_values(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The same for every text in a mapping, at any depth."""
+    kinds: list[str] = []
+
+    def clean(value: Any) -> Any:
+        if isinstance(value, str):
+            text, found = redact(value)
+            kinds.extend(found)
+            return text
+        if isinstance(value, Mapping):
+            return {key: clean(inner) for key, inner in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(clean(inner) for inner in value)
+        return value
+
+    return {name: clean(value) for name, value in values.items()}, tuple(kinds)
+
+
+def is_redacted(kind: str, fields: Mapping[str, Any], *, allow_secrets: bool) -> bool:
+    """Whether secrets are taken out of an item: only what agents write is changed."""
+    return not allow_secrets and (kind in REDACTED_KINDS or fields.get("source") == "agent")
+
+
+def redact_item(
+    kind: str, text: str, fields: Mapping[str, Any], *, allow_secrets: bool
+) -> tuple[str, dict[str, Any], tuple[str, ...]]:
+    """Text and fields without secrets, and the kinds of secrets removed; only what agents write is changed."""
+    if not is_redacted(kind, fields, allow_secrets=allow_secrets):
+        return text, dict(fields), ()
+    text, in_text = redact(text)
+    clean, in_fields = redact_values(fields)
+    return text, clean, (*in_text, *in_fields)
+
+
+def secret_counts(text: str) -> dict[str, int]:
+    """How many secrets of each kind a text contains."""
+    return dict(Counter(one.kind for one in find_secrets(text)))
