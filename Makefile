@@ -1,4 +1,5 @@
 # make test   lint, types and tests, in a virtual environment made on first use
+# make external  the tests with agents' own programs, which npm installs
 # make coverage  which lines of src/ricordo the tests reach; TESTS names fewer of them
 # make demo   take examples/ into a throw-away store and search it
 # make site   build the documentation as a site, into build/site
@@ -9,7 +10,7 @@
 
 VENV ?= .venv
 PYTHON ?= python3
-WORKERS ?= auto
+WORKERS ?= $(shell expr 2 \* $$($(PYTHON) -c "import os; print(os.cpu_count())"))
 CORPUS ?= docs
 SIZES ?= 10000
 SEED ?= $(shell date +%s)
@@ -19,13 +20,16 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 STAMP := $(VENV)/.installed
 UV := $(shell command -v uv 2>/dev/null)
 
-.PHONY: demo test coverage lint format bench docs site bundle faults audit lock sbom clean
+.PHONY: demo test external coverage lint format bench docs site bundle faults audit lock sbom clean
 
 demo: $(STAMP)
 	@$(BIN)/python tools/demo.py
 
 test: lint
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not external"
+
+external: $(STAMP)
+	$(BIN)/python -m pytest -m external -rs
 
 coverage: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term --cov-report=html $(TESTS)

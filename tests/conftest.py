@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import tempfile
@@ -35,10 +36,16 @@ settings.register_profile(
 settings.load_profile("busy machine")
 
 
+HOMES = itertools.count()
+
+
 def new_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home on the one machine that all tests run on: stores outlive the homes of single tests."""
-    home = tmp_path_factory.mktemp("home")
-    (home / "data").mkdir()
+    """A home on the one machine that all tests run on: stores outlive the homes of single tests.
+
+    Its folder is named here, because ``mktemp`` looks at all folders that were made before to number a new one.
+    """
+    home = tmp_path_factory.getbasetemp() / f"home{next(HOMES)}"
+    (home / "data").mkdir(parents=True)
     (home / "data" / MACHINE_NAME).write_text('{"id": "7e575075", "name": "tests"}')
     return home
 

@@ -18,7 +18,10 @@ from ricordo import Ricordo
 
 from ..faces.npm_tools import npm_folder
 
-pytestmark = pytest.mark.skipif(os.name != "posix" or not shutil.which("node"), reason="Node is not installed")
+pytestmark = [
+    pytest.mark.external,
+    pytest.mark.skipif(os.name != "posix" or not shutil.which("node"), reason="Node is not installed"),
+]
 PROMPT = "Fix the zanzibar login bug"
 LAST = "The zanzibar login is mended."
 THOUGHT = "a private musing"

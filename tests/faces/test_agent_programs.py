@@ -25,6 +25,7 @@ from ricordo.cli.program import program
 from .npm_tools import npm_folder
 
 pytestmark = [
+    pytest.mark.external,
     pytest.mark.skipif(os.name != "posix" or not shutil.which("node"), reason="Node is not installed"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

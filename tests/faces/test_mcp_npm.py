@@ -21,7 +21,10 @@ from .npm_tools import npm_folder
 ROOT = Path(__file__).parents[2]
 NAMED = tuple(name for name in TOOLSETS if name != "verbs")  # the wire tests call the verbs
 ALL = [word for name in NAMED for word in ("--toolset", name)]
-pytestmark = pytest.mark.skipif(os.name != "posix" or not shutil.which("node"), reason="Node is not installed")
+pytestmark = [
+    pytest.mark.external,
+    pytest.mark.skipif(os.name != "posix" or not shutil.which("node"), reason="Node is not installed"),
+]
 
 
 def ran(command: list[str], folder: Path, cwd: Path) -> subprocess.CompletedProcess[str]:

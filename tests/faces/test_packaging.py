@@ -128,6 +128,7 @@ def test_a_wrong_entry_for_the_registry_would_be_noticed(place: str, value: obje
     assert not Draft202012Validator(registry_schema()).is_valid(listed)
 
 
+@pytest.mark.external
 @pytest.mark.skipif(not shutil.which("node"), reason="Node is not installed")
 def test_the_bundle_passes_its_own_tools_check_and_can_be_packed(tmp_path: Path) -> None:
     tool = npm_folder("@anthropic-ai/mcpb") / "node_modules" / ".bin" / "mcpb"

@@ -163,6 +163,7 @@ console.log(JSON.stringify(checked.data.mcpServers));
 """
 
 
+@pytest.mark.external
 @pytest.mark.skipif(os.name != "posix" or not shutil.which("node"), reason="Node is not installed")
 def test_the_schema_that_continue_publishes_takes_what_is_written_for_it(tmp_path: Path) -> None:
     place = npm_folder("@continuedev/config-yaml")

@@ -15,11 +15,9 @@ DESKTOP, PHONE = 1280, 390
 COLOURS = ("color-contrast", "link-in-text-block")
 WAYS: tuple[tuple[int, str, tuple[str, ...]], ...] = (
     (DESKTOP, "light", ()),
-    (DESKTOP, "dark", COLOURS),
-    (PHONE, "light", ()),
-    (PHONE, "dark", COLOURS),
+    (PHONE, "dark", (*COLOURS, "target-size")),
 )
-"""Light and dark differ in their colours alone, so that all rules are asked once, and those of colours twice."""
+"""Light and dark differ in their colours alone, and a phone in sizes: all rules are asked once, the others of these."""
 MISSING = "/item?ref=note:/none"
 
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs fork an
         "kills.py --kills 12 --workers 3 --pace 0.3",
         "flips.py --flips 8",
         "broken_disk.py --most 6 --cuts 2 --limits 3",
-        "fuzz.py --seconds 10",
+        "fuzz.py --seconds 4",
     ],
 )
 def test_faults_on_purpose_lose_nothing_and_are_noticed(program: str) -> None:

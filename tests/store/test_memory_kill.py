@@ -1,4 +1,4 @@
-"""Ten processes remember while an ``add`` is killed again and again: what was acknowledged is there."""
+"""Several processes remember while an ``add`` is killed again and again: what was acknowledged is there."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 from ricordo import ConfigProvider, Filters, Ricordo
 
-SAVERS = 10
-KILLS = 50
+SAVERS = 6
+KILLS = 15
 
 # One process imports everything and forks the others, so that the machine is busy with the store and not with imports.
 _CROWD = """
@@ -86,7 +86,7 @@ for pid in crowd:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks its processes")
-def test_ten_processes_remember_while_an_add_is_killed_fifty_times(tmp_path: Path) -> None:
+def test_processes_remember_while_an_add_is_killed_again_and_again(tmp_path: Path) -> None:
     files = tmp_path / "files"
     files.mkdir()
     for number in range(12):

@@ -20,7 +20,10 @@ from ricordo.cli.program import program
 
 from ..faces.npm_tools import npm_folder
 
-pytestmark = pytest.mark.skipif(os.name != "posix" or not shutil.which("node"), reason="Node is not installed")
+pytestmark = [
+    pytest.mark.external,
+    pytest.mark.skipif(os.name != "posix" or not shutil.which("node"), reason="Node is not installed"),
+]
 FIND, CALL, WAIT = "mcp__ricordo__find_tools", "mcp__ricordo__call_tool", "Read"
 
 
