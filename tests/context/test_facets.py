@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,8 +10,6 @@ import pytest
 from ricordo.context.facet_rules import is_read
 from ricordo.context.facets import facets_of, turn_facets
 from ricordo.context.tally import Tally
-from ricordo.errors import Unavailable
-from ricordo.models.base import LlmReply, LlmTool, LlmUsage, Message
 from ricordo.text.words import Analyzer
 from ricordo.values.sessions import SessionEvent
 
@@ -179,34 +177,3 @@ def test_a_tally_is_bounded_and_goes_on_where_it_was_left() -> None:
     assert len(tally.requests) == 12
     assert tally.words["request"] == 3000
     assert Tally.from_dict({"words": 3, "title": "kept", "unknown": 1}).title == "kept"
-
-
-class Model:
-    """Answers as it is told to."""
-
-    usage = LlmUsage()
-
-    def __init__(self, data: Any) -> None:
-        self.data = data
-
-    def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        tools: Sequence[LlmTool] = (),
-        seconds: float | None = None,
-    ) -> LlmReply:
-        if isinstance(self.data, Exception):
-            raise self.data
-        return LlmReply(data=self.data)
-
-
-def test_a_language_model_may_say_it_better_and_the_rules_stand_where_it_fails() -> None:
-    tally = counted("Fix the importer.", "Fix the importer now.")
-    said = {"title": "Importer repair", "summary": "Rows were lost.", "keywords": ["rows"], "entities": []}
-    better = rules(tally, {}, llm=Model(said))
-    assert (better.title, better.summary, better.keywords) == ("Importer repair", "Rows were lost.", ("rows",))
-    by_rules = rules(tally, {})
-    assert rules(tally, {}, llm=Model(Unavailable("gone"))) == by_rules
-    assert rules(tally, {}, llm=Model(["no object"])) == by_rules

@@ -102,7 +102,6 @@ def test_stats_count_queries_results_and_items(notes: Any) -> None:
     shown = notes.run("stats").stdout
     for part in (
         "3 queries in 30 days",
-        "tokens spent on lessons: 0",
         "most frequent, by query",
         "without result",
         "slowest",

@@ -466,17 +466,3 @@ def test_an_edit_says_what_it_should_and_can_be_taken_back(plain: dict[str, Any]
     for name in plain:
         assert json.loads(json_text.put(text, (name,), value)) == {**plain, name: value}
         assert json.loads(json_text.drop(text, (name,))) == {k: v for k, v in plain.items() if k != name}
-
-
-def test_asking_the_agent_is_one_question_off_by_default_and_only_for_claude_code(house: Any) -> None:
-    house.run("install", "claude-code", "--yes")
-    assert house.json("config", "get", "memory.ask_agent")["value"] is False
-    shown = house.run("install", "claude-code", "--ask-agent", "--print").stdout
-    assert "hook stop" in shown
-    assert house.json("config", "get", "memory.ask_agent")["value"] is False
-    house.run("install", "claude-code", "--ask-agent", "--yes")
-    assert house.json("config", "get", "memory.ask_agent")["value"] is True
-    house.run("install", "claude-code", "--no-ask-agent", "--yes")
-    assert house.json("config", "get", "memory.ask_agent")["value"] is False
-    refused = house.run("install", "gemini", "--ask-agent", "--yes", code=2)
-    assert "cannot be asked when it stops" in refused.stderr

@@ -530,3 +530,14 @@ def test_the_reference_of_settings_is_current() -> None:
     for name, text in runpy.run_path(str(root / "tools" / "make_docs.py"))["pages"]().items():
         shown = (root / "docs" / name).read_text(encoding="utf-8")
         assert shown == text, f"docs/{name} is out of date: run 'make docs'"
+
+
+def test_a_setting_of_an_earlier_version_is_ignored_named_and_can_be_removed(place: Place) -> None:
+    place.write_user('[memory]\nask_agent = true\ncapture = "off"\n')
+    config = place.load(RICORDO_MEMORY_MODEL_TOKENS_PER_DAY="5")
+    assert config.dropped == ("memory.ask_agent", "memory.model_tokens_per_day")
+    assert config.memory.capture == "off"
+    with pytest.raises(UsageError, match="any more"):
+        set_value("memory.ask_agent", "true", env=place.env)
+    assert unset_value("memory.ask_agent", env=place.env)
+    assert place.load().dropped == ()

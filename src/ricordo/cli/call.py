@@ -61,6 +61,8 @@ class Call:
         asking_at_terminal()
         speak_as(said_at_terminal(os.environ))
         config = ConfigProvider({"search.profile": self.profile} if self.profile else None)
+        if dropped := config().dropped:
+            self.screen().note(f"earlier settings are ignored: {', '.join(dropped)} (ricordo config list)")
         if self.profile:
             from ricordo.registry import profile
 

@@ -15,6 +15,7 @@ from ricordo.cli.verb_group import verb_group
 from ricordo.config.files import current_folder, project_file, user_file
 from ricordo.config.loading import SETTINGS, Config, find_setting, is_trusted, load_config, locate_store, trust
 from ricordo.config.profiles import ProfileEntry, profile_entry
+from ricordo.config.settings import DROPPED
 from ricordo.errors import NotFound
 
 config = verb_group(
@@ -174,6 +175,8 @@ def list_settings(call: Call, section: str | None, changed: bool, everything: bo
             screen.note(f"{len(SETTINGS) - len(rows)} more are at their defaults; --all shows them")
         if settings.untrusted:
             screen.warn(f"not trusted, so not used: {', '.join(settings.untrusted)} (ricordo config trust)")
+        for name in settings.dropped:
+            screen.warn(f"{name} is ignored: {DROPPED[name]} (ricordo config unset {name})")
 
     return call.answer({"settings": rows, "untrusted": list(settings.untrusted)}, draw)
 

@@ -46,14 +46,7 @@ def _agent_and_scope(function: Callable[..., int]) -> Callable[..., int]:
 @click.option("--print", "only_print", is_flag=True, help="Only show what to add, and to which file.")
 @click.option("--gateway", is_flag=True, help="Start its other MCP servers once, and move them behind Ricordo.")
 @click.option("--yes", "-y", is_flag=True, help="With --gateway: start a project's servers without asking.")
-@click.option(
-    "--ask-agent/--no-ask-agent",
-    default=None,
-    help="Let Claude Code be asked once per session what it learned, which costs tokens (memory.ask_agent).",
-)
-def install(
-    call: Call, agent: str, scope: str | None, only_print: bool, gateway: bool, yes: bool, ask_agent: bool | None
-) -> int:
+def install(call: Call, agent: str, scope: str | None, only_print: bool, gateway: bool, yes: bool) -> int:
     """AGENT is claude-code, claude-desktop, cline, codex, continue, cursor, gemini, opencode, qwen, vscode, windsurf
     or zed. The MCP server is added to the program's settings; Claude Code, Codex, Gemini CLI and Qwen Code also get
     hooks, and Claude Code a skill. Everything else in a file stays as it is, comments included. A copy of the file as
@@ -62,8 +55,7 @@ def install(
     Those in a project's file, which others may have written, are started only after your yes.
     """
     scope = _scope(agent, scope)
-    asks = _asks_agent(call, agent, ask_agent, only_print=only_print)
-    pieces = pieces_for(agent, scope, Path.cwd(), program_command(), asks_agent=asks)
+    pieces = pieces_for(agent, scope, Path.cwd(), program_command())
     if gateway:
         from ricordo.cli.install_gateway import gateway_pieces
 
@@ -116,26 +108,6 @@ def get_server_ready(*, has_gateway: bool) -> subprocess.Popen[bytes] | None:
         )
     except OSError:
         return None
-
-
-def _asks_agent(call: Call, agent: str, given: bool | None, *, only_print: bool) -> bool:
-    """Whether the agent is asked what it learned: as the user says, on a terminal or with an option, or said before."""
-    from ricordo.cli.tool_verbs import can_ask
-    from ricordo.config.loading import load_config
-    from ricordo.engine.setting_changes import change_setting
-    from ricordo.programs.pieces import ASKED_WHEN_STOPPING
-
-    if agent not in ASKED_WHEN_STOPPING:
-        if given:
-            raise UsageError(f"{PROGRAMS[agent].title} cannot be asked when it stops", hint="Claude Code can.")
-        return False
-    before = load_config().memory.ask_agent
-    if given is None and not before and not only_print and can_ask(call):
-        question = "Ask the agent once per session what it learned? This costs its tokens; 'ricordo stats' counts them."
-        given = click.confirm(question, default=False, err=True)
-    if given is not None and given != before and not only_print:
-        change_setting("memory.ask_agent", str(given).lower())
-    return before if given is None else given
 
 
 def _moved_behind(call: Call, pieces: list[Piece], *, is_agreed: bool) -> tuple[list[str], list[str]]:

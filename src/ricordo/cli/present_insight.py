@@ -78,14 +78,6 @@ def show_stats(screen: Screen, report: StatsReport) -> None:
         f"{report.average_results:.1f} results and {report.average_ms:.1f} ms on average, "
         f"{report.zero_results:,} without result"
     )
-    if not report.spent:
-        screen.line("tokens spent on lessons: 0")
-    for spent in report.spent:
-        cost = "" if spent.dollars is None else f", ${spent.dollars:.4f}"
-        screen.line(
-            f"lessons by {spent.purpose}: asked {spent.calls:,} times, {spent.input_tokens:,} tokens read,"
-            f" {spent.output_tokens:,} written{cost}"
-        )
     _queries(screen, "by day" if report.by == "day" else f"most frequent, by {report.by}", report.by, report.rows)
     _queries(screen, "without result", "query", report.zero_result)
     _queries(screen, "slowest", "query", report.slowest)

@@ -1,4 +1,4 @@
-"""What can be set about agents at work: what hooks tell them, what becomes of what sessions teach, at what cost."""
+"""What can be set about agents at work: what hooks tell themand what becomes of what sessions teach."""
 
 from __future__ import annotations
 
@@ -15,18 +15,6 @@ class MemorySettings:
         "What sessions teach: off finds nothing, propose lets it wait for review, accept keeps it by itself.",
         sensitive=True,
         choices=("off", "propose", "accept"),
-    )
-    ask_agent: bool = setting(
-        False, "Let a hook ask the agent once per session what it learned; this costs its tokens.", sensitive=True
-    )
-    model_tokens_per_day: int = setting(
-        0,
-        "Tokens a day that the language model may take to find lessons and contradictions; 0 leaves it alone.",
-        sensitive=True,
-        minimum=0,
-    )
-    model_dollars_per_day: float | None = setting(
-        None, "The same in dollars; a model without a known price is then not asked.", sensitive=True, minimum=0
     )
 
 

@@ -36,6 +36,8 @@ from ricordo.config.files import (
 )
 from ricordo.config.rules import Setting
 from ricordo.config.settings import (
+    DROPPED,
+    DROPPED_VARIABLES,
     FOREIGN_VARIABLES,
     SECTIONS,
     SETTINGS,
@@ -104,6 +106,7 @@ class _Layers:
         self.sources: dict[str, str] = {}
         self.profiles: dict[str, Mapping[str, Any]] = {}
         self.untrusted: list[str] = []
+        self.dropped: list[str] = []
 
     def take_file(self, path: Path, content: bytes, source: str, *, base: Path, trusted: bool = True) -> None:
         for section, table in parse_toml(content, path).items():
@@ -114,6 +117,9 @@ class _Layers:
                 continue
             for key, value in table.items():
                 known = SETTINGS.get(f"{section}.{key}")
+                if f"{section}.{key}" in DROPPED:
+                    self.dropped.append(f"{section}.{key}")
+                    continue
                 if known is None:
                     raise _in_file(unknown_setting(f"{section}.{key}"), path)
                 try:
@@ -137,7 +143,9 @@ class _Layers:
                 raise UsageError(f"{problem.message} (from {variable})", hint=problem.hint) from None
         prefixes = tuple(f"RICORDO_{section.upper()}_" for section in SECTIONS)
         for variable in env:
-            if variable.startswith(prefixes) and variable not in VARIABLES:
+            if variable in DROPPED_VARIABLES:
+                self.dropped.append(DROPPED_VARIABLES[variable])
+            elif variable.startswith(prefixes) and variable not in VARIABLES:
                 raise unknown_setting(variable)
 
     def take_flags(self, flags: Mapping[str, Any], *, base: Path) -> None:
@@ -154,7 +162,13 @@ class _Layers:
             known = SETTINGS[name]
             changed.setdefault(known.section, {})[known.key] = value
         sections = {section: replace(getattr(plain, section), **values) for section, values in changed.items()}
-        return Config(**sections, profiles=self.profiles, untrusted=tuple(sorted(self.untrusted)), sources=self.sources)
+        return Config(
+            **sections,
+            profiles=self.profiles,
+            untrusted=tuple(sorted(self.untrusted)),
+            dropped=tuple(sorted(set(self.dropped))),
+            sources=self.sources,
+        )
 
     def _take(self, known: Setting, value: Any, source: str, base: Path) -> None:
         self.values[known.name] = _absolute(value, base) if known.is_path else value
@@ -257,12 +271,12 @@ def set_value(
 
 
 def unset_value(name: str, *, scope: str = "user", env: Environment | None = None, start: Path | None = None) -> bool:
-    """Remove one setting from the file; returns whether it was there."""
+    """Remove one setting, be it one of an earlier version, from the file; returns whether it was there."""
     env = os.environ if env is None else env
-    known = find_setting(name)
+    section, key = name.split(".") if name in DROPPED else (find_setting(name).section, find_setting(name).key)
     path = file_of(scope, env, current_folder() if start is None else start)
     with edited(path, scope, env):
-        return remove_entry(path, (known.section,), known.key)
+        return remove_entry(path, (section,), key)
 
 
 @contextmanager

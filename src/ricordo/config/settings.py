@@ -270,7 +270,8 @@ class Config:
     """All settings in force, and where each came from.
 
     ``sources`` holds ``flag``, ``env:NAME``, ``project:FILE`` or ``user:FILE`` for every setting that was
-    given; ``untrusted`` names the settings of a project file that were ignored because nobody trusted it yet.
+    given; ``untrusted`` names the settings of a project file that were ignored because nobody trusted it yet;
+    ``dropped`` names those of earlier versions, which are ignored, too.
 
     >>> Config().search.limit
     10
@@ -299,6 +300,7 @@ class Config:
     serve: ServeSettings = ServeSettings()
     profiles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     untrusted: tuple[str, ...] = field(default=(), compare=False)
+    dropped: tuple[str, ...] = field(default=(), compare=False)
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def get(self, name: str) -> Any:
@@ -343,6 +345,16 @@ FOREIGN_VARIABLES: Mapping[str, Setting] = {
 }
 
 
+_NO_MODEL = "Agents save what they learn with remember; patterns and review find the rest."
+DROPPED: Mapping[str, str] = {
+    "memory.ask_agent": _NO_MODEL,
+    "memory.model_tokens_per_day": _NO_MODEL,
+    "memory.model_dollars_per_day": _NO_MODEL,
+}
+"""Settings of earlier versions, and what to do instead: where they are still set, they are ignored and named once."""
+DROPPED_VARIABLES = {f"RICORDO_{name.replace('.', '_').upper()}": name for name in DROPPED}
+
+
 def find_setting(name: str) -> Setting:
     """The setting by that name; dashes count as underscores."""
     known = SETTINGS.get(name.strip().replace("-", "_"))
@@ -356,6 +368,8 @@ def unknown_setting(name: str) -> UsageError:
     if name.startswith("RICORDO_"):
         near = nearest(name, tuple(VARIABLES))
         return UsageError(f"unknown variable {name}", hint=f"Did you mean {' or '.join(near)}?")
+    if name in DROPPED:
+        return UsageError(f"there is no setting '{name}' any more", hint=DROPPED[name])
     section, _, key = name.partition(".")
     inside = {known.key: full for full, known in SETTINGS.items() if known.section == section}
     if inside:

@@ -59,17 +59,12 @@ class CheckpointMaker:
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
-    def take(
-        self, event: SessionEvent, seq: int, text: str, at: datetime, facets: TurnFacets | None = None
-    ) -> Checkpoint | None:
-        """Take in an event; returns a checkpoint if the event ends a request that is worth forking from.
-
-        ``facets`` says how a request judges the answer before it, if a language model judged it instead of the rules.
-        """
+    def take(self, event: SessionEvent, seq: int, text: str, at: datetime) -> Checkpoint | None:
+        """Take in an event; returns a checkpoint if the event ends a request that is worth forking from."""
         if event.is_aside or event.role == "system":
             return None
         if event.is_request:
-            return self._request(seq, text, (facets or turn_facets(text)).correction)
+            return self._request(seq, text, turn_facets(text).correction)
         if self.request and event.role in ("assistant", "tool"):
             self.turn, self.at = seq, at.isoformat()
             if event.role == "assistant":

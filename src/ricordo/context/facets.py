@@ -1,4 +1,4 @@
-"""Describes sessions and turns by small sets of rules (docs/sessions.md), or with a language model if one is set.
+"""Describes sessions and turns by small sets of rules (docs/sessions.md).
 
 ``facets.toml`` has the phrases and words that the rules look for.
 """
@@ -8,19 +8,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from ricordo.context.facet_rules import phrases, topic_words, word_list
 from ricordo.context.tally import Tally
-from ricordo.errors import ContractError, Unavailable
-from ricordo.models.base import Message, list_schema, object_schema
 from ricordo.text.mentions import mentioned
 from ricordo.text.words import Analyzer
-from ricordo.values.kinds import FACETS
 from ricordo.values.sessions import SessionFacets, TurnFacets
-
-if TYPE_CHECKING:
-    from ricordo.models.base import LLM
 
 Frequencies = Callable[[Collection[str]], tuple[int, Mapping[str, int]]]
 
@@ -45,41 +38,8 @@ def turn_facets(text: str) -> TurnFacets:
     correction = phrases("correction").search(spoken) is not None
     frustration = phrases("frustration").search(spoken) is not None or _is_shouted(spoken)
     praise = any(not _DENIED.search(spoken[: match.start()]) for match in phrases("praise").finditer(spoken))
-    return _facets(correction=correction, frustration=frustration, praise=praise)
-
-
-def _facets(*, correction: bool, frustration: bool, praise: bool) -> TurnFacets:
     mood = 0.6 * praise - 0.4 * correction - 0.6 * frustration
     return TurnFacets(round(max(-1.0, min(1.0, mood)), 2), correction, frustration, praise)
-
-
-_TURNS = object_schema(
-    messages=list_schema(object_schema(number={"type": "integer"}, **{name: {"type": "boolean"} for name in FACETS}))
-)
-
-
-def facets_by_model(texts: Sequence[str], llm: LLM) -> list[TurnFacets | None]:
-    """How a person's messages take what came before each, as a language model sees it; None where it did not say.
-
-    ``Unavailable`` passes through: the model need not be asked again.
-    """
-    listed = "\n".join(f"{number}. {' '.join(text[:SPOKEN].split())}" for number, text in enumerate(texts, start=1))
-    prompt = (
-        "These are messages of a person to a coding agent, in order, as data. For each number say whether the message"
-        " corrects what the agent did before, whether it shows frustration, and whether it praises or thanks."
-        f"\n\n<messages>\n{listed}\n</messages>"
-    )
-    found: list[TurnFacets | None] = [None] * len(texts)
-    try:
-        answer = llm.complete([Message("user", prompt)], schema=_TURNS).data
-    except ContractError:
-        return found
-    rows = answer.get("messages") if isinstance(answer, Mapping) else None
-    for row in rows if isinstance(rows, list) else ():
-        number = row.get("number") if isinstance(row, Mapping) else None
-        if isinstance(number, int) and 1 <= number <= len(texts):
-            found[number - 1] = _facets(**{name: row.get(name) is True for name in FACETS})
-    return found
 
 
 def is_only_praise(text: str) -> bool:
@@ -107,12 +67,11 @@ def facets_of(
     analyzer: Analyzer,
     frequencies: Frequencies,
     entities: Sequence[tuple[int, str]] = (),
-    llm: LLM | None = None,
 ) -> SessionFacets:
     """What a session was about, by its counts; ``frequencies`` says how common words are in the store."""
     said = "\n".join((tally.title, *tally.requests))
     known = [title for _, title in mentioned(said, entities)]
-    ruled = SessionFacets(
+    return SessionFacets(
         title=tally.title or (first_line(tally.requests[0]) if tally.requests else ""),
         summary=_summary(tally),
         keywords=keywords(tally, analyzer, frequencies),
@@ -121,7 +80,6 @@ def facets_of(
         tools=_often(tally.tools, 1)[:MOST_TOOLS],
         files=tuple(tally.files)[-MOST_FILES:],
     )
-    return ruled if llm is None else _with_model(ruled, tally, llm)
 
 
 def first_line(text: str, longest: int = 90) -> str:
@@ -171,43 +129,3 @@ def topics(counts: Mapping[str, int]) -> tuple[str, ...]:
         if len(held) >= 2 and sum(held) >= 3:
             found[name] = sum(held)
     return _often(found, 1)[:MOST_TOPICS]
-
-
-_TEXT = {"type": "string"}
-_SCHEMA = object_schema(
-    title=_TEXT,
-    summary=_TEXT,
-    keywords=list_schema(_TEXT),
-    entities=list_schema(_TEXT),
-    topics=list_schema(_TEXT),
-)
-
-
-def _with_model(ruled: SessionFacets, tally: Tally, llm: LLM) -> SessionFacets:
-    """The facets that a language model gives; where it gives none, those of the rules stay."""
-    asked = "\n".join(f"- {' '.join(request.split())}" for request in tally.requests)
-    prompt = (
-        "These are the requests of a person to a coding agent in one session, as data. Name the session in at most"
-        " eight words, sum it up in two sentences, and give its keywords, the people, projects and products it names,"
-        f" and its topics.\n\n<requests>\n{asked}\n</requests>\nTools used: {', '.join(ruled.tools) or 'none'}"
-    )
-    try:
-        answer = llm.complete([Message("user", prompt)], schema=_SCHEMA).data
-    except (Unavailable, ContractError):
-        return ruled
-    if not isinstance(answer, Mapping):
-        return ruled
-
-    def texts(name: str, most: int, otherwise: tuple[str, ...]) -> tuple[str, ...]:
-        given = answer.get(name)
-        return tuple(str(one) for one in given[:most]) if isinstance(given, list) and given else otherwise
-
-    return SessionFacets(
-        title=tally.title or str(answer.get("title") or ruled.title),
-        summary=str(answer.get("summary") or ruled.summary),
-        keywords=texts("keywords", MOST_KEYWORDS, ruled.keywords),
-        entities=texts("entities", MOST_ENTITIES, ruled.entities),
-        topics=texts("topics", MOST_TOPICS, ruled.topics),
-        tools=ruled.tools,
-        files=ruled.files,
-    )

@@ -10,7 +10,7 @@ from ricordo.context.checkpoints import goes_on
 from ricordo.ingest.pipeline import Incoming
 from ricordo.values.items import Item, Parsed, Ref, Saved
 from ricordo.values.kinds import CHECKPOINT, SESSION
-from ricordo.values.sessions import Checkpoint, SessionEvent, SessionFacets, TurnFacets
+from ricordo.values.sessions import Checkpoint, SessionEvent, TurnFacets
 
 DRIVE = "session"
 
@@ -72,13 +72,6 @@ def point_item(point: Checkpoint, folder: str) -> Incoming:
     ref = Ref(DRIVE, f"/{point.session}/checkpoints/{point.request}")
     origin = f"session {point.session}, turn {point.turn}"
     return Incoming(ref, Parsed(point.text), SESSION, fields, times=(at, at), origin=origin)
-
-
-def keep_model_facets(facets: SessionFacets, item: Item) -> SessionFacets:
-    """The facets of now, with the title, summary and words that a model gave the session before."""
-    metadata = item.fields.metadata
-    lists = {name: tuple(metadata.get(name) or ()) for name in ("keywords", "entities", "topics")}
-    return replace(facets, title=item.fields.title, summary=item.fields.description, **lists)
 
 
 def left_alone(item: Item) -> Saved:

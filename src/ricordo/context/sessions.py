@@ -20,20 +20,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ricordo.context.checkpoints import CheckpointMaker
-from ricordo.context.facets import facets_of, is_only_praise
-from ricordo.context.session_items import DRIVE, at_place, keep_model_facets, left_alone, point_item, turn_item
+from ricordo.context.facet_rules import is_read
+from ricordo.context.facets import SPOKEN, facets_of, is_only_praise, turn_facets
+from ricordo.context.session_items import DRIVE, at_place, is_spoken, left_alone, point_item, turn_item
 from ricordo.context.tally import Tally
-from ricordo.context.turn_judging import TurnJudge
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.secrets.find import redact, redact_values
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, FileState
 from ricordo.values.items import Item, Parsed, Ref, Saved
 from ricordo.values.kinds import SESSION
-from ricordo.values.sessions import LONGEST_RESULT, Checkpoint, ReadCounts, SessionEvent, SessionHint, shortened
+from ricordo.values.sessions import (
+    LONGEST_RESULT,
+    Checkpoint,
+    ReadCounts,
+    SessionEvent,
+    SessionHint,
+    TurnFacets,
+    shortened,
+)
 
 if TYPE_CHECKING:
-    from ricordo.models.base import LLM
+    pass
 
 BATCH = 200
 
@@ -102,13 +110,13 @@ class SessionTaker:
         *,
         backlog: Backlog | None,
         allow_secrets: bool = False,
-        llm: LLM | None = None,
     ) -> None:
         self.store = store
         self.pipeline = pipeline
         self.backlog = backlog
         self.allow_secrets = allow_secrets
-        self.judge = TurnJudge(llm)
+        self.unread = 0
+        """How many messages are in a language that the rules do not read."""
         self.notes: list[str] = []
 
     def take(self, transcript: TranscriptFile) -> list[Saved]:
@@ -191,8 +199,6 @@ class SessionTaker:
         counted.
         """
         fresh: list[tuple[_Thread, str, Incoming]] = []
-        said = [event for thread, key, event in batch if key not in thread.known]
-        judged = self.judge.by_model(said, lambda event: self._clean(event, None)[0])
         for thread, key, event in batch:
             seq = thread.known.get(key)
             if seq is not None and not count_known:
@@ -203,18 +209,26 @@ class SessionTaker:
                 seq = thread.known[key] = thread.following
                 thread.following += 1
                 thread.added += 1
-                facets = judged.get(id(event)) or self.judge.by_rules(event, text)
-                turn = turn_item(thread.id, seq, key, replace(event, files=files), text, at, facets)
+                turn = turn_item(thread.id, seq, key, replace(event, files=files), text, at, self._facets(event, text))
                 fresh.append((thread, key, turn))
             thread.reached = max(thread.reached, seq)
-            facets = judged.get(id(event))
             event = replace(event, files=files)
             asks = event.is_request and not is_only_praise(text)
             thread.tally.take(replace(event, is_request=asks), text, self.store.analyzer.is_stop_word)
-            ended = thread.maker.take(event, seq, text, at, facets)
+            ended = thread.maker.take(event, seq, text, at)
             if ended is not None:
                 thread.ended.append(ended)
         self._save(fresh)
+
+    def _facets(self, event: SessionEvent, text: str) -> TurnFacets | None:
+        """How a message judges what came before it; None if no person said it, or not in a language of the rules."""
+        if not is_spoken(event):
+            return None
+        facets = turn_facets(text)
+        if facets.is_neutral() and not is_read(text[:SPOKEN]):
+            self.unread += 1
+            return None
+        return facets
 
     def _clean(self, event: SessionEvent, thread: _Thread | None) -> tuple[str, tuple[str, ...]]:
         """Text and files as they are stored: secrets are removed first, then long texts are cut."""
@@ -265,7 +279,7 @@ class SessionTaker:
                 answers.append(Saved(str(thread.ref), "skipped", reason="it has no messages yet"))
                 continue
             if thread.item is None or thread.reached > thread.read_before or thread.titles:
-                answers.append(self._answer(thread, self._about(thread, transcript, self.judge.llm)))
+                answers.append(self._answer(thread, self._about(thread, transcript)))
                 self._checkpoints(thread, with_current=True)
             states[self.store.items.require(thread.ref)] = _mark(transcript, _kept(thread), thread.ref == main)
         n = self.store.items.number(main)
@@ -284,7 +298,7 @@ class SessionTaker:
                 continue
             n = self.store.items.number(thread.ref)
             if n is None:
-                self._about(thread, transcript, None)
+                self._about(thread, transcript)
                 n = self.store.items.require(thread.ref)
             self._checkpoints(thread, with_current=False)
             fields = _kept(thread) | (place if thread.ref == main else {})
@@ -304,23 +318,18 @@ class SessionTaker:
         status = "created" if thread.item is None else "updated" if thread.added else "skipped"
         return replace(saved, status=status, reason=added, redacted=redacted)
 
-    def _about(self, thread: _Thread, transcript: TranscriptFile, llm: LLM | None) -> Saved:
+    def _about(self, thread: _Thread, transcript: TranscriptFile) -> Saved:
         """Write the session's own item; it gets a new version only if what the session is about changed."""
         for hint in thread.titles:
             if hint.about in thread.known or f"{hint.about}#1" in thread.known:
                 thread.tally.hint(replace(hint, about=""))
         tally = thread.tally
         analyzer, count = self.store.analyzer, self.store.index.document_frequencies
-        facets = facets_of(tally, analyzer, count, self.store.items.entity_titles(), llm)
-        metadata: dict[str, Any] = dict(thread.item.fields.metadata) if thread.item is not None else {}
-        if thread.item is not None and metadata.get("facets_by") == "model" and llm is None:
-            facets = keep_model_facets(facets, thread.item)
+        facets = facets_of(tally, analyzer, count, self.store.items.entity_titles())
         plain = facets.to_dict()
-        metadata = {name: plain[name] for name in ("keywords", "entities", "topics", "tools", "files")}
+        metadata: dict[str, Any] = {name: plain[name] for name in ("keywords", "entities", "topics", "tools", "files")}
         metadata |= {name: getattr(tally, name) for name in ("folder", "branch", "parent", "started")}
         metadata["path"] = str(transcript.path)
-        if llm is not None or metadata.get("facets_by") == "model":
-            metadata["facets_by"] = "model"
         fields: dict[str, Any] = {
             "title": facets.title,
             "description": facets.summary,

@@ -10,7 +10,6 @@ from ricordo.engine.checks import check_choice, check_type, refuse_put_away
 from ricordo.engine.citing import cited_again
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
-from ricordo.engine.judging import ModelJudge
 from ricordo.errors import StaleVersion, UsageError, from_dict
 from ricordo.permissions import refuse_freezing, refuse_record, refuse_secrets
 from ricordo.steps import undoable
@@ -212,7 +211,7 @@ class ItemVerbs:
         store = self._context.store
         draft = store.items.draft(n, store.items.get_many([n])[n].version)
         prepared = self._context.pipeline.prepare_draft(draft)
-        against = note_after_edit(store, n, prepared, ModelJudge(self._context))
+        against = note_after_edit(store, n, prepared)
         if not against:
             return saved
         return replace(saved, reason="; ".join(filter(None, (saved.reason, f"contradicts {', '.join(against)}"))))

@@ -12,7 +12,6 @@ from ricordo.engine.citing import citations_of, cited_again
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
 from ricordo.engine.items import ItemVerbs
-from ricordo.engine.judging import ModelJudge
 from ricordo.engine.successors import replacement
 from ricordo.errors import Conflict, UsageError
 from ricordo.permissions import refuse_secrets
@@ -278,8 +277,7 @@ class MemoryVerbs:
         from ricordo.memory.remember import Keeper
 
         models = self._context.models
-        judge = ModelJudge(self._context)
-        return Keeper(self._context.store, self._context.pipeline, models.backlog(), models.embedder, judge)
+        return Keeper(self._context.store, self._context.pipeline, models.backlog(), models.embedder)
 
     def _memory_ref(self, ref: str | Ref | None, kind: str) -> Ref | None:
         """The ref that was asked for; a bare name is on the drive of its kind."""

@@ -13,7 +13,7 @@ from ricordo.engine.checks import check_type, texts
 from ricordo.engine.context import EngineContext
 from ricordo.engine.finding import FindVerbs
 from ricordo.engine.successors import replacement
-from ricordo.errors import Error, NotFound, Unavailable, Unreadable, UsageError
+from ricordo.errors import Error, NotFound, Unreadable, UsageError
 from ricordo.permissions import refuse_secrets
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Ref, Saved
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from typing import Annotated
 
     from ricordo.context.sessions import SessionTaker
-    from ricordo.models.base import LLM
     from ricordo.values.sessions import Happening, Routes, Session, Timeline
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import (
@@ -92,7 +91,6 @@ class SessionVerbs:
             self._context.pipeline,
             backlog=self._context.models.backlog(),
             allow_secrets=allow_secrets,
-            llm=self._facet_model() if wait else None,
         )
         named = [Path(path).expanduser() for path in paths]
         places = named or [place for place in session_places() if place.exists()]
@@ -105,18 +103,13 @@ class SessionVerbs:
         if not files and not named:
             where = ", ".join(map(str, session_places()))
             taker.notes.append(f"there are no transcripts in {where}; name a file or folder")
-        if taker.judge.unread:
-            many = taker.judge.unread
+        if many := taker.unread:
             taker.notes.append(
                 f"{'1 message is' if many == 1 else f'{many:,} messages are'} in a language in which corrections and"
-                " praise are not recognised; with a language model they are (llm.provider)"
+                " praise are not recognised"
             )
         if capture:
             taker.notes.extend(self._capturer.propose([one.ref for one in answers if one.status in _NEW]))
-            if self._context.config.memory.model_tokens_per_day:
-                from ricordo.engine.capturing_by_model import ModelReader
-
-                taker.notes.extend(ModelReader(self._context, self._capturer).read())
         return self._context.embed_after(AddReport(tuple(answers), tuple(taker.notes)), wait, progress)
 
     def _take_transcript(self, taker: SessionTaker, file: Path, *, is_named: bool, with_helpers: bool) -> list[Saved]:
@@ -141,16 +134,6 @@ class SessionVerbs:
         except OSError as error:
             problem = Unreadable(f"{file} cannot be read: {error.strerror or error}", hint="Check its permissions.")
             return [*answers, Saved(str(registry.disk_ref(file)), "failed", error=problem.to_dict())]
-
-    def _facet_model(self) -> LLM | None:
-        """The language model that says what a session was about, if one is set."""
-        config = self._context.config
-        if config.llm.provider == "none":
-            return None
-        try:
-            return self._context.models.llm()
-        except Unavailable:
-            return None
 
     @verb(
         "read",

@@ -11,6 +11,7 @@ from ricordo import registry
 from ricordo.config.loading import Config, find_setting, load_config, set_value, unset_value
 from ricordo.config.profiles import ProfileEntry, profile_entry, set_entry, unset_entry
 from ricordo.config.rules import Setting
+from ricordo.config.settings import DROPPED
 from ricordo.errors import Forbidden
 from ricordo.frozen import frozen
 from ricordo.permissions import is_agent, refuse_settings
@@ -83,6 +84,8 @@ def remove_setting(
     if entry := profile_entry(name):
         removed, after = unset_entry(entry, scope=scope, start=start), config()
         return SettingRemoval(entry.name, removed, entry.value(after.profiles), _source(entry, after))
+    if name in DROPPED:
+        return SettingRemoval(name, unset_value(name, scope=scope, start=start), None, "default")
     known = find_setting(name)
     _refuse_agent(known)
     removed, after = unset_value(known.name, scope=scope, start=start), config()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -86,9 +84,7 @@ class UseVerbs:
         if not 0 < days <= 36500 or limit < 1:
             raise UsageError("the limit is at least 1, and days are more than 0", hint="At most 36500 days.")
         self._context.flush_use()
-        store = self._context.store
-        spent = store.spending.since(datetime.now(UTC) - timedelta(days=days))
-        return replace(store.usage.stats(days=days, by=by, limit=limit), spent=tuple(spent))
+        return self._context.store.usage.stats(days=days, by=by, limit=limit)
 
     @verb(
         "read",

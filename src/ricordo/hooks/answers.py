@@ -99,9 +99,6 @@ def _run(event: str, content: bytes, outlet: Outlet, place: _Place) -> None:
         if hooks.transcripts:
             _start_reading(payload, provider(), place)
         return
-    if event == "stop":
-        _at_stop(payload, provider, outlet, place)
-        return
     if event == "session-start":
         wanted = _Wanted(("",), hooks.session_start_budget)
     elif event == "before-agent-start":
@@ -114,27 +111,6 @@ def _run(event: str, content: bytes, outlet: Outlet, place: _Place) -> None:
         said = Provenance(AGENT, running_program(place.env), payload.session, "hook")
         with standing_in(payload.folder), speaking(said):
             _answer(payload, wanted, provider, outlet, place)
-
-
-def _at_stop(payload: Payload, provider: Callable[[], Config], outlet: Outlet, place: _Place) -> None:
-    """Ask the agent what it learned, if the user wants that; or count what its answer cost."""
-    from ricordo.config.ignored import is_left_alone
-
-    if not provider().memory.ask_agent or payload.transcript is None or is_left_alone(payload.folder):
-        return
-    from ricordo.engine import Ricordo
-    from ricordo.hooks.stopping import note_cost, question_for
-
-    def opened() -> AbstractContextManager[Ricordo]:
-        if place.warm is not None:
-            return place.warm(payload.folder, place.store, place.tier)
-        return Ricordo.open(place.store, config=provider, create=False, start=payload.folder, tier=place.tier)
-
-    with opened() as engine:
-        if payload.is_going_on:
-            note_cost(engine, payload.session, payload.transcript)
-        elif question := question_for(engine, payload.session, payload.transcript):
-            outlet.offer({"decision": "block", "reason": question})
 
 
 @frozen

@@ -28,7 +28,6 @@ NAMES: Mapping[str, str] = {
     "pre-compact": "PreCompact",
     "session-end": "SessionEnd",
     "before-agent-start": "SubagentStart",
-    "stop": "Stop",
 }
 """The events, and what Claude Code calls them."""
 
@@ -60,8 +59,6 @@ class Payload:
     tasks: tuple[str, ...] = ()
     transcript: Path | None = None
     session: str = ""
-    is_going_on: bool = False
-    """Whether the agent went on because a hook asked it to, and stops again."""
 
     @property
     def task(self) -> str:
@@ -93,7 +90,6 @@ def read_payload(event: str, content: bytes, here: Path | None = None) -> Payloa
         _tasks(event, given),
         _file(_text(given, "transcript_path", "transcriptPath")),
         _text(given, "session_id", "sessionId", "conversation_id"),
-        given.get("stop_hook_active") is True,
     )
 
 

@@ -7,7 +7,7 @@ Only live items of the same kind count. Nothing is written here; the caller deci
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -48,16 +48,11 @@ def plain_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
-Judge = Callable[[str, Sequence[str]], "list[str] | None"]
-"""Says why a text contradicts each of some others (empty if not); None leaves it to the rules."""
-
-
 class DuplicateFinder:
-    """Looks for duplicates in one store. What a text contradicts, ``judge`` says, or the rules do."""
+    """Looks for duplicates in one store."""
 
-    def __init__(self, store: Store, judge: Judge | None = None) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
-        self._judge = judge
         self._items: dict[int, Item] = {}
         """The items that were read since candidates were last looked for."""
 
@@ -117,16 +112,13 @@ class DuplicateFinder:
         from ricordo.memory.contradictions import first_conflict
         from ricordo.memory.statements import statements
 
-        older = {
-            n: shown.texts[n][0].text
+        newer = statements(item.draft.content)
+        reasons = {
+            n: first_conflict(statements(shown.texts[n][0].text), newer)
             for n, other in shown.items.items()
             if shown.texts[n] and other.ref != item.draft.ref and hold_together(item.draft.fields, other.fields)
         }
-        reasons = self._judge(item.draft.content, list(older.values())) if self._judge and older else None
-        if reasons is None:
-            newer = statements(item.draft.content)
-            reasons = [first_conflict(statements(text), newer) for text in older.values()]
-        return {n: why for n, why in zip(older, reasons, strict=True) if why}
+        return {n: why for n, why in reasons.items() if why}
 
     def _passages(self, numbers: Mapping[int, None]) -> Passages:
         """The first passages of some items: of a memory, nearly always all of it."""

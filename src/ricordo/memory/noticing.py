@@ -12,7 +12,6 @@ from ricordo.values.items import Item, Ref
 
 if TYPE_CHECKING:
     from ricordo.memory.citations.stored import Names
-    from ricordo.memory.duplicates import Judge
     from ricordo.memory.knowledge_files import KnowledgeFile
     from ricordo.store.values import PreparedItem
 
@@ -63,11 +62,11 @@ class FileNoticing:
         return said
 
 
-def note_after_edit(store: Store, n: int, edited: PreparedItem, judge: Judge | None = None) -> list[str]:
+def note_after_edit(store: Store, n: int, edited: PreparedItem) -> list[str]:
     """Link an item that got another text to what it contradicts now; returns the refs of that."""
     if edited.draft.kind not in CLAIMING:
         return []
-    finder = DuplicateFinder(store, judge)
+    finder = DuplicateFinder(store)
     against = [one.ref for one in finder.near(edited, finder.alike(edited)) if one.contradiction]
     for ref in against:
         _link_by_age(store, n, store.items.require(Ref.parse(ref)))

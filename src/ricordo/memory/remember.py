@@ -31,7 +31,7 @@ from ricordo.values.field_checks import check_validity
 from ricordo.values.items import Duplicate, Item, Parsed, Ref, Saved, checked_fields
 
 if TYPE_CHECKING:
-    from ricordo.memory.duplicates import Array, Judge
+    from ricordo.memory.duplicates import Array
 
 LONGEST_NAME = 60
 """A line this short can be the name of an entity."""
@@ -114,13 +114,12 @@ class Keeper:
         pipeline: Pipeline,
         backlog: Backlog | None,
         embedder: Callable[[], Embedder | None],
-        judge: Judge | None = None,
     ) -> None:
         self.store = store
         self.pipeline = pipeline
         self.backlog = backlog
         self.embedder = embedder
-        self.finder = DuplicateFinder(store, judge)
+        self.finder = DuplicateFinder(store)
         self.embedder_is_late = False
         """Whether the embedder did not answer in time; then the caller should not wait for it after the save either."""
 

@@ -59,17 +59,8 @@ def default_scope(agent: str) -> str:
     return "project" if agent == "vscode" else "user"
 
 
-ASKED_WHEN_STOPPING = ("claude-code",)
-"""Programs whose agents can be asked something when they stop."""
-
-
-def pieces_for(
-    agent: str, scope: str, folder: Path, command: Sequence[str], *, asks_agent: bool = False
-) -> list[Piece]:
-    """All that is to be written for an agent's program, for the user or for the project in a folder.
-
-    With ``asks_agent``, a hook asks the agent what it learned.
-    """
+def pieces_for(agent: str, scope: str, folder: Path, command: Sequence[str]) -> list[Piece]:
+    """All that is to be written for an agent's program, for the user or for the project in a folder."""
     program = PROGRAMS[agent]
     mine = scope == "user"
 
@@ -79,8 +70,6 @@ def pieces_for(
     pieces = [_server_piece(agent, at(program.servers, program.project_servers), command, mine)]
     if program.hooks:
         hooks = _hooks(command, **_HOOK_WAYS.get(agent, {}))
-        if asks_agent and agent in ASKED_WHEN_STOPPING:
-            hooks["Stop"] = [{"hooks": [_hook(command, "stop", 10)]}]
         pieces.append(Piece("hooks", at(program.hooks, program.project_hooks), "hooks", ("hooks",), hooks, mine))
     if agent == "claude-code":
         skill = (plugin_folder() / "skills" / NAME / "SKILL.md").read_text(encoding="utf-8")

@@ -1,13 +1,12 @@
-"""The protocols of the parts of a store that keep proposals, and what finding them cost."""
+"""The protocols of the parts of a store that keep proposals."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ricordo.values.proposals import Proposal, Spent
+    from ricordo.values.proposals import Proposal
 
 
 class Proposals(Protocol):
@@ -37,34 +36,4 @@ class Proposals(Protocol):
 
     def set_rule(self, name: str, rule: str) -> None:
         """Note what holds for such proposals; an empty rule takes back what was said before."""
-        ...
-
-    def read_by_model(self) -> Mapping[str, int]:
-        """By session, up to which turn a language model has read it."""
-        ...
-
-    def note_read(self, session: str, turn: int) -> None: ...
-
-
-class Spending(Protocol):
-    """What was spent on language models to find proposals, call by call."""
-
-    def reserve(
-        self, purpose: str, expected: Spent, *, since: datetime, tokens: int, dollars: float | None
-    ) -> int | None:
-        """Note a call before it is made, with the most it can cost; None if it could pass the limits since a time."""
-        ...
-
-    def settle(self, number: int, real: Spent) -> None:
-        """Replace what was reserved by what the call did cost."""
-        ...
-
-    def add(self, spent: Spent, session: str = "") -> None: ...
-
-    def since(self, start: datetime) -> list[Spent]:
-        """What was spent since a time, by purpose."""
-        ...
-
-    def has(self, purpose: str, session: str) -> bool:
-        """Whether something was spent for a purpose in a session."""
         ...

@@ -26,7 +26,7 @@ from ricordo.testing.contract_items import ItemsContract
 from ricordo.testing.making import prepared
 from ricordo.values.hits import Filters
 from ricordo.values.items import KnownFile, Ref
-from ricordo.values.proposals import Proposal, Spent
+from ricordo.values.proposals import Proposal
 from ricordo.values.provenance import AGENT, Provenance
 from ricordo.values.use import Learned, Move, Use, UsedItem
 
@@ -221,34 +221,12 @@ class RecordsContract(ItemsContract):
         assert store.proposals.ask_again(one.id)
         assert not store.proposals.ask_again(one.id)
         assert store.proposals.listing("waiting") == [one, other]
-        store.proposals.note_read("s", 3)
-        store.proposals.note_read("s", 9)
-        assert store.proposals.read_by_model() == {"s": 9}
 
     def test_what_quotes_a_session_is_erased_with_it(self, store: Store) -> None:
         n = self.put(store, "session:/s/1", "Turn.", thread="s", seq=1)
         store.proposals.add([Proposal("A sentence.", "rule", "project", "Turn.", "s", 1, datetime.now(UTC))])
         store.changes.remove(n, purge=True)
         assert store.proposals.listing() == []
-
-    def test_no_call_is_reserved_that_could_pass_the_budget(self, store: Store) -> None:
-        since = datetime.now(UTC) - timedelta(hours=1)
-        call = Spent("model", 1, 600, 200, 0.02)
-        number = store.spending.reserve("model", call, since=since, tokens=1000, dollars=0.03)
-        assert number is not None
-        assert store.spending.reserve("model", call, since=since, tokens=1000, dollars=None) is None
-        assert store.spending.reserve("model", call, since=since, tokens=5000, dollars=0.03) is None
-        unpriced = replace(call, dollars=None)
-        assert store.spending.reserve("model", unpriced, since=since, tokens=5000, dollars=0.03) is None
-        store.spending.settle(number, Spent("model", 1, 100, 50, 0.001))
-        assert store.spending.reserve("model", call, since=since, tokens=1000, dollars=0.03) is not None
-        store.spending.add(Spent("agent", 1, 10, 5), session="s")
-        assert store.spending.has("agent", "s")
-        assert not store.spending.has("agent", "t")
-        agent, model = store.spending.since(since)
-        assert agent == Spent("agent", 1, 10, 5)
-        assert (model.calls, model.tokens, round(model.dollars or 0, 3)) == (2, 950, 0.021)
-        assert store.spending.since(datetime.now(UTC) + timedelta(hours=1)) == []
 
     def test_secrets_are_counted_by_item(self, store: Store) -> None:
         n = self.put(store, "disk:/a", "Text.")

@@ -1,4 +1,4 @@
-"""Values about what sessions seem to teach: proposals that wait for a decision, and what finding them cost."""
+"""Values about what sessions seem to teach: proposals that wait for a decision."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ricordo.frozen import frozen
-from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, rounded
+from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain
 
 DRIVE = "proposal:/"
 """How the name of a proposal begins; it is no item, and lives on no drive."""
@@ -16,7 +16,8 @@ KINDS = ("rule", "correction", "decision", "fix", "answer")
 """What a proposal can be: a rule or fact that the user wants kept, a correction of the agent, a decision and its
 reason, a command that worked after another one failed, a question that a file answered."""
 SCOPES = ("file", "project", "user")
-WAYS = PATTERN, MODEL = "pattern", "model"
+WAYS = PATTERN, _ = "pattern", "model"
+"""How proposals were found; language models found some that older stores still hold."""
 WAITING, ACCEPTED, REFUSED = "waiting", "accepted", "refused"
 
 
@@ -35,7 +36,7 @@ class Proposal(Plain):
     at: datetime
     """When the turn was said."""
     way: str = PATTERN
-    """How it was found: by a pattern, or by a language model."""
+    """How it was found."""
     file: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """The file that it is about, if its scope is one."""
     branch: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
@@ -78,18 +79,3 @@ class ProposalRule(Plain):
 def proposal_id(session: str, turn: int, text: str) -> str:
     """The name of a sentence of a turn."""
     return hashlib.sha256(f"{session}\n{turn}\n{text}".encode()).hexdigest()[:8]
-
-
-@frozen
-class Spent(Plain):
-    """What one purpose cost: how many calls, tokens and dollars (none where the price is not known)."""
-
-    purpose: str
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    dollars: float | None = field(default=None, metadata=rounded(6))
-
-    @property
-    def tokens(self) -> int:
-        return self.input_tokens + self.output_tokens

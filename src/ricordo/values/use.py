@@ -11,7 +11,6 @@ from datetime import datetime
 
 from ricordo.frozen import frozen
 from ricordo.values.plain import Plain, rounded
-from ricordo.values.proposals import Spent
 
 
 @frozen
@@ -103,7 +102,6 @@ class StatsReport(Plain):
     most_retrieved: tuple[RetrievedItem, ...] = ()
     never_retrieved: tuple[str, ...] = ()
     never_retrieved_count: int = 0
-    spent: tuple[Spent, ...] = ()
     """What finding lessons cost, by purpose: asking the agent, and asking a language model."""
 
 

@@ -76,17 +76,6 @@ class Proposals:
             rules = {**kept_rules(connection), name: rule}
             keep_rules(connection, {name: rule for name, rule in rules.items() if rule})
 
-    def read_by_model(self) -> Mapping[str, int]:
-        with self._database.read() as connection:
-            return dict(connection.rows("SELECT session, turn FROM proposal_reads"))
-
-    def note_read(self, session: str, turn: int) -> None:
-        with self._database.write(durable=True) as connection:
-            connection.run(
-                "INSERT INTO proposal_reads(session, turn) VALUES(?,?) ON CONFLICT DO NOTHING", (session, turn)
-            )
-            connection.run("UPDATE proposal_reads SET turn=? WHERE session=?", (turn, session))
-
 
 def kept_rules(connection: Connection) -> dict[str, str]:
     """What the user said about whole kinds of proposals."""

@@ -19,7 +19,6 @@ from ricordo.store.sql.proposals import Proposals
 from ricordo.store.sql.protocols import Connection, Opened
 from ricordo.store.sql.reading import Items
 from ricordo.store.sql.secrets import Secrets
-from ricordo.store.sql.spending import Spending
 from ricordo.store.sql.store_id import STORE_ID, known_id
 from ricordo.store.sql.threads import Threads
 from ricordo.store.sql.undoing import Steps
@@ -55,7 +54,6 @@ class SharedStore:
         self.team: Team | None = None
         self.feed: Feed | None = None
         self.proposals = Proposals(opened.database)
-        self.spending = Spending(opened.database)
         self.steps = Steps(opened, self.changes)
 
     @property

@@ -1,4 +1,4 @@
-"""The tables of proposals, and of what finding them cost."""
+"""The tables of proposals."""
 
 from __future__ import annotations
 
@@ -22,23 +22,9 @@ CREATE TABLE proposals(            -- what sessions seem to teach; those that we
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX proposals_state ON proposals(state);
 CREATE INDEX proposals_session ON proposals(session);
-CREATE TABLE proposal_reads(       -- up to which turn a language model has read a session
-  session TEXT PRIMARY KEY, turn INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE spending(             -- one row for each call that costs something
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  at INTEGER NOT NULL,
-  purpose TEXT NOT NULL,
-  session TEXT NOT NULL,
-  calls INTEGER NOT NULL,
-  input_tokens INTEGER NOT NULL,
-  output_tokens INTEGER NOT NULL,
-  dollars REAL                     -- none where the price is not known
-) STRICT;
-CREATE INDEX spending_at ON spending(at);
 """
 
 
 def make_proposal_tables(connection: Connection) -> None:
-    """Proposals, how far sessions were read for them, and what that cost."""
+    """Proposals and what was decided about them."""
     connection.run(_TABLES)
