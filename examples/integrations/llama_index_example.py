@@ -1,25 +1,23 @@
-"""LlamaIndex: retrieve from a memory, and let it be an agent's long-term memory."""
+"""LlamaIndex: the tools of a memory by MCP: ``FunctionAgent(tools=tools, llm=llm)`` takes them."""
 
 import asyncio
+import sys
 import tempfile
 from pathlib import Path
 
-from llama_index.core.base.llms.types import ChatMessage
-from llama_index.core.llms import MockLLM
-from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.tools.mcp import BasicMCPClient, McpToolSpec
 
 from ricordo import Ricordo
-from ricordo.integrations.llama_index import RicordoMemoryBlock, RicordoRetriever
 
-with tempfile.TemporaryDirectory() as folder, Ricordo.open(Path(folder) / "memory.db") as memory:
-    memory.save("note:/keys", "Rotate the signing keys every quarter.")
-    retriever = RicordoRetriever(memory, limit=2)
-    print(retriever.retrieve("when are keys rotated?")[0].metadata["ref"])
-    engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
-    print("Rotate the signing keys" in str(engine.query("when are keys rotated?")))
 
-    block = RicordoMemoryBlock(memory=memory)
-    said = [ChatMessage(role="user", content="My dog is called Bello."), ChatMessage(role="assistant", content="Nice.")]
-    asyncio.run(block.aput(said, session_id="monday"))
-    answer = asyncio.run(block.aget([ChatMessage(role="user", content="What is the name of my dog?")]))
-    print("Bello" in answer)
+async def answer(store: str, question: str) -> object:
+    client = BasicMCPClient(sys.executable, args=["-m", "ricordo", "mcp", "--store", store])
+    tools = {tool.metadata.name: tool for tool in await McpToolSpec(client=client).to_tool_list_async()}
+    return await tools["search"].acall(query=question)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    store = str(Path(folder) / "memory.db")
+    with Ricordo.open(store) as memory:
+        memory.remember("Ada prefers tea over coffee.")
+    print(asyncio.run(answer(store, "what does Ada drink?")))

@@ -22,7 +22,6 @@ from ricordo.context.build import Builder, Event, Material
 from ricordo.hooks.answers import run as run_hook
 from ricordo.hooks.outlet import Outlet
 from ricordo.hooks.payload import NAMES
-from ricordo.integrations.actions import actions
 from ricordo.mcp_server.protocol import CallThreads, Handlers
 from ricordo.mcp_server.service import ToolService
 from ricordo.mcp_server.tool import Tool
@@ -296,24 +295,9 @@ def test_every_other_mcp_method_tells_strings_inside_fences(folder: Path, monkey
     mcp(folder, ask_all)
 
 
-def test_the_command_context_and_functions_for_frameworks_tell_strings_inside_fences(
-    engine: Ricordo, folder: Path
-) -> None:
+def test_the_command_context_tells_strings_inside_fences(engine: Ricordo, folder: Path) -> None:
     done = CliRunner().invoke(program, ["context", GROUPS[2], "--recent", "--store", str(folder / "store.db")])
     assert check_text(done.stdout)
-    ref = next(str(item.ref) for item in engine.list(limit=1))
-    given: dict[str, dict[str, Any]] = {
-        "search_memory": {"query": GROUPS[7], "limit": 50},
-        "read_memory": {"ref": ref},
-        "remember": {"text": f"{STRINGS[1]} again"},
-        "memory_context": {"task": GROUPS[4]},
-    }
-    for function in actions(engine):
-        answer = function(**given[function.__name__])
-        if answer.startswith("["):
-            (check_text if answer.startswith("[data") else check_json)(answer)
-        else:
-            assert not MARK.search(QUOTED.sub("", answer)) or function.__name__ in ("remember", "memory_context")
 
 
 def test_only_the_fence_makes_fences_and_words_that_are_told() -> None:

@@ -1,4 +1,4 @@
-"""Every example of an adapter runs with the real framework, and says what its documentation says."""
+"""Every example of a framework runs with the real framework, and says what its documentation says."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "integrations"
 SAID = {
-    "langchain": ("langchain_core", "note:/keys"),
+    "langchain": ("langchain_mcp_adapters", "note:/keys"),
     "langgraph": ("langgraph", "Ada prefers tea over coffee."),
-    "llama_index": ("llama_index", "note:/keys\nTrue\nTrue"),
-    "pydantic_ai": ("pydantic_ai", 'I looked it up: [{"ref": "memory:/ada-prefers-tea-over-coffee"'),
-    "openai_agents": ("agents", 'I looked it up: [{"ref": "memory:/ada-prefers-tea-over-coffee"'),
-    "smolagents": ("smolagents", "tea"),
+    "llama_index": ("llama_index", "Ada prefers tea"),
+    "pydantic_ai": ("pydantic_ai", "Ada prefers tea"),
+    "openai_agents": ("agents", "Ada prefers tea"),
+    "smolagents": ("smolagents", "Ada prefers tea"),
     "anthropic_memory": ("anthropic", "File created successfully at: /memories/ada.md"),
 }
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_the_example_of_an_adapter_runs(name: str, tmp_path: Path) -> None:
+def test_the_example_of_a_framework_runs(name: str, tmp_path: Path) -> None:
     library, said = SAID[name]
     if find_spec(library) is None:
         pytest.skip(f"{library} is not installed (dependency group 'integrations')")
@@ -31,14 +31,14 @@ def test_the_example_of_an_adapter_runs(name: str, tmp_path: Path) -> None:
         [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.startswith(said), done.stdout
+    assert said in done.stdout, done.stdout
 
 
 def test_every_example_is_run() -> None:
     assert {path.name for path in EXAMPLES.glob("*.py")} == {f"{name}_example.py" for name in SAID}
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", ["langgraph", "anthropic_memory"])
 def test_an_adapter_without_its_framework_says_what_to_install(name: str) -> None:
     library = SAID[name][0]
     probe = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 import time
@@ -13,8 +12,8 @@ import numpy as np
 import pytest
 
 from ricordo import Entry, Ricordo, Unavailable
+from ricordo.engine.lending import embed_soon
 from ricordo.ingest import embed
-from ricordo.integrations.actions import actions
 from ricordo.search.refine import belief
 from ricordo.store.index.entries import COMPARED_AT_LEAST
 from ricordo.store.index.sketches import nearest_by_sketch, sketch
@@ -269,9 +268,9 @@ def test_a_search_waits_for_the_thread_that_makes_the_vector_of_what_was_just_re
     monkeypatch.setattr(Compass, "embed_documents", slow_documents)
     monkeypatch.setattr(Compass, "embed_query", query)
     engine = compass()
-    search, _, remember, _ = actions(engine)
-    remember("alpha is what Ada prefers")
-    assert [hit["ref"] for hit in json.loads(search("beverages"))] == ["memory:/alpha-is-what-ada-prefers"]
+    engine.remember("alpha is what Ada prefers", wait=False)
+    embed_soon(engine)
+    assert [hit.ref for hit in engine.search("beverages").hits] == ["memory:/alpha-is-what-ada-prefers"]
 
 
 @pytest.mark.usefixtures("patient")

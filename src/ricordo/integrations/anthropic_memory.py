@@ -12,15 +12,14 @@ from __future__ import annotations
 from typing import Any
 
 from ricordo.engine.lending import embed_soon
-from ricordo.errors import Error, NotFound, PathConflict
-from ricordo.integrations.actions import missing
+from ricordo.errors import Error, MissingExtra, NotFound, PathConflict
 from ricordo.speaking import as_agent
 from ricordo.values.hits import Filters
 
 try:
     from anthropic.lib.tools import BetaAbstractMemoryTool
 except ImportError:
-    raise missing("anthropic", "Anthropic's memory tool") from None
+    raise MissingExtra("anthropic", "adapters for Anthropic's memory tool") from None
 
 __all__ = ["RicordoMemoryTool"]
 

@@ -14,8 +14,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from ricordo.engine.lending import embed_soon
-from ricordo.errors import NotFound
-from ricordo.integrations.actions import missing
+from ricordo.errors import MissingExtra, NotFound
 from ricordo.speaking import as_agent
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item as Kept
@@ -33,7 +32,7 @@ try:
         SearchOp,
     )
 except ImportError:
-    raise missing("langgraph", "LangGraph") from None
+    raise MissingExtra("langgraph", "adapters for LangGraph") from None
 
 __all__ = ["RicordoStore"]
 
