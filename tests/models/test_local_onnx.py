@@ -18,7 +18,6 @@ from ricordo import registry
 from ricordo.errors import Unavailable
 from ricordo.models.base import Embedder, TokenCounter
 from ricordo.models.local_onnx import (
-    FAST,
     SHIPPED,
     TEXTS_PER_SLICE,
     TOKENS_PER_RUN,
@@ -278,29 +277,3 @@ def damage(file: Path) -> None:
 def test_the_tokenizer_is_read_once_for_the_embedder_and_for_all_that_count() -> None:
     assert registry.token_counter() is registry.token_counter()
     assert LocalEmbedder().tokenizer is registry.token_counter()
-
-
-@pytest.fixture(scope="module")
-def fast(tmp_path_factory: pytest.TempPathFactory) -> LocalEmbedder:
-    return LocalEmbedder(FAST, cache=tmp_path_factory.mktemp("cache"))
-
-
-def test_the_fast_model_finds_a_note_without_a_word_in_common(fast: LocalEmbedder) -> None:
-    cosines = fast.embed_documents([GETTING_THINGS_DONE, *UNRELATED]) @ fast.embed_query("notes about productivity")
-    assert cosines.argmax() == 0
-
-
-def test_the_fast_model_imitates_the_usual_one_but_is_never_compared_with_it(
-    fast: LocalEmbedder, embedder: LocalEmbedder
-) -> None:
-    texts = [GETTING_THINGS_DONE, *UNRELATED]
-    cosines = (fast.embed_documents(texts) * embedder.embed_documents(texts)).sum(axis=1)
-    assert cosines.min() > 0.8
-    assert fast.fingerprint != embedder.fingerprint
-    assert fast.dimensions == embedder.dimensions
-
-
-def test_the_fast_model_gives_a_text_the_same_vector_alone_and_in_a_batch(fast: LocalEmbedder) -> None:
-    texts = [*UNRELATED, *(f"note {number} about bread" for number in range(20))]
-    together = fast.embed_documents(texts)
-    np.testing.assert_allclose(together, np.stack([fast.embed_query(text) for text in texts]), atol=ROUNDING)

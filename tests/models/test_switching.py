@@ -170,25 +170,10 @@ def test_after_a_switch_embed_is_enough_for_answers_to_use_the_new_model(kitchen
     assert engine.search("kettle stove").meta.degraded == ()
 
 
-def test_a_store_changes_to_the_fast_model_and_back(tmp_path: Path) -> None:
-    with Ricordo.open(tmp_path / "kitchen.db", config=ConfigProvider()) as engine:
-        for n, text in enumerate(TEXTS):
-            engine.save(f"note:/{n}", text)
-        usual = engine.store.index.fingerprint
-        switch = engine.use_model("local", model="fast", reembed=True)
-        assert switch.is_written
-        assert load_config().embedding.model == "fast"
-        assert engine.store.index.fingerprint not in (None, usual)
-        assert engine.search("boiling a drink").hits[0].ref in ("note:/0", "note:/1", "note:/2")
-        assert engine.search("boiling a drink").meta.degraded == ()
-        engine.use_model("local", model="minilm", reembed=True)
-        assert engine.store.index.fingerprint == usual
-
-
 def test_a_model_that_is_not_in_the_package_is_an_error_that_names_those_that_are(tmp_path: Path) -> None:
     with (
         Ricordo.open(tmp_path / "kitchen.db", config=ConfigProvider()) as engine,
         pytest.raises(Unavailable, match="no model 'huge' inside the package") as error,
     ):
         engine.use_model("local", model="huge")
-    assert "--model fast" in error.value.hint
+    assert "--model minilm" in error.value.hint

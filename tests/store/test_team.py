@@ -32,6 +32,7 @@ def run_cli(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 QUIET = ConfigProvider({"embedding.provider": "none"})
+WORDS = Path(__file__).parents[1] / "fixtures" / "sentence_model"
 
 
 class House:
@@ -334,7 +335,7 @@ def test_a_member_with_another_model_is_told_what_the_team_uses(house: House) ->
         engine.save("note:/tea", "Ada prefers tea.")
         pinned = engine.team_init().model
         line = engine.team_invite(f"modeller_{house.tag}").command.partition("--store ")[2].strip("'")
-    other = ConfigProvider({"embedding.model": "fast"})
+    other = ConfigProvider({"embedding.provider": "hub", "embedding.model": str(WORDS)})
     with Ricordo.open(line, config=other) as engine:
         with pytest.raises(Forbidden, match="made with") as caught:
             engine.reembed()

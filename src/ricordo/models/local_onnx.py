@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ricordo.models.base import Vectors
 
 SHIPPED = Path(__file__).parent / "minilm"
-FAST = Path(__file__).parent / "fast"
-"""A smaller model that imitates the shipped one; it reads texts with the same tokenizer."""
 
 # Texts of equal length run together up to this many tokens. One text of 64 tokens or more already keeps a core busy;
 # only shorter ones gain (8 tokens: 0.38 ms a token alone, 0.25 ms in a batch of 16).
@@ -134,15 +132,13 @@ def shipped_counter() -> WordPieceCounter:
     return WordPieceCounter()
 
 
-def folder_of(model: str) -> Path:
-    """The folder of a model inside the package, by the name that ``embedding.model`` gives it; "" is the usual one."""
-    folders = {"": SHIPPED, "minilm": SHIPPED, "all-MiniLM-L6-v2": SHIPPED, "fast": FAST}
-    if model not in folders:
+def check_name(model: str) -> None:
+    """Raise ``Unavailable`` if ``embedding.model`` names a model that is not inside the package."""
+    if model not in ("", "minilm", "all-MiniLM-L6-v2"):
         raise Unavailable(
             f"there is no model '{model}' inside the package",
-            hint="Use ‹:models use local --model minilm› or ‹:models use local --model fast›; 'hub' runs other models.",
+            hint="Use ‹:models use local --model minilm›; 'hub' runs other models.",
         )
-    return folders[model]
 
 
 UNREAD = frozenset(
@@ -166,7 +162,7 @@ class LocalEmbedder:
     unread = UNREAD
 
     def __init__(self, folder: Path = SHIPPED, *, threads: int | None = None, cache: Path | None = None) -> None:
-        self.tokenizer = shipped_counter() if folder in (SHIPPED, FAST) else WordPieceCounter(folder)
+        self.tokenizer = shipped_counter() if folder == SHIPPED else WordPieceCounter(folder)
         self._folder = folder
         self._cache = cache
         self._threads = threads
@@ -319,4 +315,4 @@ def _spread(work: Callable[[list[int]], None], parts: list[list[int]], threads: 
         pool.shutdown(cancel_futures=True)
 
 
-__all__ = ["LocalEmbedder", "WordPieceCounter", "folder_of", "shipped_counter"]
+__all__ = ["LocalEmbedder", "WordPieceCounter", "check_name", "shipped_counter"]

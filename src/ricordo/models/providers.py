@@ -73,9 +73,10 @@ def make_embedder(settings: EmbeddingSettings, kept_in: Path) -> Embedder | None
     if name == "none":
         return None
     if name == "local":
-        from ricordo.models.local_onnx import LocalEmbedder, folder_of
+        from ricordo.models.local_onnx import LocalEmbedder, check_name
 
-        return LocalEmbedder(folder_of(settings.model), threads=settings.threads or None)
+        check_name(settings.model)
+        return LocalEmbedder(threads=settings.threads or None)
     if name == "hub":
         from ricordo.models import sentence_model
 
