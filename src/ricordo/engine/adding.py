@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from ricordo import registry
 from ricordo.engine.checks import check_choice, check_type, texts
-from ricordo.engine.context import EngineContext
 from ricordo.engine.items import adding_to
 from ricordo.engine.roots import RootVerbs
 from ricordo.errors import UsageError
@@ -46,15 +45,8 @@ if TYPE_CHECKING:
     )
 
 
-class AddVerbs:
+class AddVerbs(RootVerbs):
     """Brings in files, folders and pages, and keeps their items current."""
-
-    def __init__(
-        self, context: EngineContext, roots: RootVerbs, ask_tools: Callable[[RefreshReport], RefreshReport]
-    ) -> None:
-        self._context = context
-        self._roots = roots
-        self._ask_tools = ask_tools
 
     @verb(
         "write",
@@ -207,14 +199,14 @@ class AddVerbs:
 
         Tools of MCP servers that the user took in are asked for again, which starts those servers.
         """
-        moved = self._roots.follow_project()
+        moved = self._follow_project()
         self._context.program_notes.take_in(now=True)
         refresher = self._refresher(progress)
         work = refresher.everything() if all else refresher.named([self._context.resolve(ref) for ref in refs])
         report = self._reembedded(refresher.run(work, prune=prune), progress)
         if moved is not None:
             report = replace(report, items=(*moved.items, *report.items), notes=(*moved.notes, *report.notes))
-        return self._ask_tools(report) if any(one.ref.startswith("tool:/") for one in report.items) else report
+        return self.tools.asked_again(report) if any(one.ref.startswith("tool:/") for one in report.items) else report
 
     def _refresher(self, progress: Callable[[Progress], None] | None = None) -> Refresher:
         from ricordo.ingest.refreshing import Refresher

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 from ricordo import registry
 from ricordo.engine.checks import check_type
 from ricordo.engine.citing import cited_now
-from ricordo.engine.context import EngineContext
-from ricordo.engine.finding import FindVerbs
 from ricordo.engine.gathering import GatherVerbs
 from ricordo.engine.program_notes import asking_program
 from ricordo.engine.sessions import SessionVerbs
-from ricordo.engine.skills import SKILLS, SkillVerbs, any_item
+from ricordo.engine.skills import SKILLS, any_item
 from ricordo.errors import UsageError
 from ricordo.values.hits import Answer, Filters, Hit
 from ricordo.values.items import Item, Ref
@@ -48,22 +46,8 @@ UNREVIEWED = "every agent gets it once you agree: ricordo review"
 UNTRUSTED = "it came with a project that you do not trust: ricordo trust"
 
 
-class AgentVerbs:
+class AgentVerbs(SessionVerbs, GatherVerbs):
     """Puts together what an agent should know; what it shows is not counted as use."""
-
-    def __init__(
-        self,
-        context: EngineContext,
-        finding: FindVerbs,
-        sessions: SessionVerbs,
-        skills: SkillVerbs,
-        gathering: GatherVerbs,
-    ) -> None:
-        self._context = context
-        self._finding = finding
-        self._sessions = sessions
-        self._skills = skills
-        self._gathering = gathering
 
     @verb(
         "read",
@@ -111,8 +95,8 @@ class AgentVerbs:
         warnings = self._context.projects.notes()
         left_out: list[LeftOut] = []
         if skills and task.strip():
-            self._skills.take_in_edits()
-        stores = self._skills.reachable_stores(warnings)
+            self._take_in_edits()
+        stores = self._reachable_stores(warnings)
         asks = bool(task.strip())
         echoes = EchoFilter(task, session, asking_program())
         shown_always, doubts = self._always(stores, left_out)
@@ -123,7 +107,7 @@ class AgentVerbs:
             always=shown_always if always else (),
             contextual=[one for one in self._contextual(task, stores, left_out) if one.ref not in known],
             passages=self._for_task(task, stores, known, echoes, warnings, left_out) if asks and not gather else (),
-            gathered=self._gathering.evidence(task, stores, warnings, session=session) if asks and gather else (),
+            gathered=self._evidence(task, stores, warnings, session=session) if asks and gather else (),
             skills=offered,
             tools=self._tools(task) if asks and skills else (),
             events=events,
@@ -234,7 +218,7 @@ class AgentVerbs:
     def _asked(
         self, task: str, filters: Filters, limit: int, *, profile: str | None = None, backend: Backend | None = None
     ) -> Answer:
-        return self._finding.search(
+        return self.search(
             task, limit=limit, filters=filters, literal=True, track=False, profile=profile, backend=backend,
             snippets=False,
         )  # fmt: skip
@@ -243,12 +227,12 @@ class AgentVerbs:
         """The skills worth a line: those whose score comes near the best one's."""
         from ricordo.context.build_passages import WEAK
 
-        stores = self._skills.reachable_stores([])
+        stores = self._reachable_stores([])
         if not any_item(stores, SKILLS):
             return ()
         hits = self._fitting(self._asked(task, SKILLS, MOST_SKILLS))
         best = max((hit.score for hit in hits), default=0.0)
-        return self._skills.as_skills([hit for hit in hits if hit.score >= WEAK * best], stores)
+        return self._as_skills([hit for hit in hits if hit.score >= WEAK * best], stores)
 
     def _tools(self, task: str) -> tuple[ToolEntry, ...]:
         """The tools of other servers worth a line: those that can be called and come near the best one."""
@@ -257,9 +241,9 @@ class AgentVerbs:
         from ricordo.tools.rules import entry_from
 
         settings = self._context.config.tools
-        if not settings.suggested or not any_item(self._skills.reachable_stores([]), _TOOLS):
+        if not settings.suggested or not any_item(self._reachable_stores([]), _TOOLS):
             return ()
-        answer = self._finding.search(
+        answer = self.search(
             in_general(task), limit=settings.suggested * MORE, filters=_TOOLS, literal=True, track=False, mode="full"
         )
         hits = self._fitting(answer)
@@ -275,7 +259,7 @@ class AgentVerbs:
         from ricordo.context.build import Event
 
         events = []
-        for event in self._sessions.recent(10 * EVENTS, kinds=HAPPENINGS).events:
+        for event in self.recent(10 * EVENTS, kinds=HAPPENINGS).events:
             if echoes.is_own(Ref.parse(event.ref)):
                 continue
             events.append(Event(f"{event.at:%Y-%m-%d %H:%M}", event.role or event.what, event.ref, event.title))

@@ -8,8 +8,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ricordo import registry
-from ricordo.engine.context import EngineContext
-from ricordo.engine.finding import FindVerbs
 from ricordo.engine.program_notes import asking_program
 from ricordo.engine.skills import SkillVerbs
 from ricordo.errors import UsageError
@@ -40,13 +38,8 @@ that repeats the topic word for word is far ahead of all the others, which are t
 GATHERED_KINDS = tuple(kind for kind in KINDS if kind not in ("skill", "tool"))
 
 
-class GatherVerbs:
+class GatherVerbs(SkillVerbs):
     """Collects evidence; what it shows is not counted as use."""
-
-    def __init__(self, context: EngineContext, finding: FindVerbs, skills: SkillVerbs) -> None:
-        self._context = context
-        self._finding = finding
-        self._skills = skills
 
     @verb(
         "read",
@@ -88,11 +81,11 @@ class GatherVerbs:
         if not topic.strip():
             raise UsageError("there is no topic to gather evidence on", hint="Say what it is about in a few words.")
         warnings: list[str] = []
-        stores = self._skills.reachable_stores(warnings)
-        passages = self.evidence(topic, stores, warnings, session=session, filters=filters, since=since, until=until)
+        stores = self._reachable_stores(warnings)
+        passages = self._evidence(topic, stores, warnings, session=session, filters=filters, since=since, until=until)
         return Gatherer(passages, budget, registry.token_counter()).gather(topic, warnings)
 
-    def evidence(
+    def _evidence(
         self,
         topic: str,
         stores: Mapping[str, Store],
@@ -109,7 +102,7 @@ class GatherVerbs:
         from ricordo.search.fit import fitting
 
         wanted = filters or Filters()
-        answer = self._finding.search(
+        answer = self.search(
             topic, limit=CANDIDATES, filters=replace(wanted, kinds=wanted.kinds or GATHERED_KINDS), since=since,
             until=until, literal=True, track=False, turns=True,
         )  # fmt: skip

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from ricordo import registry
 from ricordo.config.settings import Config
 from ricordo.engine.abroad import check_second, second_counts
-from ricordo.engine.context import EngineContext
 from ricordo.engine.file_systems import network_kind
 from ricordo.engine.last_looks import found_last
-from ricordo.engine.mending import Restore, mend_damage
+from ricordo.engine.mending import mend_damage
 from ricordo.engine.project_stores import NOT_TRUSTED
+from ricordo.engine.removing import RemoveVerbs
 from ricordo.errors import Error
 from ricordo.keys.finding import way_of
 from ricordo.keys.sealing import holds_secrets
@@ -37,12 +37,8 @@ MOST_NAMED = 20
 """How many items that hold secrets are named."""
 
 
-class HealthVerbs:
+class HealthVerbs(RemoveVerbs):
     """Says what a store holds and whether it is sound, and repairs what can be rebuilt."""
-
-    def __init__(self, context: EngineContext, restore: Restore) -> None:
-        self._context = context
-        self._restore = restore
 
     @verb(
         "read",
@@ -101,7 +97,7 @@ class HealthVerbs:
         """Each check stands for itself: one that fails does not hide the others."""
         # Without a look at the knowledge files: the doctor reports how they differ from the store.
         context = self._context
-        mended = _run("mending", lambda _: mend_damage(context, self._restore), repair) if repair else None
+        mended = _run("mending", lambda _: mend_damage(context, self._restore_here), repair) if repair else None
         checks = [*([mended] if mended else []), *check_store(context.unsynced_store, context.location, repair=repair)]
         checks.append(_run("language", self._language, repair))
         checks.append(_run("other languages", self._other_languages, repair))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ricordo.engine.context import EngineContext
+from ricordo.engine.opening import OpenEngine
 from ricordo.errors import UsageError
 from ricordo.verbs.declare import verb
 
@@ -13,11 +13,8 @@ if TYPE_CHECKING:
     from ricordo.values.search_index import IndexReport
 
 
-class IndexVerbs:
+class IndexVerbs(OpenEngine):
     """Fills a search engine from a store, and says how far it is."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
 
     @verb(
         "read",

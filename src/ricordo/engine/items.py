@@ -10,6 +10,7 @@ from ricordo.engine.checks import check_choice, check_type, refuse_put_away
 from ricordo.engine.citing import cited_again
 from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
+from ricordo.engine.opening import OpenEngine
 from ricordo.errors import StaleVersion, UsageError, from_dict
 from ricordo.permissions import refuse_freezing, refuse_record, refuse_secrets
 from ricordo.steps import undoable
@@ -46,11 +47,8 @@ MOST_MENTIONING = 10_000
 _ATTEMPTS = 20
 
 
-class ItemVerbs:
+class ItemVerbs(OpenEngine):
     """Writes items by their refs; every change is a new version."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
 
     @verb(
         "write",
@@ -105,7 +103,7 @@ class ItemVerbs:
         if saved.error is not None:
             raise from_dict(saved.error)
         if kind == "entity" and saved.status != "skipped":
-            self.find_mentions(self._context.store.items.require(resolved))
+            self._find_mentions(self._context.store.items.require(resolved))
         return replace(saved, redacted=redacted)
 
     def _present(self, ref: Ref) -> Item | None:
@@ -202,9 +200,9 @@ class ItemVerbs:
             )
 
         saved = replace(self._change(n, changed, wait, base), redacted=redacted)
-        return saved if content is None or saved.status != "updated" else self.with_contradictions(n, saved)
+        return saved if content is None or saved.status != "updated" else self._with_contradictions(n, saved)
 
-    def with_contradictions(self, n: int, saved: Saved) -> Saved:
+    def _with_contradictions(self, n: int, saved: Saved) -> Saved:
         """Link a memory that got another text to what it contradicts now, and say so."""
         from ricordo.memory.noticing import note_after_edit
 
@@ -245,7 +243,7 @@ class ItemVerbs:
                 )
             prepared = changed(self._context.store.items.draft(n, item.version))
             try:
-                saved = self.rewrite(n, prepared, base=item.version, wait=wait)
+                saved = self._rewrite(n, prepared, base=item.version, wait=wait)
             except StaleVersion:
                 if attempt == _ATTEMPTS - 1:
                     raise
@@ -255,16 +253,16 @@ class ItemVerbs:
             return saved
         raise AssertionError("the last attempt returns or raises")
 
-    def rewrite(self, n: int, item: PreparedItem, base: int | None = None, *, wait: bool = True) -> Saved:
+    def _rewrite(self, n: int, item: PreparedItem, base: int | None = None, *, wait: bool = True) -> Saved:
         saved = self._context.store.changes.rewrite(
             n, item, durable=True, backlog=self._context.models.backlog(), base=base
         )
         if item.draft.kind == "entity" and saved.status != "skipped":
-            self.find_mentions(n)
+            self._find_mentions(n)
         self._context.embed_after(AddReport((saved,)), wait, is_small=True)
         return saved
 
-    def find_mentions(self, entity: int) -> None:
+    def _find_mentions(self, entity: int) -> None:
         """Link the texts that name an entity, and no others: they may be older than it, or than its title."""
         from ricordo.search.request import Request
         from ricordo.text.mentions import mentioned

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ricordo.engine.context import EngineContext
+from ricordo.engine.opening import OpenEngine
 from ricordo.errors import Unavailable
 from ricordo.values.reports import Progress
 from ricordo.verbs.declare import verb
@@ -19,11 +19,8 @@ if TYPE_CHECKING:
     from ricordo.verbs.parameters import Wait
 
 
-class KnowledgeVerbs:
+class KnowledgeVerbs(OpenEngine):
     """Syncs the store with the files of its memories, notes and articles."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
 
     @verb(
         "write",

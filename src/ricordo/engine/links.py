@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
+from ricordo.engine.opening import OpenEngine
 from ricordo.search.request import Request
 from ricordo.steps import undoable
 from ricordo.values.hits import Answer, Filters
@@ -19,11 +19,8 @@ if TYPE_CHECKING:
     from ricordo.verbs.parameters import ItemName, Limit
 
 
-class LinkVerbs:
+class LinkVerbs(OpenEngine):
     """Links items and shows what is linked."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
 
     @verb(
         "write",

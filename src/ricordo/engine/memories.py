@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ricordo.engine.checks import check_choice, check_new_name, check_type, is_id
 from ricordo.engine.citing import citations_of, cited_again
-from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
 from ricordo.engine.items import ItemVerbs
 from ricordo.engine.successors import replacement
@@ -25,6 +25,7 @@ from ricordo.values.reports import AddReport
 from ricordo.verbs.declare import short_form, verb
 
 if TYPE_CHECKING:
+    from ricordo.engine.proposals import ProposalDesk
     from ricordo.memory.remember import Keeper
     from ricordo.verbs.parameters import (
         AllowSecrets,
@@ -77,12 +78,14 @@ class RememberOptions(MemoryFields, total=False):
     wait: bool
 
 
-class MemoryVerbs:
+class MemoryVerbs(ItemVerbs):
     """Keeps what agents learn true: without duplicates, without secrets, and with what it replaced."""
 
-    def __init__(self, context: EngineContext, items: ItemVerbs) -> None:
-        self._context = context
-        self._items = items
+    @cached_property
+    def _desk(self) -> ProposalDesk:
+        from ricordo.engine.proposals import ProposalDesk
+
+        return ProposalDesk(self._context, self)
 
     @verb(
         "write",
@@ -136,7 +139,7 @@ class MemoryVerbs:
         if saved.status == "skipped" and (cites or fields.get("metadata")):
             saved = replace(saved, reason=f"{saved.reason}; its metadata and citations stay as they are")
         if kind == "entity" and saved.status == "created":
-            self._items.find_mentions(self._saved_number(saved))
+            self._find_mentions(self._saved_number(saved))
         self._context.embed_after(
             AddReport((saved,)), wait and not keeper.embedder_is_late, seconds=VECTOR_SECONDS, is_small=True
         )
@@ -230,7 +233,7 @@ class MemoryVerbs:
         memory = memory_of(text, old.kind, None, given, allow_secrets=allow_secrets)
         with _said_by(source):
             saved = replace(self._keeper().succeed(n, memory, "corrects"), reason=f"corrects {old.ref}")
-            saved = self._items.with_contradictions(self._saved_number(saved), saved)
+            saved = self._with_contradictions(self._saved_number(saved), saved)
         self._context.embed_after(AddReport((saved,)), wait, seconds=VECTOR_SECONDS, is_small=True)
         return saved
 

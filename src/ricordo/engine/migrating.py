@@ -16,9 +16,9 @@ from ricordo import registry
 from ricordo.config.loading import locate_store
 from ricordo.config.places import locate
 from ricordo.engine.checks import check_choice
-from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
 from ricordo.engine.import_claims import Claims
+from ricordo.engine.opening import OpenEngine
 from ricordo.errors import Forbidden, PathConflict, StoreError, Unavailable, UsageError, from_dict
 from ricordo.permissions import is_agent
 from ricordo.store.base import Store
@@ -49,11 +49,8 @@ _WORKER = "migrate"
 OnProgress = Callable[[Progress], None] | None
 
 
-class MigrateVerbs:
+class MigrateVerbs(OpenEngine):
     """Copies items with their history from store to store."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
 
     @verb(
         "admin",

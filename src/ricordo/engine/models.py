@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ricordo import registry
-from ricordo.engine.context import EngineContext
+from ricordo.engine.opening import OpenEngine
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
@@ -23,11 +23,8 @@ if TYPE_CHECKING:
     Decide = Callable[[ModelSwitch], bool]
 
 
-class ModelVerbs:
+class ModelVerbs(OpenEngine):
     """Lists and tests models, and changes which one is used."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
 
     @verb(
         "read",

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from ricordo.engine.checks import check_choice
-from ricordo.engine.context import EngineContext
 from ricordo.engine.foreign import ForeignImport, Source
 from ricordo.engine.import_claims import Claims
 from ricordo.engine.items import ItemVerbs
@@ -40,12 +39,8 @@ _BATCH_OTHERS = 1_000
 _IN_MEMORY = 32_000_000
 
 
-class MoveVerbs:
+class MoveVerbs(ItemVerbs):
     """Copies a store elsewhere and brings what was copied back."""
-
-    def __init__(self, context: EngineContext, items: ItemVerbs) -> None:
-        self._context = context
-        self._foreign = ForeignImport(context, items)
 
     @verb(
         "read",
@@ -151,12 +146,13 @@ class MoveVerbs:
         """
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
         check_choice("format", format, IMPORT_FORMATS)
+        foreign_import = ForeignImport(self._context, self)
         if format == "obsidian":
-            return self._foreign.vault(source, on_conflict, wait, progress)
+            return foreign_import.vault(source, on_conflict, wait, progress)
         if format != "ricordo":
-            foreign = self._foreign.read(source, format)
+            foreign = foreign_import.read(source, format)
             claims = Claims(str(source) if isinstance(source, (str, Path)) else "standard input", trust=trust)
-            return self._foreign.save(foreign, on_conflict, wait, progress, allow_secrets=allow_secrets, claims=claims)
+            return foreign_import.save(foreign, on_conflict, wait, progress, allow_secrets=allow_secrets, claims=claims)
         with _opened(source) as (file, name):
             report = self._take_records(file, name, on_conflict, progress, trust=trust)
         return replace(report, saved=self._context.embed_after(report.saved, wait, progress))

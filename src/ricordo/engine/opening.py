@@ -7,65 +7,26 @@ from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 from ricordo.config.files import current_folder
 from ricordo.config.loading import Config, ConfigProvider
 from ricordo.config.places import locate
-from ricordo.engine.adding import AddVerbs
-from ricordo.engine.agents import AgentVerbs
-from ricordo.engine.capturing import Capturer
 from ricordo.engine.context import EngineContext, open_or_error
-from ricordo.engine.finding import FindVerbs
-from ricordo.engine.gathering import GatherVerbs
-from ricordo.engine.health import HealthVerbs
-from ricordo.engine.indexing import IndexVerbs
-from ricordo.engine.items import ItemVerbs
-from ricordo.engine.knowledge import KnowledgeVerbs
-from ricordo.engine.links import LinkVerbs
-from ricordo.engine.memories import MemoryVerbs
-from ricordo.engine.migrating import MigrateVerbs
-from ricordo.engine.models import ModelVerbs
-from ricordo.engine.moving import MoveVerbs
-from ricordo.engine.overview import OverviewVerbs
-from ricordo.engine.proposals import ProposalDesk
-from ricordo.engine.reading import ReadVerbs
-from ricordo.engine.removing import RemoveVerbs
-from ricordo.engine.reviewing import ReviewVerbs
-from ricordo.engine.roots import RootVerbs
-from ricordo.engine.selecting import SelectVerbs
-from ricordo.engine.sessions import SessionVerbs
-from ricordo.engine.skills import SkillVerbs
-from ricordo.engine.syncing import SyncVerbs
-from ricordo.engine.team import TeamVerbs
-from ricordo.engine.tidying import TidyVerbs
-from ricordo.engine.trusting import TrustVerbs
-from ricordo.engine.undoing import UndoVerbs
-from ricordo.engine.use import UseVerbs
-from ricordo.engine.vectors import VectorVerbs
 from ricordo.errors import CorruptStore, Error
 from ricordo.store.base import Store
 from ricordo.values.items import Ref
-from ricordo.values.reports import RefreshReport, TierState
+from ricordo.values.reports import TierState
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
+    from ricordo.engine import Ricordo
     from ricordo.engine.tools import Tools
-    from ricordo.memory.feedback import Learning
     from ricordo.models.base import Embedder, LlmUsage
 
 
-PARTS: tuple[type, ...] = (
-    FindVerbs, ReadVerbs, ItemVerbs, RootVerbs, RemoveVerbs, SessionVerbs, MemoryVerbs, AddVerbs, KnowledgeVerbs,
-    LinkVerbs, UseVerbs, AgentVerbs, GatherVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs,
-    MigrateVerbs, ReviewVerbs, TrustVerbs, OverviewVerbs, SelectVerbs, UndoVerbs, TidyVerbs, SyncVerbs,
-    TeamVerbs, IndexVerbs,
-)  # fmt: skip
-"""The classes whose methods are the verbs of an engine."""
-
-
 class OpenEngine:
-    """An open engine: a context, and the objects that do the work of its verbs."""
+    """An open engine. The classes of this folder inherit from it and add their verbs; ``Ricordo`` is all of them."""
 
     def __init__(self, context: EngineContext) -> None:
         if not isinstance(context, EngineContext):
@@ -75,37 +36,6 @@ class OpenEngine:
         self._last: Callable[[], None] | None = None
         self._lock = threading.Lock()
         context.tiers.engine_of = self.tier
-        finding, reading, items, roots = FindVerbs(context), ReadVerbs(context), ItemVerbs(context), RootVerbs(context)
-        memories = MemoryVerbs(context, items)
-        desk = ProposalDesk(context, memories)
-        removing, sessions = RemoveVerbs(context, items), SessionVerbs(context, finding, Capturer(context, desk))
-        skills = SkillVerbs(context, finding, reading)
-        gathering = GatherVerbs(context, finding, skills)
-        adding = AddVerbs(context, roots, self._ask_tools_again)
-        parts = (
-            finding, reading, items, roots, removing, sessions, skills, gathering, memories,
-            adding,
-            KnowledgeVerbs(context),
-            LinkVerbs(context),
-            UseVerbs(context),
-            AgentVerbs(context, finding, sessions, skills, gathering),
-            VectorVerbs(context),
-            HealthVerbs(context, removing.restore_here),
-            ModelVerbs(context),
-            MoveVerbs(context, items),
-            MigrateVerbs(context),
-            ReviewVerbs(context, desk),
-            TrustVerbs(context),
-            OverviewVerbs(context, finding),
-            SelectVerbs(context, items, reading),
-            SyncVerbs(context),
-            UndoVerbs(context),
-            TidyVerbs(context, items, desk),
-            TeamVerbs(context),
-            IndexVerbs(context),
-        )  # fmt: skip
-        self._parts: dict[type, object] = {type(part): part for part in parts}
-        self._for_tools = (finding, reading, items, removing)
 
     @classmethod
     def open(
@@ -194,20 +124,11 @@ class OpenEngine:
         """
         if self._context.located.location.origin == "project":
             return self.tier("agent").tools
+
         from ricordo.engine.tools import Tools
 
-        return Tools(self._context, *self._for_tools)
-
-    def _ask_tools_again(self, report: RefreshReport) -> RefreshReport:
-        has_tools = any(one.ref.startswith("tool:/") for one in report.items)
-        return self.tools.asked_again(report) if has_tools else report
-
-    @property
-    def learn(self) -> Learning:
-        """What profiles learned from feedback: ``learn.status()``, ``freeze()``, ``rollback()``, ``history()``."""
-        use = self._parts[UseVerbs]
-        assert isinstance(use, UseVerbs)
-        return use.learn
+        engine = cast("Ricordo", self)
+        return Tools(self._context, engine, engine, engine, engine)
 
     def resolve(self, text: str | Path | Ref) -> Ref:
         """A ref from a ref, an item id, a URL or a file path."""

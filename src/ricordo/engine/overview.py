@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ricordo.engine.context import EngineContext
+from ricordo.engine.finding import FindVerbs
 from ricordo.engine.following import follows
 from ricordo.values.items import Ref
 from ricordo.verbs.declare import verb
@@ -14,7 +14,6 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.engine.finding import FindVerbs
     from ricordo.values.overview import AskedQuestion, AskedReport, LinkGraph, TagCount
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, REF_TEXT, Limit, Since, Until
@@ -29,12 +28,8 @@ AROUND = 2
 """How many links far the graph around an item goes."""
 
 
-class OverviewVerbs:
+class OverviewVerbs(FindVerbs):
     """Shows a store from above."""
-
-    def __init__(self, context: EngineContext, finding: FindVerbs) -> None:
-        self._context = context
-        self._finding = finding
 
     @verb(
         "read",
@@ -83,7 +78,7 @@ class OverviewVerbs:
         doubtful = [one for one in latest.values() if one.fit is None or one.fit < least]
         unfit = []
         for one in doubtful[:MOST_ASKED_AGAIN]:
-            fit = self._finding.search(one.text, limit=3, track=False, rerank="none", snippets=False).meta.fit
+            fit = self.search(one.text, limit=3, track=False, rerank="none", snippets=False).meta.fit
             if fit is not None and fit < least:
                 unfit.append(replace(one, fit_now=fit))
         return unfit

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from ricordo import registry
 from ricordo.engine.checks import check_filters, check_number, check_type, refuse_binned, texts
 from ricordo.engine.citing import CITATIONS, cited_now
-from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
+from ricordo.engine.opening import OpenEngine
 from ricordo.engine.successors import replacement
 from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.search.scan import grep_texts, tree_of
@@ -41,11 +41,8 @@ if TYPE_CHECKING:
     )
 
 
-class ReadVerbs:
+class ReadVerbs(OpenEngine):
     """Shows items as they are and were; it changes nothing but the records of use."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
 
     @verb(
         "read",

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from ricordo import registry
 from ricordo.engine.checks import check_number, kinds_of, refuse_binned, texts
-from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows, follows_each
 from ricordo.engine.items import ItemVerbs
 from ricordo.errors import NotFound, UsageError
@@ -44,12 +43,8 @@ CHECKPOINTS = "checkpoints"
 """The folder below a session that holds its checkpoints."""
 
 
-class RemoveVerbs:
+class RemoveVerbs(ItemVerbs):
     """Archives items, moves them to the bin, and restores them."""
-
-    def __init__(self, context: EngineContext, items: ItemVerbs) -> None:
-        self._context = context
-        self._items = items
 
     @verb(
         "write",
@@ -249,9 +244,9 @@ class RemoveVerbs:
         check_number("version", version, 1, optional=True)
         if str(ref).endswith("/") and version is None and not self._is_page(str(ref)):
             return self._restore_below(self._folder(str(ref)))
-        return self.restore_here(ref, version)
+        return self._restore_here(ref, version)
 
-    def restore_here(self, ref: str | Ref, version: int | None = None) -> Saved:
+    def _restore_here(self, ref: str | Ref, version: int | None = None) -> Saved:
         """Bring back an item of the store in use, whichever tiers have it, too."""
         n = self._context.number(ref)
         # Without its text, which may be damaged and the reason to restore it.
@@ -279,7 +274,7 @@ class RemoveVerbs:
         if version is None and item.state == "live":
             raise UsageError(f"{item.ref} is not in the bin", hint=self._instead_of(item.ref))
         draft = store.items.draft(n, version or item.version)
-        return self._items.rewrite(n, self._context.pipeline.prepare_draft(replace(draft, ref=item.ref)))
+        return self._rewrite(n, self._context.pipeline.prepare_draft(replace(draft, ref=item.ref)))
 
     def _instead_of(self, ref: Ref) -> str:
         """What can be restored in the place of an item that is there: others that had its name, or its own versions."""

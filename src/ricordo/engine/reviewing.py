@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from ricordo import told_log
 from ricordo.engine.branches import left_behind
 from ricordo.engine.checks import check_choice
-from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
-from ricordo.engine.proposals import ProposalDesk, is_kind, own_engine
+from ricordo.engine.memories import MemoryVerbs
+from ricordo.engine.proposals import is_kind, own_engine
 from ricordo.engine.reading import lines_for_diff
 from ricordo.errors import UsageError
 from ricordo.permissions import refuse_agents
@@ -37,12 +37,8 @@ DECISIONS = ("accept", "refuse", "always", "never", "ask")
 LONGEST_DIFF = 60
 
 
-class ReviewVerbs:
+class ReviewVerbs(MemoryVerbs):
     """Says who did what, and lets the user decide on what agents wrote over the user's words."""
-
-    def __init__(self, context: EngineContext, desk: ProposalDesk) -> None:
-        self._context = context
-        self._desk = desk
 
     @verb(
         "admin",

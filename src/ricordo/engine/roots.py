@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo.config.machine import name_machine
-from ricordo.engine.context import EngineContext
+from ricordo.engine.opening import OpenEngine
 from ricordo.engine.takeover import Takeover, known_machines, moved
 from ricordo.errors import NotFound, UsageError
 from ricordo.registry import disk_path, disk_ref
@@ -30,11 +30,8 @@ SAMPLE = 50
 """How many items are looked at to find out whether, and from where, a project was moved."""
 
 
-class RootVerbs:
+class RootVerbs(OpenEngine):
     """Lists and leaves the folders that were added, and follows those that moved."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
 
     @verb(
         "read",
@@ -153,7 +150,7 @@ class RootVerbs:
             self._context.store.machines.note_this()
         return tuple(known_machines(self._context))
 
-    def follow_project(self) -> RefreshReport | None:
+    def _follow_project(self) -> RefreshReport | None:
         """If the project that holds this store was moved, let the refs of its files follow; None if it was not."""
         store_folder = Path(self._context.location).absolute().parent
         if store_folder.name != ".ricordo":

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ricordo.engine.checks import check_choice, texts
-from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows_each
 from ricordo.engine.items import ItemVerbs
 from ricordo.engine.reading import ReadVerbs
@@ -27,13 +26,8 @@ if TYPE_CHECKING:
 FORMATS = ("markdown", "json")
 
 
-class SelectVerbs:
+class SelectVerbs(ItemVerbs, ReadVerbs):
     """Does the same to each of several items."""
-
-    def __init__(self, context: EngineContext, items: ItemVerbs, reading: ReadVerbs) -> None:
-        self._context = context
-        self._items = items
-        self._reading = reading
 
     @verb(
         "write",
@@ -67,7 +61,7 @@ class SelectVerbs:
         )
         if after == before:
             return Saved(str(item.ref), "skipped", item.id, item.version, reason="it has these tags")
-        return self._items.edit(item.ref, None, {"tags": list(after)}, wait=False)
+        return self.edit(item.ref, None, {"tags": list(after)}, wait=False)
 
     @verb(
         "read",
@@ -88,7 +82,7 @@ class SelectVerbs:
         check_choice("format", format, FORMATS)
         if not refs:
             raise UsageError("say which items", hint="‹:bundle note:/a note:/b›")
-        items = [self._reading.get(ref, track=False) for ref in refs]
+        items = [self.get(ref, track=False) for ref in refs]
         if format == "json":
             text = json.dumps([item.to_dict() for item in items], ensure_ascii=False, indent=2) + "\n"
         else:

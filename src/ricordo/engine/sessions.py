@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo import registry
 from ricordo.engine.capturing import Capturer
 from ricordo.engine.checks import check_type, texts
-from ricordo.engine.context import EngineContext
 from ricordo.engine.finding import FindVerbs
+from ricordo.engine.memories import MemoryVerbs
 from ricordo.engine.successors import replacement
 from ricordo.errors import Error, NotFound, Unreadable, UsageError
 from ricordo.permissions import refuse_secrets
@@ -48,13 +49,14 @@ MOST_SESSIONS = 1_000
 _NEW = ("created", "updated")
 
 
-class SessionVerbs:
+class SessionVerbs(FindVerbs, MemoryVerbs):
     """Takes in transcripts of agents, and says what happened and where to go on from."""
 
-    def __init__(self, context: EngineContext, finding: FindVerbs, capturer: Capturer) -> None:
-        self._context = context
-        self._finding = finding
-        self._capturer = capturer
+    @cached_property
+    def _capturer(self) -> Capturer:
+        from ricordo.engine.capturing import Capturer
+
+        return Capturer(self._context, self._desk)
 
     @verb(
         "files",
@@ -275,7 +277,7 @@ class SessionVerbs:
         check_type("task", task, str)
         if limit < 1:
             raise UsageError("the limit is at least 1")
-        answer = self._finding.search(
+        answer = self.search(
             task,
             limit=4 * limit,
             mode="full",

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ricordo.engine.context import EngineContext
 from ricordo.engine.finding import FindVerbs
 from ricordo.engine.reading import ReadVerbs
 from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
@@ -33,16 +32,12 @@ LOOK_SECONDS = 1.0
 SKILLS = Filters(kinds=("skill",))
 
 
-class SkillVerbs:
+class SkillVerbs(FindVerbs, ReadVerbs):
     """Takes in skills, and finds them."""
 
-    def __init__(self, context: EngineContext, finding: FindVerbs, reading: ReadVerbs) -> None:
-        self._context = context
-        self._finding = finding
-        self._reading = reading
-        self._next_look = 0.0
+    _next_look = 0.0
 
-    def reachable_stores(self, warnings: list[str]) -> dict[str, Store]:
+    def _reachable_stores(self, warnings: list[str]) -> dict[str, Store]:
         """The stores that can be reached, by tier, the highest first."""
         found: dict[str, Store] = {}
         for tier in self._context.tiers.federation.tiers:
@@ -97,7 +92,7 @@ class SkillVerbs:
         files = context.files(follow_links=True)
         return Collector(context.store, context.pipeline, files, context.models.backlog())
 
-    def take_in_edits(self) -> None:
+    def _take_in_edits(self) -> None:
         """Read the SKILL.md files that changed since they were read; looked at once a second at most."""
         now = time.monotonic()
         if now < self._next_look or not self._context.is_open:
@@ -123,9 +118,9 @@ class SkillVerbs:
     )
     def skills(self) -> tuple[Skill, ...]:
         """Of a name that several tiers hold, the highest tier's is listed."""
-        self.take_in_edits()
+        self._take_in_edits()
         found: dict[str, Skill] = {}
-        for tier, store in self.reachable_stores([]).items():
+        for tier, store in self._reachable_stores([]).items():
             for _, item in store.items.listing(SKILLS, 1 << 30, 0):
                 skill = _skill_of(item, tier=tier)
                 found.setdefault(skill.name, skill)
@@ -151,18 +146,18 @@ class SkillVerbs:
         """Skills are judged by name, description and text."""
         if not task.strip():
             raise UsageError("there is no task", hint="Say what is to be done; ‹:skills list› shows them all.")
-        self.take_in_edits()
-        stores = self.reachable_stores([])
+        self._take_in_edits()
+        stores = self._reachable_stores([])
         if not any_item(stores, SKILLS):
             return ()
-        answer = self._finding.search(
+        answer = self.search(
             task, limit=limit, filters=SKILLS, literal=True, min_score=min_score, profile=profile, track=track,
             tool="skills",
         )  # fmt: skip
         least = self._context.config.search.min_fit if min_score is None else 0.0
-        return self.as_skills(fitting(answer.hits, least), stores)
+        return self._as_skills(fitting(answer.hits, least), stores)
 
-    def as_skills(self, hits: Sequence[Hit], stores: Mapping[str, Store]) -> tuple[Skill, ...]:
+    def _as_skills(self, hits: Sequence[Hit], stores: Mapping[str, Store]) -> tuple[Skill, ...]:
         found = []
         for hit in hits:
             store = stores[hit.tier]
@@ -181,12 +176,10 @@ class SkillVerbs:
         self, name: Annotated[str, Say("The name of the skill, or its ref.", longest=NAME_TEXT, shown="NAME")]
     ) -> Item:
         """A skill by its name or ref, with its text; this counts as opening it."""
-        self.take_in_edits()
+        self._take_in_edits()
         wanted = name.strip()
         try:
-            item = self._reading.get(
-                Ref.parse(wanted) if Ref.looks_like(wanted) else Ref("skill", f"/{wanted.lstrip('/')}")
-            )
+            item = self.get(Ref.parse(wanted) if Ref.looks_like(wanted) else Ref("skill", f"/{wanted.lstrip('/')}"))
         except NotFound:
             raise self._no_skill(wanted) from None
         if item.kind != "skill":

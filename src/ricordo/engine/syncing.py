@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ricordo.engine.checks import check_choice, texts
 from ricordo.engine.context import EngineContext
+from ricordo.engine.opening import OpenEngine
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.keys.sealing import holds_secrets
 from ricordo.keys.shared import folder_key, has_key
@@ -33,11 +34,8 @@ _NOT_ON = {
 }
 
 
-class SyncVerbs:
+class SyncVerbs(OpenEngine):
     """Lets the user choose folders to sync through, and machines to believe."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
 
     @verb(
         "admin",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ricordo.engine.context import EngineContext
+from ricordo.engine.opening import OpenEngine
 from ricordo.errors import UsageError
 from ricordo.verbs.declare import verb
 
@@ -17,11 +17,8 @@ if TYPE_CHECKING:
     from ricordo.verbs.parameters import NAME_TEXT
 
 
-class TeamVerbs:
+class TeamVerbs(OpenEngine):
     """Makes a team of a workspace, and says who may do what in it."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
 
     @verb(
         "admin",

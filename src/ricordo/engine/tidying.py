@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.engine.branches import left_behind
 from ricordo.engine.checks import texts
-from ricordo.engine.context import EngineContext
-from ricordo.engine.items import ItemVerbs
 from ricordo.engine.last_looks import note_look
-from ricordo.engine.proposals import ProposalDesk
+from ricordo.engine.memories import MemoryVerbs
 from ricordo.errors import Error, Forbidden, UsageError
 from ricordo.permissions import is_admin, refuse_agents
 from ricordo.steps import undoable
@@ -30,13 +28,8 @@ _FOR_ONE = ("proposals",)
 """Kinds of which each finding needs a decision of its own."""
 
 
-class TidyVerbs:
+class TidyVerbs(MemoryVerbs):
     """Finds what should be tidied, and tidies it."""
-
-    def __init__(self, context: EngineContext, items: ItemVerbs, desk: ProposalDesk) -> None:
-        self._context = context
-        self._items = items
-        self._desk = desk
 
     @verb(
         "write",
@@ -151,7 +144,7 @@ class TidyVerbs:
         if one.kind in ("duplicates", "contradictions"):
             return store.changes.archive([n], successor=one.versions[1][0])[0]
         if one.kind == "secrets":
-            return self._items.edit(one.refs[0], content=store.items.get(n).content)
+            return self.edit(one.refs[0], content=store.items.get(n).content)
         if one.kind == "changed":
             return self._cite_again(n, one.refs[0])
         return store.changes.archive([n])[0]
@@ -163,7 +156,7 @@ class TidyVerbs:
         store = self._context.unsynced_store
         item = store.items.get(n)
         metadata: dict[str, Any] = {**item.fields.metadata, NAME: renewed(item.fields.metadata.get(NAME) or [], store)}
-        return self._items.edit(ref, fields={"metadata": metadata})
+        return self.edit(ref, fields={"metadata": metadata})
 
 
 def _counts(found: Sequence[Finding]) -> dict[str, int]:

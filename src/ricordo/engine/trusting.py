@@ -12,7 +12,7 @@ from ricordo import registry
 from ricordo.config.files import CONFIG_NAME, PROJECT_FOLDER, nearest_project
 from ricordo.config.loading import SETTINGS, STORE_NAME, StoreLocation, distrust, trust
 from ricordo.config.trusted_places import TRUSTED, is_in_trusted_folder, note_place, trusted_places, withdraw_place
-from ricordo.engine.context import EngineContext
+from ricordo.engine.opening import OpenEngine
 from ricordo.errors import NotFound, ReadOnlyStore, UsageError
 from ricordo.nofollow import real_path
 from ricordo.permissions import refuse_agents, refuse_settings
@@ -31,11 +31,8 @@ if TYPE_CHECKING:
 _ALL = 1 << 30
 
 
-class TrustVerbs:
+class TrustVerbs(OpenEngine):
     """Says what a project or a folder brings, and lets the user trust it."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
 
     @verb(
         "admin",

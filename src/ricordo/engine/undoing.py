@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ricordo.engine.checks import check_type
-from ricordo.engine.context import EngineContext
+from ricordo.engine.opening import OpenEngine
 from ricordo.errors import Conflict, Error, NotFound
 from ricordo.permissions import refuse_agents
 from ricordo.speaking import known_as, speaker
@@ -29,11 +29,8 @@ _LOOKED_AT = 200
 """Among how many steps the last one of the caller is looked for."""
 
 
-class UndoVerbs:
+class UndoVerbs(OpenEngine):
     """Lists steps, and undoes them."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
 
     @verb(
         "write",

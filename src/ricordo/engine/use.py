@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ricordo.engine.checks import check_choice
-from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
+from ricordo.engine.opening import OpenEngine
 from ricordo.errors import UsageError
 from ricordo.search.profile import Profile
 from ricordo.search.profiles import built_in, find_profile
@@ -26,14 +26,12 @@ if TYPE_CHECKING:
 STATS_BY = ("query", "tool", "day")
 
 
-class UseVerbs:
+class UseVerbs(OpenEngine):
     """Learns from feedback, and counts what was asked and found."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
 
     @cached_property
     def learn(self) -> Learning:
+        """What profiles learned from feedback: ``learn.status()``, ``freeze()``, ``rollback()``, ``history()``."""
         from ricordo.memory.feedback import Learning
 
         return Learning(self._context.store, self._context.provider, self._learners)

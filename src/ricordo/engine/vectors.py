@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ricordo.engine.abroad import settle
 from ricordo.engine.checks import kinds_of
-from ricordo.engine.context import EngineContext
+from ricordo.engine.opening import OpenEngine
 from ricordo.values.reports import Progress
 from ricordo.verbs.declare import verb
 
@@ -20,11 +20,8 @@ if TYPE_CHECKING:
     from ricordo.verbs.parameters import KindsToTake
 
 
-class VectorVerbs:
+class VectorVerbs(OpenEngine):
     """Makes the vectors that are missing."""
-
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
 
     @verb(
         "write",

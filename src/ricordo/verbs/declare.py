@@ -113,19 +113,3 @@ def short_form(
         return function
 
     return declare
-
-
-class Offered:
-    """A verb as an attribute of ``Ricordo``: the method of the object that does the work, which the engine holds."""
-
-    def __init__(self, part: type, name: str) -> None:
-        self._part = part
-        self._name = name
-
-    def __get__(self, engine: Any, owner: type) -> Any:
-        return getattr(self._part if engine is None else engine._parts[self._part], self._name)
-
-
-def offered_by(part: type) -> dict[str, Offered]:
-    """The verbs of a class, as attributes for an engine that holds an object of it in ``_parts``."""
-    return {name: Offered(part, name) for name, value in vars(part).items() if hasattr(value, "declared")}
