@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ricordo.engine.checks import check_choice, check_new_name, check_type, is_id
@@ -25,7 +24,6 @@ from ricordo.values.reports import AddReport
 from ricordo.verbs.declare import short_form, verb
 
 if TYPE_CHECKING:
-    from ricordo.engine.proposals import ProposalDesk
     from ricordo.memory.remember import Keeper
     from ricordo.verbs.parameters import (
         AllowSecrets,
@@ -80,12 +78,6 @@ class RememberOptions(MemoryFields, total=False):
 
 class MemoryVerbs(ItemVerbs):
     """Keeps what agents learn true: without duplicates, without secrets, and with what it replaced."""
-
-    @cached_property
-    def _desk(self) -> ProposalDesk:
-        from ricordo.engine.proposals import ProposalDesk
-
-        return ProposalDesk(self._context, self)
 
     @verb(
         "write",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ricordo.engine.context import EngineContext
@@ -160,3 +161,11 @@ def is_kind(ref: str) -> bool:
 def rule_name(proposal: Proposal) -> str:
     """Under which name a rule about such proposals is kept."""
     return f"{proposal.way} {proposal.kind}"
+
+
+class ProposalVerbs(MemoryVerbs):
+    """The base of what proposes and decides."""
+
+    @cached_property
+    def _desk(self) -> ProposalDesk:
+        return ProposalDesk(self._context, self)

@@ -13,8 +13,7 @@ from ricordo import told_log
 from ricordo.engine.branches import left_behind
 from ricordo.engine.checks import check_choice
 from ricordo.engine.following import follows
-from ricordo.engine.memories import MemoryVerbs
-from ricordo.engine.proposals import is_kind, own_engine
+from ricordo.engine.proposals import ProposalVerbs, is_kind, own_engine
 from ricordo.engine.reading import lines_for_diff
 from ricordo.errors import UsageError
 from ricordo.permissions import refuse_agents
@@ -37,7 +36,7 @@ DECISIONS = ("accept", "refuse", "always", "never", "ask")
 LONGEST_DIFF = 60
 
 
-class ReviewVerbs(MemoryVerbs):
+class ReviewVerbs(ProposalVerbs):
     """Says who did what, and lets the user decide on what agents wrote over the user's words."""
 
     @verb(

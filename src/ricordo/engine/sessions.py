@@ -12,7 +12,7 @@ from ricordo import registry
 from ricordo.engine.capturing import Capturer
 from ricordo.engine.checks import check_type, texts
 from ricordo.engine.finding import FindVerbs
-from ricordo.engine.memories import MemoryVerbs
+from ricordo.engine.proposals import ProposalVerbs
 from ricordo.engine.successors import replacement
 from ricordo.errors import Error, NotFound, Unreadable, UsageError
 from ricordo.permissions import refuse_secrets
@@ -49,13 +49,11 @@ MOST_SESSIONS = 1_000
 _NEW = ("created", "updated")
 
 
-class SessionVerbs(FindVerbs, MemoryVerbs):
+class SessionVerbs(FindVerbs, ProposalVerbs):
     """Takes in transcripts of agents, and says what happened and where to go on from."""
 
     @cached_property
     def _capturer(self) -> Capturer:
-        from ricordo.engine.capturing import Capturer
-
         return Capturer(self._context, self._desk)
 
     @verb(

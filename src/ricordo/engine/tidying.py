@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.engine.branches import left_behind
 from ricordo.engine.checks import texts
 from ricordo.engine.last_looks import note_look
-from ricordo.engine.memories import MemoryVerbs
+from ricordo.engine.proposals import ProposalVerbs
 from ricordo.errors import Error, Forbidden, UsageError
 from ricordo.permissions import is_admin, refuse_agents
 from ricordo.steps import undoable
@@ -28,7 +28,7 @@ _FOR_ONE = ("proposals",)
 """Kinds of which each finding needs a decision of its own."""
 
 
-class TidyVerbs(MemoryVerbs):
+class TidyVerbs(ProposalVerbs):
     """Finds what should be tidied, and tidies it."""
 
     @verb(
