@@ -6,12 +6,16 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo import registry
 from ricordo.engine.checks import check_choice, check_type, texts
+from ricordo.engine.finding import FindVerbs
 from ricordo.engine.items import adding_to
+from ricordo.engine.reading import ReadVerbs
+from ricordo.engine.removing import RemoveVerbs
 from ricordo.engine.roots import RootVerbs
 from ricordo.errors import UsageError
 from ricordo.permissions import refuse_files, refuse_secrets
@@ -24,6 +28,7 @@ from ricordo.verbs.declare import WATCHED, verb
 if TYPE_CHECKING:
     from typing import Annotated
 
+    from ricordo.engine.tools import Tools
     from ricordo.ingest.adding import Adding
     from ricordo.ingest.adding_pages import AddingPages
     from ricordo.ingest.pages import PageReader
@@ -45,8 +50,20 @@ if TYPE_CHECKING:
     )
 
 
-class AddVerbs(RootVerbs):
+class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
     """Brings in files, folders and pages, and keeps their items current."""
+
+    @cached_property
+    def tools(self) -> Tools:
+        """Tools of other MCP servers: find, show and call them.
+
+        In a project they are those of the user's own store, so that every folder has the same.
+        """
+        if self._context.located.location.origin == "project":
+            return self.tier("agent").tools
+        from ricordo.engine.tools import Tools
+
+        return Tools(self._context, self, self, self, self)
 
     @verb(
         "write",

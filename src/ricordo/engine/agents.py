@@ -46,7 +46,7 @@ UNREVIEWED = "every agent gets it once you agree: ricordo review"
 UNTRUSTED = "it came with a project that you do not trust: ricordo trust"
 
 
-class AgentVerbs(SessionVerbs, GatherVerbs):
+class AgentVerbs(GatherVerbs, SessionVerbs):
     """Puts together what an agent should know; what it shows is not counted as use."""
 
     @verb(

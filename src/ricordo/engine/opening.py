@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Self
 
 from ricordo.config.files import current_folder
 from ricordo.config.loading import Config, ConfigProvider
@@ -20,8 +19,6 @@ from ricordo.values.reports import TierState
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
-    from ricordo.engine import Ricordo
-    from ricordo.engine.tools import Tools
     from ricordo.models.base import Embedder, LlmUsage
 
 
@@ -81,7 +78,7 @@ class OpenEngine:
         if last is not None:
             last()
         if "tools" in self.__dict__:
-            self.tools.close()
+            self.__dict__["tools"].close()
         for engine in self._engines.values():
             engine.close()
         self._context.close()
@@ -115,20 +112,6 @@ class OpenEngine:
     def llm_usage(self) -> LlmUsage | None:
         """What was asked of a language model since the store was opened; None when nothing was."""
         return self._context.models.llm_usage
-
-    @cached_property
-    def tools(self) -> Tools:
-        """Tools of other MCP servers: find, show and call them.
-
-        In a project they are those of the user's own store, so that every folder has the same.
-        """
-        if self._context.located.location.origin == "project":
-            return self.tier("agent").tools
-
-        from ricordo.engine.tools import Tools
-
-        engine = cast("Ricordo", self)
-        return Tools(self._context, engine, engine, engine, engine)
 
     def resolve(self, text: str | Path | Ref) -> Ref:
         """A ref from a ref, an item id, a URL or a file path."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FORMATS = ("markdown", "json")
 
 
-class SelectVerbs(ItemVerbs, ReadVerbs):
+class SelectVerbs(ReadVerbs, ItemVerbs):
     """Does the same to each of several items."""
 
     @verb(
