@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from ricordo import ConfigProvider, Ricordo, log, speaking
-from ricordo.cli import install_verbs
 from ricordo.config.machine import MACHINE_NAME
 from ricordo.programs.table import PROGRAMS
 from ricordo.values.items import Saved
@@ -56,12 +55,6 @@ def home_of_all_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RICORDO_DATA_HOME", str(new_home(tmp_path_factory) / "data"))
         yield
-
-
-@pytest.fixture(autouse=True)
-def nothing_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No process goes on after a test: what install starts beside itself, one test runs to its end."""
-    monkeypatch.setattr(install_verbs, "get_server_ready", lambda *, has_gateway: None)
 
 
 @pytest.fixture(autouse=True)

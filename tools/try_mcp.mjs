@@ -4,7 +4,7 @@
 //   npm install @modelcontextprotocol/sdk
 //   node tools/try_mcp.mjs ricordo mcp --toolset memory --toolset context --toolset vault --toolset knowledge \
 //     --toolset sessions
-//   node tools/try_mcp.mjs http://127.0.0.1:8620/mcp
+//   node tools/try_mcp.mjs http://127.0.0.1:8610/mcp TOKEN
 //
 // It writes a few items: point it at a store made for this (RICORDO_STORE=/tmp/try.db).
 import { createRequire } from "node:module";
@@ -70,7 +70,7 @@ const CALLS = [
 
 const [first, ...rest] = process.argv.slice(2);
 const transport = /^https?:/.test(first ?? "")
-  ? new StreamableHTTPClientTransport(new URL(first))
+  ? new StreamableHTTPClientTransport(new URL(first), { requestInit: { headers: { Authorization: `Bearer ${rest[0]}` } } })
   : new StdioClientTransport({ command: first ?? "ricordo", args: first ? rest : ["mcp"], env: process.env });
 const client = new Client({ name: "try-mcp", version: "1" });
 await client.connect(transport);

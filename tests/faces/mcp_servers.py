@@ -16,6 +16,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from ricordo.hosting.credentials import Credentials
+
 HELLO = {
     "protocolVersion": "2025-06-18",
     "capabilities": {},
@@ -119,25 +121,21 @@ class Lines:
 
 
 @contextmanager
-def http_server(folder: Path, *more: str, **env: str) -> Iterator[str]:
-    """The address of a server over HTTP; without ``RICORDO_MCP_TOKEN`` it asks for none."""
+def http_server(folder: Path, *more: str) -> Iterator[tuple[str, str]]:
+    """The address of MCP on a server over HTTP, and a token for it."""
     pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
-    door = () if "RICORDO_MCP_TOKEN" in env else ("--no-token",)
+    token, _ = Credentials(env=environment(folder)).add("test", "admin")
     process = subprocess.Popen(
-        [sys.executable, *arguments(folder, "--http", "--port", "0", *door, *more)],
-        stderr=subprocess.PIPE,
+        [sys.executable, "-m", "ricordo", "serve", "--store", str(folder / "store.db"), "--port", "0", *more],
+        stdout=subprocess.PIPE,
         cwd=folder,
-        env={**os.environ, **environment(folder), **env},
+        env={**os.environ, **environment(folder)},
     )
     try:
-        assert process.stderr is not None
-        shown, found = "", None
-        while found is None:  # notes may come before the address
-            line = process.stderr.readline().decode()
-            assert line, shown
-            shown += line
-            found = re.search(r"http://\S+", line)
-        yield found[0]
+        assert process.stdout is not None
+        found = re.search(r"http://\S+", process.stdout.readline().decode())
+        assert found is not None
+        yield f"{found[0]}/mcp", token
     finally:
         process.terminate()
         process.communicate(timeout=300)

@@ -39,24 +39,24 @@ def test_the_typescript_sdk_calls_every_tool_and_sees_our_errors(way: str, tmp_p
     if way == "stdio":
         done = ran([*script, sys.executable, "-m", "ricordo", "mcp", *ALL], tmp_path, sdk)
     else:
-        with http_server(tmp_path, *ALL) as address:
-            done = ran([*script, address], tmp_path, sdk)
+        with http_server(tmp_path, *ALL) as (address, token):
+            done = ran([*script, address, token], tmp_path, sdk)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{len(chosen(NAMED))} tools, 0 failed, 0 not called" in done.stdout
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[str], Path]]:
     folder = tmp_path_factory.mktemp("inspected")
-    with http_server(folder) as address:
-        yield address, folder
+    with http_server(folder) as (address, token):
+        yield [address, "--header", f"Authorization: Bearer {token}"], folder
 
 
-def inspect(served: tuple[str, Path], method: str, *more: str) -> Any:
+def inspect(served: tuple[list[str], Path], method: str, *more: str) -> Any:
     """What the Inspector prints; it is started again for every request."""
     address, folder = served
     tool = npm_folder("@modelcontextprotocol/inspector") / "node_modules" / ".bin" / "mcp-inspector"
-    done = ran([str(tool), "--cli", address, "--transport", "http", "--method", method, *more], folder, folder)
+    done = ran([str(tool), "--cli", *address, "--transport", "http", "--method", method, *more], folder, folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 
@@ -74,7 +74,7 @@ CALLS: list[tuple[str, list[str]]] = [
 ]
 
 
-def test_the_inspector_calls_every_default_tool_and_shows_our_errors(served: tuple[str, Path]) -> None:
+def test_the_inspector_calls_every_default_tool_and_shows_our_errors(served: tuple[list[str], Path]) -> None:
     listed = {tool["name"] for tool in inspect(served, "tools/list")["tools"]}
     assert listed == {name for name, _ in CALLS}
     for name, arguments in CALLS:

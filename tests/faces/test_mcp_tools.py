@@ -17,7 +17,8 @@ import pytest
 from mcp import Client
 
 from ricordo import ConfigProvider, Ricordo, registry
-from ricordo.mcp_server.protocol import CallThreads, server_for
+from ricordo.hosting.threads import CallThreads
+from ricordo.mcp_server.http import server_for
 from ricordo.mcp_server.service import LARGEST_ARGUMENTS, ToolService
 from ricordo.mcp_server.toolsets import TOOLSETS, chosen
 from ricordo.mcp_server.wording import answer_for_agents
@@ -99,7 +100,7 @@ def test_listing_tools_opens_no_store(tmp_path: Path) -> None:
         ("remember", {"text": ""}, "usage", ""),
         ("remember", {"text": "x", "importance": 9}, "usage", "cannot be 9"),
         ("feedback", {"query": "x", "ref": "note:/x", "verdict": "great"}, "usage", "cannot be 'great'"),
-        ("remember", {"text": "word " * (LARGEST_ARGUMENTS // 5)}, "usage", "bytes"),
+        ("remember", {"text": "word " * (LARGEST_ARGUMENTS // 5 + 1)}, "usage", "bytes"),
         ("serch", {"query": "x"}, "unknown_tool", "there is no tool 'serch'"),
         ("search_grep", {"pattern": "("}, "usage", "not a regular expression"),
         ("context_refresh", {}, "usage", "say what to refresh"),

@@ -26,8 +26,7 @@ from .mcp_scenario import use_everything
 from .mcp_servers import HELLO, Lines, http_server, stdio, works
 
 ALL = [word for name in TOOLSETS for word in ("--toolset", name)]
-TOKEN = "s3cret-that-is-long-enough"
-BEARER = {"Authorization": f"Bearer {TOKEN}"}
+ACCEPTED = {"Accept": "application/json, text/event-stream"}
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and pipes as POSIX has them")
 
@@ -121,6 +120,55 @@ def test_a_client_that_vanishes_mid_call_leaves_no_server_behind(tmp_path: Path)
             assert [item.kind for item in engine.list()] == ["memory"]
 
 
+UNLOADABLE = """
+import sys
+for name in ("mcp", "pydantic", "asyncio", "numpy", "apsw"):
+    sys.modules[name] = None
+"""
+
+
+def test_a_greeting_and_the_lists_need_neither_the_sdk_nor_the_engine(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(UNLOADABLE, encoding="utf-8")
+    with Lines(tmp_path, PYTHONPATH=str(tmp_path)) as lines:
+        assert lines.greet()["result"]["protocolVersion"] == HELLO["protocolVersion"]
+        assert len(lines.ask("tools/list")["result"]["tools"]) == 9
+        assert lines.ask("prompts/list")["result"]["prompts"]
+        assert lines.end() == (b"", b"")
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"), [("2024-11-05", "2024-11-05"), ("2025-11-25", "2025-11-25"), ("1999-01-01", "2025-11-25")]
+)
+def test_the_version_is_the_client_s_if_it_is_known_else_the_newest(tmp_path: Path, asked: str, given: str) -> None:
+    with Lines(tmp_path) as lines:
+        early = lines.ask("tools/list")
+        assert early["error"]["code"] == -32602, "nothing comes before the greeting"
+        assert lines.ask("initialize", {**HELLO, "protocolVersion": asked})["result"]["protocolVersion"] == given
+
+
+def test_a_request_may_say_itself_who_asks_and_in_which_version(tmp_path: Path) -> None:
+    prefix = "io.modelcontextprotocol/"
+    meta = {f"{prefix}protocolVersion": "2026-07-28", f"{prefix}clientInfo": {"name": "t"}}
+    with Lines(tmp_path) as lines:
+        found = lines.ask("server/discover", {"_meta": meta})["result"]
+        assert (found["supportedVersions"], found["resultType"]) == (["2026-07-28"], "complete")
+        assert lines.ask("tools/list", {"_meta": meta})["result"]["_meta"][f"{prefix}serverInfo"]["name"] == "ricordo"
+        error = lines.ask("tools/list", {"_meta": {**meta, f"{prefix}protocolVersion": "2031-01-01"}})["error"]
+        assert (error["code"], error["data"]["supported"]) == (-32022, ["2026-07-28"])
+        assert lines.ask("server/discover")["error"]["code"] == -32601
+
+
+def test_a_cancelled_call_is_not_answered(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(STRAY.replace('print("stray")', "import time; time.sleep(1)"))
+    with Lines(tmp_path, PYTHONPATH=str(tmp_path)) as lines:
+        lines.greet()
+        lines.send("tools/call", {"name": "status", "arguments": {}})
+        params = {"requestId": lines.number, "reason": "no longer wanted"}
+        lines.write(json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}).encode())
+        assert is_well(lines)
+        assert lines.end()[0] == b""
+
+
 STUCK = """
 import time
 from ricordo.engine import Ricordo
@@ -148,17 +196,18 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def address(home: Path) -> Iterator[str]:
+def door(home: Path) -> Iterator[tuple[str, str]]:
     """One server with all tools, for all tests over HTTP; it asks for a token."""
-    with http_server(home, *ALL, RICORDO_MCP_TOKEN=TOKEN) as found:
+    with http_server(home, *ALL) as found:
         yield found
 
 
 @asynccontextmanager
-async def over_http(address: str) -> AsyncIterator[Client]:
+async def over_http(door: tuple[str, str]) -> AsyncIterator[Client]:
     """The SDK's client with the token."""
+    address, token = door
     async with (
-        httpx2.AsyncClient(headers=BEARER, timeout=60) as web,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60) as web,
         Client(streamable_http_client(address, http_client=web)) as client,
     ):
         yield client
@@ -172,9 +221,9 @@ def test_every_tool_can_be_listed_and_called_over_stdio(tmp_path: Path) -> None:
     anyio.run(hold)
 
 
-def test_every_tool_can_be_listed_and_called_over_http(address: str, home: Path) -> None:
+def test_every_tool_can_be_listed_and_called_over_http(door: tuple[str, str], home: Path) -> None:
     async def hold() -> None:
-        async with over_http(address) as client:
+        async with over_http(door) as client:
             await use_everything(client, home)
 
     anyio.run(hold)
@@ -183,28 +232,27 @@ def test_every_tool_can_be_listed_and_called_over_http(address: str, home: Path)
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({}, 401),
+        ({"Authorization": ""}, 401),
         ({"Authorization": "Bearer wrong"}, 401),
-        (BEARER, 200),
-        ({**BEARER, "Origin": "http://localhost:5173"}, 200),
-        ({**BEARER, "Host": "evil.example"}, 421),
-        ({**BEARER, "Origin": "https://evil.example"}, 403),
+        ({}, 200),
+        ({"Origin": "http://localhost:5173"}, 200),
+        ({"Host": "evil.example"}, 421),
+        ({"Origin": "https://evil.example"}, 403),
     ],
 )
 def test_over_http_a_request_needs_the_token_and_a_known_host_and_origin(
-    address: str, headers: dict[str, str], status: int
+    door: tuple[str, str], headers: dict[str, str], status: int
 ) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
-    accepted = {"Accept": "application/json, text/event-stream"}
-    assert httpx.post(address, json=message, headers={**accepted, **headers}, timeout=200).status_code == status
+    given = {**ACCEPTED, "Authorization": f"Bearer {door[1]}", **headers}
+    assert httpx.post(door[0], json=message, headers=given, timeout=200).status_code == status
 
 
-def test_over_http_a_body_that_is_too_large_or_no_json_is_refused_and_the_next_is_served(address: str) -> None:
-    headers = {
-        "Accept": "application/json, text/event-stream",
-        **BEARER,
-        "Content-Type": "application/json",
-    }
+def test_over_http_a_body_that_is_too_large_or_no_json_is_refused_and_the_next_is_served(
+    door: tuple[str, str],
+) -> None:
+    address, token = door
+    headers = {**ACCEPTED, "Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     assert httpx.post(address, content=b"x" * 5_000_000, headers=headers, timeout=200).status_code == 413
     assert httpx.post(address, content=b"{not json", headers=headers, timeout=200).status_code == 400
     with socket.create_connection(("127.0.0.1", int(address.split(":")[2].split("/")[0]))) as half:
@@ -214,17 +262,19 @@ def test_over_http_a_body_that_is_too_large_or_no_json_is_refused_and_the_next_i
 
 
 def test_a_door_open_to_others_needs_a_token() -> None:
-    refused = CliRunner().invoke(program, ["mcp", "--http", "--host", "0.0.0.0"])
+    refused = CliRunner().invoke(program, ["serve", "--host", "0.0.0.0"])
     assert (refused.exit_code, "token" in refused.stderr) == (2, True)
 
 
 def test_a_port_that_is_taken_is_told_in_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        refused = CliRunner().invoke(program, ["mcp", "--http", "--port", str(taken.getsockname()[1])])
+        refused = CliRunner().invoke(program, ["serve", "--port", str(taken.getsockname()[1])])
     assert (refused.exit_code, "cannot listen" in refused.stderr) == (5, True)
 
 
-def test_ten_clients_make_1000_calls_on_one_store_and_nothing_fails_or_is_lost(address: str, home: Path) -> None:
+def test_ten_clients_make_1000_calls_on_one_store_and_nothing_fails_or_is_lost(
+    door: tuple[str, str], home: Path
+) -> None:
     """Two servers over standard input and output, and one over HTTP that serves eight clients."""
     refs: set[str] = set()
 
@@ -244,7 +294,7 @@ def test_ten_clients_make_1000_calls_on_one_store_and_nothing_fails_or_is_lost(a
         refs.update(mine)
 
     async def one(number: int) -> None:
-        async with stdio(home) if number < 2 else over_http(address) as client:
+        async with stdio(home) if number < 2 else over_http(door) as client:
             await work(client, number)
 
     async def all_of_them() -> None:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from click.testing import CliRunner
 
@@ -22,7 +21,7 @@ from ricordo.context.build import Builder, Event, Material
 from ricordo.hooks.answers import run as run_hook
 from ricordo.hooks.outlet import Outlet
 from ricordo.hooks.payload import NAMES
-from ricordo.mcp_server.protocol import CallThreads, Handlers
+from ricordo.mcp_server.protocol import Handlers
 from ricordo.mcp_server.service import ToolService
 from ricordo.mcp_server.tool import Tool
 from ricordo.mcp_server.toolsets import TOOLSETS
@@ -226,7 +225,7 @@ def test_every_mcp_tool_answers_with_data_and_only_quotes_strings_in_its_sentenc
     assert told > 60
 
 
-async def ask_every_tool(handlers: Handlers) -> dict[str, list[dict[str, Any]]]:
+def ask_every_tool(handlers: Handlers) -> dict[str, list[dict[str, Any]]]:
     """Those that read first, because others change what there is."""
     tools = handlers.service.tools
     answers: dict[str, list[dict[str, Any]]] = {}
@@ -236,7 +235,7 @@ async def ask_every_tool(handlers: Handlers) -> dict[str, list[dict[str, Any]]]:
             given["limit"] = min(50, tool.arguments["limit"].get("maximum", 50))
         further: list[dict[str, Any]] = MORE.get(tool.name, [])
         for asked in (given, *further):
-            result = await handlers.call_tool({"name": tool.name, "arguments": asked}, None)
+            result = handlers.call_tool({"name": tool.name, "arguments": asked}, None)
             answers.setdefault(tool.name, []).append(result)
     return answers
 
@@ -245,9 +244,8 @@ def mcp(folder: Path, ask: Callable[[Handlers], Any]) -> Any:
     settings = {"embedding.provider": "none", "search.min_fit": 0.0, "tools.seconds": 120.0, "mcp.seconds": 60.0}
     config = ConfigProvider(settings, start=folder)
     service = ToolService(TOOLSETS, store=str(folder / "store.db"), config=config)
-    threads = CallThreads()
     try:
-        return anyio.run(ask, Handlers(service, threads))
+        return ask(Handlers(service))
     finally:
         service.close()
 
@@ -274,16 +272,16 @@ ASKED: dict[str, list[dict[str, Any]]] = {
 def test_every_other_mcp_method_tells_strings_inside_fences(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at_home(folder, monkeypatch)
 
-    async def ask_all(handlers: Handlers) -> None:
-        answers = handlers.answers()
+    def ask_all(handlers: Handlers) -> None:
+        answers = handlers.methods
         assert set(answers) == set(ASKED), "say what to ask of a new method"
         for method, asked in ASKED.items():
             for params in asked:
-                said = await answers[method](params, None)
+                said = answers[method](params, None)
                 lines = [line for _, line in strings_in(said)]
                 if method.startswith("resources/list"):
                     for resource in said["resources"]:
-                        contents = (await answers["resources/read"]({"uri": resource["uri"]}, None))["contents"]
+                        contents = answers["resources/read"]({"uri": resource["uri"]}, None)["contents"]
                         check_text(contents[0]["text"])
                         assert contents[0]["text"].startswith(f"[{fence.OUTSIDE}]")
                 elif not method.startswith("completion"):

@@ -1,4 +1,4 @@
-"""A server answers to its own names only, and takes no token that can be guessed."""
+"""A server answers to its own names only, and to nobody elsewhere without a token."""
 
 from __future__ import annotations
 
@@ -28,13 +28,16 @@ def test_our_names_are_known_with_and_without_a_port(host: str, name: str) -> No
     assert without_port(host) == name
 
 
+TOKEN = "a-long-token"
+
+
 async def ok(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": b""})
 
 
-def status(token: str = "", **headers: str) -> int:
-    """What MCP is answered with, where it is open to all programs, or where they need a token."""
+def status(**headers: str) -> int:
+    """What MCP is answered with."""
     answers: list[MutableMapping[str, Any]] = []
 
     async def send(message: MutableMapping[str, Any]) -> None:
@@ -45,47 +48,36 @@ def status(token: str = "", **headers: str) -> int:
 
     given = [(k.encode(), v.encode()) for k, v in headers.items()]
     scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": given}
-    guard = Guard(
-        ok,
-        hosts=["127.0.0.1", "localhost", "[::1]"],
-        credentials=Credentials(),
-        opens_mcp=lambda secret: token in ("", secret),
-    )
+    guard = Guard(ok, hosts=["127.0.0.1", "localhost", "[::1]"], credentials=Credentials(), local_token=TOKEN)
     asyncio.run(guard(scope, receive, send))
     return int(answers[0]["status"])
 
 
 def test_mcp_over_http_refuses_other_hosts_and_pages_on_other_ports() -> None:
-    assert status(host="127.0.0.1:8731") == 200
-    assert status(host="localhost:8731", origin="http://localhost:8731") == 200
-    assert status(host="127.0.0.1:8731@evil.example") == 421
-    assert status(host="evil.example") == 421
+    known = {"authorization": f"Bearer {TOKEN}"}
+    assert status(host="127.0.0.1:8731", **known) == 200
+    assert status(host="localhost:8731", origin="http://localhost:8731", **known) == 200
+    assert status(host="127.0.0.1:8731@evil.example", **known) == 421
+    assert status(host="evil.example", **known) == 421
     assert status(host="localhost:8731", origin="http://localhost:9999") == 403
-    assert status(host="localhost:8731", origin="null") == 403
-    assert status(host="localhost:8731", origin="http://localhost:9999", authorization="Bearer any") == 403
+    assert status(host="localhost:8731", origin="null", **known) == 403
 
 
 def test_a_program_on_another_port_speaks_mcp_with_the_token_alone() -> None:
-    known = {"token": "a-long-token", "host": "localhost:8731"}
+    known = {"host": "localhost:8731"}
     elsewhere = known | {"origin": "http://localhost:9999"}
     assert status(**known) == 401
     assert status(**elsewhere) == 403
-    assert status(**elsewhere, authorization="Bearer a-long-token") == 200
+    assert status(**elsewhere, authorization=f"Bearer {TOKEN}") == 200
     assert status(**elsewhere, authorization="Bearer a-guess") == 401
-    assert status(**elsewhere, authorization="Basic a-long-token") == 401
-    assert status(**known, origin="http://evil.example", authorization="Bearer a-long-token") == 403
-    assert status(**known, origin="ftp://localhost:8731", authorization="Bearer a-long-token") == 403
+    assert status(**elsewhere, authorization=f"Basic {TOKEN}") == 401
+    assert status(**known, origin="http://evil.example", authorization=f"Bearer {TOKEN}") == 403
+    assert status(**known, origin="ftp://localhost:8731", authorization=f"Bearer {TOKEN}") == 403
 
 
-def test_a_short_token_is_refused() -> None:
-    with pytest.raises(UsageError, match="can be guessed"):
-        refuse_open_door("0.0.0.0", Credentials(), "secret")
-    refuse_open_door("0.0.0.0", Credentials(), "x" * 32)
-
-
-def test_mcp_without_a_token_is_for_programs_of_this_machine_alone() -> None:
+def test_a_server_that_other_machines_can_reach_needs_a_token() -> None:
+    refuse_open_door("127.0.0.1", Credentials())
+    with pytest.raises(UsageError, match="needs a token"):
+        refuse_open_door("0.0.0.0", Credentials())
     Credentials().add("laptop", "read")
     refuse_open_door("0.0.0.0", Credentials())
-    refuse_open_door("127.0.0.1", Credentials(), is_mcp_open=True)
-    with pytest.raises(UsageError, match="needs a token"):
-        refuse_open_door("0.0.0.0", Credentials(), is_mcp_open=True)

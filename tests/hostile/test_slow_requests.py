@@ -7,7 +7,6 @@ import json
 import os
 import re
 import socket
-import stat
 import subprocess
 import sys
 import time
@@ -16,6 +15,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from ricordo.hosting.credentials import Credentials
 
 pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
 
@@ -54,10 +55,9 @@ def started(folder: Path, *words: str) -> tuple[subprocess.Popen[str], int]:
     raise AssertionError("the server said no address")
 
 
-@pytest.fixture(params=["serve", "mcp"])
-def port(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[int]:
-    """The server, by both its names."""
-    process, number = started(tmp_path, *(["serve"] if request.param == "serve" else ["mcp", "--http"]))
+@pytest.fixture
+def port(tmp_path: Path) -> Iterator[int]:
+    process, number = started(tmp_path, "serve")
     yield number
     process.terminate()
     process.communicate(timeout=PATIENCE)
@@ -139,60 +139,22 @@ def test_a_connection_that_stays_open_between_requests_is_served_again(port: int
             assert answer.status == 401
 
 
-@pytest.mark.skipif(os.name != "posix", reason="files have no owner's rights there")
-def test_another_user_of_the_machine_cannot_use_mcp_over_http_without_the_users_own_token(tmp_path: Path) -> None:
-    tokens = set()
-    for _ in range(2):
-        process, port = started(tmp_path, "mcp", "--http")
-        try:
-            file = tmp_path / "state" / "mcp-token"
-            assert stat.S_IMODE(file.stat().st_mode) == 0o600
-            tokens.add(file.read_text().strip())
-            assert greeted(port, "") == 401
-            assert greeted(port, "a guess of somebody else") == 401
-            assert greeted(port, file.read_text().strip()) == 200
-        finally:
-            process.terminate()
-            process.communicate(timeout=PATIENCE)
-    assert len(tokens) == 1
-    file.chmod(0o644)  # others could have read it: another one is made
-    process, port = started(tmp_path, "mcp", "--http")
-    process.terminate()
-    process.communicate(timeout=PATIENCE)
-    assert file.read_text().strip() not in tokens
-
-
-def test_a_server_without_a_token_is_there_for_those_who_ask_for_it(tmp_path: Path) -> None:
-    process, port = started(tmp_path, "mcp", "--http", "--no-token")
+def test_another_user_of_the_machine_cannot_use_mcp_over_http_without_a_token(tmp_path: Path) -> None:
+    token, _ = Credentials().add("laptop", "write")
+    process, port = started(tmp_path, "serve")
     try:
-        assert greeted(port) == 200
-        assert asked(port, "GET", "/api/v1/status") == 401
+        assert greeted(port, "") == 401
+        assert greeted(port, "a guess of somebody else") == 401
+        assert greeted(port, token) == 200
     finally:
         process.terminate()
         process.communicate(timeout=PATIENCE)
 
 
-def test_the_token_for_mcp_opens_nothing_else_and_both_spellings_start_the_same_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RICORDO_MCP_TOKEN", token := "a-token-that-nobody-guesses")
-    for words in (["serve"], ["mcp", "--http"]):
-        process, port = started(tmp_path, *words)
-        try:
-            assert greeted(port, token) == 200
-            assert greeted(port, "another-token-of-somebody") == 401
-            assert asked(port, "GET", "/healthz") == 200
-            for path in ("/", "/api/v1/status", "/metrics", "/mcpx"):
-                assert asked(port, "GET", path, Authorization=f"Bearer {token}") == 401, path
-        finally:
-            process.terminate()
-            process.communicate(timeout=PATIENCE)
-
-
 def test_the_page_and_the_api_tell_nothing_without_signing_in(tmp_path: Path) -> None:
     process, port = started(tmp_path, "serve")
     try:
-        for path in ("/api/v1/search?q=a", "/api/v1/status", "/metrics", "/mcp"):
+        for path in ("/api/v1/search?q=a", "/api/v1/status", "/mcp"):
             assert asked(port, "GET", path) == 401, path
         assert asked(port, "GET", "/") in (302, 303, 401)
     finally:

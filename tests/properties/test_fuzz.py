@@ -26,7 +26,7 @@ from ricordo.exchange import lines
 from ricordo.hooks.payload import read_payload
 from ricordo.ingest.parse import parse_bytes
 from ricordo.mcp_server.service import ToolService
-from ricordo.mcp_server.stdio import NotAMessage, parsed
+from ricordo.mcp_server.stdio import NotAMessage, read_message
 from ricordo.mcp_server.toolsets import TOOLSETS
 from ricordo.memory import knowledge_files
 from ricordo.search.query import parse_query
@@ -91,7 +91,7 @@ def hook(event: str, data: bytes) -> None:
 def line_of_mcp(data: bytes) -> None:
     """Read a line as the server does, which answers one that is no message."""
     with suppress(NotAMessage):
-        parsed(data)
+        read_message(data)
 
 
 READERS: dict[str, Callable[[bytes], Any]] = {

@@ -16,7 +16,7 @@ from ricordo import ConfigProvider, Ricordo
 from ricordo.hosting.credentials import Credentials
 from ricordo.http_api.app import app_for
 from ricordo.http_api.serving import Serving
-from ricordo.mcp_server import http as mcp_http
+from ricordo.mcp_server.http import McpOverHttp
 from ricordo.mcp_server.service import ToolService
 
 LOCAL = "the-local-token"
@@ -61,7 +61,7 @@ def composed(folder: Path, port: int = 0, toolsets: tuple[str, ...] = (), **sett
     service = ToolService(toolsets, store=str(folder / "store.db"), config=ConfigProvider(given, env={}, start=folder))
     credentials = Credentials(folder / "credentials.json")
     serving = Serving(service, credentials=credentials, local_token=LOCAL)
-    return serving, app_for(serving, mcp_http.app_for(service, serving.threads), port=port)
+    return serving, app_for(serving, McpOverHttp(service, serving.threads), port=port)
 
 
 def make_site(folder: Path, **settings: Any) -> Site:

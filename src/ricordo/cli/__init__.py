@@ -23,10 +23,6 @@ def main() -> None:
         from ricordo.hooks import process  # every prompt waits for a hook, so it imports as little as possible
 
         process.main(sys.argv[2:])
-    if sys.argv[1:2] == ["mcp"]:
-        from ricordo.mcp_server import front  # a client waits for its first answers: they need none of the rest
-
-        front.begin(sys.argv[2:])
     from ricordo.cli.program import program
 
     try:

@@ -16,8 +16,6 @@ from ricordo.programs.pieces import Piece, boundaries, default_scope, is_passing
 from ricordo.programs.table import PROGRAMS
 
 if TYPE_CHECKING:
-    import subprocess
-
     from ricordo.values.tools import ServerFound
 
 
@@ -68,7 +66,6 @@ def install(call: Call, agent: str, scope: str | None, only_print: bool, gateway
         installed(piece)  # a file that cannot be changed is noticed before any file is changed
     moved, gateway_notes = _moved_behind(call, pieces, is_agreed=yes or scope == "user") if gateway else ([], [])
     changes = install_all(pieces)
-    get_server_ready(has_gateway=gateway)
     plain: dict[str, Any] = {"agent": agent, "scope": scope, "files": [change.to_dict() for change in changes]}
     plain["notes"] = [*gateway_notes, *_notes(call, agent, scope)]
     if gateway:
@@ -92,22 +89,6 @@ def uninstall(call: Call, agent: str, scope: str | None) -> int:
     return call.answer(plain, lambda screen: _draw(screen, plain))
 
 
-def get_server_ready(*, has_gateway: bool) -> subprocess.Popen[bytes] | None:
-    """Have the answers to the program's first requests written down, beside what follows; nothing depends on it."""
-    import subprocess
-
-    chosen = ["--toolset", "core", "--toolset", "tools"] if has_gateway else []
-    nowhere = subprocess.DEVNULL
-    try:
-        return subprocess.Popen(
-            [*program_command(), "mcp", *chosen, "--prepare"],
-            stdin=nowhere,
-            stdout=nowhere,
-            stderr=nowhere,
-            start_new_session=True,
-        )
-    except OSError:
-        return None
 
 
 def _moved_behind(call: Call, pieces: list[Piece], *, is_agreed: bool) -> tuple[list[str], list[str]]:

@@ -62,7 +62,6 @@ def _serve(call: Call, opens: bool, **where: Any) -> int:
     Programs need a token ('ricordo serve tokens add'). It runs until it is interrupted.
     """
     host, port, names, toolsets = _place(**where)
-    from ricordo.config.loading import load_config
 
     def announce(address: str, link: str) -> None:
         link = "" if is_agent() else link  # whoever has a link counts as the user on the page
@@ -71,7 +70,7 @@ def _serve(call: Call, opens: bool, **where: Any) -> int:
         if opens and link:
             _open(link)
 
-    run_server(call, host, port, names, toolsets, announce, mcp_token=load_config().mcp.token)
+    run_server(call, host, port, names, toolsets, announce)
     return 0
 
 
@@ -82,15 +81,12 @@ def run_server(
     names: tuple[str, ...],
     toolsets: tuple[str, ...],
     announce: Callable[[str, str], None],
-    *,
-    mcp_token: str,
-    is_mcp_open: bool = False,
 ) -> None:
     """Put the server together, and serve until it is interrupted."""
     from ricordo.http_api import server
 
     server.require_server()
-    from ricordo.mcp_server import http as mcp_http
+    from ricordo.mcp_server.http import McpOverHttp
     from ricordo.mcp_server.service import ToolService
 
     tools = ToolService(toolsets, store=call.store, tier=call.tier)
@@ -99,10 +95,8 @@ def run_server(
         host=host,
         port=port,
         names=names,
-        make_mcp=lambda threads: mcp_http.app_for(tools, threads, host=host, names=names),
+        make_mcp=lambda threads: McpOverHttp(tools, threads, host=host, names=names),
         announce=announce,
-        mcp_token=mcp_token,
-        is_mcp_open=is_mcp_open,
     )
 
 

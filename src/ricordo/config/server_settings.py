@@ -11,9 +11,6 @@ class McpSettings:
     """The server that agents call, ``ricordo mcp``."""
 
     seconds: float = setting(30.0, "How long one call may take.", minimum=0.1, maximum=3600)
-    token: str = setting(
-        "", "A bearer token with which clients of MCP may use the server over HTTP, and only MCP.", secret=True
-    )
 
 
 @frozen
@@ -55,5 +52,4 @@ class ServeSettings:
         maximum=3600,
     )
     max_body_mb: float = setting(64.0, "Larger requests are refused.", sensitive=True, minimum=0.01, maximum=10_000)
-    requests_per_minute: int = setting(30_000, "How many requests one caller may make.", sensitive=True, minimum=1)
     watch: bool = setting(True, "Follow the folders that were added, and take in what changes.")

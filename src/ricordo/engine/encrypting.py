@@ -7,7 +7,6 @@ from pathlib import Path
 
 from ricordo import registry, told_log
 from ricordo.config.files import state_home
-from ricordo.config.homes import forget_listed_titles
 from ricordo.config.loading import StoreLocation
 from ricordo.engine.encrypted import hide_knowledge_files, make_encrypted, refuse_without_note
 from ricordo.engine.opening import OpenEngine
@@ -63,7 +62,6 @@ def keep_key_elsewhere(location: StoreLocation, choice: str) -> str:
 def forget_what_was_noted(path: Path) -> None:
     """Remove what was written about a store in the folder for logs while it was plain: it quotes refs and texts."""
     home = state_home(os.environ)
-    forget_listed_titles(os.environ)
     for pattern in ("last-searches.json", "ricordo.log*", "hooks.log*", "tool-calls*.jsonl", "tool-results/*.txt"):
         for file in home.glob(pattern):
             file.unlink(missing_ok=True)

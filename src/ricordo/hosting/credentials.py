@@ -21,8 +21,6 @@ from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.frozen import frozen
 from ricordo.values.provenance import AGENT, PERSON, Provenance
 
-SHORTEST_TOKEN = 16
-"""Characters of a token that users choose themselves; a shorter one could be guessed."""
 SCOPES = ("read", "write", "admin")
 """Each includes those before it."""
 FILE_NAME = "credentials.json"
@@ -33,7 +31,7 @@ DAY = 86_400.0
 
 @frozen
 class Caller:
-    """A caller that proved its identity; ``way`` is token, session, local (a program of the same user) or mcp."""
+    """A caller that proved its identity; ``way`` is token, session or local (a program of the same user)."""
 
     id: str
     name: str
@@ -167,12 +165,6 @@ class SignInCodes:
             self._drop_old()
             self._until[digest(code)] = time.monotonic() + self.SECONDS
         return code
-
-    def knows(self, code: str) -> bool:
-        """Whether the code is valid; it stays so."""
-        with self._lock:
-            self._drop_old()
-            return digest(code) in self._until
 
     def redeem(self, code: str) -> bool:
         """Whether the code is valid; it is used up by this."""

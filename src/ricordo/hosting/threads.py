@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import anyio
+if TYPE_CHECKING:
+    import anyio
 
 AT_ONCE = 16
 """How many calls run at the same time; others wait, and the wait counts against their time limit."""
@@ -41,6 +41,10 @@ class CallThreads:
         """The result of the work, which has the caller's context. After ``seconds`` it raises ``TimeoutError``, and the
         work runs on in its thread.
         """
+        import asyncio  # a server over standard input does without
+
+        import anyio
+
         if self._room is None:
             self._room = anyio.CapacityLimiter(AT_ONCE)
         with anyio.fail_after(seconds):
@@ -49,6 +53,8 @@ class CallThreads:
 
     async def when_free(self, seconds: float) -> None:
         """Wait until no other call runs, at most so long: for work that can wait while somebody waits for a page."""
+        import anyio
+
         with anyio.move_on_after(seconds):
             while self.busy:
                 await anyio.sleep(LOOKS_EVERY)
@@ -67,12 +73,12 @@ class CallThreads:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def leave(threads: CallThreads) -> None:
+def leave(*, is_busy: bool) -> None:
     """End the process even if a call, a read of an input that stays open, or a working model never returns.
 
     Daemon threads count, too: unloading a model that one of them still uses can keep the interpreter from ending.
     """
     others = [one for one in threading.enumerate() if one is not threading.main_thread()]
-    if threads.busy or any(not one.name.startswith("ricordo-call") for one in others):
+    if is_busy or any(not one.name.startswith("ricordo-call") for one in others):
         sys.stderr.flush()
         os._exit(0)

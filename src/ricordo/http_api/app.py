@@ -1,4 +1,4 @@
-"""Puts the server together: the guard outside, then counts, then MCP or the page and the API."""
+"""Puts the server together: the guard outside, then MCP or the page and the API."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from ricordo._version import __version__
@@ -17,9 +17,8 @@ from ricordo.http_api.generated import verb_routes
 from ricordo.http_api.guard import Guard
 from ricordo.http_api.hook_routes import hooks
 from ricordo.http_api.look_after_routes import look_after
-from ricordo.http_api.metrics import Measured
 from ricordo.http_api.routing import install_routes, operation_id
-from ricordo.http_api.serving import Here, Serving, needs
+from ricordo.http_api.serving import Serving
 from ricordo.http_api.web.frame import failed
 from ricordo.http_api.web.pages import install_page
 
@@ -48,12 +47,10 @@ def app_for(
     """The whole application, behind the guard."""
     app = web_app(serving, mcp)
     return Guard(
-        Measured(Branch(app, mcp), serving.metrics),
+        Branch(app, mcp),
         hosts=allowed_hosts(host, names),
         credentials=serving.credentials,
-        knows_code=serving.codes.knows,
         local_token=serving.local_token,
-        opens_mcp=serving.opens_mcp,
         limits=serving.limits,
         cookie=f"ricordo_{port}",
         sign_in_page=app.state.sign_in_page,
@@ -92,15 +89,6 @@ def _install_probes(app: FastAPI) -> None:
     async def health() -> dict[str, str]:
         """The server is up. This needs no token, and says nothing else."""
         return {"status": "ok", "version": __version__}
-
-    @app.get("/metrics", tags=["probes"], dependencies=[needs("read")], response_class=Response)
-    async def metrics(here: Here) -> Response:
-        """Counts in the text format of Prometheus."""
-
-        def work(engine: Any) -> str:
-            return here.metrics.text(engine.status(), engine.jobs().to_dict(), here.tasks.counts())
-
-        return Response(await here.ask(work), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 class Branch:

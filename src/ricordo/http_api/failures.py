@@ -44,7 +44,6 @@ WORDS: Mapping[int, str] = {
     413: "The request is too large.",
     421: "The server does not answer to that host name.",
     422: "The call does not fit the schema.",
-    429: "The caller sends too many requests.",
     501: "An optional part is not installed.",
     502: "A model or another service broke its contract.",
     503: "The store or a service cannot be reached now.",

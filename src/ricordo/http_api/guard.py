@@ -1,18 +1,15 @@
 """Decides which requests the server accepts, and who sent them.
 
-Five things are checked, in this order: that the request uses one of the server's host names (another site could point a
-host name of its own at this machine), that it does not come from another site, who sends it, that it is small enough
-for this caller, and that the caller does not send too many. A request that is let in has its caller in
-``scope["state"]``; its body is read by ``request_body``. Whoever shows something wrong is slowed down; whoever shows
-something right is not, though both may have the same address.
+Four things are checked, in this order: that the request uses one of the server's host names (another site could point a
+host name of its own at this machine), that it does not come from another site, who sends it, and that it is small
+enough for this caller. A request that is let in has its caller in ``scope["state"]``; its body is read by
+``request_body``. Tokens and codes are long and random, so guesses need not be counted.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs
 
 from ricordo.errors import Unavailable
 from ricordo.hosting.credentials import Caller, Credentials, is_same
@@ -34,10 +31,6 @@ if TYPE_CHECKING:
 
 OPEN_PATHS = ("/healthz", "/sign-in", "/favicon.ico")
 OPEN_FOLDER = "/static/"
-FAILURES_PER_MINUTE = 30
-"""After this many wrong tokens or codes, an address has to wait."""
-MOST_CALLERS = 10_000
-LONGEST_CODE = 1000
 SECURITY_HEADERS = (
     (
         b"content-security-policy",
@@ -53,23 +46,6 @@ SECURITY_HEADERS = (
 )
 
 
-class Bucket:
-    """Limits the requests of each caller to a number per minute, as a bucket that refills steadily."""
-
-    def __init__(self) -> None:
-        self._left: dict[str, tuple[float, float]] = {}
-
-    def take(self, name: str, per_minute: int) -> bool:
-        """Whether the caller may ask once more."""
-        now = time.monotonic()
-        if len(self._left) > MOST_CALLERS:
-            self._left.clear()
-        left, at = self._left.get(name, (float(per_minute), now))
-        left = min(float(per_minute), left + (now - at) * per_minute / 60)
-        self._left[name] = (max(0.0, left - 1), now)
-        return left >= 1
-
-
 class Guard:
     """The outermost layer of the application."""
 
@@ -80,8 +56,6 @@ class Guard:
         hosts: list[str],
         credentials: Credentials,
         local_token: str = "",
-        opens_mcp: Callable[[str], bool] = lambda secret: False,
-        knows_code: Callable[[str], bool] = lambda code: False,
         limits: Callable[[], RequestLimits] = RequestLimits,
         cookie: str = "ricordo",
         sign_in_page: ASGIApp | None = None,
@@ -90,12 +64,9 @@ class Guard:
         self._hosts = {name.lower() for name in hosts}
         self._credentials = credentials
         self._local = local_token
-        self._opens_mcp = opens_mcp
-        self._knows_code = knows_code
         self._limits = limits
         self._cookie = cookie
         self._sign_in_page = sign_in_page
-        self._bucket = Bucket()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -108,13 +79,10 @@ class Guard:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         try:
             host = self._called_by(headers)
-            limits = self._limits()
             self._refuse_other_origins(scope, headers, host)
             caller = self._caller(scope, headers)
-            largest = limits.body_of(scope, caller)
+            largest = self._limits().body_of(scope, caller)
             refuse_large(headers.get(b"content-length", "0"), largest)
-            if caller is not None or not self._has_right_code(scope):
-                self._refuse_too_many(scope, caller, limits)
             if caller is None:
                 self._refuse_strangers(scope)
         except Refused as refused:
@@ -140,11 +108,11 @@ class Guard:
     def _refuse_other_origins(self, scope: Scope, headers: Mapping[bytes, str], host: str) -> None:
         """A browser says which page a request comes from; requests from pages of other sites are refused.
 
-        Programs on other ports of this machine may speak MCP, if they have to show a token.
+        Programs on other ports of this machine may speak MCP, if they show a token.
         """
         origin = headers.get(b"origin", f"http://{host}").lower()
         scheme, _, place = origin.partition("://")
-        shows_token = is_mcp(scope["path"]) and b"authorization" in headers and not self._opens_mcp("")
+        shows_token = is_mcp(scope["path"]) and b"authorization" in headers
         is_known = place == host or (shows_token and without_port(place) in self._hosts)
         if scheme not in ("http", "https") or not is_known:
             raise Refused(403, "wrong_origin", "this request comes from another site", "Open the page itself.")
@@ -157,13 +125,10 @@ class Guard:
         """Who asks: by a token in the header, or by the cookie of a browser that signed in."""
         given = headers.get(b"authorization", "")
         kind, _, secret = given.partition(" ")
-        if is_mcp(scope["path"]) and self._opens_mcp(secret.strip() if kind.lower() == "bearer" else ""):
-            return Caller("mcp", "a client of MCP", "admin", "mcp")
         try:
             if given:
                 caller = self._by_token(secret.strip()) if kind.lower() == "bearer" else None
                 if caller is None:
-                    self._count_failure(scope)
                     raise Refused(
                         401, "wrong_token", "this token is not known", "'ricordo serve tokens add' makes one."
                     )
@@ -189,27 +154,6 @@ class Guard:
         if b"origin" not in headers and headers.get(b"sec-fetch-site") != "same-origin":
             raise Refused(403, "wrong_origin", "the request does not say which page sent it", "Send an Origin header.")
 
-    def _refuse_too_many(self, scope: Scope, caller: Caller | None, limits: RequestLimits) -> None:
-        name = caller.id if caller is not None else _address(scope)
-        if not self._bucket.take(name, limits.per_minute):
-            raise Refused(
-                429, "too_many", "too many requests", "Wait a moment; the limit is serve.requests_per_minute."
-            )
-
-    def _count_failure(self, scope: Scope) -> None:
-        if not self._bucket.take(f"failures {_address(scope)}", FAILURES_PER_MINUTE):
-            raise Refused(429, "too_many", "too many wrong tokens", "Wait a minute.")
-
-    def _has_right_code(self, scope: Scope) -> bool:
-        """Whether a stranger is about to sign in. A wrong code counts as a guess."""
-        if scope["path"] != "/sign-in":
-            return False
-        codes = parse_qs(scope.get("query_string", b"")[:LONGEST_CODE].decode("latin-1")).get("code", [])
-        is_right = any(map(self._knows_code, codes))
-        if codes and not is_right:
-            self._count_failure(scope)
-        return is_right
-
     @staticmethod
     def _refuse_strangers(scope: Scope) -> None:
         path = scope["path"]
@@ -230,8 +174,6 @@ class Guard:
             await self._sign_in_page(scope, receive, send)
             return
         more = [(b"www-authenticate", b"Bearer")] if refused.status == 401 else []
-        if refused.status == 429:
-            more = [(b"retry-after", b"2")]
         await send_json(send, refused.status, refused.plain, more)
 
 
@@ -265,8 +207,3 @@ def _with_security_headers(send: Send) -> Send:
         await send(message)
 
     return with_headers
-
-
-def _address(scope: Scope) -> str:
-    client = scope.get("client")
-    return str(client[0]) if client else "unknown"

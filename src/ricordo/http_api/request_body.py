@@ -48,7 +48,6 @@ class RequestLimits:
     """How much one caller may send."""
 
     body: int = 64_000_000
-    per_minute: int = 30_000
 
     def body_of(self, scope: Scope, caller: Caller | None) -> int:
         """Bytes that the body of a request may have: by who sends it, and where to."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, MissingExtra, UsageError
-from ricordo.hosting.credentials import SHORTEST_TOKEN, Credentials, is_same
+from ricordo.hosting.credentials import Credentials
 from ricordo.hosting.listening import bracketed, is_loopback, listen
 from ricordo.hosting.running import RunningServer, forget_running, read_running, write_running
 
@@ -45,15 +45,12 @@ def serve(
     names: Sequence[str] = (),
     make_mcp: Callable[[CallThreads], McpApp],
     announce: Callable[[str, str], None],
-    mcp_token: str = "",
-    is_mcp_open: bool = False,
 ) -> None:
     """Serve until interrupted. ``announce`` is called with the address and the link that signs a browser in.
 
     ``make_mcp`` makes what answers MCP, from the threads that it may use.
-    Whoever shows ``mcp_token`` may use MCP, and nothing else; if ``is_mcp_open``, all programs of this machine may.
     """
-    refuse_open_door(host, Credentials(), mcp_token, is_mcp_open=is_mcp_open)
+    refuse_open_door(host, Credentials())
     import uvicorn
 
     from ricordo.hosting.arriving import protocol_within
@@ -62,8 +59,7 @@ def serve(
     from ricordo.http_api.serving import Serving
 
     token = secrets.token_urlsafe(32)
-    door = _door_of_mcp(mcp_token, is_mcp_open)
-    serving = Serving(service, local_token=token, opens_mcp=door)
+    serving = Serving(service, local_token=token)
     service.engine()  # if the store cannot be opened, this raises the error before the port is taken
     listening = listen(host, port)
     real_port = listening.getsockname()[1]
@@ -95,12 +91,7 @@ def serve(
             forget_running(os.getpid())
         attendant.stop()
         serving.close()
-    leave(serving.threads)
-
-
-def _door_of_mcp(token: str, is_open: bool) -> Callable[[str], bool]:
-    """Whether a secret opens MCP, besides the tokens that open more."""
-    return lambda secret: is_open or (bool(token) and is_same(secret, token))
+    leave(is_busy=serving.threads.busy)
 
 
 def _hear_signals() -> None:
@@ -109,16 +100,9 @@ def _hear_signals() -> None:
         signal.signal(number, lambda number, frame: None)
 
 
-def refuse_open_door(host: str, credentials: Credentials, mcp_token: str = "", *, is_mcp_open: bool = False) -> None:
-    """Refuse to listen on an address that other machines can reach unless they need a token, and there is one; and
-    refuse a token that can be guessed.
-    """
-    if mcp_token and len(mcp_token) < SHORTEST_TOKEN:
-        raise UsageError(
-            f"the token has {len(mcp_token)} characters, and shorter than {SHORTEST_TOKEN} can be guessed",
-            hint="Make a long one: python -c 'import secrets; print(secrets.token_urlsafe(32))'",
-        )
-    if is_loopback(host) or (not is_mcp_open and (mcp_token or credentials.all("token"))):
+def refuse_open_door(host: str, credentials: Credentials) -> None:
+    """Refuse to listen on an address that other machines can reach unless there is a token that they need."""
+    if is_loopback(host) or credentials.all("token"):
         return
     raise UsageError(
         f"{host} can be reached from other machines, so it needs a token",

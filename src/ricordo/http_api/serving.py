@@ -1,8 +1,9 @@
-"""What all routes share: the open store, the threads that use it, tasks, credentials and counts."""
+"""What all routes share: the open store, the threads that use it, tasks and credentials."""
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -15,7 +16,6 @@ from ricordo.hosting.open_stores import OpenStores
 from ricordo.hosting.service import Service
 from ricordo.hosting.threads import CallThreads
 from ricordo.http_api.lately import Lately
-from ricordo.http_api.metrics import Metrics
 from ricordo.http_api.request_body import RequestLimits
 from ricordo.http_api.tasks import Task, Tasks, Tells
 
@@ -37,18 +37,16 @@ class Serving:
         *,
         credentials: Credentials | None = None,
         local_token: str = "",
-        opens_mcp: Callable[[str], bool] = lambda secret: False,
     ) -> None:
         self.service = service
         self.threads = CallThreads()
         self.credentials = credentials or Credentials()
         self.codes = SignInCodes()
-        self.metrics = Metrics()
         self.lately = Lately()
+        self.started = time.time()
         self.tasks = Tasks(self._after_task)
         self.open_stores = OpenStores()
         self.local_token = local_token
-        self.opens_mcp = opens_mcp
         self.address = ""
         self.port = 0
         self.when_added: Callable[[], None] = lambda: None
@@ -66,12 +64,12 @@ class Serving:
             return 30.0  # the call itself reports settings that cannot be read
 
     def limits(self) -> RequestLimits:
-        """How much one caller may send and ask."""
+        """How much one caller may send."""
         try:
             settings = self.config.serve
         except Error:
             return RequestLimits()
-        return RequestLimits(int(settings.max_body_mb * 1_000_000), settings.requests_per_minute)
+        return RequestLimits(int(settings.max_body_mb * 1_000_000))
 
     async def ask(self, work: Callable[[Ricordo], T]) -> T:
         """The result of work on the engine, done in a thread within the time limit."""
@@ -134,7 +132,7 @@ def caller_of(request: Request) -> Caller:
 
 
 async def body_of(request: Request) -> bytes:
-    """All that a caller sent. Hooks and commands that stop waiting hang up, also before the server has read it."""
+    """All that a caller sent. Hooks that stop waiting hang up, also before the server has read it."""
     try:
         return await request.body()
     except ClientDisconnect:

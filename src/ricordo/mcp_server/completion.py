@@ -23,15 +23,16 @@ SPANS = ("1d", "7d", "30d", "90d", "365d")
 
 def completed(engine: Ricordo, params: Mapping[str, Any]) -> dict[str, Any]:
     """The values an argument may take that fit what was typed so far."""
-    about, argument = params["ref"], params["argument"]
-    name, typed = argument["name"], argument["value"]
-    if about["type"] == "ref/prompt":
-        _check_prompt(about["name"], name)
-        return _fitting(SPANS if name == "since" else _topics(engine), typed)
-    if about["uri"] != TEMPLATE["uriTemplate"]:
-        raise UsageError(
-            f"there is no resource template '{about['uri'][:80]}'", hint=f"It is {TEMPLATE['uriTemplate']}"
-        )
+    match params:
+        case {"ref": {"type": "ref/prompt", "name": str(prompt)}, "argument": {"name": str(name), "value": str(typed)}}:
+            _check_prompt(prompt, name)
+            return _fitting(SPANS if name == "since" else _topics(engine), typed)
+        case {"ref": {"type": "ref/resource", "uri": str(uri)}, "argument": {"name": str(name), "value": str(typed)}}:
+            if uri != TEMPLATE["uriTemplate"]:
+                hint = f"It is {TEMPLATE['uriTemplate']}"
+                raise UsageError(f"there is no resource template '{uri[:80]}'", hint=hint)
+        case _:
+            raise UsageError("this is not what a completion is asked with", hint="It takes a ref and an argument.")
     if name == "drive":
         return _fitting(engine.status()["drives"], typed)
     drive = (params.get("context") or {}).get("arguments", {}).get("drive")

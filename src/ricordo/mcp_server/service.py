@@ -73,16 +73,6 @@ class ToolService(Service):
             return False  # each hook says itself that the settings cannot be read
 
     @property
-    def keeps_titles(self) -> bool:
-        """Whether the list of resources may be kept for the next process: not if one of the stores is encrypted."""
-        from ricordo.engine.lending import sealing_store
-
-        try:
-            return not sealing_store(self.engine())
-        except Error:
-            return False
-
-    @property
     def seconds(self) -> float:
         """How long one call may take: the setting ``mcp.seconds``, read again for each call."""
         try:
@@ -98,7 +88,8 @@ class ToolService(Service):
         if tool is None:
             return self._unknown(name)
         try:
-            refuse_huge(arguments)
+            words = list(texts_in(arguments))
+            refuse_huge(words)
             answer = tool(self.engine(), arguments, progress)
         except Error as error:
             return self._failed(error, arguments)
@@ -112,8 +103,7 @@ class ToolService(Service):
             return failure("unexpected", message, "This is a bug in Ricordo; its log has the details. Try another way.")
         self.wake()  # after a read too: it may have taken in knowledge files, or found what a hook left
         blocks = answer.pop(BLOCKS, ())
-        words = list(texts_in(arguments))
-        return Outcome(answer_for_agents(printable(answer), self.tools, words), blocks=blocks)
+        return Outcome(answer_for_agents(answer, self.tools, words), blocks=blocks)
 
     def _unknown(self, name: str) -> Outcome:
         from ricordo.config.rules import nearest
@@ -138,7 +128,7 @@ class ToolService(Service):
                 more = {name: told}
         given = list(texts_in(arguments))
         message, hint = (quoting(for_agents(text, self.tools), given) for text in (plain["message"], hint))
-        return failure(error.code, message, hint or "Change the call as the message says.", **printable(more))
+        return failure(error.code, message, hint or "Change the call as the message says.", **more)
 
     def _near(self, arguments: Mapping[str, Any]) -> tuple[list[str] | None, str]:
         """Refs spelled like the one that was not found, and a hint if there are none; None if the ref does exist."""
@@ -155,9 +145,9 @@ class ToolService(Service):
             return [], ""
 
 
-def refuse_huge(arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments that are too large."""
-    size = len(json.dumps(arguments, ensure_ascii=False, default=str).encode("utf-8", "replace"))
+def refuse_huge(texts: Sequence[str]) -> None:
+    """Refuse arguments whose texts are too large."""
+    size = sum(len(text.encode("utf-8", "replace")) for text in texts)
     if size > LARGEST_ARGUMENTS:
         raise UsageError(
             f"the arguments take {size:,} bytes, which is more than {LARGEST_ARGUMENTS:,}",
@@ -173,8 +163,6 @@ def texts_in(value: Any) -> Iterator[str]:
         yield from texts_in(part)
 
 
-def printable(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """The same in what JSON and UTF-8 can hold: half characters become question marks, times become texts."""
-    text = json.dumps(plain, ensure_ascii=False, default=str).encode("utf-8", "replace")
-    clean: dict[str, Any] = json.loads(text)
-    return clean
+def written(plain: Any) -> bytes:
+    """JSON in UTF-8: half characters become question marks, times become texts."""
+    return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8", "replace")

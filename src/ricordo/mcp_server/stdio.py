@@ -1,196 +1,250 @@
 """MCP over standard input and output: one client, until it closes its end of the pipe.
 
-Lines are read and written here rather than by the SDK, because the SDK does not answer a line that is no message, does
-not finish calls when the input ends, and (in 1.x) lets a stray ``print`` into the protocol.
+A message is one line of JSON-RPC 2.0, read once and written once. The official SDK has no part in it: it takes a second
+to import while a client waits for the list of tools, does not answer a line that is no message, and does not finish
+calls when the input ends.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import signal
+import sys
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
-from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Self
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, BinaryIO
 
-import anyio
-from anyio.streams.memory import MemoryObjectSendStream
-from pydantic import ValidationError
-
-from ricordo.config.files import replace_file
-from ricordo.errors import Error
 from ricordo.hooks.door import HookDoor
-from ricordo.hosting.threads import CallThreads, leave
-from ricordo.mcp_server.front import Lines, taken_over
-from ricordo.mcp_server.known import page_path, record_bytes
-from ricordo.mcp_server.preparing import prepare
-from ricordo.mcp_server.protocol import server_for
-from ricordo.mcp_server.sdk import SessionMessage, initialization_of, on_the_wire, read_message, written_message
-from ricordo.mcp_server.service import ToolService
+from ricordo.hosting.threads import THREADS, leave
+from ricordo.log import report
+from ricordo.mcp_server.protocol import (
+    ABOUT,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    ON_THE_STORE,
+    Handlers,
+    Report,
+    RequestError,
+    for_caller,
+)
+from ricordo.mcp_server.service import ToolService, written
 
 FINISHING_SECONDS = 5.0
 """How long running calls may take once the input has ended."""
 CLOSING_SECONDS = 5.0
 """How long closing the store may take after that. What was acknowledged is on disk before."""
-BESIDE_AFTER_SECONDS = 2.0
-"""When something is done for others than the client, who comes first."""
+DOOR_AFTER_SECONDS = 2.0
+"""When hooks are let in: the client comes first."""
 PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
+UNSUPPORTED_VERSION = -32022
+GREETED_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""The versions of the protocol that a client begins with by ``initialize``."""
+STATELESS_VERSIONS = ("2026-07-28",)
+"""The versions whose requests say each for itself who asks, in ``_meta``, without a greeting."""
+META = "io.modelcontextprotocol/"
+UNSAVED = {"ttlMs": 0, "cacheScope": "private"}
+CAPABILITIES: dict[str, Any] = {
+    "completions": {},
+    "prompts": {"listChanged": False},
+    "resources": {"listChanged": False, "subscribe": False},
+    "tools": {"listChanged": False},
+}
+Message = dict[str, Any]
 
-log = logging.getLogger("ricordo.mcp")
 
-
-def serve(service: ToolService, chosen: Sequence[str] = (), args: Sequence[str] = ()) -> None:
-    """Serve until standard input ends, then close the store.
-
-    ``chosen`` and ``args`` are what the record of first answers and that of resources go by.
-    """
+def serve(service: ToolService) -> None:
+    """Serve until standard input ends, then close the store."""
     # A read that waits for input cannot be interrupted; dying at once loses nothing that was acknowledged.
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    threads = CallThreads()
-    reader, writer, given = taken_over()
-    wire = Wire(writer, given, Path(page_path(args, os.environ)), lambda: service.keeps_titles)
+    reader, writer = _claim_streams()
     door = HookDoor()
-    try:
-        anyio.run(_serve, service, threads, reader, wire, partial(_beside, service, chosen, door))
-    except* anyio.BrokenResourceError as problem:  # the client closed its end, so there is nobody left to answer
-        log.debug("the client is gone: %s", problem)
-    finally:
-        door.close()
-        threads.close()
-        if not threads.busy:
-            service.close()
-    leave(threads)
+    opening = threading.Timer(DOOR_AFTER_SECONDS, lambda: door.open() if service.answers_hooks else None)
+    opening.daemon = True
+    opening.start()
+    talk = Conversation(service, writer)
+    while line := reader.readline():
+        talk.take(line)
+    _leave_in_time()
+    opening.cancel()
+    is_idle = talk.finish(FINISHING_SECONDS)
+    door.close()
+    if is_idle:
+        service.close()
+    leave(is_busy=not is_idle)
 
 
-def leave_in_time() -> None:
+def _leave_in_time() -> None:
     """End the process after the time for running calls and for closing, whatever still holds it up."""
     last = threading.Timer(FINISHING_SECONDS + CLOSING_SECONDS, os._exit, (0,))
     last.daemon = True
     last.start()
 
 
-async def _serve(
-    service: ToolService,
-    threads: CallThreads,
-    reader: Lines | BinaryIO,
-    wire: Wire,
-    beside: Callable[[], Coroutine[Any, Any, None]],
-) -> None:
-    server = server_for(service, threads)
-    forward, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(wire.carry, reader, forward)
-        tasks.start_soon(beside)
-        await server.run(inbox, wire, initialization_of(server))
-        tasks.cancel_scope.cancel()
+def _claim_streams() -> tuple[BinaryIO, BinaryIO]:
+    """The process's input and output for the protocol alone.
+
+    From now on descriptor 0 reads nothing, and descriptor 1 leads to standard error: what other code prints cannot
+    get between the messages.
+    """
+    sys.stdout.flush()
+    reader, writer = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return reader, writer
 
 
-async def _beside(service: ToolService, chosen: Sequence[str], door: HookDoor) -> None:
-    """What is done for others when the conversation has begun: answers are written down, and hooks are let in."""
-    await anyio.sleep(BESIDE_AFTER_SECONDS)
-    await prepare(service, chosen)
-    if service.answers_hooks:
-        door.open()
+class Conversation:
+    """Answers the requests of one client; those that need the store in threads, each within its time."""
 
-
-class Wire:
-    """Reads and writes lines, and knows which requests still wait for their answer."""
-
-    def __init__(self, writer: BinaryIO, given: Mapping[str | int, str], page: Path, keeps: Callable[[], bool]) -> None:
-        self._writer = writer
-        self._given = dict(given)
-        """What was answered before the server was there; its own answers to these requests are not sent."""
-        self._page = page
-        self._keeps = keeps
-        """Whether the list of resources may be written to a file."""
-        self._pages: set[str | int] = set()
-        """The requests for the first page of resources."""
-        self._version = ""
-        self._writing = anyio.Lock()
+    def __init__(self, service: ToolService, writer: BinaryIO) -> None:
+        self._service = service
+        self._handlers = Handlers(service)
+        self._writer: BinaryIO | None = writer
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="ricordo-call")
+        self._program: Any = None
+        """What the client's program calls itself, once it has greeted."""
         self._waiting: set[str | int] = set()
-        self._changed = anyio.Event()
+        """The requests that have no answer yet."""
+        self._working = 0
+        self._turn = threading.Condition()
 
-    async def carry(
-        self, reader: Lines | BinaryIO, forward: MemoryObjectSendStream[SessionMessage | Exception]
-    ) -> None:
-        """Hand each message to the server; answer a line that is no message; at the end wait for answers."""
-        async with forward:
-            while line := await anyio.to_thread.run_sync(reader.readline, abandon_on_cancel=True):
-                try:
-                    plain, message = parsed(line)
-                except NotAMessage as problem:
-                    await self._write(problem.answer)
-                    continue
-                if "id" in plain and "method" in plain:
-                    self._waiting.add(plain["id"])
-                    if plain["method"] == "resources/list" and not (plain.get("params") or {}).get("cursor"):
-                        self._pages.add(plain["id"])
-                elif plain.get("method") == "notifications/cancelled":
-                    self._answered((plain.get("params") or {}).get("requestId", ""))
-                await forward.send(message)
-            leave_in_time()
-            with anyio.move_on_after(FINISHING_SECONDS):
-                while self._waiting:
-                    await self._changed.wait()
-
-    async def send(self, message: SessionMessage) -> None:
-        plain = written_message(message)
-        given = self._given.pop(plain.get("id", ""), None) if "method" not in plain else None
-        if "result" in plain:
-            await self._keep(plain["id"], plain["result"], given)
-        if given is None:
-            await self._write(plain)
-        if "method" not in plain and plain.get("id") is not None:
-            self._answered(plain["id"])
-
-    async def _keep(self, request: str | int, result: dict[str, Any], given: str | None) -> None:
-        """Keep the list of resources for the next server; say so if another one was given before this one was there."""
-        self._version = result.get("protocolVersion") or self._version
-        if request not in self._pages:
+    def take(self, line: bytes) -> None:
+        """Answer a line, now or later."""
+        try:
+            message = read_message(line)
+        except NotAMessage as problem:
+            self._send(problem.answer)
             return
-        self._pages.discard(request)
-        page = on_the_wire(result)
-        if given is not None and given != page:
-            await self._write({"jsonrpc": "2.0", "method": "notifications/resources/list_changed"})
-        if given != page and await anyio.to_thread.run_sync(self._keeps):
-            with suppress(Error):  # the next server loads before it answers
-                replace_file(self._page, record_bytes({self._version: {"resources/list": page}}, ()))
+        method, request = message.get("method"), message.get("id")
+        if method == "notifications/cancelled":
+            self._settle(_params(message).get("requestId"))
+        if method is None or request is None:
+            return
+        with self._turn:
+            self._waiting.add(request)
+            self._working += method in ON_THE_STORE
+        if method not in ON_THE_STORE:
+            self._respond(message, self._answer_at_once)
+            return
+        late = threading.Timer(self._service.seconds, self._respond, (message, self._handlers.out_of_time))
+        late.daemon = True
+        late.start()
+        self._pool.submit(self._work, message, late)
 
-    async def _write(self, plain: dict[str, Any]) -> None:
-        line = on_the_wire(plain).encode("utf-8", "replace") + b"\n"
-        async with self._writing:
+    def finish(self, seconds: float) -> bool:
+        """Wait until all requests are answered, at most so long; whether no work is left."""
+        with self._turn:
+            self._turn.wait_for(lambda: not self._waiting, seconds)
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._turn.wait_for(lambda: not self._working, 0 if self._waiting else 1)
+            return not self._working
+
+    def _work(self, message: Message, late: threading.Timer) -> None:
+        try:
+            self._respond(message, lambda method, params: self._handlers.answer(method, params, self._report(message)))
+        finally:
+            late.cancel()
+            with self._turn:
+                self._working -= 1
+                self._turn.notify_all()
+
+    def _report(self, message: Message) -> Report | None:
+        """How a request's progress is told; None if the client did not ask for it."""
+        token = _meta(message).get("progressToken")
+
+        def tell(done: float, total: float | None, words: str) -> None:
+            told = {"progressToken": token, "progress": done, "total": total, "message": words}
+            self._send({"jsonrpc": "2.0", "method": "notifications/progress", "params": told}, message["id"])
+
+        return None if token is None else tell
+
+    def _answer_at_once(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        offer = {"capabilities": CAPABILITIES, "instructions": self._handlers.instructions}
+        if method == "ping":
+            return {}
+        if method == "server/discover":
+            return {"supportedVersions": list(STATELESS_VERSIONS), **offer}
+        if method != "initialize":
+            return self._handlers.answer(method, params)
+        asked, about = params.get("protocolVersion"), params.get("clientInfo")
+        if not isinstance(asked, str):
+            raise RequestError(INVALID_PARAMS, "initialize needs the parameter 'protocolVersion', a text")
+        self._program = about.get("name", "") if isinstance(about, dict) else ""
+        version = asked if asked in GREETED_VERSIONS else GREETED_VERSIONS[-1]
+        return {"protocolVersion": version, "serverInfo": ABOUT, **offer}
+
+    def _respond(self, message: Message, answer: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:
+        """Send the answer to a request, unless it was cancelled or has one."""
+        method, meta = message["method"], _meta(message)
+        version, about = meta.get(f"{META}protocolVersion"), meta.get(f"{META}clientInfo")
+        reply: Message = {"jsonrpc": "2.0", "id": message["id"]}
+        try:
+            self._check_version(method, version)
+            with for_caller(about.get("name") if isinstance(about, dict) else self._program):
+                result = answer(method, _params(message))
+            reply["result"] = result if version is None or method == "initialize" else _stateless(method, result)
+        except RequestError as error:
+            reply["error"] = {"code": error.code, "message": error.message}
+            if error.data is not None:
+                reply["error"]["data"] = error.data
+        except Exception as error:  # noqa: BLE001 - a bug must not end the server: the log has the trace
+            report(f"{method} failed", error)
+            reply["error"] = {"code": INTERNAL_ERROR, "message": "this is a bug in Ricordo; its log has the details"}
+        self._send(reply, message["id"])
+        self._settle(message["id"])
+
+    def _check_version(self, method: str, version: object) -> None:
+        """Refuse versions that are not spoken here, and what comes before a greeting."""
+        if version is None and method == "server/discover":
+            raise RequestError(METHOD_NOT_FOUND, "Method not found", method)
+        if version is None and self._program is None and method in self._handlers.methods:
+            raise RequestError(INVALID_PARAMS, "a client first sends initialize")
+        if version is not None and version not in STATELESS_VERSIONS and method != "initialize":
+            data = {"supported": list(STATELESS_VERSIONS), "requested": version}
+            raise RequestError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+
+    def _settle(self, request: Any) -> None:
+        """Nothing more is sent about this request."""
+        with self._turn:
+            self._waiting.discard(request)
+            self._turn.notify_all()
+
+    def _send(self, message: Message, request: str | int | None = None) -> None:
+        """Write a message; one about a request only as long as that waits for its answer."""
+        rest = memoryview(written(message) + b"\n")
+        with self._turn:
+            if self._writer is None or (request is not None and request not in self._waiting):
+                return
+            if "method" not in message:
+                self._waiting.discard(request or 0)
             try:
-                await anyio.to_thread.run_sync(self._write_all, line)
-            except OSError as problem:  # the client closed its end; the SDK knows this error
-                raise anyio.BrokenResourceError from problem
+                while rest:
+                    rest = rest[self._writer.write(rest) :]
+            except OSError:  # the client closed its end, so there is nobody left to answer
+                self._writer = None
+                _leave_in_time()
 
-    def _write_all(self, line: bytes) -> None:
-        rest = memoryview(line)
-        while rest:
-            rest = rest[self._writer.write(rest) :]
 
-    def _answered(self, request: str | int) -> None:
-        self._waiting.discard(request)
-        self._changed.set()
-        self._changed = anyio.Event()
+def _params(message: Message) -> dict[str, Any]:
+    return message.get("params") or {}
 
-    async def aclose(self) -> None:
-        """Nothing to close: the process ends with the conversation."""
 
-    async def __aenter__(self) -> Self:
-        return self
+def _meta(message: Message) -> dict[str, Any]:
+    meta = _params(message).get("_meta")
+    return meta if isinstance(meta, dict) else {}
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
+
+def _stateless(method: str, result: dict[str, Any]) -> dict[str, Any]:
+    """A result as the versions without a greeting have it."""
+    fresh = {} if method in ("tools/call", "prompts/get", "completion/complete", "ping") else UNSAVED
+    return {**result, **fresh, "resultType": "complete", "_meta": {f"{META}serverInfo": ABOUT}}
 
 
 class NotAMessage(Exception):  # noqa: N818 - it is answered, not reported
@@ -198,24 +252,30 @@ class NotAMessage(Exception):  # noqa: N818 - it is answered, not reported
 
     def __init__(self, code: int, message: str, request: object = None) -> None:
         super().__init__(message)
-        known = request if isinstance(request, str | int) and not isinstance(request, bool) else None
+        known = request if _is_id(request) else None
         self.answer = {"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": message}}
 
 
-def parsed(line: bytes) -> tuple[dict[str, Any], SessionMessage]:
-    """The message on a line, plain and as the SDK's type.
+def read_message(line: bytes) -> Message:
+    """The message on a line.
 
     Bytes that are no UTF-8, and half a character (``\\ud83e``), which some clients send when they cut a text, become
     question marks or the replacement character.
     """
     try:
         plain = json.loads(line.decode("utf-8", "replace"))
-        clean = json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace")
+        if b"\\ud" in line.lower():
+            plain = json.loads(json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError):
         raise NotAMessage(PARSE_ERROR, "this line is not JSON; a message is one line of JSON") from None
-    try:
-        message = read_message(clean)
-    except ValidationError:
-        request = plain.get("id") if isinstance(plain, dict) else None
-        raise NotAMessage(INVALID_REQUEST, "this is JSON, but not a JSON-RPC 2.0 message", request) from None
-    return plain, message
+    about = plain if isinstance(plain, dict) else {}
+    is_request = isinstance(about.get("method"), str) and ("id" not in about or _is_id(about["id"]))
+    is_answer = "method" not in about and _is_id(about.get("id")) and ("result" in about or "error" in about)
+    has_form = about.get("jsonrpc") == "2.0" and isinstance(about.get("params"), dict | None)
+    if not has_form or not (is_request or is_answer):
+        raise NotAMessage(INVALID_REQUEST, "this is JSON, but not a JSON-RPC 2.0 message", about.get("id"))
+    return about
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)

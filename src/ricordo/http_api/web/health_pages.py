@@ -40,7 +40,7 @@ async def jobs_page(request: Request, here: Here, who: Who) -> Response:
 
     found = await here.ask(work)
     offered = [(name, words) for name, (words, scope, _) in OPERATIONS.items() if who.may(scope)]
-    uptime = time.time() - here.metrics.started
+    uptime = time.time() - here.started
     return page(request, "jobs.html", tasks=here.tasks.all()[:20], operations=offered, uptime=uptime, **found)
 
 

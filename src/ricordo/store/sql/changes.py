@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
-from ricordo.config.homes import forget_listed_titles
 from ricordo.errors import Conflict, Error, NotFound, StaleVersion
 from ricordo.store.prepare import kept_language
 from ricordo.store.sql import heads, jobs, links, saving
@@ -279,10 +277,7 @@ class Changes:
                 heads.refuse_removal(connection, n)
 
     def forget_words(self, texts: Iterable[str]) -> None:
-        """After texts were erased: drop words from the vocabulary that occur in no remaining text, and titles that MCP
-        servers kept.
-        """
-        forget_listed_titles(os.environ)
+        """After texts were erased: drop words from the vocabulary that occur in no remaining text."""
         analyzer = Analyzer(self._opened.language)
         for text in texts:
             analyzer.in_language(kept_language(language_of(text), analyzer)).counts(text)

@@ -5,11 +5,9 @@ What it calls is imported when it is called: no search pays for it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
-from ricordo.config.homes import forget_listed_titles
 from ricordo.store.sql import saving
 from ricordo.store.sql.protocols import Opened
 from ricordo.store.sql.times import DAY, now_micros
@@ -86,7 +84,6 @@ class SharedTransfer:
                 due = [row[0] for row in connection.rows(f"{_DUE} LIMIT {_ERASED_AT_ONCE}", (limit,))]
                 for n in due:
                     saving.erase_item(connection, n)
-            forget_listed_titles(os.environ)
             erased += len(due)
 
     def _drop_unused_rows(self) -> int:
