@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,18 +44,13 @@ def test_the_typescript_sdk_calls_every_tool_and_sees_our_errors(way: str, tmp_p
     assert f"{len(chosen(NAMED))} tools, 0 failed, 0 not called" in done.stdout
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[str], Path]]:
-    folder = tmp_path_factory.mktemp("inspected")
-    with http_server(folder) as (address, token):
-        yield [address, "--header", f"Authorization: Bearer {token}"], folder
-
-
-def inspect(served: tuple[list[str], Path], method: str, *more: str) -> Any:
-    """What the Inspector prints; it is started again for every request."""
-    address, folder = served
+def inspect(folder: Path, method: str, *more: str) -> Any:
+    """What the Inspector prints; it starts a server for every request."""
     tool = npm_folder("@modelcontextprotocol/inspector") / "node_modules" / ".bin" / "mcp-inspector"
-    done = ran([str(tool), "--cli", *address, "--transport", "http", "--method", method, *more], folder, folder)
+    env = {**environment(folder), "RICORDO_STORE": str(folder / "store.db")}
+    given = [word for name, value in env.items() for word in ("-e", f"{name}={value}")]
+    server = [str(Path(sys.executable).parent / "ricordo"), "mcp"]
+    done = ran([str(tool), "--cli", *given, *server, "--method", method, *more], folder, folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 
@@ -74,18 +68,18 @@ CALLS: list[tuple[str, list[str]]] = [
 ]
 
 
-def test_the_inspector_calls_every_default_tool_and_shows_our_errors(served: tuple[list[str], Path]) -> None:
-    listed = {tool["name"] for tool in inspect(served, "tools/list")["tools"]}
+def test_the_inspector_calls_every_default_tool_and_shows_our_errors(tmp_path: Path) -> None:
+    listed = {tool["name"] for tool in inspect(tmp_path, "tools/list")["tools"]}
     assert listed == {name for name, _ in CALLS}
     for name, arguments in CALLS:
         given = [word for argument in arguments for word in ("--tool-arg", argument)]
-        result = inspect(served, "tools/call", "--tool-name", name, *given)
+        result = inspect(tmp_path, "tools/call", "--tool-name", name, *given)
         assert not result.get("isError"), result
         assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
-    wrong = inspect(served, "tools/call", "--tool-name", "get", "--tool-arg", 'refs=["note:/nothing"]')
+    wrong = inspect(tmp_path, "tools/call", "--tool-name", "get", "--tool-arg", 'refs=["note:/nothing"]')
     assert wrong["isError"] is True
     assert json.loads(wrong["content"][0]["text"])["error_type"] == "not_found"
-    for resource in inspect(served, "resources/list")["resources"][:2]:
-        assert inspect(served, "resources/read", "--uri", resource["uri"])["contents"][0]["text"]
-    asked = inspect(served, "prompts/get", "--prompt-name", "recall", "--prompt-args", "topic=tides")
+    for resource in inspect(tmp_path, "resources/list")["resources"][:2]:
+        assert inspect(tmp_path, "resources/read", "--uri", resource["uri"])["contents"][0]["text"]
+    asked = inspect(tmp_path, "prompts/get", "--prompt-name", "recall", "--prompt-args", "topic=tides")
     assert "about tides?" in asked["messages"][0]["content"]["text"]
