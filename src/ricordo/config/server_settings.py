@@ -52,5 +52,4 @@ class ServeSettings:
         maximum=3600,
     )
     max_body_mb: float = setting(64.0, "Larger requests are refused.", sensitive=True, minimum=0.01, maximum=10_000)
-    commands: bool = setting(True, "Let a running server answer the commands that only read, which is faster.")
     watch: bool = setting(True, "Follow the folders that were added, and take in what changes.")
