@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ricordo._version import __version__
 from ricordo.bounded import caller_waits
 from ricordo.errors import Error
+from ricordo.log import report as note
 from ricordo.mcp_server import completion, prompts, resources
 from ricordo.mcp_server.service import Outcome, ToolService, failure
 from ricordo.mcp_server.tool import Tool
 from ricordo.permissions import asked_with
 from ricordo.speaking import speaking
-from ricordo.trust.fence import one_line, quoting
+from ricordo.trust.fence import one_line, quoted, quoting
 from ricordo.values.provenance import AGENT, Provenance
 
 if TYPE_CHECKING:
@@ -95,7 +96,17 @@ class Handlers:
         for name in REQUIRED.get(method, ()):
             if not isinstance(params.get(name), str):
                 raise RequestError(INVALID_PARAMS, f"{method} needs the parameter '{name}', a text")
-        return handler(params, report)
+        try:
+            return handler(params, report)
+        except RequestError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug must not end the server: the log has the trace
+            note(f"{method} failed", error)
+            message = f"{type(error).__name__}: {quoted(str(error), 500)}"
+            hint = "This is a bug in Ricordo; its log has the details. Try another way."
+            if method != "tools/call":
+                raise RequestError(INTERNAL_ERROR, f"{message}. {hint}") from None
+            return result_of(failure("unexpected", message, hint))
 
     def out_of_time(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """The answer to a request that took too long; a tool's result says so, other methods raise."""

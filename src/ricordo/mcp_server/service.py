@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from ricordo.errors import Error, NotFound, PathConflict, UsageError
 from ricordo.frozen import frozen
 from ricordo.hosting.service import Service
-from ricordo.log import report
 from ricordo.mcp_server import toolsets
 from ricordo.mcp_server.tool import BLOCKS, Tool
 from ricordo.mcp_server.wording import answer_for_agents, for_agents
@@ -97,10 +96,6 @@ class ToolService(Service):
             where = f": {quoted(str(error.filename))}" if error.filename else ""
             hint = "Check that the file exists, that it may be used, and that the disk has room."
             return failure("system", f"{error.strerror or error}{where}", hint)
-        except Exception as error:  # noqa: BLE001 - a bug must not end the server: the log has the trace
-            report(f"the tool {name} failed", error)
-            message = f"{type(error).__name__}: {quoted(str(error), 500)}"
-            return failure("unexpected", message, "This is a bug in Ricordo; its log has the details. Try another way.")
         self.wake()  # after a read too: it may have taken in knowledge files, or found what a hook left
         blocks = answer.pop(BLOCKS, ())
         return Outcome(answer_for_agents(answer, self.tools, words), blocks=blocks)

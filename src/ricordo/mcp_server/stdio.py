@@ -18,10 +18,8 @@ from typing import Any, BinaryIO
 
 from ricordo.hooks.door import HookDoor
 from ricordo.hosting.threads import THREADS, leave
-from ricordo.log import report
 from ricordo.mcp_server.protocol import (
     ABOUT,
-    INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -194,9 +192,6 @@ class Conversation:
             reply["error"] = {"code": error.code, "message": error.message}
             if error.data is not None:
                 reply["error"]["data"] = error.data
-        except Exception as error:  # noqa: BLE001 - a bug must not end the server: the log has the trace
-            report(f"{method} failed", error)
-            reply["error"] = {"code": INTERNAL_ERROR, "message": "this is a bug in Ricordo; its log has the details"}
         self._send(reply, message["id"])
         self._settle(message["id"])
 
