@@ -89,8 +89,6 @@ def uninstall(call: Call, agent: str, scope: str | None) -> int:
     return call.answer(plain, lambda screen: _draw(screen, plain))
 
 
-
-
 def _moved_behind(call: Call, pieces: list[Piece], *, is_agreed: bool) -> tuple[list[str], list[str]]:
     """The servers that moved behind the gateway, and notes for the user."""
     from ricordo.cli.install_gateway import allow_some, move_behind
