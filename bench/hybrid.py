@@ -31,7 +31,7 @@ import numpy as np
 
 from corpus import SourceDocument, add_corpus_options, questions_for, read_corpus
 from embeddings import Matrix, give_vectors, query_vectors, real_vectors, shipped_embedder, spread
-from peers import ask_fts5, ask_sqlite_vec, fill_fts5, fill_sqlite_vec, load_sqlite_vec, open_peer
+from peers import ask_fts5, ask_sqlite_vec, fill_fts5, fill_sqlite_vec, load_sqlite_vec, open_peer, query_words
 from ricordo import registry
 from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
@@ -49,7 +49,6 @@ from timing import (
     summary,
     timed,
 )
-from words import query_words
 
 PER_SIDE = 30
 PLAIN = {"plain": {"base": "default", "refine": []}}

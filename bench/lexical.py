@@ -25,13 +25,12 @@ from pathlib import Path
 from typing import Any
 
 from corpus import add_corpus_options, questions_for, read_corpus
-from peers import ask_fts5, fill_fts5, open_peer
+from peers import ask_fts5, fill_fts5, open_peer, query_words
 from ricordo.store import asking
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.text.words import Analyzer
 from stores import GrowingStore, Growth
 from timing import CLOCKS, add_clock_option, aligned, print_json, summary, timed
-from words import query_words
 
 RESULTS = 50
 Ask = Callable[[Sequence[str]], list[int]]

@@ -3,7 +3,6 @@
 ``python bench/page.py --corpus DIR`` fills a store of 50,000 passages, starts ``ricordo serve`` on it and uses it in a
 headless Chromium, which must be there. Beside each figure of the browser stands what the server needs for the same:
 so much of the wait is the search, and the rest is the page. ``plain search`` is the API's answer to the same questions.
-``bench/graph_page.py`` measures the graph.
 """
 
 from __future__ import annotations

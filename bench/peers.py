@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
@@ -12,9 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ricordo.store.values import Scoring
+from ricordo.text.words import Analyzer
 from timing import timed
 
 BATCH = 1_000
+
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def query_words(question: str, analyzer: Analyzer) -> list[str]:
+    """Plain letters and digits without stop words: nothing that one side would treat as a phrase."""
+    words = dict.fromkeys(word.lower() for word in _WORD.findall(question))
+    kept = [word for word in words if not analyzer.is_stop_word(word)]
+    return kept or list(words)
 
 
 def open_peer(file: Path) -> apsw.Connection:

@@ -21,14 +21,15 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
-from gather import category_of, settings
 from known_items import known_items
+from ricordo.config.loading import Config, load_config
 from ricordo.engine import Ricordo
 from ricordo.evaluate import evaluate
-from ricordo.evaluate.datasets import read_dataset
+from ricordo.evaluate.datasets import Question, read_dataset
 from ricordo.evaluate.metrics import ndcg, recall
 from ricordo.evaluate.passages import evaluate_passages, folder_store
 from ricordo.evaluate.run import BASELINES
@@ -52,6 +53,16 @@ class Summary:
 
     def table(self) -> str:
         return aligned(("what", "figure", "questions", "words alone", "default"), self.rows, left=2)
+
+
+def settings() -> Config:
+    config = load_config()
+    return replace(config, usage=replace(config.usage, log=False), knowledge=replace(config.knowledge, enabled=False))
+
+
+def category_of(question: Question) -> str:
+    about = question.metadata
+    return str(about.get("category_name") or about.get("category") or "all")
 
 
 def known(tree: Path, count: int, summary: Summary) -> str:

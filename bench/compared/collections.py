@@ -17,6 +17,7 @@ import numpy as np
 from compared.base import Matrix, slice_of
 from corpus import SourceDocument, questions_for
 from embeddings import give_vectors, query_vectors, real_vectors, remembering, shipped_embedder, spread
+from peers import query_words
 from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
 from ricordo.evaluate.datasets import read_dataset
@@ -27,7 +28,6 @@ from ricordo.store.sqlite.store import SqliteStore
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Entry
 from stores import GrowingStore, entry_of
-from words import query_words
 
 NEAREST = 50
 _BLOCK = 50_000

@@ -173,7 +173,7 @@ def llm(config: Config, *, unset: str = "none") -> LLM:
 
     ``unset`` is the provider to use if none is set, for functions that cannot do without a language model.
     """
-    from ricordo.models.llm_providers import provided
+    from ricordo.models.llm import provided
 
     if config.source("llm.provider") == "default":
         return provided(replace(config.llm, provider=unset))
@@ -195,12 +195,12 @@ def rerank_files(config: Config) -> ModelFolder:
 def reranker(kind: str, config: Config, language_model: Callable[[], LLM]) -> Reranker:
     """The reranker of a kind, not loaded yet."""
     if kind == "cross-encoder":
-        from ricordo.models.cross_encoder import CrossEncoder
+        from ricordo.models.rerankers import CrossEncoder
 
         return CrossEncoder(rerank_files(config), config.embedding.threads)
     if kind == "llm":
         from ricordo.models.base import Message
-        from ricordo.models.listwise import ListwiseReranker
+        from ricordo.models.rerankers import ListwiseReranker
 
         model, seconds = language_model(), config.rerank.llm_budget_ms / 1000
         return ListwiseReranker(lambda prompt: model.complete([Message("user", prompt)], seconds=seconds).text)

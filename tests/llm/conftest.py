@@ -9,7 +9,7 @@ import pytest
 
 from ricordo.config.settings import LlmSettings
 from ricordo.models.base import LLM
-from ricordo.models.llm_providers import provided
+from ricordo.models.llm import provided
 
 from .loopback_llm import DIALECTS, Dialect, Service
 

@@ -203,7 +203,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
         monkeypatch.delenv(name, raising=False)
     # These tests may run beside others: only what is about time gets little of it.
     monkeypatch.setattr("ricordo.models.http.REACH_SECONDS", 60.0)
-    monkeypatch.setattr("ricordo.models.remote.QUERY_SECONDS", 60.0)
+    monkeypatch.setattr("ricordo.models.http_embedder.QUERY_SECONDS", 60.0)
     running: list[tuple[Service, ThreadingHTTPServer, threading.Thread]] = []
 
     def start(provider: str) -> Service:

@@ -11,9 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ricordo.models.multilingual import PACKAGE, MultilingualEmbedder
-from ricordo.models.multilingual_files import REST, TABLE, opened
-from ricordo.models.one_thread import _threads_of_openblas, one_thread
+from ricordo.models.multilingual import (
+    PACKAGE,
+    REST,
+    TABLE,
+    MultilingualEmbedder,
+    _threads_of_openblas,
+    one_thread,
+    opened,
+)
 
 TEXTS = [
     "Wie lange dauert die Kündigungsfrist für das Büro?",

@@ -13,6 +13,7 @@ import pytest
 
 from ricordo.config.loading import Config, load_config
 from ricordo.errors import ContractError, Unavailable
+from ricordo.models.http_embedder import PROVIDERS
 from ricordo.models.providers import make_embedder
 
 TEXTS = ["Rotate the signing keys every quarter.", "Bread needs water, flour and time.", "The cat sleeps."]
@@ -73,7 +74,7 @@ def test_what_is_sent_is_what_each_service_expects(service: Any) -> None:
 
 def test_openai_itself_is_asked_for_exact_bytes(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     service = serve("openai")
-    monkeypatch.setattr("ricordo.models.openai.BASE_URL", f"{service.url}/v1")
+    monkeypatch.setitem(PROVIDERS, "openai", replace(PROVIDERS["openai"], url=f"{service.url}/v1"))
     monkeypatch.setenv("OPENAI_API_KEY", "from-the-variable")
     model = make_embedder(load_config({"embedding.provider": "openai"}).embedding, Path("nowhere"))
     assert model is not None
@@ -359,7 +360,7 @@ class TestPlugins:
 
 @pytest.mark.parametrize("answer", [None, 7, [], {}, "text", [None], [[None]], [["a"]]])
 def test_vectors_that_are_none_are_an_error_whatever_they_are(answer: Any) -> None:
-    from ricordo.models.remote import ModelShape, unit_vectors
+    from ricordo.models.vectors import ModelShape, unit_vectors
 
     with pytest.raises(ContractError):
         unit_vectors(answer, 1, ModelShape("ollama", "a-model", None, 8, 100))

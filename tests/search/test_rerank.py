@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from ricordo import Answer, ContractError, Ricordo, Unavailable, UsageError
-from ricordo.models.cross_encoder import CrossEncoder
 from ricordo.models.hub import ModelFolder
-from ricordo.models.listwise import ListwiseReranker, parse_order
+from ricordo.models.rerankers import CrossEncoder, ListwiseReranker, parse_order
 from ricordo.search.rerank import blend, own_share
 
 Opener = Callable[..., Ricordo]

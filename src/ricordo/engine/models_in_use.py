@@ -76,7 +76,7 @@ class ModelsInUse:
         """The fingerprint that vectors for other languages have, whether the model is installed or not; "" where the
         model that is set embeds everything.
         """
-        from ricordo.models.fingerprint import fingerprint_of
+        from ricordo.models.vectors import fingerprint_of
 
         config = self._provider()
         return fingerprint_of(registry.multilingual(config)) if config.embedding.provider == "local" else ""
@@ -125,7 +125,7 @@ class ModelsInUse:
 
     def backlog(self) -> Backlog | None:
         """Where new chunks wait for their vectors; None when vectors are off or the embedder is unavailable."""
-        from ricordo.models.fingerprint import fingerprint_of
+        from ricordo.models.vectors import fingerprint_of
 
         try:
             embedder = self.embedder()
@@ -141,7 +141,7 @@ class ModelsInUse:
 
     def _second_backlog(self) -> Backlog | None:
         """Where passages in other languages wait; all passages do, if the user speaks one of these languages."""
-        from ricordo.models.fingerprint import fingerprint_of
+        from ricordo.models.vectors import fingerprint_of
 
         embedder = self.second()
         if embedder is None:
@@ -152,7 +152,7 @@ class ModelsInUse:
 
     def fallback_fingerprints(self) -> list[str]:
         """The fingerprints whose vectors are kept when another model becomes the active one."""
-        from ricordo.models.fingerprint import fingerprint_of
+        from ricordo.models.vectors import fingerprint_of
 
         try:
             kept = (self.fallback(), self.second())

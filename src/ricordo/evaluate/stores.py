@@ -23,7 +23,7 @@ from ricordo.errors import StoreError
 from ricordo.evaluate.datasets import Dataset, Document
 from ricordo.evaluate.vector_cache import RememberingEmbedder
 from ricordo.ingest.embed import Worker
-from ricordo.models.fingerprint import fingerprint_of
+from ricordo.models.vectors import fingerprint_of
 from ricordo.values.items import Entry
 from ricordo.values.reports import Progress
 from ricordo.values.store_addresses import in_workspace

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.bounded import call_within
 from ricordo.errors import ContractError, Error, Unavailable
 from ricordo.models.base import Embedder
-from ricordo.models.fingerprint import fingerprint_of
+from ricordo.models.vectors import fingerprint_of
 from ricordo.plugins import call_plugin
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, Job

@@ -22,7 +22,7 @@ from ricordo.memory.duplicates import NEAR, DuplicateFinder, plain_text
 from ricordo.memory.merging import merged_fields, merged_text
 from ricordo.memory.slugs import free_name, slug
 from ricordo.models.base import Embedder
-from ricordo.models.fingerprint import fingerprint_of
+from ricordo.models.vectors import fingerprint_of
 from ricordo.secrets.find import redact_item
 from ricordo.store.base import Store
 from ricordo.store.prepare import embedded_text

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.cores import cores
 from ricordo.errors import Unavailable
-from ricordo.models.checksum import verify
-from ricordo.models.onnx import CHARACTERS_PER_TOKEN, load_session, load_tokenizer, run_session, runtime
+from ricordo.models.onnx import CHARACTERS_PER_TOKEN, load_session, load_tokenizer, run_session, runtime, verify
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

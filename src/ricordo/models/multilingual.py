@@ -3,19 +3,29 @@
 It is Google's universal-sentence-encoder-multilingual v3, in numpy, with its weights inside the package; nothing is
 downloaded. The files are checked before they are used (docs/model.md says where they come from). It is made without a
 look at the package beyond whether it is there, and loads when it first embeds.
+
+The package holds its weights compressed, and a list of word pieces from which a table of all their beginnings is made
+at every start. Both are kept unpacked in the user's cache folder, so that the model loads in a tenth of the time: the
+large table of weights is read from the file where it is needed (``mmap``), and a question touches a few pages of it.
+Where nothing can be written, or what was kept cannot be read, the package's own files are loaded.
 """
 
 from __future__ import annotations
 
+import io
+import struct
 import threading
-from collections.abc import Sequence
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
+from ricordo.config.files import replace_file
 from ricordo.errors import Unavailable
-from ricordo.models.checksum import user_cache, verify
-from ricordo.models.one_thread import one_thread
+from ricordo.models.onnx import user_cache, verify
 
 if TYPE_CHECKING:
     from ricordo.models.base import Vectors
@@ -107,7 +117,147 @@ def _opened(threads: int | None, cache: Path | None) -> Any:
     for name, digest in _FILES.items():
         verify(resources / name, digest, cache, hint=_REINSTALL)
     from ricordo.cores import cores
-    from ricordo.models.multilingual_files import opened
 
     kept = (cache or user_cache()) / f"multilingual-{_FILES['weights.npz'][:8]}"
     return opened(backend, tokens, resources, kept, threads or cores())
+
+
+TABLE, REST = "table.npy", "rest.npz"
+_NOT_KEPT = ("sp", "threads", "_threadpool")
+"""What belongs to a process: the tokenizer, and how many threads compute."""
+
+
+def opened(backend: Any, tokens: Any, resources: Path, kept: Path, threads: int) -> Any:
+    """The model. ``backend`` and ``tokens`` are the package's modules, ``resources`` the folder with its files, and
+    ``kept`` the one for what is kept of them.
+    """
+    try:
+        return _restored(backend, tokens, kept, threads)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, BadZipFile):
+        tokenizer = tokens.UsePureTokenizer(str(resources / "sp.model"))
+        made = backend.NumpyBackend(str(resources / "weights.npz"), tokenizer, threads)
+        with suppress(Unavailable, OSError, AttributeError):
+            _keep(made, kept)
+        return made
+
+
+def _keep(made: Any, kept: Path) -> None:
+    import numpy as np
+
+    rest: dict[str, Any] = {}
+    for name, value in vars(made).items():
+        if name in _NOT_KEPT or name == "table":
+            continue
+        if isinstance(value, list):
+            rest |= {f"{name}.{at}": one for at, one in enumerate(value)}
+        else:
+            rest[name] = value
+    words, marks = made.sp, made.sp._normalizer  # the package is pinned, and a test compares the tokens
+    rest |= {
+        "words/beginnings": np.frombuffer("\n".join(words._prefixes).encode(), np.uint8),
+        "words/numbers": np.fromiter(words._prefixes.values(), np.int32),
+        "words/scores": np.asarray(words._scores, np.float32),
+        "words/longest": words._max_len,
+        "marks/units": np.asarray(marks._units, np.uint32),
+        "marks/texts": np.frombuffer(marks._normalized, np.uint8),
+    }
+    table, others = io.BytesIO(), io.BytesIO()
+    np.save(table, made.table)
+    np.savez(others, **rest)
+    for name, content in ((TABLE, table), (REST, others)):
+        replace_file(kept / name, content.getvalue())
+
+
+def _restored(backend: Any, tokens: Any, kept: Path, threads: int) -> Any:
+    import numpy as np
+
+    with (kept / REST).open("rb") as whole, np.load(whole, allow_pickle=False) as file:
+        rest = {name: file[name] for name in file.files}
+    table = np.load(kept / TABLE, mmap_mode="r", allow_pickle=False)
+    words = {name: rest.pop(name) for name in list(rest) if "/" in name}
+    made = object.__new__(backend.NumpyBackend)
+    made.table, made.threads, made._threadpool = table, threads, None
+    for name, value in rest.items():
+        listed, _, at = name.partition(".")
+        if at:
+            made.__dict__.setdefault(listed, []).append(value)
+        else:
+            setattr(made, name, value if value.ndim else value.item())
+    made.sp = _tokenizer(tokens, words)
+    return made
+
+
+def _tokenizer(tokens: Any, words: dict[str, Any]) -> Any:
+    made = object.__new__(tokens.UsePureTokenizer)
+    beginnings = words["words/beginnings"].tobytes().decode().split("\n")
+    numbers = words["words/numbers"].tolist()
+    units = words["marks/units"].astype("<u4").tobytes()
+    vars(made).update(
+        _pieces=(),  # only asked for by who wants the pieces as texts
+        _scores=array("f", words["words/scores"].tobytes()),
+        _unk_id=0,
+        _bos_id=1,
+        _eos_id=2,
+        _unk_score=float(words["words/scores"].min()) - 10.0,
+        _max_len=int(words["words/longest"]),
+        _prefixes=dict(zip(beginnings, numbers, strict=True)),
+        _normalizer=tokens._Normalizer(struct.pack("<I", len(units)) + units + words["marks/texts"].tobytes()),
+    )
+    return made
+
+
+_FOLDERS = ("../numpy.libs", ".dylibs")
+"""Where numpy's packages keep OpenBLAS: on Linux and Windows, and on macOS."""
+_NAMES = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads")
+
+_counting = threading.Lock()
+_inside = 0
+_before = 0
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Within this, numpy multiplies matrices in one thread; nothing where it uses no OpenBLAS.
+
+    OpenBLAS hands every product to threads that wait busily for each other, which for a question takes far more of the
+    processor than the products. It has no setting for one thread of a program, so the whole process computes in one.
+    """
+    global _inside, _before
+    found = _threads_of_openblas()
+    if found is None:
+        yield
+        return
+    read, write = found
+    with _counting:
+        if not _inside:
+            _before = read()
+            write(1)
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _counting:
+            _inside -= 1
+            if not _inside:
+                write(_before)
+
+
+@cache
+def _threads_of_openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
+    """What tells, and what sets, the number of its threads."""
+    import ctypes
+
+    import numpy as np
+
+    beside = Path(str(np.__file__)).parent
+    for file in (one for folder in _FOLDERS for one in sorted((beside / folder).glob("*openblas*"))):
+        try:
+            library: Any = ctypes.CDLL(str(file.resolve()))
+        except OSError:
+            continue
+        for name in _NAMES:
+            read, write = (getattr(library, name.format(verb), None) for verb in ("get", "set"))
+            if read is not None and write is not None:
+                write.restype = None
+                return read, write
+    return None

@@ -40,28 +40,21 @@ class EmbeddingProvider:
 
 def built_in() -> dict[str, EmbeddingProvider]:
     """The providers that come with the package."""
-    from ricordo.models import gemini, ollama, openai, sentence_model, voyage
+    from ricordo.models import sentence_model
+    from ricordo.models.http_embedder import PROVIDERS
 
-    gemini_size = gemini.DIMENSIONS[gemini.DEFAULT_MODEL]
-    openai_size = openai.DIMENSIONS[openai.DEFAULT_MODEL]
-    voyage_size = voyage.DIMENSIONS[voyage.DEFAULT_MODEL]
+    about = {"openai": "and any compatible embedding.base_url", "ollama": "a server that you run"}
     rows = (
         EmbeddingProvider("local", "all-MiniLM-L6-v2", 384, None, about="inside the package; no network, no key"),
         EmbeddingProvider(
             "hub", sentence_model.DEFAULT_MODEL, None, None, extra="hub", about="any ONNX model, run here"
         ),
-        EmbeddingProvider(
-            "openai",
-            openai.DEFAULT_MODEL,
-            openai_size,
-            openai.BATCH,
-            openai.KEY_VARIABLE,
-            "openai",
-            "and any compatible embedding.base_url",
+        *(
+            EmbeddingProvider(
+                name, row.model, row.dimensions[row.model], row.batch, row.key_variable, about=about.get(name, "")
+            )
+            for name, row in PROVIDERS.items()
         ),
-        EmbeddingProvider("voyage", voyage.DEFAULT_MODEL, voyage_size, voyage.BATCH, voyage.KEY_VARIABLE),
-        EmbeddingProvider("gemini", gemini.DEFAULT_MODEL, gemini_size, gemini.BATCH, gemini.KEY_VARIABLE),
-        EmbeddingProvider("ollama", ollama.DEFAULT_MODEL, ollama.CUT_TO, ollama.BATCH, about="a server that you run"),
         EmbeddingProvider("none", "", None, None, about="words alone"),
     )
     return {row.name: row for row in rows}
@@ -81,11 +74,10 @@ def make_embedder(settings: EmbeddingSettings, kept_in: Path) -> Embedder | None
         from ricordo.models import sentence_model
 
         return sentence_model.make(settings, kept_in)
-    if name in ("openai", "voyage", "gemini", "ollama"):
-        from importlib import import_module
+    from ricordo.models import http_embedder
 
-        made: Embedder = import_module(f"ricordo.models.{name}").make(settings)
-        return made
+    if name in http_embedder.PROVIDERS:
+        return http_embedder.make(name, settings)
     plugin = _plugin(EMBEDDERS, name)
     if plugin is None:
         known = ", ".join((*built_in(), *plugin_names(EMBEDDERS)))

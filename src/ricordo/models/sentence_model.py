@@ -13,10 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import ContractError, Unavailable
-from ricordo.models.families import known_pooling, known_prompts, published_prompts
 from ricordo.models.hub import ModelFolder
 from ricordo.models.onnx import CHARACTERS_PER_TOKEN, load_session, load_tokenizer, run_session, runtime
-from ricordo.models.remote import WITHOUT, ModelShape, prefix_mark, unit_vectors
+from ricordo.models.vectors import (
+    WITHOUT,
+    ModelShape,
+    known_pooling,
+    known_prompts,
+    prefix_mark,
+    published_prompts,
+    unit_vectors,
+)
 
 if TYPE_CHECKING:
     from ricordo.config.settings import EmbeddingSettings

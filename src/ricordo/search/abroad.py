@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from ricordo.frozen import frozen
-from ricordo.models.fingerprint import fingerprint_of
+from ricordo.models.vectors import fingerprint_of
 from ricordo.text.languages import ENGLISH, LANGUAGES, is_sentence, language_of
 from ricordo.text.small_words import SMALL_WORDS
 from ricordo.text.words import Analyzer, fold, words_in

@@ -12,7 +12,7 @@ the logarithm of odds:
 
 Sides that agree are surer than each alone. The cosine is taken as it is, and not compared with those of the other
 passages: where all of them are about one thing, the right one differs little from the rest. The constants were chosen
-on judged sets, with questions of their own and of other sets (``bench/fit.py``; docs/ranking.md has the figures).
+on judged sets, with questions of their own and of other sets (docs/ranking.md has the figures).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpy as np
 
 from ricordo.errors import ContractError, Unavailable
 from ricordo.frozen import frozen
-from ricordo.models.fingerprint import fingerprint_of
+from ricordo.models.vectors import fingerprint_of
 from ricordo.plugins import call_plugin
 from ricordo.search.abroad import Route, SecondModel, language_of_question, route
 from ricordo.store.asking import Ask, Candidates, QueryVector

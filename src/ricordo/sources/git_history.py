@@ -1,6 +1,6 @@
 """Reads the commits of a git repository: message, author, time, files and a part of the changes.
 
-Git itself reads them: it is faster than the libraries that could (``bench/git_readers.py`` measures it), and it is no
+Git itself reads them: it is faster than the libraries that could (``bench/NOTES.md`` has the figures), and it is no
 further package to install. How much is read of a commit is bounded; binary files, and those that tools wrote or that
 others maintain (lock files, ``node_modules``), are left out.
 """

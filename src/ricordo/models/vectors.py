@@ -1,0 +1,127 @@
+"""What decides a vector and when vectors can be compared: fingerprints, shapes, the words in front of texts.
+
+A vector of the wrong length, with a NaN or of zeros only cannot be compared with others, so it is a ``ContractError``.
+Importing this is cheap, because every search needs the fingerprint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ricordo.errors import ContractError
+from ricordo.frozen import frozen
+
+if TYPE_CHECKING:
+    from ricordo.models.base import Embedder, Vectors
+
+CHUNKER_VERSION = 1
+"""The version of the rules by which text is cut into passages; other passages have other vectors."""
+WITHOUT = "To go on without it: ‹:config set embedding.provider local›"
+"""The end of every hint: vectors can always be made by the model inside the package."""
+
+_SEARCHING = "Represent this sentence for searching relevant passages: "
+_FAMILIES = (
+    (r"bge-(small|base|large)-zh", "", "为这个句子生成表示以用于检索相关文章："),
+    (r"bge-(small|base|large)(-en)?(-v1\.5)?$", "", _SEARCHING),
+    (r"snowflake-arctic-embed(2|-.*v2)", "", "query: "),
+    (r"mxbai-embed|snowflake-arctic-embed", "", _SEARCHING),
+    (r"e5-(small|base|large)(-v2)?$", "passage: ", "query: "),
+    (r"nomic-embed-text", "search_document: ", "search_query: "),
+    (r"embeddinggemma", "title: none | text: ", "task: search result | query: "),
+)
+"""What families of models expect in front of documents and queries, from their own pages: many say it in files of their
+own, which come first, but some only in prose, and converted files may leave it out."""
+_DOCUMENT_NAMES = ("document", "passage", "search_document", "Retrieval-document")
+_QUERY_NAMES = ("query", "search_query", "Retrieval-query")
+
+
+def fingerprint_of(embedder: Embedder) -> str:
+    """The model and the chunker's version. Vectors can be compared only if their fingerprints are equal."""
+    return f"{embedder.fingerprint}/chunker-{CHUNKER_VERSION}"
+
+
+@frozen
+class ModelShape:
+    """Everything that decides the vectors of a model, and how many texts go into one request.
+
+    ``dimensions`` is None for a model that is neither known here nor described by a setting.
+    """
+
+    provider: str
+    model: str
+    dimensions: int | None
+    batch: int
+    max_tokens: int
+    pooling: str = "own"
+    document_prefix: str = ""
+    query_prefix: str = ""
+    cuts: bool = False
+    """Whether longer vectors are cut to ``dimensions``; in some models the first numbers matter most."""
+
+
+def prefix_mark(document: str, query: str) -> str:
+    """A short name for a pair of prefixes, for the fingerprint."""
+    if not document and not query:
+        return "plain"
+    return hashlib.sha256(f"{document}\0{query}".encode()).hexdigest()[:8]
+
+
+def unit_vectors(found: Any, count: int, shape: ModelShape) -> Vectors:
+    """One unit vector per text; raises an error for anything else that a model may answer."""
+    import numpy as np
+
+    def broken(what: str, hint: str = "Nothing was stored. Check the [embedding] settings, then run ‹:embed›.") -> Any:
+        return ContractError(f"{shape.provider} ({shape.model}): {what}", hint=hint)
+
+    try:
+        vectors = np.asarray(found, np.float32)
+    except (TypeError, ValueError):
+        raise broken("its vectors are not lists of numbers of one length") from None
+    given = len(vectors) if vectors.ndim else 0
+    if given != count:
+        raise broken(f"it gave {given} vectors for {count} texts")
+    if vectors.ndim != 2 or not vectors.shape[1]:
+        raise broken("its vectors are not lists of numbers of one length")
+    wanted = shape.dimensions
+    if wanted is not None and shape.cuts and vectors.shape[1] > wanted:
+        vectors = vectors[:, :wanted]
+    if wanted is not None and vectors.shape[1] != wanted:
+        raise broken(
+            f"its vectors have {vectors.shape[1]} numbers, {wanted} expected",
+            f"Set embedding.dimensions to {vectors.shape[1]}, then run ‹:embed again›.",
+        )
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
+    if not np.isfinite(lengths).all():
+        raise broken("its vectors contain NaN or infinite numbers")
+    if not lengths.all():
+        raise broken("it gave a vector of zeros, which cannot be compared")
+    unit: Vectors = (vectors / lengths[:, None]).astype(np.float32)
+    return unit
+
+
+def known_prompts(name: str) -> tuple[str, str]:
+    """The words that a model of this name expects in front of documents and of queries; empty for most models."""
+    last = name.rpartition("/")[2].lower()
+    for pattern, document, query in _FAMILIES:
+        if re.search(pattern, last):
+            return document, query
+    return "", ""
+
+
+def published_prompts(about: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The same from a model's ``config_sentence_transformers.json``; None when it says nothing."""
+    prompts = about.get("prompts")
+    if not isinstance(prompts, dict):
+        return None
+    document = next((prompts[name] for name in _DOCUMENT_NAMES if isinstance(prompts.get(name), str)), "")
+    query = next((prompts[name] for name in _QUERY_NAMES if isinstance(prompts.get(name), str)), "")
+    return (document, query) if document or query else None
+
+
+def known_pooling(name: str) -> str:
+    """How models of this family make one vector from those of the tokens, for models whose files do not say it."""
+    last = name.rpartition("/")[2].lower()
+    return "cls" if re.search(r"^bge-|mxbai-embed|snowflake-arctic-embed", last) else "mean"
