@@ -1,6 +1,6 @@
 """Language models of Anthropic, OpenAI (and every service with its interface) and Ollama, within a time limit.
 
-``provided`` makes the one that the settings name; nothing is sent before it is asked. A ``Dialect`` is what differs
+``provided`` makes the one that the settings name; nothing is sent before it is asked. A ``LlmDialect`` is what differs
 between the providers: how a request and an answer look. ``http`` handles attempts, keys and waits. Answers are checked
 and their tokens counted here; callers decide what to ask. Nothing that a model says is executed.
 """
@@ -63,7 +63,7 @@ class ModelAnswer:
 
 
 @frozen
-class Dialect:
+class LlmDialect:
     """A provider: its address, the environment variables that its own tools read, its default model, and its format."""
 
     url: str
@@ -119,7 +119,7 @@ class ProvidedLLM:
     """A language model of a provider. One object serves many threads."""
 
     def __init__(
-        self, dialect: Dialect, remote: Remote, *, model: str, price: tuple[float, float] | None, is_elsewhere: bool
+        self, dialect: LlmDialect, remote: Remote, *, model: str, price: tuple[float, float] | None, is_elsewhere: bool
     ) -> None:
         self._dialect = dialect
         self._remote = remote
@@ -373,8 +373,8 @@ def _ollama_answer(raw: Mapping[str, Any]) -> ModelAnswer:
     )
 
 
-DIALECTS: Mapping[str, Dialect] = {
-    "anthropic": Dialect(
+DIALECTS: Mapping[str, LlmDialect] = {
+    "anthropic": LlmDialect(
         "https://api.anthropic.com",
         "v1/messages",
         "ANTHROPIC_BASE_URL",
@@ -384,7 +384,7 @@ DIALECTS: Mapping[str, Dialect] = {
         _anthropic_body,
         _anthropic_answer,
     ),
-    "openai": Dialect(
+    "openai": LlmDialect(
         "https://api.openai.com/v1",
         "chat/completions",
         "OPENAI_BASE_URL",
@@ -394,7 +394,7 @@ DIALECTS: Mapping[str, Dialect] = {
         _openai_body,
         _openai_answer,
     ),
-    "ollama": Dialect(
+    "ollama": LlmDialect(
         "http://localhost:11434",
         "api/chat",
         "OLLAMA_HOST",
