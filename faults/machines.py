@@ -240,7 +240,7 @@ class People:
 
 def picture(engine: Ricordo) -> dict[str, Any]:
     """All that a store shows, by the ids of its items, without what is a machine's own, such as use."""
-    from ricordo.exchange.records import FeedbackRecord, ItemRecord, LinkRecord
+    from ricordo.exchange.records import ItemRecord, Row
 
     store = engine._context.store
     shown: dict[str, Any] = {}
@@ -251,10 +251,10 @@ def picture(engine: Ricordo) -> dict[str, Any]:
                 for one in record.versions
             ]
             shown[record.id] = (str(record.ref), record.kind, record.state, record.version, record.vouched, versions)
-        elif isinstance(record, LinkRecord) and record.origin == "manual":
-            shown[f"link {record.source} {record.target} {record.type}"] = record.created_at
-        elif isinstance(record, FeedbackRecord) and record.item is not None:
-            shown[f"verdict {record.at} {record.query} {record.item}"] = record.verdict
+        elif isinstance(record, Row) and record.type == "link" and record["origin"] == "manual":
+            shown[f"link {record['source']} {record['target']} {record['type']}"] = record["created_at"]
+        elif isinstance(record, Row) and record.type == "feedback" and record["item"] is not None:
+            shown[f"verdict {record['at']} {record['query']} {record['item']}"] = record["verdict"]
     return shown
 
 

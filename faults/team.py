@@ -21,12 +21,20 @@ from typing import Any
 from ricordo.errors import Error, Unavailable
 from ricordo.store.asking import Ask, AskedWord
 from ricordo.store.postgres.store import PostgresStore
-from ricordo.testing.making import prepared
-from ricordo.values.items import Ref
+from ricordo.store.prepare import prepare
+from ricordo.store.values import PreparedItem
+from ricordo.text.words import Analyzer
+from ricordo.values.items import Draft, Passage, Ref
 
 CLIENTS = 8
 PATIENCE = 600.0
 """So long a client waits for a server that restarts, in seconds."""
+
+
+def note(ref: str, text: str) -> PreparedItem:
+    """A note of one passage, ready to be written."""
+    draft = Draft(Ref.parse(ref), "note", text, passages=(Passage(0, len(text)),))
+    return prepare(draft, Analyzer("english"), prefixes=[""], lines=[(1, 1)])
 
 
 class Clients:
@@ -103,7 +111,7 @@ class Clients:
     def _write(self, store: PostgresStore, number: int, turn: int) -> None:
         ref = f"note:/{self.run}/{number}/{turn}"
         if store.items.number(Ref.parse(ref)) is None:  # a lost answer does not say whether it was saved
-            store.changes.save([prepared(ref, f"Text {turn} of writer w{self.run}{number}.")])
+            store.changes.save([note(ref, f"Text {turn} of writer w{self.run}{number}.")])
         with self._lock:
             self.written.append(ref)
 

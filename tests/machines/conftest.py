@@ -12,7 +12,7 @@ import pytest
 
 from ricordo import ConfigProvider, Ricordo
 from ricordo.config.machine import MACHINE_NAME
-from ricordo.exchange.records import FeedbackRecord, ItemRecord, LinkRecord
+from ricordo.exchange.records import ItemRecord, Row
 from ricordo.values.syncing import SyncRun
 
 
@@ -84,10 +84,10 @@ class Place:
                         for one in record.versions
                     ]
                     found[record.id] = (str(record.ref), record.state, record.version, record.vouched, versions)
-                elif isinstance(record, LinkRecord):
-                    found[f"{record.source} {record.type} {record.target}"] = record.created_at
-                elif isinstance(record, FeedbackRecord):
-                    found[f"{record.at} {record.query} {record.item}"] = record.verdict
+                elif isinstance(record, Row) and record.type == "link":
+                    found[f"{record['source']} {record['type']} {record['target']}"] = record["created_at"]
+                elif isinstance(record, Row) and record.type == "feedback":
+                    found[f"{record['at']} {record['query']} {record['item']}"] = record["verdict"]
         return found
 
     def texts(self) -> set[str]:

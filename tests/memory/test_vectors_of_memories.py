@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from tests.fakes import FakeEmbedder
 
 from ricordo import Ricordo
 from ricordo.memory import remember
-from ricordo.testing import FakeEmbedder
 
 
 class Asked(FakeEmbedder):

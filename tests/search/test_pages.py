@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.fakes import FakeEmbedder
 
 from ricordo import Entry, Ricordo
-from ricordo.testing import FakeEmbedder
 
 Opener = Callable[..., Ricordo]
 PROFILES = ("default", "rrf", "brain", "skills", "knowledge", "bm25", "vector")

@@ -28,7 +28,7 @@ from ricordo import ConfigProvider, Ricordo
 from ricordo.errors import Unavailable
 from ricordo.store.sql import jobs
 from ricordo.store.index import segments
-from ricordo.testing import FakeEmbedder
+from tests.fakes import FakeEmbedder
 
 store, what = sys.argv[1], sys.argv[2]
 embedder = FakeEmbedder()

@@ -1,19 +1,20 @@
-"""SQLite and PostgreSQL, partitioned or not, keep the whole contract of a store; a store of dictionaries that of items
-and search.
-"""
+"""SQLite and PostgreSQL, partitioned or not, keep the whole contract of a store."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from tests.store import postgres_server
-from tests.store.memory_store import MemoryStore, Tables
+from tests.store.contract_languages import LanguageContract
+from tests.store.contract_records import RecordsContract
 
 from ricordo.store.base import Store
 from ricordo.store.sqlite.store import SqliteStore
-from ricordo.testing import StoreContract
-from ricordo.testing.contract_search import SearchContract
+
+
+class StoreContract(LanguageContract, RecordsContract):
+    """All tests that a store must pass; a subclass says how one is opened."""
 
 
 class TestSqlite(StoreContract):
@@ -36,14 +37,14 @@ class TestPostgres(StoreContract):
 
     def open_copy(self, target: Path) -> Store:
         from ricordo.exchange import lines
-        from ricordo.exchange.records import Header, ItemRecord
+        from ricordo.exchange.records import ItemRecord, Row
 
         store = self.open_store(target)
         importer = store.transfer.importer("error", None)
         with target.open("rb") as source:
             records = list(lines.read(source, str(target)))
         importer.items([record for record in records if isinstance(record, ItemRecord)])
-        importer.others([record for record in records if not isinstance(record, Header | ItemRecord)])
+        importer.others([record for record in records if isinstance(record, Row)])
         return store
 
 
@@ -58,10 +59,3 @@ class TestPartitioned(TestPostgres):
         if folder not in self._PLACES:
             self._PLACES[folder] = postgres_server.workspace(schema="ricordo_parted")
         return PostgresStore(self._PLACES[folder], partitions=2, **options)
-
-
-class TestInMemory(SearchContract):
-    _SAVED: ClassVar[dict[Path, dict[str, Tables]]] = {}
-
-    def open_store(self, folder: Path, **options: Any) -> Store:
-        return cast("Store", MemoryStore(self._SAVED.setdefault(folder, {}), **options))

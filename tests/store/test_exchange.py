@@ -457,3 +457,22 @@ def test_a_text_of_blanks_alone_comes_back_as_it_was(engine: Ricordo, open_engin
     assert engine.doctor().ok
     other = open_engine("other")
     assert taken(other, exported(engine))["items"][0]["status"] == "created"
+
+
+@pytest.mark.parametrize("name", ["0.1.0", "0.2.0"])
+def test_exports_of_earlier_versions_come_in_with_everything(open_engine: Opener, name: str) -> None:
+    data = (Path(__file__).parents[1] / "fixtures" / "exports" / f"{name}.jsonl").read_bytes()
+    engine = open_engine()
+    assert taken(engine, data)["failed"] == 0
+    before, after = lines_of(data)[1:], lines_of(exported(engine))[1:]
+    assert len(after) == len(before)
+    for one, other in zip(before, after, strict=True):
+        assert other.keys() >= one.keys()
+        assert {key: other[key] for key in one if key not in ("indexed_at", "versions")} == {
+            key: value for key, value in one.items() if key not in ("indexed_at", "versions")
+        }
+        for version, now in zip(one.get("versions", ()), other.get("versions", ()), strict=True):
+            assert version.items() <= now.items() if name == "0.2.0" else version["hash"] == now["hash"]
+    assert engine.doctor().ok
+    assert taken(engine, data)["created"] == 0, "a second time, nothing is new"
+    assert exported(engine) == exported(engine)

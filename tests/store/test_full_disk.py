@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.fakes import FakeEmbedder
 
 from ricordo import ConfigProvider, Error, ReadOnlyStore, Ricordo
 from ricordo.store.index import segments
-from ricordo.testing import FakeEmbedder
 
 MEGABYTES = 12
 SETTINGS = ConfigProvider({"store.busy_seconds": 5})

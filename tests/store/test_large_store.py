@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.store.contract_fixtures import prepared
 
 from ricordo.store.asking import Ask, AskedWord, QueryVector
 from ricordo.store.found import Candidate
@@ -18,7 +19,6 @@ from ricordo.store.sql.arrays import Growing
 from ricordo.store.sqlite import vectors
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.store.values import Backlog
-from ricordo.testing.making import prepared
 
 ITEMS, PASSAGES, WIDTH = 300, 15, 32
 FEW_ITEMS = 5

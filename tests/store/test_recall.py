@@ -10,6 +10,7 @@ import numpy as np
 import psycopg
 import pytest
 from tests.store import postgres_server
+from tests.store.contract_fixtures import prepared
 
 from ricordo.store.asking import Ask, QueryVector
 from ricordo.store.postgres import recall
@@ -18,7 +19,6 @@ from ricordo.store.postgres.nearest_sql import taken
 from ricordo.store.postgres.smaller_indexes import make_indexes_smaller
 from ricordo.store.postgres.store import PostgresStore
 from ricordo.store.values import Backlog
-from ricordo.testing.making import prepared
 from ricordo.values.reports import Check
 
 COUNT, WIDTH = 600, 32

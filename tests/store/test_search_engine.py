@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 import pytest
 from click.testing import CliRunner
 from tests.store import postgres_server
+from tests.store.contract_items import ItemsContract
+from tests.store.contract_search import SearchContract
 from tests.store.team_searches import MISSPELLED, SEARCHES, TFIDF, fill, trips_of
 
 from ricordo import ConfigProvider, Ricordo
@@ -23,8 +25,6 @@ from ricordo.store.postgres.searching import Index
 from ricordo.store.postgres.store import PostgresStore
 from ricordo.store.qdrant.choosing import IndexChoice
 from ricordo.store.qdrant.points import IndexAway
-from ricordo.testing.contract_items import ItemsContract
-from ricordo.testing.contract_search import SearchContract
 
 pytest.importorskip("qdrant_edge")
 

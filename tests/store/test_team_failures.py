@@ -12,12 +12,12 @@ from pathlib import Path
 import psycopg
 import pytest
 from tests.store import postgres_server
+from tests.store.contract_fixtures import prepared
 
 from ricordo import Ricordo
 from ricordo.errors import Unavailable
 from ricordo.store.asking import Ask, AskedWord
 from ricordo.store.postgres.store import PostgresStore
-from ricordo.testing.making import prepared
 from ricordo.values.items import Ref
 from ricordo.values.reports import Progress
 

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 import pytest
 from tests.store import postgres_server
+from tests.store.contract_fixtures import prepared
 from tests.store.team_searches import SEARCHES, TFIDF, fill, trips_of
 
 from ricordo import ConfigProvider, Entry, Ricordo
@@ -30,7 +31,6 @@ from ricordo.store.postgres import asking_sql, needed
 from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.schema import MIGRATION_LOCK, SCHEMA_VERSION, migrate
 from ricordo.store.postgres.store import PostgresStore
-from ricordo.testing.making import prepared
 from ricordo.values.items import Ref
 from ricordo.values.store_addresses import parse, shown
 

@@ -48,6 +48,15 @@ _MANY = {
 }
 
 
+_CLAIMS = {
+    "root": "folder to refresh",
+    "audit": "entry of the audit",
+    "proposal_rule": "rule about proposals",
+    "proposal": "proposal that waits",
+}
+"""Records that say what only the user of a store may say."""
+
+
 class Claims:
     """Removes the claims from records as they are read, and counts them.
 
@@ -66,25 +75,16 @@ class Claims:
 
     def without(self, records: Iterator[Record]) -> Iterator[Record]:
         """The records with nothing but texts, fields and what refers to them, unless they are trusted."""
-        from ricordo.exchange.records import (
-            AuditRecord,
-            ItemRecord,
-            ProposalRecord,
-            ProposalRuleRecord,
-            RootRecord,
-        )
+        from ricordo.exchange.records import ItemRecord, Row
 
         for record in records:
             if self.trust:
                 yield _vouched_for(record) if isinstance(record, ItemRecord) else record
-            elif isinstance(record, RootRecord):
-                self._dropped["folder to refresh"] += 1
-            elif isinstance(record, AuditRecord):
-                self._dropped["entry of the audit"] += 1
-            elif isinstance(record, ProposalRuleRecord):
-                self._dropped["rule about proposals"] += 1
-            elif isinstance(record, ProposalRecord) and record.state == WAITING:
-                self._dropped["proposal that waits"] += 1
+            elif isinstance(record, Row) and record.type in _CLAIMS:
+                if record.type == "proposal" and record["state"] != WAITING:
+                    yield record
+                else:
+                    self._dropped[_CLAIMS[record.type]] += 1
             elif isinstance(record, ItemRecord):
                 if kinds := [kind for kind in _OFFERED if kind in (record.ref.drive, record.head().kind)]:
                     self._dropped[kinds[0]] += 1

@@ -9,7 +9,7 @@ from ricordo.errors import UsageError
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
-    from ricordo.store.feed_part import Feed
+    from ricordo.store.postgres.feed import Feed
     from ricordo.values.search_index import IndexReport
 
 

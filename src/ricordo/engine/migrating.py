@@ -32,7 +32,7 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.exchange.records import ItemRecord, Record
+    from ricordo.exchange.records import ItemRecord, Record, Row
     from ricordo.values.choices import OnConflict
     from ricordo.values.items import Ref
     from ricordo.values.reports import MigrateReport
@@ -223,7 +223,7 @@ def _copy(source: Store, target: Store, progress: OnProgress) -> tuple[int, Back
     model: Backlog | None = None
     importer = None
     items: list[ItemRecord] = []
-    others: list[Record] = []
+    others: list[Row] = []
     written = done = total = 0
     for record in source.transfer.records():
         if isinstance(record, Header):
@@ -301,13 +301,13 @@ def _compare(source: Store, target: Store, progress: OnProgress) -> Counter[str]
 
 def _summed(store: Store, progress: OnProgress) -> tuple[Counter[str], str]:
     """How many records of each kind a store holds, and a hash of what identifies its items."""
-    from ricordo.exchange.records import TYPE_NAMES, Header
+    from ricordo.exchange.records import Header, type_of
 
     counts: Counter[str] = Counter()
     digest = hashlib.sha256()
     done = total = 0
     for record in store.transfer.records():
-        counts[TYPE_NAMES.get(type(record), "header")] += 1
+        counts[type_of(record)] += 1
         digest.update(_identity(record))
         if isinstance(record, Header):
             total = sum(record.counts.values())

@@ -26,7 +26,7 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.exchange.records import Header, ItemRecord, Record
+    from ricordo.exchange.records import Header, ItemRecord, Record, Row
     from ricordo.values.choices import OnConflict
     from ricordo.values.reports import BackupReport, ExportReport, ImportReport, VacuumReport
     from ricordo.verbs.declare import Say
@@ -279,9 +279,9 @@ class MoveVerbs(ItemVerbs):
 
 def _without_decisions(records: Iterator[Record]) -> Iterator[Record]:
     """The records but for the audit and the proposals, which only administrators see."""
-    from ricordo.exchange.records import AuditRecord, ProposalRecord, ProposalRuleRecord
+    from ricordo.exchange.records import type_of
 
-    return (one for one in records if not isinstance(one, AuditRecord | ProposalRecord | ProposalRuleRecord))
+    return (one for one in records if type_of(one) not in ("audit", "proposal", "proposal_rule"))
 
 
 def _header(records: Iterator[Record]) -> Header:
@@ -292,12 +292,12 @@ def _header(records: Iterator[Record]) -> Header:
     return header
 
 
-def _batches(records: Iterator[Record]) -> Iterator[tuple[list[ItemRecord], list[Record]]]:
+def _batches(records: Iterator[Record]) -> Iterator[tuple[list[ItemRecord], list[Row]]]:
     """Items, and then the other records, in batches of one transaction each."""
-    from ricordo.exchange.records import Header, ItemRecord
+    from ricordo.exchange.records import ItemRecord, Row
 
     items: list[ItemRecord] = []
-    others: list[Record] = []
+    others: list[Row] = []
     chunks = size = 0
     for record in records:
         if isinstance(record, ItemRecord):
@@ -307,7 +307,7 @@ def _batches(records: Iterator[Record]) -> Iterator[tuple[list[ItemRecord], list
             if chunks >= _BATCH_CHUNKS or len(items) >= _BATCH_ITEMS or size >= _BATCH_BYTES:
                 yield items, []
                 items, chunks, size = [], 0, 0
-        elif not isinstance(record, Header):
+        elif isinstance(record, Row):
             if items:
                 yield items, []
                 items = []

@@ -16,7 +16,7 @@ from ricordo.config.machine import this_machine
 from ricordo.errors import Unavailable, Unreadable
 from ricordo.exchange.machine_files import LogFile, MachineFiles, parts_of
 from ricordo.keys.shared import has_key, note_in, put_note
-from ricordo.store.file_parts import SyncLog
+from ricordo.store.sqlite.sync_log import SyncLog
 from ricordo.store.values import Backlog, KnownFolder
 from ricordo.values.syncing import SyncFolder, SyncMachine, SyncRun
 

@@ -23,7 +23,7 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.store.file_parts import SyncLog
+    from ricordo.store.sqlite.sync_log import SyncLog
     from ricordo.store.values import KnownFolder
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, REF_TEXT

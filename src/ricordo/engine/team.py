@@ -11,7 +11,7 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.store.team_part import Team
+    from ricordo.store.postgres.team import Team
     from ricordo.values.team import TeamInvitation, TeamMember, TeamReport
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT

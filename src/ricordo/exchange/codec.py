@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -65,10 +65,17 @@ def _field_decoders(kind: type[Any]) -> dict[str, _Decoder]:
 
 @cache
 def _dataclass_decoder(kind: type[Any]) -> _Decoder:
-    decoders = _field_decoders(kind)  # type: ignore[arg-type]  # classes can be hashed
     # What an earlier Ricordo did not write has a default.
     optional = {one.name for one in fields(kind) if (one.default, one.default_factory) != (MISSING, MISSING)}
+    return _object_decoder(_field_decoders(kind), optional, kind)  # type: ignore[arg-type]  # classes can be hashed
 
+
+def object_decoder(hints: Mapping[str, Any], optional: Collection[str]) -> _Decoder:
+    """Reads an object whose values have these types; what is optional may be missing."""
+    return _object_decoder({name: _decoder(hint) for name, hint in hints.items()}, optional, dict)
+
+
+def _object_decoder(decoders: Mapping[str, _Decoder], optional: Collection[str], make: Callable[..., Any]) -> _Decoder:
     def read(plain: Any, where: str) -> Any:
         _mapping(plain, where or "the record")
         missing = [name for name in decoders if name not in plain and name not in optional]
@@ -78,7 +85,7 @@ def _dataclass_decoder(kind: type[Any]) -> _Decoder:
         if strange:
             raise BadRecord(f"{_place(where, strange[0])} is not known")
         given = {name: decoder for name, decoder in decoders.items() if name in plain}
-        return kind(**{name: decoder(plain[name], _place(where, name)) for name, decoder in given.items()})
+        return make(**{name: decoder(plain[name], _place(where, name)) for name, decoder in given.items()})
 
     return read
 

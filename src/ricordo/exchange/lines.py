@@ -13,7 +13,18 @@ from typing import Any, BinaryIO, NoReturn
 
 from ricordo.errors import Unreadable
 from ricordo.exchange.codec import BadRecord, decode, encode
-from ricordo.exchange.records import FORMAT, FORMAT_VERSION, TYPE_NAMES, TYPES, Header, ItemRecord, Record, check_item
+from ricordo.exchange.records import (
+    FORMAT,
+    FORMAT_VERSION,
+    TYPES,
+    Header,
+    ItemRecord,
+    Record,
+    Row,
+    check_item,
+    decode_row,
+    type_of,
+)
 from ricordo.values.hashes import version_hash
 from ricordo.values.items import FIELD_NAMES, Draft
 
@@ -26,8 +37,11 @@ def write(records: Iterable[Record], out: BinaryIO) -> tuple[int, dict[str, int]
     written: Counter[str] = Counter()
     size = 0
     for record in records:
-        name = TYPE_NAMES[type(record)]
-        line = json.dumps({"record": name, **encode(record)}, ensure_ascii=False, separators=(",", ":")).encode()
+        name = type_of(record)
+        plain = (
+            {key: encode(value) for key, value in record.values.items()} if isinstance(record, Row) else encode(record)
+        )
+        line = json.dumps({"record": name, **plain}, ensure_ascii=False, separators=(",", ":")).encode()
         out.write(line + b"\n")
         written[name] += 1
         size += len(line) + 1
@@ -94,17 +108,16 @@ class _Lines:
 
     def records(self) -> Iterator[Record]:
         last = 0
-        order = list(TYPES)
         while line := self.next():
             plain = self.plain(line)
             name = plain.pop("record", None)
             if not isinstance(name, str) or name not in TYPES or name == "header":
                 self.fail(f"'{name}' is not a type of record", _DAMAGED)
-            if order.index(name) < last:
+            if TYPES.index(name) < last:
                 self.fail(f"a record of type {name} comes after records that may refer to it", _DAMAGED)
-            last = order.index(name)
+            last = TYPES.index(name)
             try:
-                record: Record = decode(TYPES[name], plain)
+                record: Record = decode(ItemRecord, plain) if name == "item" else decode_row(name, plain)
                 if isinstance(record, ItemRecord):
                     check_item(record)
                     _check_hashes(record)

@@ -7,12 +7,13 @@ twenty versions share is in the file once. Vectors and the keyword index are lef
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from ricordo.exchange.codec import BadRecord, check_field
+from ricordo.exchange.codec import BadRecord, check_field, object_decoder
 from ricordo.frozen import frozen
 from ricordo.values.file_refs import DISK, FileRefs
 from ricordo.values.items import FIELD_NAMES, Fields, Passage, Ref
@@ -166,53 +167,6 @@ class ItemRecord:
 
 
 @frozen
-class LinkRecord:
-    """A link between two items that is not written in a text; ``text`` is empty, or the words of a mention."""
-
-    source: str
-    target: str
-    type: str
-    origin: str
-    text: str
-    created_at: datetime
-
-
-@frozen
-class FeedbackRecord:
-    """A verdict. ``item`` is None if the item is gone; ``ref`` is its name, and empty once it was erased."""
-
-    query: str
-    item: str | None
-    ref: str
-    verdict: str
-    counted: bool
-    at: datetime
-
-
-@frozen
-class LearnedRecord:
-    """What a profile learned; the first ``since`` verdicts of the file no longer count for it."""
-
-    profile: str
-    shift: float
-    since: int
-
-
-@frozen
-class WeightRecord:
-    """One change of a profile's weights."""
-
-    profile: str
-    at: datetime
-    reason: str
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
-    shift_before: float
-    shift_after: float
-    counted: int
-
-
-@frozen
 class FoundRecord:
     """An item in the answer to a query."""
 
@@ -224,109 +178,141 @@ class FoundRecord:
 
 
 @frozen
-class QueryRecord:
-    """An entry of the query log with what it found."""
+class Row:
+    """A record that is no item: a row of a table, in which ids stand for the numbers of items."""
 
-    text: str
-    tool: str
-    profile: str
-    results: int
-    refs: tuple[str, ...]
-    ms: float
-    at: datetime
-    found: tuple[FoundRecord, ...]
-    asker: Mapping[str, Any] = field(default_factory=dict)
-    """Who asked; empty for unknown."""
-    fit: float | None = None
-    """How well the best hit fitted; None for unknown."""
+    type: str
+    values: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
 
 
 @frozen
-class OpeningRecord(FoundRecord):
-    """An entry of the retrieval log that no query in the log belongs to: an item opened by its name."""
+class Rows:
+    """How the records of one type are rows of a table."""
 
-    asker: Mapping[str, Any] = field(default_factory=dict)
+    table: str
+    columns: Mapping[str, Any]
+    """The values of a record, in the order of the file, with their types."""
+    order: str = "t.id"
+    where: str = ""
+    items: tuple[str, ...] = ()
+    """Columns with the numbers of items."""
+    known_by: tuple[str, ...] = ()
+    """Of a log: the columns that tell an entry from another, the first a time. What is there is not written again."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Values that an earlier Ricordo did not write."""
+    from_column: Mapping[str, str] = field(default_factory=dict)
+    """Expressions for values that are not simply columns, of the row ``t``."""
+    is_log: bool = False
+    """Whether an export may leave them out."""
 
-
-@frozen
-class RootRecord:
-    """A folder that was added."""
-
-    path: str
-    globs: tuple[str, ...]
-    added_at: datetime
-    machine: str = ""
-    """The name of the machine that it was added on, ``#``, and its id; empty for unknown."""
-
-
-@frozen
-class AuditRecord:
-    """A change that made no version: an item was archived, removed or erased, or the user judged a version."""
-
-    at: datetime
-    what: str
-    item: str
-    ref: str
-    version: int
-    provenance: Mapping[str, Any]
-
-
-@frozen
-class ProposalRecord:
-    """A sentence that a session seemed to teach, and what was decided about it, so that it is not proposed again."""
-
-    text: str
-    kind: str
-    scope: str
-    quote: str
-    session: str
-    turn: int
-    at: datetime
-    way: str
-    file: str
-    branch: str
-    state: str
-    became: str
+    @property
+    def select(self) -> str:
+        values = [
+            self.from_column.get(name)
+            or (f"(SELECT i.id FROM items i WHERE i.n = t.{name})" if name in self.items else f"t.{name}")
+            for name in self.columns
+        ]
+        where = f" WHERE {self.where}" if self.where else ""
+        return f"SELECT {', '.join(values)} FROM {self.table} t{where} ORDER BY {self.order}"
 
 
-@frozen
-class ProposalRuleRecord:
-    """What the user decided about a whole kind of proposals."""
+_WHO = Mapping[str, Any]
+"""Who asked or acted; empty for unknown."""
+ROWS: Mapping[str, Rows] = {
+    "link": Rows(  # that is not written in a text; ``text`` is empty, or the words of a mention
+        "links",
+        {"source": str, "target": str, "type": str, "origin": str, "text": str, "created_at": datetime},
+        "1, 2, 3, 4, 5",
+        "t.origin <> 'text' AND t.target IS NOT NULL",
+        ("source", "target"),
+    ),
+    "feedback": Rows(  # ``ref`` is the name of the item, which may be gone; empty once that was erased
+        "feedback",
+        {"query": str, "item": str | None, "ref": str, "verdict": str, "counted": bool, "at": datetime},
+        items=("item",),
+        known_by=("at", "query", "ref", "verdict"),
+    ),
+    "learned": Rows(  # the first ``since`` verdicts of the file no longer count for the profile
+        "learned",
+        {"profile": str, "shift": float, "since": int},
+        "t.profile",
+        from_column={"since": "(SELECT count(*) FROM feedback f WHERE f.id <= t.since)"},
+    ),
+    "weights": Rows(
+        "weight_log",
+        {
+            "profile": str, "at": datetime, "reason": str, "before": Mapping[str, Any], "after": Mapping[str, Any],
+            "shift_before": float, "shift_after": float, "counted": int,
+        },
+        known_by=("at", "profile"),
+    ),
+    "query": Rows(  # ``fit`` says how well the best hit fitted
+        "query_log",
+        {
+            "text": str, "tool": str, "profile": str, "results": int, "refs": tuple[str, ...], "ms": float,
+            "at": datetime, "found": tuple[FoundRecord, ...], "asker": _WHO, "fit": float | None,
+        },
+        known_by=("at", "text", "tool"),
+        defaults={"asker": {}, "fit": None},
+        from_column={"found": "t.id"},
+        is_log=True,
+    ),
+    "opening": Rows(  # an item that was opened by its name: no query in the log found it
+        "retrieval_log",
+        {"item": str, "ref": str, "version": int, "score": float | None, "at": datetime, "asker": _WHO},
+        where="t.query IS NULL OR NOT EXISTS (SELECT 1 FROM query_log q WHERE q.id = t.query)",
+        items=("item",),
+        known_by=("at", "item", "query"),
+        defaults={"asker": {}},
+        is_log=True,
+    ),
+    "root": Rows(  # a folder that was added; the name of its machine, ``#``, and its id
+        "roots",
+        {"path": str, "globs": tuple[str, ...], "added_at": datetime, "machine": str},
+        "t.path, t.machine",
+        defaults={"machine": ""},
+    ),
+    "freeze": Rows(
+        "meta", {"frozen": bool}, "t.name", "t.name = 'learning_frozen'", from_column={"frozen": "t.value"}
+    ),
+    "audit": Rows(  # a change that made no version; here an item is known by its id
+        "audit",
+        {"at": datetime, "what": str, "item": str, "ref": str, "version": int, "provenance": _WHO},
+        known_by=("at", "item", "what"),
+        is_log=True,
+    ),
+    "proposal": Rows(  # with what was decided about it, so that it is not proposed again
+        "proposals",
+        {
+            "text": str, "kind": str, "scope": str, "quote": str, "session": str, "turn": int, "at": datetime,
+            "way": str, "file": str, "branch": str, "state": str, "became": str,
+        },
+    ),
+    "proposal_rule": Rows("", {"name": str, "rule": str}),  # what was decided about a whole kind of proposals
+}  # fmt: skip
+"""Everything but the items, in the order of a file."""
 
-    name: str
-    rule: str
+Record = Header | ItemRecord | Row
+TYPES = ("header", "item", *ROWS)
+"""The types of records, in the order of a file."""
 
 
-@frozen
-class FreezeRecord:
-    """Whether learning is frozen in the store."""
-
-    frozen: bool
+def type_of(record: Record) -> str:
+    """The type of a record, as a file names it."""
+    return record.type if isinstance(record, Row) else "item" if isinstance(record, ItemRecord) else "header"
 
 
-Record = (
-    Header | ItemRecord | LinkRecord | FeedbackRecord | LearnedRecord | WeightRecord | QueryRecord | OpeningRecord
-    | RootRecord | FreezeRecord | AuditRecord | ProposalRecord | ProposalRuleRecord
-)  # fmt: skip
+def decode_row(name: str, plain: Any) -> Row:
+    """A record that is no item, checked value by value."""
+    return Row(name, {**ROWS[name].defaults, **_row_decoder(name)(plain, "")})
 
-TYPES: Mapping[str, type[Any]] = {
-    "header": Header,
-    "item": ItemRecord,
-    "link": LinkRecord,
-    "feedback": FeedbackRecord,
-    "learned": LearnedRecord,
-    "weights": WeightRecord,
-    "query": QueryRecord,
-    "opening": OpeningRecord,
-    "root": RootRecord,
-    "freeze": FreezeRecord,
-    "audit": AuditRecord,
-    "proposal": ProposalRecord,
-    "proposal_rule": ProposalRuleRecord,
-}
-"""The types by their names in a file, in the order of the file."""
 
-TYPE_NAMES: Mapping[type[Any], str] = {kind: name for name, kind in TYPES.items()}
+@cache
+def _row_decoder(name: str) -> Callable[[Any, str], Any]:
+    return object_decoder(ROWS[name].columns, ROWS[name].defaults)
 
 
 def check_item(item: ItemRecord) -> None:

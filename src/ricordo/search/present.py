@@ -13,8 +13,8 @@ from ricordo.search.pool import Member
 from ricordo.search.shape import WITHOUT_PROSE, kept_beside, kept_by_prose
 from ricordo.search.snippets import SNIPPET, Marker, cut_out, place_of, window_of
 from ricordo.store.asking import MOST_PREFIX_TERMS, Ask, Candidates, Passages, PassageText, Shown, WordShare
-from ricordo.store.file_parts import Machines
 from ricordo.store.parts import SearchIndex
+from ricordo.store.sql.machines import Machines
 from ricordo.text.spelling import likely_words
 from ricordo.text.words import Analyzer, runs, words_in
 from ricordo.values.hits import Evidence, Explain, Hit

@@ -1,23 +1,42 @@
-"""A store, as others see it: a record of narrow parts, of which callers take the one they need.
+"""A store: a record of narrow parts, of which callers take the one they need.
 
-It takes prepared items and returns values; there is no SQL outside ``store/``. The protocols of the parts are in
-``parts``.
+It takes prepared items and returns values; there is no SQL outside ``store/``. A file and a workspace on a server are
+subclasses, which bring the parts that differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ricordo.store.sql import damage
+from ricordo.store.sql.audit import Audit
+from ricordo.store.sql.changes import Changes
+from ricordo.store.sql.knowledge import KnowledgeRows
+from ricordo.store.sql.known_files import Files
+from ricordo.store.sql.lessons import Lessons
+from ricordo.store.sql.linking import Links
+from ricordo.store.sql.machines import Machines
+from ricordo.store.sql.proposals import Proposals
+from ricordo.store.sql.protocols import Connection, Opened
+from ricordo.store.sql.reading import Items
+from ricordo.store.sql.secrets import Secrets
+from ricordo.store.sql.store_id import STORE_ID, known_id
+from ricordo.store.sql.threads import Threads
+from ricordo.store.sql.undoing import Steps
+from ricordo.store.sql.usage import UsageLog
 from ricordo.text.words import Analyzer
-from ricordo.values.items import Saved
 
 if TYPE_CHECKING:
-    from ricordo.store import capture_parts, file_parts, overview_parts, parts, step_parts
-    from ricordo.store.feed_part import Feed
-    from ricordo.store.team_part import Team
+    from ricordo.store.parts import Jobs, SearchIndex, Vectors
+    from ricordo.store.postgres.feed import Feed
+    from ricordo.store.postgres.team import Team
+    from ricordo.store.sql.overview import Overview
+    from ricordo.store.sql.transfer import SharedTransfer
+    from ricordo.store.sqlite.sync_log import SyncLog
     from ricordo.store.values import PreparedItem
+    from ricordo.values.items import Saved
     from ricordo.values.reports import Check, Damage
 
 
@@ -40,116 +59,150 @@ class Mirror(Protocol):
         ...
 
 
-class Store(Protocol):
-    """An open store, as a record of its parts."""
+class Store:
+    """The parts that read and write items, and what concerns a store as a whole."""
+
+    schema_version: int
+    index: SearchIndex
+    vectors: Vectors
+    jobs: Jobs
+    transfer: SharedTransfer
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self.items = Items(opened.database)
+        self.changes = Changes(opened)
+        self.links = Links(opened.database)
+        self.usage = UsageLog(opened.database)
+        self.lessons = Lessons(opened.database)
+        self.threads = Threads(opened.database)
+        self.files = Files(opened.database)
+        self.machines = Machines(opened.database)
+        self.secrets = Secrets(opened.database)
+        self.knowledge = KnowledgeRows(opened.database)
+        self.audit = Audit(opened.database)
+        self.team: Team | None = None
+        """Who shares it; None for a store in a file."""
+        self.feed: Feed | None = None
+        """What feeds a search engine beside it; None if it has none."""
+        self.proposals = Proposals(opened.database)
+        self.steps = Steps(opened, self.changes)
 
     @property
-    def items(self) -> parts.Items: ...
-    @property
-    def changes(self) -> parts.Changes: ...
-    @property
-    def index(self) -> parts.SearchIndex: ...
-    @property
-    def vectors(self) -> parts.Vectors: ...
-    @property
-    def jobs(self) -> parts.Jobs: ...
-    @property
-    def links(self) -> parts.Links: ...
-    @property
-    def usage(self) -> parts.UsageLog: ...
-    @property
-    def lessons(self) -> parts.Lessons: ...
-    @property
-    def threads(self) -> parts.Threads: ...
-    @property
-    def files(self) -> file_parts.Files: ...
-    @property
-    def machines(self) -> file_parts.Machines: ...
-    @property
-    def secrets(self) -> parts.Secrets: ...
-    @property
-    def knowledge(self) -> file_parts.KnowledgeRows: ...
-    @property
-    def audit(self) -> parts.Audit: ...
-    @property
-    def proposals(self) -> capture_parts.Proposals: ...
-    @property
-    def overview(self) -> overview_parts.Overview: ...
-    @property
-    def steps(self) -> step_parts.Steps: ...
-    @property
-    def transfer(self) -> parts.Transfer: ...
+    def overview(self) -> Overview:
+        from ricordo.store.sql.overview import Overview
+
+        return Overview(self._opened.database)
+
     @property
     def syncs(self) -> bool:
         """Whether it syncs through a folder."""
-        ...
+        return False
 
     @property
-    def sync(self) -> file_parts.SyncLog | None:
-        """What is known about sync through folders; None for a store that many share."""
-        ...
+    def sync(self) -> SyncLog | None:
+        """What is known about sync through folders: nothing, unless a store is a file of its own."""
+        return None
 
     @property
-    def team(self) -> Team | None:
-        """Who shares it; None for a store in a file."""
-        ...
+    def language(self) -> str:
+        return self._opened.language
 
     @property
-    def feed(self) -> Feed | None:
-        """What feeds a search engine beside it; None if it has none."""
-        ...
+    def analyzer(self) -> Analyzer:
+        return self._opened.analyzer
 
-    @property
-    def language(self) -> str: ...
-    @property
-    def analyzer(self) -> Analyzer: ...
     @property
     def store_id(self) -> str:
-        """What tells this store from all others, wherever its file is; a copy has the same."""
-        ...
+        """What tells this store from all others, wherever its file is; a copy has the same. Empty if it has none yet
+        and cannot be written.
+        """
+        return known_id(self._opened.database)
 
     def adopt_id(self, identity: str) -> None:
         """Take the id of a store that was here before."""
-        ...
+        with self._opened.database.write(durable=True) as connection:
+            connection.set_meta(STORE_ID, identity)
 
-    foreign: bool
-    """Whether it came with a project that the user does not trust; items that are read from it say so."""
+    @property
+    def foreign(self) -> bool:
+        """Whether it came with a project that the user does not trust; items that are read from it say so."""
+        return self._opened.database.foreign
 
-    def close(self) -> None: ...
+    @foreign.setter
+    def foreign(self, is_foreign: bool) -> None:
+        self._opened.database.foreign = is_foreign
+
     def maintain(self) -> None:
         """Do small maintenance work that is due, such as merging parts of an index."""
-        ...
+        raise NotImplementedError
+
+    def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
+        """The checks of this store, by name; each takes whether to repair."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        self._opened.database.close()
 
     def mirror_to(self, mirror: Mirror) -> None:
         """Let ``mirror`` copy every changed item, before each commit."""
-        ...
+        self._opened.mirror = mirror
+        self._opened.database.around_commit = mirror.committing
 
-    def transaction(
-        self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True
-    ) -> AbstractContextManager[None]:
+    @contextmanager
+    def transaction(self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True) -> Iterator[None]:
         """Let several writes be one: all that this thread writes in the block is committed at its end, or nothing.
 
         ``wait`` is how many seconds to wait for other writers, if not the usual. Without ``mirrored`` the mirror is
         not asked: for changes that came from there.
         """
-        ...
+        with self._opened.database.write(durable=durable, wait=wait, mirrored=mirrored):
+            yield
 
     def changes_seen(self) -> int:
         """A number that differs after every write of items, by any process."""
-        ...
+        with self._opened.database.read() as connection:
+            return int(connection.meta("index_epoch") or 0)
 
     def counts(self) -> dict[str, Any]:
-        """How much there is: items, chunks, versions, by kind and by drive."""
-        ...
+        """How much there is."""
+        with self._opened.database.read() as connection:
+            kinds = _live_by(connection, "kind")
+            drives = _live_by(connection, "drive")
+            chunks, versions, binned, archived = connection.rows(
+                "SELECT (SELECT total FROM lexical_stats WHERE field=-1), (SELECT count(*) FROM versions),"
+                " (SELECT count(*) FROM items WHERE state='deleted'),"
+                " (SELECT count(*) FROM items WHERE state='archived')"
+            )[0]
+            return {
+                "items": sum(kinds.values()),
+                "chunks": chunks,
+                "versions": versions,
+                "in_bin": binned,
+                "archived": archived,
+                "segments": self._count_segments(connection),
+                "kinds": kinds,
+                "drives": drives,
+                "read_only": self._opened.database.read_only,
+                "schema": self.schema_version,
+                "language": self.language,
+            }
 
-    def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
-        """The checks of this store, by name; each takes whether to repair."""
-        ...
+    def _count_segments(self, connection: Connection) -> int:
+        """In how many parts the keyword index is."""
+        return 1
 
     def damage(self) -> Sequence[Damage]:
         """The versions that are no longer what was saved."""
-        ...
+        return damage.texts(self._opened.database)[1]
 
     def mend(self, n: int, number: int, content: str) -> bool:
         """Put the text of a damaged version back, if its hash shows that it is the right text."""
-        ...
+        return damage.mend(self._opened.database, n, number, content)
+
+
+def _live_by(connection: Connection, column: str) -> dict[str, int]:
+    """How many live items there are, by a column."""
+    return dict(
+        connection.rows(f"SELECT {column}, count(*) FROM items WHERE state='live' GROUP BY {column} ORDER BY {column}")
+    )

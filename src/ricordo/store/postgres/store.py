@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from ricordo.store.base import Store
 from ricordo.store.index import segments
 from ricordo.store.postgres.database import Database
 from ricordo.store.postgres.feed import Feed
@@ -18,7 +19,6 @@ from ricordo.store.postgres.team import Team
 from ricordo.store.postgres.transfer import Transfer
 from ricordo.store.qdrant.points import IndexAway
 from ricordo.store.sql import damage
-from ricordo.store.sql.store import SharedStore
 from ricordo.text.words import Analyzer
 from ricordo.values.store_addresses import parse
 
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from ricordo.values.reports import Check
 
 
-class PostgresStore(SharedStore):
+class PostgresStore(Store):
     """One workspace, open: its parts, and what concerns it as a whole."""
 
     schema_version = SCHEMA_VERSION
+    vectors: Vectors
 
     def __init__(
         self,

@@ -43,7 +43,6 @@ class Transfer(SharedTransfer):
     ) -> tuple[int, Sequence[Damage]]:
         """Write the workspace to a file, as it is at one moment: a JSONL export, which ``import`` takes back."""
         from ricordo.exchange import lines
-        from ricordo.exchange.records import TYPE_NAMES, ItemRecord
 
         if target.is_dir():
             raise UsageError(f"{target} is a folder", hint=f"Name a file in it, such as {target / 'backup.jsonl'}")
@@ -63,7 +62,7 @@ class Transfer(SharedTransfer):
             ) from error
         finally:
             partial.unlink(missing_ok=True)
-        return counts.get(TYPE_NAMES[ItemRecord], 0), []
+        return counts.get("item", 0), []
 
     def vacuum(self, *, bin_days: float, full: bool = False, keep: Collection[str] = ()) -> VacuumReport:
         """Erase what is no longer needed. The server frees the space itself later."""

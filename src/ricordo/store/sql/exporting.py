@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import groupby, islice
-from typing import Any
+from typing import Any, get_origin
 
 import numpy as np
 
@@ -14,33 +15,25 @@ from ricordo.exchange.records import (
     CHUNK_STATES,
     FORMAT,
     FORMAT_VERSION,
-    AuditRecord,
+    ROWS,
     BlobRecord,
     ChunkRecord,
-    FeedbackRecord,
     FileRecord,
     FoundRecord,
-    FreezeRecord,
     Header,
     ItemRecord,
-    LearnedRecord,
-    LinkRecord,
-    OpeningRecord,
-    ProposalRecord,
-    ProposalRuleRecord,
-    QueryRecord,
     Record,
-    RootRecord,
+    Row,
     TextLinkRecord,
     UsageRecord,
     VersionRecord,
-    WeightRecord,
 )
 from ricordo.store.sql import machines
 from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.batches import in_parts
-from ricordo.store.sql.proposals import COLUMNS, kept_rules
-from ricordo.store.sql.protocols import Connection, Row
+from ricordo.store.sql.proposals import kept_rules
+from ricordo.store.sql.protocols import Connection
+from ricordo.store.sql.protocols import Row as Columns
 from ricordo.store.sql.stored_fields import all_fields
 from ricordo.store.sql.times import moment, optional_moment
 from ricordo.values.file_refs import DISK, FileRefs
@@ -65,39 +58,71 @@ _DETAILS = (
     "SELECT item, kind, count FROM secrets WHERE item IN ({marks}) ORDER BY item, kind",
 )
 """What is read of items beside their own rows: versions, chunks, links in texts, secrets; the item's number first."""
-_OPENING = "FROM retrieval_log r WHERE r.query IS NULL OR NOT EXISTS (SELECT 1 FROM query_log q WHERE q.id = r.query)"
-_COUNTS = {
-    "item": "items",
-    "link": "links WHERE origin <> 'text'",
-    "feedback": "feedback",
-    "learned": "learned",
-    "weights": "weight_log",
-    "query": "query_log",
-    "opening": _OPENING.removeprefix("FROM "),
-    "root": "roots",
-    "freeze": "meta WHERE name = 'learning_frozen'",
-    "audit": "audit",
-    "proposal": "proposals",
-}
-_LOGS = ("query", "opening", "audit")
 
 
 def records(connection: Connection, language: str, *, log: bool) -> Iterator[Record]:
     """Header, items, and what refers to them; ``log`` says whether the logs of queries and openings are among them."""
-    counts = {
-        name: connection.rows(f"SELECT count(*) FROM {table}")[0][0]
-        for name, table in _COUNTS.items()
-        if log or name not in _LOGS
-    } | {"proposal_rule": len(kept_rules(connection))}
+    wanted = [name for name, rows in ROWS.items() if log or not rows.is_log]
+    counts = {"item": connection.rows("SELECT count(*) FROM items")[0][0]}
+    for name in wanted:
+        rows = ROWS[name]
+        counts[name] = (
+            connection.rows(f"SELECT count(*) FROM {rows.table} t WHERE {rows.where or '1=1'}")[0][0]
+            if rows.table
+            else len(kept_rules(connection))
+        )
     newest = connection.rows(
         "SELECT max(at) FROM (SELECT max(created_at) at FROM versions UNION ALL SELECT max(deleted_at) FROM items)"
     )[0][0]
     yield Header(FORMAT, FORMAT_VERSION, language, optional_moment(newest), counts)
-    rows = connection.stream(f"{_ITEM} ORDER BY i.id")
-    while batch := list(islice(rows, _BATCH)):
+    found = connection.stream(f"{_ITEM} ORDER BY i.id")
+    while batch := list(islice(found, _BATCH)):
         yield from _items(connection, batch)
-    for source in other_records(log=log).values():
-        yield from source(connection)
+    for name in wanted:
+        yield from other_records(connection, name)
+
+
+def other_records(connection: Connection, name: str) -> Iterator[Row]:
+    """The records of one type that are not items."""
+    if name == "proposal_rule":
+        for kind, rule in sorted(kept_rules(connection).items()):
+            yield Row(name, {"name": kind, "rule": rule})
+        return
+    columns = ROWS[name].columns
+    readers = {column: _reader(hint) for column, hint in columns.items()}
+    found = _found(connection) if name == "query" else None
+    for row in connection.stream(ROWS[name].select):
+        values = {column: read(value) for (column, read), value in zip(readers.items(), row, strict=True)}
+        if found is not None:
+            values["found"] = found.get(values["found"], ())
+        if name == "root":
+            values["machine"] = machines.name_of(connection, values["machine"])
+        yield Row(name, values)
+
+
+def _found(connection: Connection) -> dict[int, tuple[FoundRecord, ...]]:
+    """What the queries of the log found, by the numbers of their entries."""
+    rows = connection.stream(
+        "SELECT r.query, i.id, r.ref, r.version, r.score, r.at FROM retrieval_log r JOIN items i ON i.n = r.item"
+        " WHERE r.query IS NOT NULL ORDER BY r.query, r.id"
+    )
+    return {
+        query: tuple(FoundRecord(item, ref, version, score, moment(at)) for _, item, ref, version, score, at in group)
+        for query, group in groupby(rows, key=lambda row: row[0])
+    }
+
+
+def _reader(hint: Any) -> Callable[[Any], Any]:
+    """What makes a value of a type from a column."""
+    if hint is datetime:
+        return moment
+    if hint is bool:
+        return bool
+    if get_origin(hint) is Mapping:
+        return lambda said: json.loads(said or "{}")
+    if hint == tuple[str, ...]:
+        return lambda said: tuple(json.loads(said))
+    return lambda value: value
 
 
 def item_record(connection: Connection, n: int, numbers: Collection[int] | None) -> ItemRecord:
@@ -106,54 +131,9 @@ def item_record(connection: Connection, n: int, numbers: Collection[int] | None)
     return record
 
 
-def other_records(*, log: bool) -> dict[str, Callable[[Connection], Iterator[Record]]]:
-    """Readers of everything but the items, in the order of an export."""
-    logs: dict[str, Callable[[Connection], Iterator[Record]]] = {"queries": _queries, "openings": _openings}
-    return {
-        "links": _links,
-        "verdicts": _lessons,
-        **(logs if log else {}),
-        "folders": _roots,
-        "settings of learning": _frozen,
-        **({"audit": _audit} if log else {}),
-        "proposals": proposal_records,
-        "rules about proposals": _proposal_rules,
-    }
-
-
-def proposal_records(connection: Connection) -> Iterator[ProposalRecord]:
-    """Proposals, and what was decided about each."""
-    for _, at, state, kind, way, text, quote, scope, file, session, turn, branch, became in connection.rows(
-        f"SELECT {', '.join(COLUMNS)} FROM proposals ORDER BY id"
-    ):
-        yield ProposalRecord(text, kind, scope, quote, session, turn, moment(at), way, file, branch, state, became)
-
-
-def _proposal_rules(connection: Connection) -> Iterator[ProposalRuleRecord]:
-    for name, rule in sorted(kept_rules(connection).items()):
-        yield ProposalRuleRecord(name, rule)
-
-
-def _audit(connection: Connection) -> Iterator[AuditRecord]:
-    for at, what, item, ref, version, said in connection.stream(
-        "SELECT at, what, item, ref, version, provenance FROM audit ORDER BY id"
-    ):
-        yield AuditRecord(moment(at), what, item, ref, version, json.loads(said or "{}"))
-
-
-def _roots(connection: Connection) -> Iterator[RootRecord]:
-    for machine, path, globs, added in connection.rows(
-        "SELECT machine, path, globs, added_at FROM roots ORDER BY path, machine"
-    ):
-        yield RootRecord(path, tuple(json.loads(globs)), moment(added), machines.name_of(connection, machine))
-
-
-def _frozen(connection: Connection) -> Iterator[FreezeRecord]:
-    for (frozen,) in connection.rows("SELECT value FROM meta WHERE name = 'learning_frozen'"):
-        yield FreezeRecord(bool(frozen))
-
-
-def _items(connection: Connection, rows: Sequence[Row], numbers: Collection[int] | None = None) -> Iterator[ItemRecord]:
+def _items(
+    connection: Connection, rows: Sequence[Columns], numbers: Collection[int] | None = None
+) -> Iterator[ItemRecord]:
     """The records of some items, whose parts are read together; ``numbers`` are the versions wanted, None is all."""
     [(marks, part)] = in_parts([row[0] for row in rows])
     parts = [_by_item(connection.rows(statement.format(marks=marks), part)) for statement in _DETAILS]
@@ -161,9 +141,9 @@ def _items(connection: Connection, rows: Sequence[Row], numbers: Collection[int]
         yield _item(connection, row, numbers, *(found.get(row[0], []) for found in parts))
 
 
-def _by_item(rows: Sequence[Row]) -> dict[int, list[Row]]:
+def _by_item(rows: Sequence[Columns]) -> dict[int, list[Columns]]:
     """Rows by the number they begin with, each without it."""
-    found: dict[int, list[Row]] = {}
+    found: dict[int, list[Columns]] = {}
     for n, *rest in rows:
         found.setdefault(n, []).append(tuple(rest))
     return found
@@ -171,12 +151,12 @@ def _by_item(rows: Sequence[Row]) -> dict[int, list[Row]]:
 
 def _item(
     connection: Connection,
-    row: Row,
+    row: Columns,
     numbers: Collection[int] | None,
-    all_versions: Sequence[Row],
-    chunks: Sequence[Row],
-    links: Sequence[Row],
-    secrets: Sequence[Row],
+    all_versions: Sequence[Columns],
+    chunks: Sequence[Columns],
+    links: Sequence[Columns],
+    secrets: Sequence[Columns],
 ) -> ItemRecord:
     _, identity, drive, path, kind, state, version, created, updated, indexed, deleted = row[:11]
     ref = Ref(drive, path)
@@ -262,55 +242,3 @@ def _blobs(connection: Connection, versions: Sequence[VersionRecord]) -> tuple[B
         for digest in wanted
         for (data,) in connection.rows("SELECT data FROM blobs WHERE hash=?", (digest,))
     )
-
-
-def _links(connection: Connection) -> Iterator[LinkRecord]:
-    for source, target, type_, origin, text, at in connection.stream(
-        "SELECT s.id, t.id, l.type, l.origin, l.text, l.created_at FROM links l JOIN items s ON s.n = l.source"
-        " JOIN items t ON t.n = l.target WHERE l.origin <> 'text' ORDER BY 1, 2, 3, 4, 5"
-    ):
-        yield LinkRecord(source, target, type_, origin, text, moment(at))
-
-
-def _lessons(connection: Connection) -> Iterator[FeedbackRecord | LearnedRecord | WeightRecord]:
-    for query, item, ref, verdict, counted, at in connection.stream(
-        "SELECT f.query, i.id, f.ref, f.verdict, f.counted, f.at FROM feedback f LEFT JOIN items i ON i.n = f.item"
-        " ORDER BY f.id"
-    ):
-        yield FeedbackRecord(query, item, ref, verdict, bool(counted), moment(at))
-    for profile, shift, since in connection.rows(
-        "SELECT profile, shift, (SELECT count(*) FROM feedback f WHERE f.id <= since) FROM learned ORDER BY profile"
-    ):
-        yield LearnedRecord(profile, shift, since)
-    for profile, at, reason, before, after, shift_before, shift_after, counted in connection.stream(
-        "SELECT profile, at, reason, before, after, shift_before, shift_after, counted FROM weight_log ORDER BY id"
-    ):
-        yield WeightRecord(
-            profile, moment(at), reason, json.loads(before), json.loads(after), shift_before, shift_after, counted
-        )
-
-
-def _queries(connection: Connection) -> Iterator[QueryRecord]:
-    rows = connection.stream(
-        "SELECT q.id, q.text, q.tool, q.profile, q.results, q.refs, q.ms, q.at, q.asker, q.fit, i.id, r.ref,"
-        " r.version, r.score, r.at FROM query_log q LEFT JOIN retrieval_log r ON r.query = q.id"
-        " LEFT JOIN items i ON i.n = r.item"
-        " ORDER BY q.id, r.id"
-    )
-    for (_, text, tool, profile, results, refs, ms, at, asker, fit), group in groupby(rows, key=lambda row: row[:10]):
-        found = tuple(
-            FoundRecord(item, ref, version, score, moment(when))
-            for item, ref, version, score, when in (row[10:] for row in group)
-            if item is not None
-        )
-        yield QueryRecord(
-            text, tool, profile, results, tuple(json.loads(refs)), ms, moment(at), found, json.loads(asker or "{}"), fit
-        )
-
-
-def _openings(connection: Connection) -> Iterator[OpeningRecord]:
-    for item, ref, version, score, at, asker in connection.stream(
-        "SELECT (SELECT id FROM items WHERE n = r.item), r.ref, r.version, r.score, r.at, r.asker"
-        f" {_OPENING} ORDER BY r.id"
-    ):
-        yield OpeningRecord(item, ref, version, score, moment(at), json.loads(asker or "{}"))

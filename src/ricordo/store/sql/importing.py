@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from ricordo.errors import Error, PathConflict
-from ricordo.exchange.records import ItemRecord, Record
+from ricordo.exchange.records import ItemRecord, Row
 from ricordo.store.sql import heads, import_rows, jobs, links, machines, saving
 from ricordo.store.sql.import_others import OtherRecords
 from ricordo.store.sql.import_rows import Analysed, analysed
@@ -124,7 +124,7 @@ class Importing:
         if holder.id == item.id:
             connection.run("UPDATE items SET id=? WHERE n=?", (heads.new_id(), holder.n))
 
-    def others(self, batch: Sequence[Record]) -> Counter[str]:
+    def others(self, batch: Sequence[Row]) -> Counter[str]:
         """Write what refers to items; returns how many of each type were new."""
         with self.database.write(durable=True) as connection:
             return self._others.take(connection, batch)

@@ -5,7 +5,8 @@ What it calls is imported when it is called: no search pays for it.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Collection, Generator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo.store.sql import saving
@@ -17,6 +18,7 @@ from ricordo.text.words import Analyzer
 if TYPE_CHECKING:
     from ricordo.exchange.records import ItemRecord, Record
     from ricordo.store.sql.importing import Importing
+    from ricordo.values.reports import Damage, VacuumReport
 
 _ERASED_AT_ONCE = 100
 _DUE = "SELECT n FROM items WHERE state='deleted' AND deleted_at < ?"
@@ -69,6 +71,20 @@ class SharedTransfer:
 
     def _rebuild(self, analyzer: Analyzer) -> None:
         """Index every text again: its words became others."""
+        raise NotImplementedError
+
+    def salvage(self, left_out: list[str], *, log: bool = True) -> Generator[Record]:
+        """All that can still be read of a damaged store; what cannot be read is added to ``left_out``."""
+        raise NotImplementedError
+
+    def backup(
+        self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None
+    ) -> tuple[int, Sequence[Damage]]:
+        """Copy the store, as it is at one moment, to a file; how many items it has, and which were damaged."""
+        raise NotImplementedError
+
+    def vacuum(self, *, bin_days: float, full: bool = False, keep: Collection[str] = ()) -> VacuumReport:
+        """Give back what is no longer needed; ``full`` rewrites the file even when little is to be gained."""
         raise NotImplementedError
 
     def empty_bin(self, days: float) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import apsw
@@ -18,12 +18,14 @@ from ricordo.exchange.codec import BadRecord
 from ricordo.exchange.records import (
     FORMAT,
     FORMAT_VERSION,
-    TYPE_NAMES,
+    ROWS,
     Header,
     ItemRecord,
     Record,
+    Row,
     VersionRecord,
     check_item,
+    type_of,
 )
 from ricordo.store.prepare import text_hash
 from ricordo.store.sql import exporting
@@ -47,7 +49,7 @@ def records(connection: Connection, language: str, left_out: list[str], *, log: 
             sound.append((n, ref))
             known.add(record.id)
     rest = [record for record in _others(connection, left_out, log=log) if _refers_to(record) <= known]
-    counts.update(TYPE_NAMES[type(record)] for record in rest)
+    counts.update(map(type_of, rest))
     counts["item"] = len(sound)
     yield Header(FORMAT, FORMAT_VERSION, language, None, dict(counts))
     for n, ref in sound:
@@ -94,25 +96,14 @@ def _rehashed(item: ItemRecord, version: VersionRecord) -> VersionRecord:
 
 def _others(connection: Connection, left_out: list[str], *, log: bool) -> Iterator[Record]:
     """Links, verdicts, logs and folders: of each as many as can be read."""
-    for name, source in exporting.other_records(log=log).items():
-        yield from _as_many(name, source, connection, left_out)
-
-
-def _as_many(
-    name: str, source: Callable[[Connection], Iterator[Record]], connection: Connection, left_out: list[str]
-) -> Iterator[Record]:
-    rows = source(connection)
-    while True:
-        try:
-            yield next(rows)
-        except StopIteration:
-            return
-        except _ANY as error:
-            left_out.append(f"{name}: the rest cannot be read ({error})")
-            return
+    for name, kind in ROWS.items():
+        if log or not kind.is_log:
+            try:
+                yield from exporting.other_records(connection, name)
+            except _ANY as error:
+                left_out.append(f"records of type {name}: the rest cannot be read ({error})")
 
 
 def _refers_to(record: Record) -> set[str]:
     """The ids of the items that a link connects; if one is left out, the link is, too."""
-    source, target = getattr(record, "source", None), getattr(record, "target", None)
-    return {one for one in (source, target) if one is not None}
+    return {record["source"], record["target"]} if isinstance(record, Row) and record.type == "link" else set()

@@ -11,10 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ricordo.store.base import Store
 from ricordo.store.index import segments
 from ricordo.store.sql import damage
 from ricordo.store.sql.protocols import Connection
-from ricordo.store.sql.store import SharedStore
 from ricordo.store.sqlite.connection import Database
 from ricordo.store.sqlite.job_queue import Jobs
 from ricordo.store.sqlite.meaning import Vectors
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ricordo.values.reports import Check
 
 
-class SqliteStore(SharedStore):
+class SqliteStore(Store):
     """One store file, open: its parts, and what concerns the file as a whole."""
 
     schema_version = SCHEMA_VERSION

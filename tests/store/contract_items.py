@@ -9,13 +9,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.store.contract_fixtures import StoreFixtures, prepared
 
 from ricordo.errors import Conflict, NotFound, PathConflict, StaleVersion, from_dict
 from ricordo.store.base import Store
 from ricordo.store.prepare import text_hash
 from ricordo.store.values import FileState, PreparedItem
-from ricordo.testing.making import prepared
-from ricordo.testing.opening import StoreFixtures
 from ricordo.values.hits import Filters
 from ricordo.values.items import Ref, Saved
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.fakes import FakeEmbedder
+from tests.store.contract_fixtures import prepared
+from tests.store.contract_search import SearchContract
 
 from ricordo.store.asking import Ask, AskedWord, QueryVector
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, Languages
-from ricordo.testing.contract_search import SearchContract
-from ricordo.testing.fakes import FakeEmbedder
-from ricordo.testing.making import prepared
 
 ENGLISH = "The notice period of the office is three months."
 GERMAN = "Die Kündigungsfrist für das Büro beträgt drei Monate, und sie gilt ab dem ersten Tag."

@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.fakes import FakeEmbedder
+from tests.store.contract_fixtures import bm25f, prepared
+from tests.store.contract_items import ItemsContract
 
 from ricordo.errors import ContractError
 from ricordo.store.asking import NEWEST, SUBSTRING, Aim, Ask, AskedWord, Needs, Phrase, QueryVector, Shown
@@ -19,10 +22,6 @@ from ricordo.store.base import Store
 from ricordo.store.found import Candidate
 from ricordo.store.prepare import embedded_text
 from ricordo.store.values import Backlog, PreparedItem
-from ricordo.testing.contract_items import ItemsContract
-from ricordo.testing.fakes import FakeEmbedder
-from ricordo.testing.making import prepared
-from ricordo.testing.reference import bm25f
 from ricordo.values.hits import Filters
 from ricordo.values.items import Ref
 
