@@ -10,15 +10,18 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ricordo.config.files import data_home, locked
 from ricordo.config.machine import this_machine
 from ricordo.errors import Unavailable, Unreadable
 from ricordo.exchange.machine_files import LogFile, MachineFiles, parts_of
 from ricordo.keys.shared import has_key, note_in, put_note
-from ricordo.store.sqlite.sync_log import SyncLog
 from ricordo.store.values import Backlog, KnownFolder
 from ricordo.values.syncing import SyncFolder, SyncMachine, SyncRun
+
+if TYPE_CHECKING:
+    from ricordo.store.sqlite.sync_log import SyncLog
 
 _AT_ONCE = 2_000
 _WAIT_SECONDS = 60.0
