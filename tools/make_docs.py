@@ -10,8 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from ricordo.config.rules import Setting
-from ricordo.config.settings import FOREIGN_VARIABLES, SECTIONS, SETTINGS, Config
+from ricordo.config.settings import FOREIGN_VARIABLES, SECTIONS, SETTINGS, Config, Setting
 
 DOCS = Path(__file__).parents[1] / "docs"
 

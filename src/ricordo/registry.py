@@ -25,17 +25,21 @@ if TYPE_CHECKING:
     from ricordo.store.base import Store
     from ricordo.store.qdrant.choosing import IndexChoice
 
+BUSY_SECONDS = 30.0
+"""How long a writer waits for another process: longer than any single write takes."""
 
-def open_store(location: StoreLocation, config: Config, *, create: bool) -> Store:
+
+def open_store(location: StoreLocation, config: Config, *, create: bool, busy_seconds: float | None = None) -> Store:
     """Open the store at a location: a file, or a workspace on a PostgreSQL server."""
+    busy_seconds = BUSY_SECONDS if busy_seconds is None else busy_seconds
     if location.address:
-        return _server_store(location.address, config, create=create)
+        return _server_store(location.address, config, create=create, busy_seconds=busy_seconds)
     from ricordo.store.sqlite.store import SqliteStore
 
     return SqliteStore(
         location.path,
         language=config.lexical.language,
-        busy_seconds=config.store.busy_seconds,
+        busy_seconds=busy_seconds,
         keep_versions=config.store.keep_versions,
         create=create,
     )
@@ -48,7 +52,7 @@ def change_key(path: Path, before: StoreKey | None, after: StoreKey | None, seco
     change_key(path, before, after, seconds)
 
 
-def _server_store(address: str, config: Config, *, create: bool) -> Store:
+def _server_store(address: str, config: Config, *, create: bool, busy_seconds: float) -> Store:
     try:
         from ricordo.store.postgres.store import PostgresStore
     except ImportError as error:
@@ -58,7 +62,7 @@ def _server_store(address: str, config: Config, *, create: bool) -> Store:
     return PostgresStore(
         address,
         language=config.lexical.language,
-        busy_seconds=config.store.busy_seconds,
+        busy_seconds=busy_seconds,
         keep_versions=config.store.keep_versions,
         create=create,
         index=_index_choice(config),
@@ -67,12 +71,11 @@ def _server_store(address: str, config: Config, *, create: bool) -> Store:
 
 def _index_choice(config: Config) -> IndexChoice | None:
     """The search engine beside the server, if the settings name one."""
-    if config.store.index != "qdrant":
+    if not config.store.index_address:
         return None
     from ricordo.store.qdrant.choosing import IndexChoice
 
-    mine = config.store
-    return IndexChoice(mine.index_address, mine.index_key_env, mine.index_shards, mine.index_replicas)
+    return IndexChoice(config.store.index_address)
 
 
 def token_counter() -> TokenCounter:
@@ -141,7 +144,7 @@ def multilingual(config: Config) -> MultilingualEmbedder:
     """The model for other languages, not loaded yet."""
     from ricordo.models.multilingual import MultilingualEmbedder
 
-    return MultilingualEmbedder(threads=config.embedding.threads or None)
+    return MultilingualEmbedder()
 
 
 def multilingual_languages() -> tuple[str, ...]:
@@ -197,13 +200,14 @@ def reranker(kind: str, config: Config, language_model: Callable[[], LLM]) -> Re
     if kind == "cross-encoder":
         from ricordo.models.rerankers import CrossEncoder
 
-        return CrossEncoder(rerank_files(config), config.embedding.threads)
+        return CrossEncoder(rerank_files(config))
     if kind == "llm":
         from ricordo.models.base import Message
         from ricordo.models.rerankers import ListwiseReranker
+        from ricordo.search.rerank import LLM_SECONDS
 
-        model, seconds = language_model(), config.rerank.llm_budget_ms / 1000
-        return ListwiseReranker(lambda prompt: model.complete([Message("user", prompt)], seconds=seconds).text)
+        model = language_model()
+        return ListwiseReranker(lambda prompt: model.complete([Message("user", prompt)], seconds=LLM_SECONDS).text)
     from ricordo.models.providers import RERANKERS, plugged_reranker, plugin_names
 
     plugged = plugged_reranker(kind, config, models_folder(config))
@@ -220,12 +224,9 @@ def loader(
     from ricordo.sources.loading_agent import LoadingAgent
     from ricordo.sources.mcp_config import mcp_servers
 
-    settings = config.loading
     return LoadingAgent(
         language_model,
-        lambda: mcp_servers(settings.mcp_file, start),
-        turns=settings.turns,
-        seconds=settings.seconds,
+        lambda: mcp_servers(start),
         max_bytes=int(config.ingest.max_file_mb * 1_000_000),
         transcript=transcript,
     )

@@ -256,11 +256,11 @@ def test_a_command_may_list_skills_here_and_elsewhere_and_comes_last(tmp_path: P
     ],
 )
 def test_a_command_that_fails_is_an_error_with_a_hint_and_the_rest_is_taken_in(
-    tmp_path: Path, home: Path, write: Writer, script: str, code: str, words: str
+    tmp_path: Path, home: Path, write: Writer, script: str, code: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "work" / "skills", "pdf")
-    seconds = 0.5 if "sleep" in script else 120.0
-    settings = {"skills.command": command(tmp_path, script), "skills.command_seconds": seconds}
+    monkeypatch.setattr("ricordo.sources.skills.COMMAND_SECONDS", 0.5 if "sleep" in script else 120.0)
+    settings = {"skills.command": command(tmp_path, script)}
     with open_in(tmp_path / "work", **settings) as engine:
         report = engine.skills_add()
     assert statuses(report) == {"skills.command": "failed", "skill:/pdf": "created"}

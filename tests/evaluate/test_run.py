@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ricordo import registry
 from ricordo.config.loading import Config
-from ricordo.config.settings import LexicalSettings
+from ricordo.config.settings import LexicalSettings, RetrievalSettings
 from ricordo.engine import Ricordo
 from ricordo.errors import UsageError
 from ricordo.evaluate import Report, evaluate, evaluate_all, read_results, write_results
@@ -99,7 +99,7 @@ def test_the_store_is_built_once(tmp_path: Path) -> None:
 
 
 def test_a_setting_that_only_ranking_reads_keeps_the_store(cache: Path) -> None:
-    flat = Config(lexical=LexicalSettings(title_weight=0.0, b=0.0))
+    flat = Config(retrieval=RetrievalSettings(vector_weight=0.0))
     before = sorted(folder.name for folder in cache.iterdir())
     assert measure(cache, config=flat).profiles != {}
     assert sorted(folder.name for folder in cache.iterdir()) == before

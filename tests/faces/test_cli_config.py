@@ -84,7 +84,7 @@ def test_the_password_in_an_address_is_never_printed_and_stays_in_force(house: A
 def test_a_masked_value_is_not_saved_in_place_of_the_secret(house: Any) -> None:
     house.run("config", "set", "tiers.team", "postgresql://kim:Gr3enLamp@db/notes")
     shown = house.run("config", "get", "tiers.team").stdout.strip()
-    for name, value in (("tiers.team", shown), ("embedding.api_keys", "***,***"), ("fetch.github_token", "***")):
+    for name, value in (("tiers.team", shown), ("embedding.api_keys", "***,***"), ("fetch.proxy", "***")):
         assert "whole value" in house.json("config", "set", name, value, code=2)["hint"]
     assert load_config().tiers.team == "postgresql://kim:Gr3enLamp@db/notes"
 
@@ -116,11 +116,11 @@ def test_path_names_the_files_and_the_store(house: Any) -> None:
 def test_a_list_shows_basic_settings_and_changed_ones_and_all_on_request(house: Any) -> None:
     first = house.run("config", "list")
     assert "search.limit" in first.stdout
-    assert "lexical.k1" not in first.stdout
+    assert "tiers.team_weight" not in first.stdout
     assert "--all shows them" in first.stderr
-    assert "lexical.k1" in house.run("config", "list", "--all").stdout
-    assert "lexical.k1" in house.run("config", "list", "lexical").stdout
-    house.run("config", "set", "lexical.k1", "1.5")
-    assert "lexical.k1" in house.run("config", "list").stdout
+    assert "tiers.team_weight" in house.run("config", "list", "--all").stdout
+    assert "tiers.team_weight" in house.run("config", "list", "tiers").stdout
+    house.run("config", "set", "tiers.team_weight", "0.5")
+    assert "tiers.team_weight" in house.run("config", "list").stdout
     levels = {row["name"]: row["level"] for row in house.json("config", "list", "--all")["settings"]}
-    assert (levels["search.limit"], levels["lexical.k1"]) == ("basic", "advanced")
+    assert (levels["search.limit"], levels["tiers.team_weight"]) == ("basic", "advanced")

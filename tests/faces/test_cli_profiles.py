@@ -108,12 +108,12 @@ def test_explain_takes_the_same_ranking_flags_as_search(notes: Any) -> None:
     ]
 
 
-def test_a_second_look_is_set_up_by_config_and_asked_for_by_flag(notes: Any) -> None:
+def test_a_second_look_is_set_up_by_config_and_asked_for_by_flag(notes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ricordo.search.pipeline.SECONDS", 60.0)
     printed = notes.run("search", "keys", "--rerank", "cross-encoder")
     assert "degraded: rerank: no cross-encoder is set" in printed.stderr
     model = Path(__file__).parents[1] / "fixtures" / "cross_encoder"
     notes.run("config", "set", "rerank.model", str(model))
-    notes.run("config", "set", "rerank.budget_ms", "60000")
     plain = notes.json("search", "keys", "--rerank", "cross-encoder", "--explain")
     assert plain["meta"]["degraded"] == []
     steps = [step["step"] for step in plain["hits"][0]["explain"]["steps"]]

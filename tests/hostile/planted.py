@@ -182,7 +182,7 @@ def plant(engine: Ricordo, folder: Path) -> None:
 
 def opened(folder: Path) -> Ricordo:
     """An engine on the store with the strings; it searches by words, and tells all that fits."""
-    settings = {"embedding.provider": "none", "search.min_fit": 0.0, "tools.suggested": 8, "tools.seconds": 120.0}
+    settings = {"embedding.provider": "none", "search.min_fit": 0.0, "tools.seconds": 120.0}
     return Ricordo.open(folder / "store.db", config=ConfigProvider(settings, start=folder))
 
 

@@ -19,9 +19,10 @@ SLOW = "a" * 40 + " " + "ab," * 20_000
 
 
 @pytest.fixture
-def engine(tmp_path: Path, open_engine: Callable[..., Ricordo]) -> Ricordo:
+def engine(tmp_path: Path, open_engine: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch) -> Ricordo:
     (tmp_path / "slow.txt").write_text(f"{SLOW}\nplain line\nother line\n", encoding="utf-8")
-    engine = open_engine(**{"search.pattern_seconds": 0.5})
+    monkeypatch.setattr("ricordo.search.scan.PATTERN_SECONDS", 0.5)
+    engine = open_engine()
     engine.add(tmp_path / "slow.txt")
     return engine
 
@@ -115,7 +116,7 @@ def test_a_long_row_without_a_space_does_not_slow_down_what_a_memory_is_looked_t
 def test_a_long_text_of_one_letter_is_found_without_an_expression(
     open_engine: Callable[..., Ricordo], last: str
 ) -> None:
-    engine = open_engine(**{"search.pattern_seconds": 10.0})  # an expression takes a minute for it
+    engine = open_engine()  # an expression takes a minute for it
     engine.save("note:/letters", f"{'e' * 5_000}\nWhat of e.g. this?\n")
     assert len(engine.grep("e" * 4_999 + last)) == (last == "e")
     assert [match.text for match in engine.grep("e.g.", fixed=True)] == ["What of e.g. this?"]

@@ -21,7 +21,7 @@ class House:
         self._opened: list[Ricordo] = []
 
     def open(self, **settings: Any) -> Ricordo:
-        given = {"embedding.provider": "none", "search.track": False} | settings
+        given = {"embedding.provider": "none"} | settings
         self._opened.append(Ricordo.open(self.place / "ricordo.db", config=ConfigProvider(given)))
         return self._opened[-1]
 

@@ -223,8 +223,10 @@ def test_a_folder_that_the_user_chose_may_be_reached_through_a_link(house: House
     assert (real / "notes" / "plan.md").exists()
 
 
-def test_watching_goes_on_when_the_store_was_busy_and_tells_it(house: House) -> None:
-    engine = house.open(**{"store.busy_seconds": 0.2})
+def test_watching_goes_on_when_the_store_was_busy_and_tells_it(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ricordo.registry.BUSY_SECONDS", 0.2)
+    engine = house.open()
+    monkeypatch.setattr("ricordo.registry.BUSY_SECONDS", 30.0)
     engine.save("note:/plan", "the first plan")
     other = house.open()
     stop, reported, events = threading.Event(), threading.Event(), list[WatchEvent]()
@@ -292,8 +294,10 @@ def test_an_edit_that_a_search_takes_in_before_the_watcher_is_reported_by_the_wa
     watcher.join(60)
 
 
-def test_a_search_says_that_edits_could_not_be_taken_in(house: House) -> None:
-    engine = house.open(**{"store.busy_seconds": 0.2})
+def test_a_search_says_that_edits_could_not_be_taken_in(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ricordo.registry.BUSY_SECONDS", 0.2)
+    engine = house.open()
+    monkeypatch.setattr("ricordo.registry.BUSY_SECONDS", 30.0)
     engine.save("note:/plan", "the first plan")
     other = house.open()
     knowledge = engine._context.knowledge

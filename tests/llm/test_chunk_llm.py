@@ -48,7 +48,7 @@ class Says:
 
 def chunker(*answers: Any) -> LlmChunker:
     model = Says(*answers)
-    return LlmChunker(lambda: model, lambda: 10.0)
+    return LlmChunker(lambda: model)
 
 
 def assert_covers(text: str, passages: Sequence[Passage]) -> None:
@@ -140,7 +140,7 @@ def test_long_texts_are_shown_in_windows_and_a_topic_at_the_edge_is_shown_whole(
         return proposal([(start, end - 1) for start, end in pairwise([*starts, last + 1])])
 
     model = Says(tens)
-    places = LlmChunker(lambda: model, lambda: 10.0).places(text)
+    places = LlmChunker(lambda: model).places(text)
     starts = [text.count("\n", 0, place) + 1 for place in places]
     assert starts == list(range(1, 1001, 30))
     assert [shown.splitlines()[1] for shown in model.shown] == ["1: line 1", "391: line 391", "781: line 781"]
@@ -153,20 +153,20 @@ def test_a_model_that_cuts_off_one_line_at_a_time_is_not_asked_for_ever() -> Non
         return proposal([(numbers[0], numbers[0]), (numbers[0] + 1, numbers[-1])])
 
     model = Says(crumbs)
-    LlmChunker(lambda: model, lambda: 10.0).places("line\n" * 2000)
+    LlmChunker(lambda: model).places("line\n" * 2000)
     assert len(model.shown) == 5
 
 
 def test_of_a_long_line_only_the_beginning_is_shown() -> None:
     model = Says(lambda shown: proposal([(1, 2)]))
-    LlmChunker(lambda: model, lambda: 10.0).places("x" * 100_000 + "\nend")
+    LlmChunker(lambda: model).places("x" * 100_000 + "\nend")
     assert len(model.shown[0]) < 500
 
 
 def test_a_text_of_enormous_length_is_not_put_to_a_model() -> None:
     model = Says(proposal([]))
     with pytest.raises(Error, match="too long"):
-        LlmChunker(lambda: model, lambda: 10.0).places("row\n" * 25_000)
+        LlmChunker(lambda: model).places("row\n" * 25_000)
     assert model.shown == []
 
 
@@ -179,7 +179,6 @@ def claude(service: Service) -> Mapping[str, Any]:
     """Settings that let a model at the service cut texts."""
     return {
         "ingest.chunker": "llm",
-        "ingest.chunker_seconds": 300,
         "llm.provider": "anthropic",
         "llm.api_keys": "k",
         "llm.base_url": service.url,
@@ -261,11 +260,18 @@ def test_a_model_is_not_asked_again_for_the_same_text(
     ids=["500", "401", "silent", "bad JSON", "prose", "another form", "a gap", "past the end"],
 )
 def test_without_a_usable_answer_structure_decides_and_the_item_says_so(
-    open_engine: Opener, claude: Mapping[str, Any], service: Service, tmp_path: Path, step: Step, word: str
+    open_engine: Opener,
+    claude: Mapping[str, Any],
+    service: Service,
+    tmp_path: Path,
+    step: Step,
+    word: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     service.say(step)
     (tmp_path / "doc.txt").write_text(TEXT)
-    engine = open_engine(**{**claude, "ingest.chunker_seconds": 0.3 if step.silent else 300})
+    monkeypatch.setattr("ricordo.ingest.chunk_llm.SECONDS", 0.3 if step.silent else 300.0)
+    engine = open_engine(**claude)
     saved = engine.add(tmp_path / "doc.txt").items[0]
     assert saved.status == "created"
     assert saved.reason is not None

@@ -155,7 +155,7 @@ def test_a_wait_that_is_asked_for_is_kept(model: Make, dialect: Dialect, service
 def test_a_wait_longer_than_there_is_time_is_not_begun(model: Make, dialect: Dialect, service: Service) -> None:
     service.say(Step(dialect.errors("come back tomorrow"), 429, {"retry-after": "86400"}))
     with pytest.raises(Unavailable, match="come back tomorrow") as caught:
-        model(seconds=60).complete(HELLO)
+        model().complete(HELLO)
     assert "api_keys" in caught.value.hint
     assert len(service.asked) == 1
 
@@ -215,7 +215,7 @@ def test_an_answer_that_is_too_slow_is_not_waited_for(
 ) -> None:
     late: dict[str, Any] = {how: True}
     service.say(Step(dialect.answer("ready")), Step(dialect.answer("x" * 1000), **late))
-    asked = model(seconds=60)
+    asked = model()
     asked.complete(HELLO)
     with pytest.raises(Unavailable, match=r"not answer|not be reached"):  # all of it would be an answer
         asked.complete(HELLO, seconds=0.5)

@@ -78,11 +78,11 @@ def test_the_order_of_the_model_counts_for_the_best_twenty(
     ids=["500", "prose", "silent"],
 )
 def test_without_an_opinion_the_first_order_stands(
-    open_engine: Opener, service: Service, step: Step, word: str
+    open_engine: Opener, service: Service, step: Step, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service.say(step)
-    budget: Any = 300 if step.silent else 10_000
-    engine = fill(open_engine(**settings(service, **{"rerank.llm_budget_ms": budget})))
+    monkeypatch.setattr("ricordo.search.pipeline.LLM_SECONDS", 0.3 if step.silent else 10.0)
+    engine = fill(open_engine(**settings(service)))
     plain = engine.search("kettle steam", rerank="none", track=False)
     answer = engine.search("kettle steam", track=False)
     assert [hit.ref for hit in answer.hits] == [hit.ref for hit in plain.hits]

@@ -131,19 +131,6 @@ def test_two_engines_see_each_others_changes_at_the_next_query(memory: Ricordo, 
     assert not memory.feedback("keys", "note:/keys", "accepted").counted
 
 
-def test_learning_can_be_switched_off_by_setting(memory: Ricordo, opens: Callable[..., Ricordo]) -> None:
-    judge(memory, accepted=30)
-    off = opens(learning__enabled=False)
-    assert weights(off) == pytest.approx(OWN)
-    assert not off.feedback("keys", "note:/keys", "dismissed").counted
-    frozen = opens(learning__frozen=True)
-    assert weights(frozen) == pytest.approx(expected(0.15))
-    assert not frozen.feedback("keys", "note:/keys", "dismissed").counted
-    with pytest.raises(UsageError) as refused:
-        frozen.learn.unfreeze()
-    assert "learning.frozen" in refused.value.hint
-
-
 def test_weights_that_someone_chose_are_not_moved(memory: Ricordo) -> None:
     judge(memory, accepted=30)
     answer = memory.search("keys", profile="vault", weights={"semantic": 1.0, "severity": 0.0}, track=False)

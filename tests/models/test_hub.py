@@ -318,7 +318,7 @@ class TestHub:
 
     def test_a_cross_encoder_by_name(self, hub: Hub, open_engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        engine = open_engine(**{"rerank.model": "makers/judge", "rerank.budget_ms": 60_000})
+        engine = open_engine(**{"rerank.model": "makers/judge"})
         engine.save("note:/pot", "an iron pot, an iron pot", fields={"importance": 5})
         engine.save("note:/tea", "hot tea in an iron pot")
         assert "is not downloaded yet" in engine.search("hot tea pot", rerank="cross-encoder").meta.degraded[0]

@@ -38,10 +38,12 @@ def by_meaning(engine: Ricordo, query: str) -> list[str]:
 
 
 @pytest.mark.parametrize("fault", ["429", "500", "slow", "truncated", "wrong dimension", "nan", "bad json"])
-def test_nothing_is_lost_while_a_provider_fails(service: Any, open_engine: Any, waits: list[float], fault: str) -> None:
+def test_nothing_is_lost_while_a_provider_fails(
+    service: Any, open_engine: Any, waits: list[float], fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     service.breaks(fault)
-    brief = {"embedding.seconds": 0.1 if fault == "slow" else 60.0}
-    engine = fill(open_engine(vectors=True, **service.settings, **brief))
+    monkeypatch.setattr("ricordo.models.http.REQUEST_SECONDS", 0.1 if fault == "slow" else 60.0)
+    engine = fill(open_engine(vectors=True, **service.settings))
     answer = engine.search("signing keys")
     assert answer.hits[0].ref == "note:/keys"
     assert any(reason.startswith("vectors: ") for reason in answer.meta.degraded)
@@ -53,6 +55,7 @@ def test_nothing_is_lost_while_a_provider_fails(service: Any, open_engine: Any, 
     assert "ricordo" in stopped or "embedding" in stopped
 
     service.mends()
+    monkeypatch.setattr("ricordo.models.http.REQUEST_SECONDS", 60.0)
     later = open_engine(vectors=True, **service.settings)
     later.retry_jobs()
     report = later.embed()

@@ -130,6 +130,12 @@ def with_etag(body: str, tag: str) -> Callable[[Asked], Answer]:
     return answer
 
 
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of a site are fetched one right after the other."""
+    monkeypatch.setattr("ricordo.sources.web.DELAY", 0.0)
+
+
 @pytest.fixture
 def site() -> Iterator[Site]:
     one = Site()
@@ -149,4 +155,4 @@ def pages(open_engine: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch) 
     """An engine that may reach the loopback, and wastes no time being polite or patient."""
     monkeypatch.setattr("ricordo.sources.url_fetch.FIRST_PAUSE", 0.01)
     monkeypatch.delenv("GITHUB_TOKEN", raising=False)
-    return open_engine(**{"fetch.allow_private": True, "fetch.delay": 0, "fetch.seconds": 60, "fetch.max_mb": 1})
+    return open_engine(**{"fetch.allow_private": True, "fetch.seconds": 60, "fetch.max_mb": 1})

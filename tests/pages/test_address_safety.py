@@ -114,7 +114,7 @@ def tricky(net: Net) -> Net:
 def test_no_trick_in_a_url_reaches_a_private_address(
     open_engine: Callable[..., Ricordo], site: Site, tricky: Net
 ) -> None:
-    engine = open_engine(**{"fetch.connect_seconds": 1})
+    engine = open_engine()
     urls = [trick.format(port=site.port) for trick in TRICKS if "://" in trick]
     report = engine.add(*urls)
     assert {saved.status for saved in report.items} == {"failed"}
@@ -127,7 +127,7 @@ def test_no_trick_in_a_url_reaches_a_private_address(
 def test_no_redirect_reaches_a_private_address(
     open_engine: Callable[..., Ricordo], site: Site, other_site: Site, tricky: Net, trick: str
 ) -> None:
-    engine = open_engine(**{"fetch.connect_seconds": 1, "fetch.allow_hosts": [f"front.test:{other_site.port}"]})
+    engine = open_engine(**{"fetch.allow_hosts": [f"front.test:{other_site.port}"]})
     other_site.routes["/a"] = redirect("/b")
     other_site.routes["/b"] = redirect(trick.format(port=site.port))
     saved = engine.add(f"http://front.test:{other_site.port}/a").items[0]
@@ -176,7 +176,7 @@ def test_a_project_that_nobody_trusts_makes_no_host_reachable(site: Site, tmp_pa
     folder = tmp_path / "cloned" / ".ricordo"
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text(
-        '[fetch]\nallow_private = true\nallow_hosts = ["127.0.0.1"]\ngithub_url = "http://127.0.0.1/"\n'
+        '[fetch]\nallow_private = true\nallow_hosts = ["127.0.0.1"]\n'
         f'proxy = "{site.root}"\n[embedding]\nprovider = "none"\n'
     )
     provider = ConfigProvider({"embedding.provider": "none"}, start=folder.parent)

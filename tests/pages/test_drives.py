@@ -61,7 +61,7 @@ def test_the_server_that_served_a_page_can_tell_its_drive() -> None:
 
 
 @pytest.fixture
-def github(open_engine: Callable[..., Ricordo], site: Site) -> Ricordo:
+def github(open_engine: Callable[..., Ricordo], site: Site, monkeypatch: pytest.MonkeyPatch) -> Ricordo:
     """An engine whose GitHub is the site on the loopback, with its parts below three paths."""
     site.routes |= {
         "/raw/sea/log/main/a.py": Answer(b"def watch(ship):\n    return ship.name\n", mime="text/plain"),
@@ -69,13 +69,13 @@ def github(open_engine: Callable[..., Ricordo], site: Site) -> Ricordo:
         "/api/repos/sea/log/readme/docs?ref=main": Answer(b"# Docs\n\nRead me too.\n", mime="text/plain"),
         "/web/sea/log/issues/7": Answer(article("The lamp is out").encode()),
     }
+    monkeypatch.setattr("ricordo.sources.github.SITE", f"{site.root}/web")
+    monkeypatch.setattr("ricordo.sources.github.RAW", f"{site.root}/raw")
+    monkeypatch.setattr("ricordo.sources.github.API", f"{site.root}/api")
+    monkeypatch.setattr("ricordo.sources.google_docs.SITE", site.root)
     return open_engine(
         **{
             "fetch.allow_private": True,
-            "fetch.github_url": f"{site.root}/web",
-            "fetch.github_raw_url": f"{site.root}/raw",
-            "fetch.github_api_url": f"{site.root}/api",
-            "fetch.google_docs_url": site.root,
         }
     )
 

@@ -80,7 +80,7 @@ def test_a_site_that_fails_to_say_what_it_allows_is_not_walked(pages: Ricordo, s
 
 
 def test_pages_wait_for_one_another(open_engine: Callable[..., Ricordo], site: Site) -> None:
-    engine = open_engine(**{"fetch.allow_private": True, "fetch.delay": 0.01})
+    engine = open_engine(**{"fetch.allow_private": True})
     site.page("/robots.txt", "User-agent: *\nCrawl-delay: 0.2\n")
     before = time.monotonic()
     assert engine.add(chain(site), depth=3).count("created") == 4

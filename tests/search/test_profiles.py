@@ -300,14 +300,6 @@ def test_an_important_item_is_reached_whatever_the_limit(engine: Ricordo, limit:
     assert ask(engine, "brain", limit=limit, weights=weights).hits[0].ref == "note:/8"
 
 
-@pytest.mark.parametrize(("overfetch", "reached"), [(3, False), (8, True)])
-def test_the_setting_overfetch_says_how_deep_a_search_looks(open_engine: Opener, overfetch: int, reached: bool) -> None:
-    engine = open_engine(**{"search.overfetch": overfetch})
-    important_last(engine)
-    answer = ask(engine, "brain", limit=1, weights={"fts": 0, "recency": 0, "vector": 0})
-    assert (answer.hits[0].ref == "note:/8") is reached
-
-
 def test_skills_leave_out_what_is_below_the_score_asked_for(filled: Ricordo) -> None:
     scores = {hit.ref: hit.score for hit in ask(filled, "skills").hits}
     assert list(scores) == [COPPER, IRON, GLASS, TIN]

@@ -62,10 +62,16 @@ def refs(answer: Answer) -> list[str]:
     return [hit.ref.removeprefix("note:/") for hit in answer.hits]
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests may run beside others: only what is about time gets little of it."""
+    monkeypatch.setattr("ricordo.search.pipeline.SECONDS", 60.0)
+
+
 @pytest.fixture
 def judged(open_engine: Opener) -> Ricordo:
     """An engine with the counting cross-encoder at hand, and all the time it needs."""
-    return fill(open_engine(**{"rerank.model": str(COUNTING), "rerank.budget_ms": 60_000}))
+    return fill(open_engine(**{"rerank.model": str(COUNTING)}))
 
 
 def test_a_cross_encoder_reorders_and_shows_its_steps(judged: Ricordo) -> None:
@@ -87,16 +93,14 @@ def test_a_cross_encoder_reorders_and_shows_its_steps(judged: Ricordo) -> None:
 
 
 def test_settings_ask_for_it_and_a_search_may_do_without(open_engine: Opener) -> None:
-    engine = fill(
-        open_engine(**{"rerank.kind": "cross-encoder", "rerank.model": str(COUNTING), "rerank.budget_ms": 60_000})
-    )
+    engine = fill(open_engine(**{"rerank.kind": "cross-encoder", "rerank.model": str(COUNTING)}))
     assert refs(ask(engine)) == ["two", "one", "three"]
     assert refs(ask(engine, rerank="none")) == ["one", "two", "three"]
 
 
-def test_only_the_first_few_are_looked_at(open_engine: Opener) -> None:
-    settings = {"rerank.model": str(COUNTING), "rerank.budget_ms": 60_000, "rerank.top": 1}
-    answer = ask(fill(open_engine(**settings)), rerank="cross-encoder")
+def test_only_the_first_few_are_looked_at(open_engine: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ricordo.search.rerank.TOP", 1)
+    answer = ask(fill(open_engine(**{"rerank.model": str(COUNTING)})), rerank="cross-encoder")
     assert refs(answer) == ["one", "two", "three"]
     assert [bool(hit.explain and hit.explain.steps) for hit in answer.hits] == [True, False, False]
 
@@ -137,9 +141,10 @@ def stuck() -> Iterator[threading.Event]:
 
 
 def test_a_judge_past_its_time_is_left_behind_and_the_answer_says_so(
-    open_engine: Opener, appoint: Callable[[Any], None], stuck: threading.Event
+    open_engine: Opener, appoint: Callable[[Any], None], stuck: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = fill(open_engine(**{"rerank.budget_ms": 20}))
+    monkeypatch.setattr("ricordo.search.pipeline.SECONDS", 0.02)
+    engine = fill(open_engine())
     appoint(Judge(lambda texts: stuck.wait(60)))
     answer = ask(engine, rerank="cross-encoder")
     assert refs(answer) == ["one", "two", "three"]
@@ -201,7 +206,7 @@ def test_a_broken_model_degrades_visibly(
 ) -> None:
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
-    engine = fill(open_engine(**{"rerank.model": str(tmp_path), "rerank.budget_ms": 60_000}))
+    engine = fill(open_engine(**{"rerank.model": str(tmp_path)}))
     answer = ask(engine, rerank="cross-encoder")
     assert refs(answer) == ["one", "two", "three"]
     [degraded] = answer.meta.degraded

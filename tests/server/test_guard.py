@@ -16,7 +16,8 @@ from starlette.testclient import TestClient
 
 from ricordo import UsageError
 from ricordo.hosting.credentials import Credentials
-from ricordo.http_api import request_body
+from ricordo.http_api import request_body, serving
+from ricordo.http_api.request_body import RequestLimits
 from ricordo.http_api.server import refuse_open_door
 
 from .http_sites import LOCAL, Listening, Site, listen
@@ -209,8 +210,11 @@ def test_static_files_are_those_of_a_list(site: Site) -> None:
         assert site.stranger().get(f"/static/{name}").status_code in (401, 404)
 
 
-def test_large_bodies_are_refused_whether_or_not_they_say_so(new_site: Callable[..., Site]) -> None:
-    site = new_site(**{"serve.max_body_mb": 0.01})
+def test_large_bodies_are_refused_whether_or_not_they_say_so(
+    new_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "RequestLimits", lambda: RequestLimits(body=10_000))
+    site = new_site()
     body = json.dumps({"text": "x" * 20_000}).encode()
     assert site.client.post("/api/v1/remember", content=body).status_code == 413
     told_less = site.client.post("/api/v1/remember", content=iter([body[:5_000], body[5_000:]]))
@@ -218,8 +222,11 @@ def test_large_bodies_are_refused_whether_or_not_they_say_so(new_site: Callable[
     assert site.engine.count() == 0
 
 
-def test_a_body_is_taken_up_to_the_limit_and_not_a_byte_beyond(new_site: Callable[..., Site]) -> None:
-    site = new_site(**{"serve.max_body_mb": 0.01})
+def test_a_body_is_taken_up_to_the_limit_and_not_a_byte_beyond(
+    new_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "RequestLimits", lambda: RequestLimits(body=10_000))
+    site = new_site()
     body = json.dumps({"text": "The ferry leaves at nine."}).encode().ljust(10_000)
     for sent in (body, iter([body[:600], body[600:]])):
         assert site.client.post("/api/v1/remember", content=sent, headers=JSON).status_code == 200
@@ -317,8 +324,11 @@ def test_the_shape_of_a_long_body_is_looked_at_beside_the_loop(site: Site, monke
     assert looked_in == [True, False]
 
 
-def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_sent(tmp_path: Path) -> None:
-    site, end = listen(tmp_path, **{"serve.max_body_mb": 0.01})
+def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "RequestLimits", lambda: RequestLimits(body=10_000))
+    site, end = listen(tmp_path)
     try:
         with socket.create_connection(("127.0.0.1", site.port), timeout=300) as caller:
             head = f"Host: 127.0.0.1:{site.port}\r\nAuthorization: Bearer {LOCAL}\r\nContent-Length: 10001"

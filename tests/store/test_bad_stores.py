@@ -124,11 +124,14 @@ def _check_read_only(tmp_path: Path) -> None:
         tmp_path.chmod(0o700)
 
 
-def test_a_writer_that_waits_too_long_is_told_who_holds_the_store(tmp_path: Path) -> None:
+def test_a_writer_that_waits_too_long_is_told_who_holds_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ricordo.registry.BUSY_SECONDS", 0.2)
     path = tmp_path / "busy.db"
     from ricordo import ConfigProvider
 
-    config = ConfigProvider({"store.busy_seconds": 0.2, "embedding.provider": "none"})
+    config = ConfigProvider({"embedding.provider": "none"})
     with Ricordo.open(path, config=config) as engine:
         engine.save("note:/a", "text")
         holder = subprocess.Popen(

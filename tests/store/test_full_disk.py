@@ -18,7 +18,7 @@ from ricordo import ConfigProvider, Error, ReadOnlyStore, Ricordo
 from ricordo.store.index import segments
 
 MEGABYTES = 12
-SETTINGS = ConfigProvider({"store.busy_seconds": 5})
+SETTINGS = ConfigProvider()
 
 
 @pytest.fixture

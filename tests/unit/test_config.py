@@ -63,11 +63,7 @@ def place(tmp_path: Path) -> Place:
 def test_without_any_file_every_setting_has_its_default(place: Place) -> None:
     config = place.load()
     assert config == Config()
-    assert (config.search.limit, config.lexical.title_weight, config.retrieval.vector_weight) == (
-        10,
-        3.3,
-        None,
-    )
+    assert (config.search.limit, config.tiers.project_weight, config.retrieval.vector_weight) == (10, 0.8, None)
     assert config.source("search.limit") == "default"
 
 
@@ -88,11 +84,11 @@ def test_a_flag_that_was_not_given_decides_nothing(place: Place) -> None:
 
 
 def test_the_nearest_project_file_counts_alone(place: Place) -> None:
-    place.write_project("[search]\nlimit = 3\nmin_score = 0.5\n")
+    place.write_project("[search]\nlimit = 3\nmin_fit = 0.2\n")
     nearer = place.deep / ".ricordo" / "config.toml"
     nearer.parent.mkdir()
     nearer.write_text("[search]\nlimit = 4\n", encoding="utf-8")
-    assert (place.load().search.limit, place.load().search.min_score) == (4, 0.0)
+    assert (place.load().search.limit, place.load().search.min_fit) == (4, 0.5)
 
 
 def test_an_empty_variable_is_an_unset_one(place: Place) -> None:
@@ -107,8 +103,8 @@ def test_an_empty_variable_is_an_unset_one(place: Place) -> None:
         ("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "ollama", "embedding.provider", "ollama"),
         ("CO_KNOWLEDGE_EMBEDDING_MODEL", "nomic", "embedding.model", "nomic"),
         ("RICORDO_EMBEDDING_API_KEYS", "one, two", "embedding.api_keys", ("one", "two")),
-        ("RICORDO_SEARCH_TRACK", "off", "search.track", False),
-        ("RICORDO_LEXICAL_K1", "2", "lexical.k1", 2.0),
+        ("RICORDO_USAGE_LOG", "off", "usage.log", False),
+        ("RICORDO_TIERS_TEAM_WEIGHT", "2", "tiers.team_weight", 2.0),
     ],
 )
 def test_variables_are_read_as_their_type(place: Place, variable: str, text: str, name: str, value: object) -> None:
@@ -135,10 +131,10 @@ def test_every_setting_is_described_and_its_default_passes_its_own_check() -> No
 
 
 def test_a_weight_of_zero_is_zero_and_not_unset(place: Place) -> None:
-    place.write_user("[retrieval]\nvector_weight = 0\n[lexical]\nbody_weight = 0\n")
+    place.write_user("[retrieval]\nvector_weight = 0\n[tiers]\nteam_weight = 0\n")
     config = place.load(RICORDO_RETRIEVAL_FTS_WEIGHT="0")
     assert (config.retrieval.vector_weight, config.retrieval.fts_weight) == (0.0, 0.0)
-    assert config.lexical.body_weight == 0.0
+    assert config.tiers.team_weight == 0.0
     assert config.retrieval.recency_weight is None
 
 
@@ -348,26 +344,26 @@ def test_setting_a_value_keeps_comments_order_and_other_content(place: Place) ->
 
 
 def test_unsetting_takes_only_that_value_away(place: Place) -> None:
-    place.write_user("[search]\nlimit = 3\nmin_score = 0.2\n[usage]\nlog = false\n")
+    place.write_user("[search]\nlimit = 3\nmin_fit = 0.2\n[usage]\nlog = false\n")
     assert unset_value("search.limit", env=place.env, start=place.deep)
     assert unset_value("usage.log", env=place.env, start=place.deep)
     assert not unset_value("search.limit", env=place.env, start=place.deep)
-    assert place.user_file.read_text(encoding="utf-8") == "[search]\nmin_score = 0.2\n"
+    assert place.user_file.read_text(encoding="utf-8") == "[search]\nmin_fit = 0.2\n"
 
 
-@pytest.mark.parametrize("text", ["search.limit = 3\n", "search = {limit = 3, track = true}\n"])
+@pytest.mark.parametrize("text", ["search.limit = 3\n", "search = {limit = 3, min_fit = 0.1}\n"])
 def test_a_file_written_in_another_style_of_toml_can_be_edited(place: Place, text: str) -> None:
     place.write_user(text)
     set_value("search.limit", "8", env=place.env, start=place.deep)
-    set_value("search.min_score", "0.5", env=place.env, start=place.deep)
-    assert (place.load().search.limit, place.load().search.min_score) == (8, 0.5)
+    set_value("search.min_fit", "0.5", env=place.env, start=place.deep)
+    assert (place.load().search.limit, place.load().search.min_fit) == (8, 0.5)
     unset_value("search.limit", env=place.env, start=place.deep)
-    assert (place.load().search.limit, place.load().search.min_score) == (10, 0.5)
+    assert (place.load().search.limit, place.load().search.min_fit) == (10, 0.5)
 
 
 def test_a_refused_value_leaves_the_file_as_it_was(place: Place) -> None:
     place.write_user("[search]\nlimit = 3\n")
-    for name, text in (("search.limit", "many"), ("search.limitt", "3"), ("search.min_score", "nan")):
+    for name, text in (("search.limit", "many"), ("search.limitt", "3"), ("search.min_fit", "nan")):
         with pytest.raises(UsageError):
             set_value(name, text, env=place.env, start=place.deep)
     assert place.user_file.read_text(encoding="utf-8") == "[search]\nlimit = 3\n"
@@ -421,7 +417,7 @@ def test_a_project_setting_needs_a_project(place: Place) -> None:
 
 
 def test_processes_that_set_values_at_once_lose_none(place: Place) -> None:
-    names = ["search.limit", "search.overfetch", "rerank.top", "embedding.threads"]
+    names = ["search.limit", "store.keep_versions", "hooks.budget", "embedding.batch_size"]
     code = (
         "import sys\nfrom ricordo.config.loading import set_value\n"
         "for number in range(1, 6): set_value(sys.argv[1], str(number))\n"

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from ricordo.config.word_settings import SPOKEN
+from ricordo.config.settings import SPOKEN
 from ricordo.models.local_onnx import UNREAD, shipped_counter
 from ricordo.search.query import parse_query
 from ricordo.search.topics import topic_of

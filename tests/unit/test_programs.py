@@ -6,20 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from ricordo import ConfigProvider
 from ricordo.programs.table import PROGRAMS, folders, session_places
+from ricordo.sources.skills import FOLDERS
 from ricordo.tools.settings_files import places
 
 
-def test_the_folders_of_skills_that_are_searched_have_those_of_all_programs(tmp_path: Path) -> None:
-    searched = ConfigProvider(env={}, start=tmp_path)().skills
+def test_the_folders_of_skills_that_are_searched_have_those_of_all_programs() -> None:
     at_home = {name: "~" if name == "home" else f"~/.{name}" for name in folders({})}
     users = {one.skills.format_map(at_home) for one in PROGRAMS.values() if one.skills}
     projects = {one.project_skills for one in PROGRAMS.values() if one.project_skills}
     assert users
-    assert users <= set(searched.user)
+    assert users <= set(FOLDERS["user"])
     assert projects
-    assert projects <= set(searched.workspace)
+    assert projects <= set(FOLDERS["workspace"])
 
 
 def test_servers_are_looked_for_where_install_writes_them(tmp_path: Path) -> None:

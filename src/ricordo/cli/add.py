@@ -79,7 +79,7 @@ def _encrypt(store: str, key: str, project: Path) -> None:
 
 def _spoken() -> str:
     """The language of the user's locale, if it is one that a question may be in besides English."""
-    from ricordo.config.word_settings import SPOKEN
+    from ricordo.config.settings import SPOKEN
 
     named = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
     code = named[:2].lower()

@@ -39,9 +39,7 @@ skills = verb_group(
 @skills.add_command
 @command("skills add")
 def _add_skills(call: Call, **given: Any) -> int:
-    """Without a ROOT, it searches the folders of the settings skills.workspace, skills.user and skills.system, and
-    asks skills.command.
-    """
+    """Without a ROOT, it searches the usual folders, and asks skills.command."""
 
     def show(screen: Screen, report: AddReport) -> None:
         show_saved_report(screen, report)

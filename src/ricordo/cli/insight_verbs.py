@@ -52,7 +52,7 @@ def _frozen(call: Call, path: str, frozen: bool, text: str) -> int:
 @command("stats")
 def _stats(call: Call, **given: Any) -> int:
     """It lists the queries that were most frequent, slowest, or without a result, and the items found most often or
-    never. The log is kept in the store for usage.retention_days; the setting usage.log switches it off. stats clear
+    never. The log is kept in the store for 90 days; the setting usage.log switches it off. stats clear
     does not erase how often each item was used.
     """
     return run(call, "stats", given)

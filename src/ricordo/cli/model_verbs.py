@@ -115,7 +115,7 @@ def _models(call: Call) -> Iterator[Models]:
 
     config, here = load_config(), current_folder()
     place = locate(call.store, config, here, call.tier).location.path
-    folder = config.embedding.folder or place.parent / "models"
+    folder = place.parent / "models"
     yield Models(config, type(place)(folder), here)
 
 

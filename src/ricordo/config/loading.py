@@ -34,7 +34,6 @@ from ricordo.config.files import (
     user_file,
     write_entry,
 )
-from ricordo.config.rules import Setting
 from ricordo.config.settings import (
     DROPPED,
     DROPPED_VARIABLES,
@@ -43,6 +42,7 @@ from ricordo.config.settings import (
     SETTINGS,
     VARIABLES,
     Config,
+    Setting,
     find_setting,
     unknown_setting,
 )

@@ -50,6 +50,10 @@ if TYPE_CHECKING:
     )
 
 
+MOST_PAGES = 200
+"""How many pages one add takes from links or a sitemap, unless the caller says another number."""
+
+
 class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
     """Brings in files, folders and pages, and keeps their items current."""
 
@@ -171,7 +175,7 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
         def pages(adding: Adding) -> AddingPages:
             from ricordo.ingest.adding_pages import AddingPages
 
-            most = max_pages or self._context.config.fetch.max_pages
+            most = max_pages or MOST_PAGES
             read = self._pages(prompt_addition, transcript)
             return AddingPages(adding, read, depth=depth, sitemap=sitemap, most=most)
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, QUERY_TEXT
 
+SUGGESTED_TOOLS = 3
+"""How many fitting tools of other servers are named: each costs a line of every context."""
 HITS = 40
 CONTEXTUAL_HITS = 20
 MOST_SKILLS = 8
@@ -241,10 +243,10 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
         from ricordo.tools.rules import entry_from
 
         settings = self._context.config.tools
-        if not settings.suggested or not any_item(self._reachable_stores([]), _TOOLS):
+        if not any_item(self._reachable_stores([]), _TOOLS):
             return ()
         answer = self.search(
-            in_general(task), limit=settings.suggested * MORE, filters=_TOOLS, literal=True, track=False, mode="full"
+            in_general(task), limit=SUGGESTED_TOOLS * MORE, filters=_TOOLS, literal=True, track=False, mode="full"
         )
         hits = self._fitting(answer)
         if self._context.located.location.origin == "project":
@@ -252,7 +254,7 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
         found = [entry_from(hit.item, settings.allow, hit.score) for hit in hits if hit.item is not None]
         best = max((one.score or 0.0 for one in found), default=0.0)
         near = [one for one in found if one.callable and (one.score or 0.0) >= WEAK * best]
-        return tools_first(near, settings.suggested)
+        return tools_first(near, SUGGESTED_TOOLS)
 
     def _events(self, echoes: EchoFilter) -> list[Event]:
         """What happened lately, newest first, a line each; not in the session that asks."""

@@ -119,7 +119,7 @@ class FindVerbs(OpenEngine):
             query, by, profile, as_of, boost_tags, boost_domain,
             limit=settings.limit if limit is None else limit, offset=offset, mode=mode,
             filters=_within(check_filters(filters or Filters()), since, until),
-            min_score=settings.min_score if min_score is None else min_score, lexical=lexical, vectors=vectors,
+            min_score=min_score or 0.0, lexical=lexical, vectors=vectors,
             weights=weights or {}, explain=explain or mode == "full", literal=literal,
             backend=backend or settings.backend, diverse=diverse, rerank=rerank, memories=memories, sessions=sessions,
             turns=turns, snippets=snippets, evidence=evidence, respell=respell,
@@ -177,7 +177,7 @@ class FindVerbs(OpenEngine):
         if unseen:
             answer = replace(answer, meta=replace(answer.meta, degraded=(*answer.meta.degraded, *unseen)))
         config = self._context.config
-        if config.search.track if track is None else track:
+        if track is not False:
             opened = opens or find_profile(config, answer.meta.profile).counts_as_opening
             tracker = self._context.tracker
             if tracker is not None:

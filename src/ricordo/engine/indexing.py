@@ -67,7 +67,7 @@ class IndexVerbs(OpenEngine):
         examples=("ricordo index drop",),
     )
     def index_drop(self) -> IndexReport:
-        """The store stays as it is: its own index answers again. Then also set store.index to packed."""
+        """The store stays as it is: its own index answers again. Then also unset store.index_address."""
         feed = self._feed()
         feed.drop()
         return feed.report()
@@ -77,7 +77,6 @@ class IndexVerbs(OpenEngine):
         if feed is None:
             raise UsageError(
                 "no search engine is set beside this store: its own index answers searches",
-                hint="For a store in PostgreSQL, set store.index to qdrant and store.index_address;"
-                " see docs/scaling.md.",
+                hint="For a store in PostgreSQL, set store.index_address; see docs/scaling.md.",
             )
         return feed

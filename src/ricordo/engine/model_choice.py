@@ -178,7 +178,7 @@ class Models:
         """The settings of a provider: those in force if it is the one in use, its defaults if not."""
         now = self.config.embedding
         if provider != now.provider:
-            now = replace(EmbeddingSettings(provider=provider), folder=now.folder, seconds=now.seconds)
+            now = replace(EmbeddingSettings(provider=provider), folder=now.folder)
         if model and model != now.model:
             now = replace(now, model=model, dimensions=0)
         return replace(now, dimensions=dimensions or now.dimensions)

@@ -112,13 +112,11 @@ class ModelsInUse:
         return usage if usage is not None and usage.calls else None
 
     def with_folder(self, config: Config) -> Config:
-        """The settings with a folder for models: beside the store, unless the settings name one.
+        """The settings with a folder for models, beside the store.
 
         Where embeddings and the language model come from the same provider, one set of keys is enough for both.
         """
         config = registry.with_keys_of_llm(config)
-        if config.embedding.folder:
-            return config
         beside = data_home(os.environ) if is_address(self._location) else Path(self._location).parent
         folder = str(beside / "models")
         return replace(config, embedding=replace(config.embedding, folder=folder))

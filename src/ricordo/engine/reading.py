@@ -81,7 +81,6 @@ class ReadVerbs(OpenEngine):
             ignore_case=ignore_case,
             fixed=fixed,
             limit=limit,
-            seconds=self._context.config.search.pattern_seconds,
         )
 
     @verb(
@@ -121,7 +120,7 @@ class ReadVerbs(OpenEngine):
             refuse_binned(item)
         config = self._context.config
         tracker = self._context.tiers.tracker_of(tier)
-        if tracker is not None and (config.search.track if track is None else track):
+        if tracker is not None and track is not False:
             tracker.opened(item, settings=config.usage)
         item = replace(
             item,

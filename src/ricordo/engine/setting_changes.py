@@ -10,8 +10,7 @@ from typing import Any
 from ricordo import registry
 from ricordo.config.loading import Config, find_setting, load_config, set_value, unset_value
 from ricordo.config.profiles import ProfileEntry, profile_entry, set_entry, unset_entry
-from ricordo.config.rules import Setting
-from ricordo.config.settings import DROPPED
+from ricordo.config.settings import DROPPED, Setting
 from ricordo.errors import Forbidden
 from ricordo.frozen import frozen
 from ricordo.permissions import is_agent, refuse_settings

@@ -70,12 +70,12 @@ class SkillVerbs(FindVerbs, ReadVerbs):
         from ricordo.sources.skills import default_roots, listed_by, named_roots
 
         settings = self._context.config.skills
-        places = named_roots(roots, self._context.start) if roots else default_roots(settings, self._context.start)
+        places = named_roots(roots, self._context.start) if roots else default_roots(self._context.start)
         collector = self._collector()
         listed = None
         if settings.command and not roots:
             try:
-                listed = listed_by(settings.command, settings.command_seconds)
+                listed = listed_by(settings.command)
             except Error as error:
                 collector.fail("skills.command", error)
         collector.collect(places, listed or ())

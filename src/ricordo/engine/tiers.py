@@ -84,7 +84,7 @@ class Tiers:
     def federation(self) -> Federation:
         """The tiers as they are set now; edits of their knowledge files are taken in first."""
         from ricordo.search.tier_threads import Pauses
-        from ricordo.search.tiers import Federation
+        from ricordo.search.tiers import TIER_SECONDS, Federation
 
         self._context.take_in_file_edits()
         config = self._context.config
@@ -96,14 +96,14 @@ class Tiers:
                 Federation(
                     tiers,
                     weighted=weighted,
-                    seconds=config.tiers.seconds,
+                    seconds=TIER_SECONDS,
                     pauses=Pauses(data_home(os.environ) / LATE_TIERS),
                 ),
             )
         return self._federation[1]
 
     def _tier_at(self, place: TierPlace) -> Tier:
-        from ricordo.search.tiers import Tier
+        from ricordo.search.tiers import TIER_SECONDS, Tier
 
         def opens() -> Store:
             if place.store == self._context.location:
@@ -111,10 +111,10 @@ class Tiers:
             other = self._others.get(place.store)
             if other is None:
                 config = self._context.config
-                patience = min(config.store.busy_seconds, config.tiers.seconds)
-                brief = replace(config, store=replace(config.store, busy_seconds=patience))
                 where = locate_store(place.address or place.store, config, self._context.start)
-                self._others[place.store] = other = registry.open_store(where, brief, create=False)
+                self._others[place.store] = other = registry.open_store(
+                    where, config, create=False, busy_seconds=TIER_SECONDS
+                )
                 if self._closed:
                     self.close_stores()  # its first use says that the store is closed
                 self._context.look_after(other, where, place.origin)

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["Tools", "may_call", "parameters_in_words", "plain_hints"]
 
 
+SHOWN_CHARACTERS = 6_000
+"""Characters of a result that are shown at once; the rest is kept and can be read later."""
+
+
 class Tools(IndexedTools):
     """Tools, resources and prompts of the servers that the user took in.
 
@@ -126,7 +130,7 @@ class Tools(IndexedTools):
                 blocks=answer.blocks,
             )
         whole = answer.content[:LARGEST_RESULT]
-        text, more = part_of(whole, 0, self._context.config.tools.max_chars)
+        text, more = part_of(whole, 0, SHOWN_CHARACTERS)
         kept = self.records.keep(whole) if more is not None else ""
         return ToolResult(
             name, text, answer.failed, kept, len(whole), more, answer.mime_type, round(ms, 1), answer.blocks
@@ -146,7 +150,7 @@ class Tools(IndexedTools):
     ) -> ToolResult:
         """Read on in a result that was too long to be given at once."""
         whole = self.records.result(id)
-        text, more = part_of(whole, start, self._context.config.tools.max_chars)
+        text, more = part_of(whole, start, SHOWN_CHARACTERS)
         return ToolResult("", text, False, id, len(whole), more)
 
     @verb(

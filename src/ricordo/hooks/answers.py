@@ -100,11 +100,11 @@ def _run(event: str, content: bytes, outlet: Outlet, place: _Place) -> None:
             _start_reading(payload, provider(), place)
         return
     if event == "session-start":
-        wanted = _Wanted(("",), hooks.session_start_budget)
+        wanted = _Wanted(("",), hooks.budget * 5 // 3)
     elif event == "before-agent-start":
-        wanted = _Wanted(payload.tasks[:TASKS_ANSWERED] or ("",), hooks.agent_budget)
+        wanted = _Wanted(payload.tasks[:TASKS_ANSWERED] or ("",), hooks.budget)
     elif is_worth_asking(payload.task):  # the items that every agent gets were given when the session started
-        wanted = _Wanted((payload.task,), hooks.prompt_budget, always=False)
+        wanted = _Wanted((payload.task,), hooks.budget, always=False)
     else:
         return
     if wanted.budget:
@@ -219,7 +219,6 @@ def _start_reading(payload: Payload, config: Config, asked: _Place) -> None:
         log("transcript", "the folder is left alone, because a .ricordoignore says so")
         return
     command = [sys.executable, "-P", "-m", "ricordo", "sessions", "add", str(payload.transcript), "--no-wait"]
-    command += [] if config.hooks.capture else ["--no-capture"]
     detached = 0
     if sys.platform == "win32":
         detached = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP

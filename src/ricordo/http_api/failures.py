@@ -75,7 +75,7 @@ def install(app: FastAPI, page: Callable[[Request, Error], Response]) -> None:
         return JSONResponse(printable({"error": error.to_dict("http")}), status_of(error))
 
     async def late(request: Request, error: Exception) -> JSONResponse:
-        hint = "A write may still succeed: check before you repeat it. The limit is serve.seconds."
+        hint = "A write may still succeed: check before you repeat it."
         return JSONResponse(shape("timeout", "this took too long", hint), 504)
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:

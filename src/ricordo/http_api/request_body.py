@@ -66,9 +66,7 @@ def refuse_large(length: str, limit: int) -> None:
 
 def too_large(limit: int) -> Refused:
     """The answer to a body of too many bytes."""
-    return Refused(
-        413, "too_large", f"the request has more than {limit:,} bytes", "Send less, or raise serve.max_body_mb."
-    )
+    return Refused(413, "too_large", f"the request has more than {limit:,} bytes", "Send less.")
 
 
 def refuse_scope(caller: Caller | None, route: Any) -> None:

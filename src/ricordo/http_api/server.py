@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ricordo.http_api.app import McpApp
     from ricordo.http_api.serving import Serving
 
+REQUEST_SECONDS = 20.0
+"""How long a request may take to arrive, beyond a second for each 64 KB."""
 LOOK_SECONDS = 10.0
 """How often folders that other processes added, and texts that they left without vectors, are looked for."""
 
@@ -68,7 +70,7 @@ def serve(
     app = app_for(serving, make_mcp(serving.threads), host=host, port=real_port, names=names)
     config = uvicorn.Config(
         app,
-        http=protocol_within(serving.config.serve.request_seconds),
+        http=protocol_within(REQUEST_SECONDS),
         log_config=None,
         access_log=False,
         timeout_graceful_shutdown=3,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from fastapi import Depends, Request, Response
 from starlette.requests import ClientDisconnect
 
-from ricordo.errors import Error, Forbidden, UsageError
+from ricordo.errors import Forbidden, UsageError
 from ricordo.hosting.credentials import Caller, Credentials, SignInCodes
 from ricordo.hosting.open_stores import OpenStores
 from ricordo.hosting.service import Service
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ricordo.config.loading import Config
     from ricordo.engine import Ricordo
 
+CALL_SECONDS = 30.0
+"""How long one call may take; longer work continues as a task."""
 T = TypeVar("T")
 LONGEST_WAIT = 25.0
 """Seconds that a request may wait for the task it began."""
@@ -58,18 +60,11 @@ class Serving:
     @property
     def seconds(self) -> float:
         """How long one call may take, by the settings as they are now."""
-        try:
-            return self.config.serve.seconds
-        except Error:
-            return 30.0  # the call itself reports settings that cannot be read
+        return CALL_SECONDS
 
     def limits(self) -> RequestLimits:
         """How much one caller may send."""
-        try:
-            settings = self.config.serve
-        except Error:
-            return RequestLimits()
-        return RequestLimits(int(settings.max_body_mb * 1_000_000))
+        return RequestLimits()
 
     async def ask(self, work: Callable[[Ricordo], T]) -> T:
         """The result of work on the engine, done in a thread within the time limit."""

@@ -13,6 +13,8 @@ from typing import Any
 from ricordo.errors import ContractError
 from ricordo.models.base import LLM, Message, list_schema, object_schema
 
+SECONDS = 10.0
+"""How long a model may think about where to cut; then structure decides."""
 WINDOW_LINES = 400
 WINDOW_CHARS = 16_000
 SHOWN_CHARS = 300
@@ -33,9 +35,8 @@ range starts at the first line, each following one right after the one before it
 class LlmChunker:
     """Asks a model for the places where texts are cut."""
 
-    def __init__(self, llm: Callable[[], LLM], seconds: Callable[[], float]) -> None:
+    def __init__(self, llm: Callable[[], LLM]) -> None:
         self._llm = llm
-        self._seconds = seconds
 
     def places(self, text: str) -> list[int]:
         """The positions where passages start; an ``Error`` if the model gives no usable answer."""
@@ -52,7 +53,7 @@ class LlmChunker:
             last = _window_end(lines, first)
             shown = "\n".join(f"{n}: {line[:SHOWN_CHARS]}" for n, line in enumerate(lines[first:last], first + 1))
             messages = [Message("system", _TASK), Message("user", f"<document>\n{shown}\n</document>")]
-            reply = llm.complete(messages, schema=SCHEMA, seconds=self._seconds())
+            reply = llm.complete(messages, schema=SCHEMA, seconds=SECONDS)
             ranges = checked_ranges(reply.data["chunks"], first + 1, last)
             if last < len(lines) and len(ranges) > 1 and ranges[-1][0] - 1 > first + (last - first) // 2:
                 ranges.pop()  # the end of the window may have cut this passage, so the next window shows it again

@@ -45,7 +45,7 @@ class FileReader:
     """
 
     def __init__(self, config: Config, own: str, *, is_vault: bool = False, follow_links: bool | None = None) -> None:
-        self.limits = Limits(seconds=config.ingest.parse_seconds, memory_mb=config.ingest.parse_memory_mb)
+        self.limits = Limits()
         self._max_bytes = int(config.ingest.max_file_mb * 1_000_000)
         self._follow = config.ingest.follow_symlinks if follow_links is None else follow_links
         self._own = real_path(own)

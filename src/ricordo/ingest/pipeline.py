@@ -227,7 +227,7 @@ class Pipeline:
     def _chunker(self) -> LlmChunker:
         from ricordo.ingest.chunk_llm import LlmChunker
 
-        return LlmChunker(self.llm, lambda: self.config().ingest.chunker_seconds)
+        return LlmChunker(self.llm)
 
     def _cut_before(self, ref: Ref, text: str) -> tuple[Passage, ...]:
         """The passages of an item whose text is unchanged, so that the model is not asked again."""

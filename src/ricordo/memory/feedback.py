@@ -54,7 +54,7 @@ class Learning:
             raise UsageError(f"there is no verdict '{verdict}'", hint=f"One of: {', '.join(VERDICTS)}.")
         if not query.strip():
             raise UsageError("feedback needs the query that it is about", hint="‹:feedback QUERY REF VERDICT›")
-        counted = VERDICTS[verdict] is not None and self._is_on()
+        counted = VERDICTS[verdict] is not None and not self._is_frozen()
         self.store.lessons.add_feedback(query, n, verdict, counted=counted)
         changes: list[WeightChange] = []
         if counted:
@@ -89,9 +89,7 @@ class Learning:
                     learner.shifted(state.shift),
                 )
             )
-        return LearningStatus(
-            self.config().learning.enabled, self._is_frozen(), self.store.lessons.feedback_counts(), tuple(profiles)
-        )
+        return LearningStatus(True, self._is_frozen(), self.store.lessons.feedback_counts(), tuple(profiles))
 
     @verb(
         "admin", "look after", "Keep the weights as they are.", path="learn freeze", examples=("ricordo learn freeze",)
@@ -109,11 +107,6 @@ class Learning:
     )
     def unfreeze(self) -> None:
         """Learn again, from the verdicts that come."""
-        if self.config().learning.frozen:
-            raise UsageError(
-                "learning is frozen by the setting learning.frozen",
-                hint="‹:config unset learning.frozen› lets it learn again.",
-            )
         self.store.lessons.freeze_learning(False)
 
     @verb(
@@ -166,10 +159,7 @@ class Learning:
         return [state for name in self.learners() if (state := self.store.lessons.learned(name)).shift]
 
     def _is_frozen(self) -> bool:
-        return self.config().learning.frozen or self.store.lessons.learning_frozen()
-
-    def _is_on(self) -> bool:
-        return self.config().learning.enabled and not self._is_frozen()
+        return self.store.lessons.learning_frozen()
 
 
 def _next_move(learner: Learner, state: Learned) -> Move | None:

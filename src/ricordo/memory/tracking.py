@@ -31,6 +31,8 @@ ATTEMPT_SECONDS = 0.5
 """How long one attempt waits for another process that holds the store; short, so that closing is not held up."""
 
 ATTEMPTS = 20
+KEEP_DAYS = 90.0
+"""Older entries of the log are dropped."""
 MOST_WAITING = 10_000
 """If more records wait, new ones are dropped, because the store has been busy for very long."""
 
@@ -42,7 +44,6 @@ class Tracker:
         self.store = store
         self._lock = threading.Lock()
         self._waiting: list[Use] = []
-        self._keep_days = 0.0
         self._thread: threading.Thread | None = None
         self._hurry = threading.Event()
         self._last_attempt: float | None = None
@@ -55,17 +56,14 @@ class Tracker:
         refs = tuple(hit.ref for hit in answer.hits)
         meta = answer.meta
         self._record(
-            Use(items, tool, text, meta.profile, meta.milliseconds, refs, opened, settings.log, asker(), meta.fit),
-            settings,
+            Use(items, tool, text, meta.profile, meta.milliseconds, refs, opened, settings.log, asker(), meta.fit)
         )
 
     def opened(self, item: Item, *, settings: UsageSettings) -> None:
         """Note that an item was opened by its name."""
         from ricordo.values.use import Use, UsedItem
 
-        self._record(
-            Use((UsedItem(item.id, item.version),), "get", opened=True, logged=settings.log, asker=asker()), settings
-        )
+        self._record(Use((UsedItem(item.id, item.version),), "get", opened=True, logged=settings.log, asker=asker()))
 
     def flush(self, seconds: float = CLOSE_SECONDS) -> bool:
         """Wait until all is written; returns whether it is."""
@@ -83,14 +81,13 @@ class Tracker:
             self._last_attempt = time.monotonic() + CLOSE_SECONDS - 2 * ATTEMPT_SECONDS
         self.flush()
 
-    def _record(self, use: Use, settings: UsageSettings) -> None:
+    def _record(self, use: Use) -> None:
         if not self.store.usage.can_record():
             return
         with self._lock:
             if self._last_attempt is not None or len(self._waiting) >= MOST_WAITING:
                 return
             self._waiting.append(use)
-            self._keep_days = settings.retention_days
             if self._thread is None:
                 self._hurry.clear()
                 self._thread = threading.Thread(target=self._work, name="ricordo-usage", daemon=True)
@@ -112,7 +109,7 @@ class Tracker:
     def _write(self, batch: list[Use]) -> None:
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                self.store.usage.record(batch, keep_days=self._keep_days, wait=ATTEMPT_SECONDS)
+                self.store.usage.record(batch, keep_days=KEEP_DAYS, wait=ATTEMPT_SECONDS)
                 return
             except Unavailable:
                 if attempt == ATTEMPTS or self._is_too_late():

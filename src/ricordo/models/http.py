@@ -24,8 +24,10 @@ ATTEMPTS = 3
 REACH_SECONDS = 5.0
 """A service that is not reached within this time, host lookup and all attempts included, is given up."""
 BACKOFF = (0.25, 1.0)
+REQUEST_SECONDS = 60.0
+"""How long one request may take, …"""
 TOTAL_SECONDS = 120.0
-"""The most that one call may take with all attempts and waits, unless the caller allows less."""
+"""… and the most that one call may take with all attempts and waits, unless the caller allows less."""
 
 _Result = TypeVar("_Result")
 Kind = Literal["unreachable", "slow", "busy", "broken", "key", "missing", "refused", "garbled"]
@@ -100,14 +102,13 @@ class Remote:
         key_variable: str = "",
         needs_key: bool = False,
         section: str = "embedding",
-        seconds: float = 60.0,
         without: str = "",
         headers: Callable[[str], Mapping[str, str]] = bearer,
     ) -> None:
         self.name = name
         self.base_url = base_url.rstrip("/")
         self.keys = KeyPool(keys)
-        self.seconds = seconds
+        self.seconds = REQUEST_SECONDS
         self._variable = key_variable
         self._needs_key = needs_key
         self._section = section
@@ -200,7 +201,7 @@ class Remote:
         keys = f"{self._variable} or {section}.api_keys" if self._variable else f"{section}.api_keys"
         first = {
             "unreachable": f"Check the network and {section}.base_url ({self.base_url}).",
-            "slow": f"Try again later, or raise {section}.seconds.",
+            "slow": "Try again later.",
             "busy": f"Try again later, or give several keys in {section}.api_keys.",
             "broken": "Try again later.",
             "key": f"Set {keys} to a key that it accepts.",

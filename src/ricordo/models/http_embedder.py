@@ -202,7 +202,6 @@ def make(name: str, settings: EmbeddingSettings) -> HttpEmbedder:
         keys=tuple(key.strip() for key in given if key.strip()),
         key_variable=provider.key_variable,
         needs_key=bool(provider.key_variable) and not elsewhere,
-        seconds=settings.seconds,
         without=WITHOUT,
         headers=provider.headers,
     )

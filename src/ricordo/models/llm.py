@@ -107,7 +107,6 @@ def provided(settings: LlmSettings, env: Mapping[str, str] | None = None) -> LLM
         keys=keys,
         key_variable=variable,
         section="llm",
-        seconds=settings.seconds,
         without=WITHOUT,
     )
     known = next((price for beginning, price in PRICES.items() if model.startswith(beginning)), None)

@@ -69,7 +69,7 @@ def make_embedder(settings: EmbeddingSettings, kept_in: Path) -> Embedder | None
         from ricordo.models.local_onnx import LocalEmbedder, check_name
 
         check_name(settings.model)
-        return LocalEmbedder(threads=settings.threads or None)
+        return LocalEmbedder()
     if name == "hub":
         from ricordo.models import sentence_model
 

@@ -27,13 +27,12 @@ CHARACTERS_PER_TOKEN = 8
 class CrossEncoder:
     """Scores how well texts answer a query. The model is loaded when it is first used."""
 
-    def __init__(self, files: ModelFolder, threads: int = 0) -> None:
+    def __init__(self, files: ModelFolder) -> None:
         self.files = files
-        self.threads = threads
 
     @cached_property
     def _session(self) -> Any:
-        return open_session(self.files.model_file, self.threads)
+        return open_session(self.files.model_file)
 
     @cached_property
     def _tokenizer(self) -> Any:

@@ -45,10 +45,9 @@ _POOLINGS = {
 class SentenceModel:
     """Embeds with the model of a folder, or of a hub."""
 
-    def __init__(self, files: ModelFolder, *, dimensions: int = 0, threads: int = 0, prefixes: bool = True) -> None:
+    def __init__(self, files: ModelFolder, *, dimensions: int = 0, prefixes: bool = True) -> None:
         self.files = files
         self._asked_dimensions = dimensions
-        self._threads = threads
         self._prefixes = prefixes
         self._lock = threading.Lock()
         self._loaded: tuple[Any, Any] | None = None
@@ -187,7 +186,7 @@ class SentenceModel:
     def _load(self) -> tuple[Any, Any]:
         with self._lock:
             if self._loaded is None:
-                self._loaded = open_session(self.files.model_file, self._threads), self._tokenizer()
+                self._loaded = open_session(self.files.model_file), self._tokenizer()
             return self._loaded
 
     def _tokenizer(self) -> Any:
@@ -203,15 +202,14 @@ def make(settings: EmbeddingSettings, kept_in: Path) -> SentenceModel:
     return SentenceModel(
         files,
         dimensions=settings.dimensions,
-        threads=settings.threads,
         prefixes=settings.input_type != "none",
     )
 
 
-def open_session(file: Path, threads: int = 0) -> Any:
-    """An ONNX model, ready to run on the CPU with this many threads (0: as many as there are cores)."""
+def open_session(file: Path) -> Any:
+    """An ONNX model, ready to run on the CPU with as many threads as there are cores."""
     options = runtime().SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 0
     options.log_severity_level = 3
     return load_session(file, options, hint=GET_ANEW)
 

@@ -36,12 +36,12 @@ from ricordo.search.questions import questions_in
 from ricordo.search.ranking import Ranking, Weighed, needs_of, rank
 from ricordo.search.refine import refine
 from ricordo.search.request import Boosts, Request, is_guarded, shows_all, unheeded
-from ricordo.search.rerank import rerank
+from ricordo.search.rerank import LLM_SECONDS, SECONDS, rerank
 from ricordo.search.snippets import Marker
 from ricordo.search.times import SaidTimes
 from ricordo.search.topics import without_manner
 from ricordo.search.transcripts import Later, SessionPlaces, apart, holds_records, is_about_turns, later_than_sources
-from ricordo.search.wording import ask_for_words, scoring_of
+from ricordo.search.wording import SCORING, ask_for_words
 from ricordo.store.asking import NEWEST, SUBSTRING, Ask, Candidates, QueryVector
 from ricordo.store.base import Store
 from ricordo.text.words import Analyzer
@@ -112,7 +112,7 @@ class Searcher:
             with_parts(asked, self.store.index, self.analyzer),
             filters=with_archive(both(request.filters, query.filters)),
             as_of=request.as_of,
-            scoring=scoring_of(self.config()),
+            scoring=SCORING,
             spoken=spoken,
         )
         ranking = self._ranked(ask, query, profile, request)
@@ -156,11 +156,9 @@ class Searcher:
         profile = find_profile(config, request.profile)
         if request.memories:
             memories.score_of(profile)  # an error if the profile has no such score
-        if config.search.overfetch:
-            profile = replace(profile, factor=0, minimum=config.search.overfetch)
         if request.weights:
             return profile.with_weights(request.weights)
-        return profile if config.learning.enabled else replace(profile, learns=None)
+        return profile
 
     def later(self, request: Request) -> Later:
         """What comes after the sources that fit in the answer to a request."""
@@ -347,7 +345,7 @@ class Searcher:
     def _looked_again(
         self, ranked: Iterable[Ranked], pool: Pool, reader: HitReader, request: Request, text: str
     ) -> Iterable[Ranked]:
-        settings, kind = self.config().rerank, self._reranker(request)
+        kind = self._reranker(request)
         if kind == "none" or not text:
             return ranked
         try:
@@ -355,8 +353,8 @@ class Searcher:
         except Unavailable as error:
             pool.degraded.append(f"rerank: {error.message}")
             return ranked
-        budget_ms = settings.llm_budget_ms if kind == "llm" else settings.budget_ms
-        judged = rerank(reader, reranker, text, list(ranked), top=settings.top, budget_ms=budget_ms)
+        seconds = LLM_SECONDS if kind == "llm" else SECONDS
+        judged = rerank(reader, reranker, text, list(ranked), seconds=seconds)
         if judged.problem:
             pool.degraded.append(judged.problem)
         return judged.page

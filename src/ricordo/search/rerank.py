@@ -22,6 +22,10 @@ from ricordo.values.hits import Explain
 if TYPE_CHECKING:
     from ricordo.models.base import Reranker
 
+TOP = 20
+"""How many hits are ranked again: what is further down is hardly looked at."""
+SECONDS, LLM_SECONDS = 0.5, 10.0
+"""How long a cross-encoder, and a language model, may take; after that, the first order is kept."""
 OWN_SHARE = ((3, 0.75), (10, 0.60), (math.inf, 0.40))
 """Up to each position, the weight of the first score; the judge has the rest."""
 MAX_CHARACTERS = 2_000
@@ -48,16 +52,14 @@ def blend(scores: Sequence[float], opinions: Sequence[float]) -> list[float]:
     ]
 
 
-def rerank(
-    reader: HitReader, reranker: Reranker, query: str, page: Sequence[Ranked], *, top: int, budget_ms: int
-) -> Reranked:
-    """Look again at the first ``top`` of a page."""
-    head, tail = list(page[:top]), list(page[top:])
+def rerank(reader: HitReader, reranker: Reranker, query: str, page: Sequence[Ranked], *, seconds: float) -> Reranked:
+    """Look again at the first hits of a page, within some seconds."""
+    head, tail = list(page[:TOP]), list(page[TOP:])
     if not head:
         return Reranked(list(page))
     reader.read(head)
     texts = [f"{reader.item(entry).title}\n{reader.best_text(entry)}"[:MAX_CHARACTERS] for entry in head]
-    opinions = _within(reranker, query, texts, budget_ms / 1000)
+    opinions = _within(reranker, query, texts, seconds)
     if isinstance(opinions, str):
         return Reranked(list(page), opinions)
     blended = blend([entry.score for entry in head], opinions)

@@ -14,6 +14,8 @@ from ricordo.values.items import Ref, TreeNode
 if TYPE_CHECKING:
     import regex
 
+PATTERN_SECONDS = 10.0
+"""How long a regular expression may search."""
 _SIGNS = frozenset(r".^$*+?{}[]\|()")
 LONGEST_PATTERN = 5_000
 """The most characters of a pattern, because compiling one cannot be interrupted."""
@@ -28,13 +30,13 @@ def grep_texts(
     ignore_case: bool,
     fixed: bool,
     limit: int,
-    seconds: float,
+    seconds: float | None = None,
 ) -> list[GrepMatch]:
     """Matching lines with their numbers in the original, newest items first.
 
-    The search ends after ``seconds``, because some patterns would take years even on a short text.
+    It ends after ``seconds`` (default: ``PATTERN_SECONDS``): some patterns would take years even on a short text.
     """
-    expression = Expression(pattern, ignore_case=ignore_case, fixed=fixed, seconds=seconds)
+    expression = Expression(pattern, ignore_case=ignore_case, fixed=fixed, seconds=seconds or PATTERN_SECONDS)
     matches: list[GrepMatch] = []
     for _, ref, text, first_line in store.items.texts(filters):
         for match in _matches(ref, text, first_line, expression, context):
@@ -91,7 +93,7 @@ class Expression:
             pass
         raise UsageError(
             f"searching for '{self._pattern[:80]}' took longer than {self._seconds:g} s and was ended",
-            hint="Use a simpler pattern, ‹fixed› for plain text, or raise search.pattern_seconds.",
+            hint="Use a simpler pattern, ‹fixed› for plain text, or a narrower filter.",
         )
 
 

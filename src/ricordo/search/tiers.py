@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from ricordo.search.pipeline import Searcher
     from ricordo.search.transcripts import Later
 
+TIER_SECONDS = 5.0
+"""How long a tier may take before the others answer without it."""
 MOST_DIFFERENCE = 4_000
 """This many characters of what differs between two tiers' versions are shown."""
 
@@ -182,7 +184,7 @@ class Federation:
         return limit
 
     def _ended(self, tier: Tier, call: PendingCall[_Result], waited: float) -> bool:
-        """Whether a call of a tier has ended. If not, and it had all of ``tiers.seconds``, the tier is left alone for a
+        """Whether a call of a tier has ended. If not, and it had all of ``TIER_SECONDS``, the tier is left alone for a
         while; that a caller was in a hurry says nothing about the tier.
         """
         if call.wait(0):
@@ -217,7 +219,7 @@ class Federation:
 
 
 def _late(seconds: float) -> Unavailable:
-    return Unavailable(f"did not answer within {round(seconds, 2):g} s", hint="Raise tiers.seconds.")
+    return Unavailable(f"did not answer within {round(seconds, 2):g} s", hint="Try again later.")
 
 
 def ask(tier: Tier, request: Request) -> Reply:

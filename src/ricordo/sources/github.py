@@ -13,8 +13,10 @@ from urllib.parse import quote, urlsplit
 from ricordo.config.settings import FetchSettings
 from ricordo.errors import Error, Forbidden, NotFound
 from ricordo.sources.base import FetchedPage, PageRequest
-from ricordo.sources.url import normal_url, origin
+from ricordo.sources.url import origin
 
+SITE, RAW, API = "https://github.com", "https://raw.githubusercontent.com", "https://api.github.com"
+"""Where GitHub is, where its files are read, and where READMEs are found."""
 _RAW = {"accept": "application/vnd.github.raw+json", "x-github-api-version": "2022-11-28"}
 _BRANCH = ("refs", "heads")
 # First parts of paths that are not the names of owners.
@@ -34,10 +36,8 @@ class GitHub:
     servers: Sequence[str] = ("github",)
 
     def __init__(self, settings: FetchSettings) -> None:
-        self._site = normal_url(settings.github_url).rstrip("/")
-        self._raw = normal_url(settings.github_raw_url).rstrip("/")
-        self._api = normal_url(settings.github_api_url).rstrip("/")
-        self._token = (settings.github_token or os.environ.get("GITHUB_TOKEN", "")).strip()
+        self._site, self._raw, self._api = SITE, RAW, API
+        self._token = os.environ.get("GITHUB_TOKEN", "").strip()
 
     def path_of(self, url: str, *, served: bool = False) -> str | None:
         plain = url.partition("?")[0]

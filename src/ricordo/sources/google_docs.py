@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 from ricordo.config.settings import FetchSettings
 from ricordo.errors import Error, Forbidden, NotFound, Unreadable
 from ricordo.sources.base import FetchedPage, PageRequest
-from ricordo.sources.url import normal_url
 
+SITE = "https://docs.google.com"
 _ID = r"(?!e/)([A-Za-z0-9_-]+)"  # /d/e/ is the address of a published copy, which has another id
 _DOCUMENT = re.compile(rf"/(document|spreadsheets|presentation)/(?:u/\d+/)?d/{_ID}(?:/|\Z)")
 _ANY_ID = re.compile(rf"/d/{_ID}(?:/|\Z)")
@@ -32,7 +32,7 @@ class GoogleDocs:
     servers: Sequence[str] = ("google-docs", "gdocs", "google-drive", "gdrive", "google-workspace")
 
     def __init__(self, settings: FetchSettings) -> None:
-        self._site = normal_url(settings.google_docs_url).rstrip("/")
+        self._site = SITE
 
     def path_of(self, url: str, *, served: bool = False) -> str | None:
         found = self._document(url)

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from ricordo.sources.mcp_client import Connections, Result, ServerTool
     from ricordo.sources.mcp_config import McpServer, McpServers
 
+TURNS = 10
+"""How many turns the model has before the page is fetched by plain HTTP."""
+SERVER_SECONDS = 30.0
+"""How long one MCP server may take to start, or to answer a call."""
 PREVIEW = 2_000
 MOST_LISTED = 200
 SHOWN = 8_000
@@ -76,15 +80,11 @@ class LoadingAgent:
         llm: Callable[[], LLM],
         servers: Callable[[], McpServers],
         *,
-        turns: int,
-        seconds: float,
         max_bytes: int,
         transcript: Callable[[str], None] | None = None,
     ) -> None:
         self._llm = llm
         self._servers = servers
-        self._turns = turns
-        self._seconds = seconds
         self._max_bytes = max_bytes
         self._tell = transcript or (lambda line: None)
         self._open = ExitStack()
@@ -106,7 +106,7 @@ class LoadingAgent:
             connections = self._connections
             if not connections.tools:
                 return None
-            return _Visit(llm, connections, url, self._tell, self._max_bytes).run(prompt_addition, self._turns)
+            return _Visit(llm, connections, url, self._tell, self._max_bytes).run(prompt_addition)
         except _UsePlainHttp as why:
             if str(why):
                 self._note(f"{url}: {why}; it was fetched by plain HTTP")
@@ -152,7 +152,7 @@ class LoadingAgent:
         """The connections to the servers, which are started if they are not running."""
         from ricordo.sources.mcp_client import connected
 
-        connections = self._open.enter_context(connected(self._configured, self._seconds))
+        connections = self._open.enter_context(connected(self._configured, SERVER_SECONDS))
         for name, problem in connections.problems.items():
             self._note(f"the MCP server '{name}' cannot be used: {problem}")
         return connections
@@ -183,13 +183,13 @@ class _Visit:
         self.max_bytes = max_bytes
         self.results: dict[str, tuple[Mapping[str, Any], Result]] = {}
 
-    def run(self, prompt_addition: str, turns: int) -> LoadedPage:
+    def run(self, prompt_addition: str) -> LoadedPage:
         """Ask the model until there is a page; every other outcome is an exception."""
         request = f"Load this page: {self.url}"
         if prompt_addition.strip():
             request += f"\n\nThe user adds: {prompt_addition.strip()}"
         messages = [Message("system", _TASK), Message("user", request)]
-        for turn in range(1, turns + 1):
+        for turn in range(1, TURNS + 1):
             reply = self.llm.complete(messages, tools=TOOLS)
             if reply.text.strip():
                 self.tell(f"turn {turn}: {' '.join(reply.text.split())[:500]}")
@@ -203,7 +203,7 @@ class _Visit:
                     return answer
                 self.tell(f"  → {' '.join(answer.split())[:200]}")
                 messages.append(Message("tool", answer, answers=call))
-        raise _UsePlainHttp(f"the loading agent did not finish within {turns} turns")
+        raise _UsePlainHttp(f"the loading agent did not finish within {TURNS} turns")
 
     def _use(self, call: ToolCall) -> str | LoadedPage:
         """The answer of a tool; the last three tools end the visit."""

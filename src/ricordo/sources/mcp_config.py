@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ricordo.config.files import Environment, config_home, is_trusted, read_bytes
-from ricordo.errors import NotFound, UsageError
+from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 
 PROJECT_NAME = ".mcp.json"
@@ -46,16 +46,9 @@ class McpServers:
     notes: tuple[str, ...] = ()
 
 
-def mcp_servers(named: str | None, start: Path, env: Environment | None = None) -> McpServers:
-    """The servers of the file that is set (``named``); else the user's servers and those of a trusted ``.mcp.json``
-    here.
-    """
+def mcp_servers(start: Path, env: Environment | None = None) -> McpServers:
+    """The user's servers, and those of a trusted ``.mcp.json`` here."""
     env = os.environ if env is None else env
-    if named is not None:
-        content = read_bytes(Path(named))
-        if content is None:
-            raise NotFound(f"there is no file {named}", hint="Correct loading.mcp_file, or unset it.")
-        return _read(Path(named), content, env)
     found: dict[str, McpServer] = {}
     notes: list[str] = []
     mine = config_home(env) / USER_NAME

@@ -15,10 +15,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ricordo.config.settings import SkillsSettings
 from ricordo.errors import ContractError, Unavailable, UsageError
 from ricordo.frozen import frozen
 
+FOLDERS = {
+    "workspace": (".claude/skills", ".agents/skills", ".codex/skills", "skills"),
+    "user": ("~/.claude/skills", "~/.agents/skills", "~/.codex/skills", "~/.cursor/skills", "~/.gemini/skills"),
+    "system": ("~/.codex/skills/.system", "/etc/codex/skills"),
+}
+"""Where agents' programs keep skills, by scope; the first of a name wins."""
+COMMAND_SECONDS = 10.0
+"""How long the command that lists more may take."""
 FILE = "SKILL.md"
 SCOPES = ("workspace", "user", "system", "listed")
 """Where a skill comes from. If two skills have the same name, the earlier scope wins."""
@@ -56,14 +63,13 @@ class Listed:
         return file if file.is_file() else None
 
 
-def default_roots(settings: SkillsSettings, start: Path) -> list[SkillRoot]:
-    """The folders of the settings, in order of precedence; relative ones are below the top of the workspace."""
+def default_roots(start: Path) -> list[SkillRoot]:
+    """The usual folders, in order of precedence; relative ones are below the top of the workspace."""
     top = workspace_of(start)
     return [
         SkillRoot(top / os.path.expanduser(name), scope)  # noqa: PTH111 - as above
-        for scope in SCOPES[:3]
-        for name in getattr(settings, scope)
-        if name.strip()
+        for scope, names in FOLDERS.items()
+        for name in names
     ]
 
 
@@ -98,7 +104,7 @@ def rank_of(scope: str) -> int:
     return SCOPES.index(scope) if scope in SCOPES else len(SCOPES)
 
 
-def listed_by(command: str, seconds: float) -> list[Listed]:
+def listed_by(command: str) -> list[Listed]:
     """The skills that a command prints."""
     try:
         words = shlex.split(command, posix=os.name != "nt")
@@ -106,7 +112,7 @@ def listed_by(command: str, seconds: float) -> list[Listed]:
         raise UsageError(f"skills.command cannot be read: {problem}", hint="Check its quotes.") from None
     if not words:
         raise UsageError("skills.command is empty", hint="Set it, or take it out: ‹:config unset skills.command›")
-    done = _run(words, seconds)
+    done = _run(words)
     if done.returncode != 0:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise Unavailable(
@@ -126,7 +132,7 @@ def listed_by(command: str, seconds: float) -> list[Listed]:
     return [_listed(entry) for entry in entries]
 
 
-def _run(words: list[str], seconds: float) -> subprocess.CompletedProcess[bytes]:
+def _run(words: list[str]) -> subprocess.CompletedProcess[bytes]:
     try:
         # It runs in a session of its own, so that everything it starts can be ended with it when the time is up.
         process = subprocess.Popen(
@@ -143,11 +149,11 @@ def _run(words: list[str], seconds: float) -> subprocess.CompletedProcess[bytes]
         ) from None
     with process:
         try:
-            out, err = process.communicate(timeout=seconds)
+            out, err = process.communicate(timeout=COMMAND_SECONDS)
         except subprocess.TimeoutExpired:
             raise Unavailable(
-                f"'{words[0]}' did not end within {seconds:g} s",
-                hint="Raise skills.command_seconds, or fix the command.",
+                f"'{words[0]}' did not end within {COMMAND_SECONDS:g} s",
+                hint="Fix the command.",
             ) from None
         finally:
             if process.returncode is None:

@@ -13,6 +13,8 @@ from ricordo.errors import Error, Forbidden, NotFound, Unavailable, Unreadable
 from ricordo.sources.url import shown
 from ricordo.text.durations import parse_retry_after
 
+CONNECT_SECONDS = 5.0
+"""How long finding and reaching a host may take."""
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Status codes that may change at another attempt."""
 
@@ -57,7 +59,7 @@ def broken(error: Exception, url: str, settings: FetchSettings) -> Error:
         )
     if isinstance(error, httpcore.ConnectTimeout):
         return Unavailable(
-            f"{host} was not reached within {settings.connect_seconds:g} s",
+            f"{host} was not reached within {CONNECT_SECONDS:g} s",
             hint="Check the network connection, or try again later.",
         )
     if isinstance(error, httpcore.TimeoutException):

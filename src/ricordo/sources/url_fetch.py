@@ -23,7 +23,7 @@ from ricordo.frozen import frozen
 from ricordo.sources.addresses import Gate
 from ricordo.sources.base import ETAG, LAST_MODIFIED, FetchedPage, PageRequest
 from ricordo.sources.url import joined, origin, shown
-from ricordo.sources.url_errors import TRANSIENT, broken, refused
+from ricordo.sources.url_errors import CONNECT_SECONDS, TRANSIENT, broken, refused
 from ricordo.sources.url_wire import Clock, open_pool, proxy_url
 from ricordo.text.durations import parse_retry_after
 
@@ -60,7 +60,7 @@ class Fetcher:
         self._gate = Gate(
             allow_private=settings.allow_private,
             allow_hosts=settings.allow_hosts,
-            seconds=settings.connect_seconds,
+            seconds=CONNECT_SECONDS,
         )
         self._most = int(settings.max_mb * 1_000_000)
         self._has_proxy = bool(proxy_url(settings)[0])
@@ -144,7 +144,7 @@ class Fetcher:
         secure = url.startswith("https:")
         if secure not in self._pools:
             self._pools[secure] = open_pool(self.settings, self._gate, self._clock, secure=secure)
-        waits = {"connect": self.settings.connect_seconds, "read": self.settings.seconds, "pool": 1.0}
+        waits = {"connect": CONNECT_SECONDS, "read": self.settings.seconds, "pool": 1.0}
         try:
             sent = [(name.encode("ascii"), value.encode("latin-1", "replace")) for name, value in headers.items()]
             asking = self._pools[secure].stream("GET", url, headers=sent, extensions={"timeout": waits})

@@ -17,6 +17,7 @@ from ricordo.config.settings import FetchSettings
 from ricordo.errors import UsageError
 from ricordo.sources.addresses import Gate
 from ricordo.sources.url import normal_url, shown
+from ricordo.sources.url_errors import CONNECT_SECONDS
 
 _MOST_ADDRESSES = 4
 
@@ -121,7 +122,7 @@ def open_pool(settings: FetchSettings, gate: Gate, clock: Clock, *, secure: bool
             ssl_context=context,
             max_connections=8,
             keepalive_expiry=15.0,
-            network_backend=CheckedBackend(gate, clock, settings.connect_seconds),
+            network_backend=CheckedBackend(gate, clock, CONNECT_SECONDS),
         )
     url = httpcore.URL(proxy)
     place = (url.host.decode(), url.port or (443 if url.scheme == b"https" else 80))
@@ -131,7 +132,7 @@ def open_pool(settings: FetchSettings, gate: Gate, clock: Clock, *, secure: bool
         ssl_context=context,
         max_connections=8,
         keepalive_expiry=15.0,
-        network_backend=CheckedBackend(gate, clock, settings.connect_seconds, place),
+        network_backend=CheckedBackend(gate, clock, CONNECT_SECONDS, place),
     )
 
 

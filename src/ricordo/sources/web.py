@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from ricordo.sources.url_fetch import Fetcher
 
 
+DELAY = 0.5
+"""Seconds between pages of a site when links or a sitemap are followed."""
+
+
 class OpenWeb:
     """Fetches pages by plain HTTP, as the settings allow. For one thread only; ``close`` ends its connections."""
 
@@ -103,7 +107,7 @@ class OpenWeb:
     def _manners(self) -> Manners:
         from ricordo.sources.crawl import Manners
 
-        return Manners(self._plainly, self.settings.delay)
+        return Manners(self._plainly, DELAY)
 
     def _plainly(self, url: str) -> FetchedPage:
         return self._fetcher.get(PageRequest(url))

@@ -232,7 +232,7 @@ class Database:
                 self._put_back(raw)
                 raise Unavailable(
                     f"the store {self.path} was busy for {seconds or 0:.0f} s, held by another connection",
-                    hint="Try again when that one is done, or raise store.busy_seconds.",
+                    hint="Try again when that one is done.",
                 ) from None
             except psycopg.Error:
                 replaced += 1

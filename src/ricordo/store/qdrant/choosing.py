@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ricordo.errors import MissingExtra, UsageError
+from ricordo.errors import MissingExtra
 from ricordo.frozen import frozen
 from ricordo.masking import masked
 from ricordo.store.qdrant.points import PointEngine
@@ -19,7 +19,7 @@ class IndexChoice:
     """Where the engine is (the address of a server, or a folder for the one in this process), and how it is split."""
 
     address: str
-    key_env: str = ""
+    key_env: str = "QDRANT_API_KEY"
     """The environment variable that holds the server's key."""
     shards: int = 1
     replicas: int = 1
@@ -31,11 +31,6 @@ class IndexChoice:
 
     def open(self) -> PointEngine:
         """Open it; a server is asked only when it is needed."""
-        if not self.address:
-            raise UsageError(
-                "store.index is qdrant, but store.index_address names no engine",
-                hint="Set it: ‹:config set store.index_address http://localhost:6333›.",
-            )
         try:
             if self.address.startswith(("http://", "https://")):
                 from ricordo.store.qdrant.client import ClientEngine, connected

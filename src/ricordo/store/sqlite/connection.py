@@ -297,7 +297,7 @@ class Database:
             holder = lock_holder(self.path)
             raise Unavailable(
                 f"the store {self.path} was busy for {seconds:.0f} s, held by {holder}",
-                hint="Try again when that process is done, or raise store.busy_seconds.",
+                hint="Try again when that process is done.",
             ) from None
         finally:
             writer.set_busy_timeout(int(self.busy_seconds * 1000))
