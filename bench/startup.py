@@ -68,7 +68,7 @@ def commands(store: Path, question: str) -> dict[str, list[str]]:
         "click": [python, "-c", "import click"],
         "help": [*ricordo, "--help"],
         "numpy and apsw": [python, "-c", "import numpy, apsw"],
-        "keyword search": [*search, "--no-vectors", question],
+        "keyword search": [*search, "--by", "words", question],
         "numpy, onnxruntime, model": [python, "-c", LOAD_MODEL, str(model)],
         "hybrid search": [*search, question],
     }

@@ -185,8 +185,8 @@ def on_set(folder: Path) -> dict[str, Any]:
             "tools": len(by_ref),
             "requests": len(dataset.questions),
             "tools_find": recall(as_agents_do, dataset),
-            "bm25": recall(by_profile("bm25", vectors=False), dataset),
-            "meaning": recall(by_profile("vector", lexical=False), dataset),
+            "bm25": recall(by_profile("bm25", by="words"), dataset),
+            "meaning": recall(by_profile("vector", by="meaning"), dataset),
         }
 
 

@@ -67,8 +67,8 @@ class RicordoEngine(ComparedEngine):
             self.collection.questions[question],
             limit=limit,
             filters=filters,
-            lexical=kind != "vector",
-            vectors=kind != "keyword",
+            profile="default",
+            by={"vector": "meaning", "keyword": "words"}.get(kind, "both"),
             track=False,
             literal=True,
         )

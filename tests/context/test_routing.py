@@ -96,7 +96,7 @@ def test_no_search_shows_a_point_unless_it_is_asked_for(engine: Ricordo) -> None
         engine.search("", limit=100, track=False),
         engine.search(query, limit=100, as_of="2026-10-05T09:30Z", track=False),
         engine.search(query, limit=100, as_of="2030-01-01", track=False),
-        engine.search(query, limit=100, backend="grep", track=False),
+        engine.search(query, limit=100, by="text", track=False),
     ):
         assert answer.hits
         assert not [hit.ref for hit in answer.hits if "checkpoints" in hit.ref]

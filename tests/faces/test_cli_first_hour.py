@@ -24,10 +24,10 @@ def page(house: Any) -> Any:
 
 
 def test_get_takes_lines_as_search_prints_them(page: Any) -> None:
-    hit = page.json("search", "vault script", "--no-vectors")["hits"][0]
+    hit = page.json("search", "vault script", "--by", "words")["hits"][0]
     first, last = hit["lines"]
     where = f"notes/keys.md:{first}-{last}"
-    assert where in page.run("search", "vault script", "--no-vectors").stdout
+    assert where in page.run("search", "vault script", "--by", "words").stdout
     assert page.run("get", where).stdout == "".join(PAGE.splitlines(keepends=True)[first - 1 : last])
     assert page.run("get", "notes/keys.md:6").stdout == "Rotate them every quarter.\n"
     assert page.run("get", "notes/keys.md", "--lines", "6-7").stdout.count("\n") == 2
@@ -90,7 +90,7 @@ def test_a_memory_without_a_title_is_called_by_its_first_words(house: Any) -> No
     house.run("remember", text, "--as", "memory:/0f3a", "--no-wait")
     titles = {
         "list": house.json("list")["items"][0]["title"],
-        "search": house.json("search", "rollout", "--no-vectors")["hits"][0]["title"],
+        "search": house.json("search", "rollout", "--by", "words")["hits"][0]["title"],
         "get": house.json("get", "memory:/0f3a")["title"],
         "context": house.json("context", "rollout")["parts"][0]["title"],
     }
@@ -148,7 +148,7 @@ def test_unknown_languages_are_refused_and_a_new_one_is_explained(page: Any) -> 
     page.run("add", "notes/alt.md", "--no-wait")
     page.run("doctor", "--repair")
     assert page.json("status")["language"] == "german"
-    found = page.json("search", "haus", "--no-vectors")["hits"]
+    found = page.json("search", "haus", "--by", "words")["hits"]
     assert [hit["ref"] for hit in found] == [f"disk:{page.folder}/notes/alt.md"]
     assert all(check["ok"] for check in page.json("doctor")["checks"])
 
@@ -177,7 +177,7 @@ def test_what_was_corrected_says_by_what_wherever_it_is_read(house: Any) -> None
     assert said in house.run("history", "memory:/office").stderr
     assert house.json("history", "memory:/office")["corrected_by"] == newest
     assert said in house.run("timeline").stdout
-    old = house.run("search", "office", "--as-of", before, "--no-vectors").stdout
+    old = house.run("search", "office", "--as-of", before, "--by", "words").stdout
     assert "is in Lisbon" in old
     assert f"out of date: {said}" in old
 
@@ -210,22 +210,22 @@ def test_in_a_project_the_users_own_memories_are_searched_too(house: Any, monkey
     monkeypatch.chdir(project)
     house.run("init")
     house.run("remember", "The project meets on Mondays for tea.", "--no-wait")
-    found = house.json("search", "tea", "--no-vectors")
+    found = house.json("search", "tea", "--by", "words")
     assert {(hit["tier"], hit["snippet"]) for hit in found["hits"]} == {
         ("agent", "Ada prefers tea to coffee."), ("project", "The project meets on Mondays for tea."),
     }  # fmt: skip
-    alone = house.json("search", "tea", "--no-vectors", "--tier", "project")["hits"]
+    alone = house.json("search", "tea", "--by", "words", "--tier", "project")["hits"]
     whole = [hit for hit in found["hits"] if hit["tier"] == "project"]
     assert [(hit["ref"], hit["score"]) for hit in alone] == [(hit["ref"], hit["score"]) for hit in whole]
     assert house.run("get", "memory:/ada-prefers-tea-to-coffee").stdout.strip() == "Ada prefers tea to coffee."
     assert house.json("list")["total"] == 1  # what is listed and written is the project's own
     house.run("config", "set", "tiers.automatic", "false")
-    assert [hit["tier"] for hit in house.json("search", "tea", "--no-vectors")["hits"]] == ["project"]
+    assert [hit["tier"] for hit in house.json("search", "tea", "--by", "words")["hits"]] == ["project"]
 
 
 def test_a_user_measures_profiles_on_their_own_queries(page: Any) -> None:
     assert page.json("eval", "--own", code=3)["code"] == "not_found"
-    page.run("search", "vault script", "--no-vectors")
+    page.run("search", "vault script", "--by", "words")
     page.run("get", "notes/keys.md")
     shown = page.run("eval", "--own", "--profile", "bm25")
     assert "own" in shown.stdout

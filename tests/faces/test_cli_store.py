@@ -194,7 +194,7 @@ def test_a_query_may_come_from_standard_input(notes: Any) -> None:
 )
 def test_a_word_with_a_dash_leaves_out_wherever_it_stands(notes: Any, args: list[str]) -> None:
     found = [
-        hit["ref"] for hit in json.loads(notes.run("--json", "search", "--no-vectors", *args).stdout)["data"]["hits"]
+        hit["ref"] for hit in json.loads(notes.run("--json", "search", "--by", "words", *args).stdout)["data"]["hits"]
     ]
     assert found == [disk(notes, "notes/lunch.md")]
 
@@ -217,10 +217,11 @@ def test_tags_and_domains_can_be_preferred_without_leaving_others_out(notes: Any
     assert len(notes.json("search", "the", "--boost-tags", "ops,x", "--boost-domain", "d", "--diverse")["hits"]) == 3
 
 
-def test_backends_are_chosen_by_name_and_by_alias(notes: Any) -> None:
-    lexical = notes.json("search", "rotate keys", "--backend", "lexical", "--no-track")["hits"]
-    assert notes.json("search", "rotate keys", "--backend", "fts5")["hits"] == lexical
-    assert [hit["ref"] for hit in notes.json("search", "quarter", "--backend", "grep")["hits"]] == [
+def test_what_is_compared_is_said_by_option_and_by_setting(notes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_words = notes.json("search", "rotate keys", "--by", "words", "--no-track")["hits"]
+    monkeypatch.setenv("CO_KNOWLEDGE_SEARCH_BACKEND", "fts5")
+    assert notes.json("search", "rotate keys")["hits"] == by_words
+    assert [hit["ref"] for hit in notes.json("search", "quarter", "--by", "text")["hits"]] == [
         disk(notes, "notes/keys.md")
     ]
 
@@ -230,7 +231,7 @@ def test_ranks_go_on_where_the_offset_starts(notes: Any) -> None:
 
 
 def test_nothing_found_is_no_error(notes: Any) -> None:
-    printed = notes.run("search", "xylophone", "--no-vectors")
+    printed = notes.run("search", "xylophone", "--by", "words")
     assert printed.stdout == ""
     assert "nothing found" in printed.stderr
 
@@ -248,10 +249,10 @@ def test_explain_draws_signals_and_words_that_add_up(notes: Any) -> None:
 def test_explain_says_why_an_item_is_found_or_not(notes: Any) -> None:
     found = notes.json("explain", "rotate", "keys", "notes/keys.md")
     assert (found["found"], found["rank"]) == (True, 1)
-    missing = notes.json("explain", "rotate", "notes/lunch.md", "--no-vectors")
+    missing = notes.json("explain", "rotate", "notes/lunch.md", "--by", "words")
     assert missing["found"] is False
     assert missing["reason"]
-    assert missing["reason"] in notes.run("explain", "rotate", "notes/lunch.md", "--no-vectors").stdout
+    assert missing["reason"] in notes.run("explain", "rotate", "notes/lunch.md", "--by", "words").stdout
     assert notes.json("explain", "rotate", "nowhere.md", code=3)["code"] == "not_found"
 
 
@@ -261,9 +262,8 @@ def test_explain_says_why_an_item_is_found_or_not(notes: Any) -> None:
         ["--weights", "lexical=nan"],
         ["--weights", "lexical=-1"],
         ["--weights", "nonsense=1"],
-        ["--no-lexical", "--no-vectors"],
         ["--profile", "nobody"],
-        ["--backend", "magic"],
+        ["--by", "magic"],
         ["--as-of", "tomorrowish"],
     ],
 )
@@ -392,13 +392,6 @@ def test_a_list_by_filters_alone_shows_first_words_as_titles_and_no_scores(house
     assert part["title"] == "The bridge of the old mill is twenty metres long."
 
 
-def test_an_old_spelling_of_words_alone_works_and_is_not_in_the_help(notes: Any) -> None:
-    assert notes.json("search", "keys", "--backend", "lexical")["hits"]
-    shown = notes.run("search", "--help").stdout
-    assert "lexical" not in shown
-    assert "--by [both|words|meaning]" in shown
-
-
 def test_rm_of_a_folder_removes_what_is_below_it(notes: Any) -> None:
     assert notes.json("rm", "notes/", "--dry-run")["removed"] == 0
     assert notes.json("rm", "notes/")["removed"] == 2
@@ -503,8 +496,8 @@ HEAVY = {
 @pytest.mark.parametrize(
     "args",
     [
-        ("search", "rotate", "--no-vectors"),
-        ("search", "rotate", "--backend", "grep"),
+        ("search", "rotate", "--by", "words"),
+        ("search", "rotate", "--by", "text"),
         ("get", "notes/lunch.md"),
         ("list",),
         ("tree",),

@@ -58,7 +58,7 @@ def test_a_forgotten_item_is_out_of_search_by_word_by_meaning_and_by_link(open_e
     other = engine.remember("Boats moor at the western pier.", links=[("supports", ref)]).ref
     report = engine.forget(ref)
     assert [saved.status for saved in report.items] == ["archived"]
-    assert [hit.ref for hit in engine.search("harbour master", lexical=True, vectors=False).hits] == []
+    assert [hit.ref for hit in engine.search("harbour master", by="words").hits] == []
     assert ref not in [hit.ref for hit in engine.semantic("who is the harbour master").hits]
     assert ref not in [hit.ref for hit in engine.similar(other).hits]
     assert ref not in [str(item.ref) for item in engine.list()]

@@ -33,7 +33,7 @@ def fill(engine: Ricordo) -> Ricordo:
 
 
 def by_meaning(engine: Ricordo, query: str) -> list[str]:
-    answer = engine.search(query, lexical=False, track=False)
+    answer = engine.search(query, by="meaning", track=False)
     return [hit.ref for hit in answer.hits[:1]]
 
 
@@ -122,7 +122,7 @@ class TestFallback:
             "chunks": 3, "embedded": 0, "pending": 3, "running": 0, "failed": 0,
         }  # fmt: skip
         assert engine.store.vectors.counts(others)["embedded"] == 3
-        answer = engine.search("how much flour for bread", lexical=False)
+        answer = engine.search("how much flour for bread", by="meaning")
         assert answer.hits[0].ref == "note:/bread"
         assert any("is used instead, for 3 of 3 passages" in reason for reason in answer.meta.degraded)
         assert second.asked[-1].texts == ["search_query: how much flour for bread"]
@@ -137,7 +137,7 @@ class TestFallback:
         asked = len(second.asked)
         report = engine.embed()
         assert (report.embedded, report.fallback, report.stopped) == (3, 0, "")
-        answer = engine.search("how much flour for bread", lexical=False)
+        answer = engine.search("how much flour for bread", by="meaning")
         assert answer.hits[0].ref == "note:/bread"
         assert answer.meta.degraded == ()
         assert len(second.asked) == asked
@@ -146,8 +146,8 @@ class TestFallback:
         first, _, engine = pair
         fill(engine)
         first.breaks("500")
-        assert "another model" not in str(engine.search("bread", lexical=False).meta.degraded)
-        assert engine.search("flour for bread", lexical=False).hits == ()
+        assert "another model" not in str(engine.search("bread", by="meaning").meta.degraded)
+        assert engine.search("flour for bread", by="meaning").hits == ()
         report = engine.embed()
         assert report.stopped == ""  # nothing waits for the first
         engine.save("note:/new", "Fresh water for the kettle.")

@@ -71,7 +71,7 @@ def test_searches_keep_the_old_model_until_the_new_vectors_are_whole(kitchen: An
     assert set(seen) == {("voyage", old)}
     assert switch.embedding.embedded == 4
     assert engine.store.vectors.active_fingerprint() == switch.fingerprint
-    assert engine.search("hot tea", lexical=False).hits[0].ref == "note:/0"
+    assert engine.search("hot tea", by="meaning").hits[0].ref == "note:/0"
     assert engine.search("hot tea").meta.degraded == ()
 
 
@@ -158,7 +158,7 @@ def test_switching_back_embeds_nothing_again_until_vacuum_drops_the_old_vectors(
     assert (report.embedded, report.cached) == (1, 0)
     assert engine.search("hot tea").meta.degraded == ()
     assert engine.vacuum().vectors == 5
-    assert engine.search("hot tea", lexical=False).hits[0].ref == "note:/0"
+    assert engine.search("hot tea", by="meaning").hits[0].ref == "note:/0"
 
 
 def test_after_a_switch_embed_is_enough_for_answers_to_use_the_new_model(kitchen: Any) -> None:

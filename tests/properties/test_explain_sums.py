@@ -74,7 +74,7 @@ def searches(draw: st.DrawFn) -> dict[str, Any]:
         "query": draw(phrases) + draw(st.sampled_from(["", " -steam", " te*", ' "copper tea"', " kind:note"])),
         "profile": profile,
         "weights": chosen,
-        "vectors": draw(st.booleans()) or profile == "vector",
+        "by": "both" if draw(st.booleans()) or profile == "vector" else "words",
         "boost_tags": draw(st.lists(st.sampled_from(TAGS), max_size=2)),
         "boost_domain": draw(st.sampled_from([None, "kitchen"])),
         "limit": draw(st.integers(1, 10)),

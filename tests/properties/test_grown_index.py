@@ -57,7 +57,7 @@ def _do(engine: Ricordo, step: tuple[str, int, list[str]]) -> None:
 def _answers(engine: Ricordo) -> list[list[tuple[str, float]]]:
     asked: list[dict[str, Any]] = [
         {},
-        {"lexical": False},
+        {"by": "meaning"},
         {"filters": Filters(paths=("/odd",))},
         {"filters": Filters(paths=("/even/18",))},
         {"filters": Filters(paths=("/odd/3", "/even/4"))},

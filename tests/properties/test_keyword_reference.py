@@ -129,7 +129,7 @@ class StoreAgainstReference(RuleBasedStateMachine):
         documents = {ref: fields for ref, fields in self.live.items() if fields["body"]}
         for query in QUERIES:
             expected = reference(documents, query)
-            answer = self.engine.search(query, limit=50, vectors=False, profile="bm25", track=False)
+            answer = self.engine.search(query, limit=50, by="words", profile="bm25", track=False)
             got = {hit.ref: hit.score for hit in answer.hits}
             if not expected:  # texts that hold the query as it is written stand in for it
                 assert got.keys() == {ref for ref, fields in documents.items() if fold(query) in fold(fields["body"])}

@@ -66,5 +66,5 @@ def test_what_an_agent_learns_stays_true(meaning: Ricordo) -> None:
     restored = agent.restore(corrected.ref)
     assert (restored.ref, restored.status, restored.version) == (corrected.ref, "updated", 2)
     assert answers("where is the office") == ["The office is in Porto, above the bakery."]
-    assert answers("which building are we in", lexical=False) == ["The office is in Porto, above the bakery."]
+    assert answers("which building are we in", by="meaning") == ["The office is in Porto, above the bakery."]
     assert agent.doctor().ok

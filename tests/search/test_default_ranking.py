@@ -133,7 +133,7 @@ def test_each_question_of_a_query_finds_its_own_answer(
     refs = [*ANSWERS, "note:/mixture"]
     assert order(engine, TWO_QUESTIONS, refs, profile="vector")[0] == "note:/mixture"
     model.asked.clear()
-    assert order(engine, TWO_QUESTIONS, refs, lexical=False)[:2] == ["note:/museum", "note:/rain"]
+    assert order(engine, TWO_QUESTIONS, refs, by="meaning", profile="default")[:2] == ["note:/museum", "note:/rain"]
     # The vector of the whole query is known from before.
     assert model.asked == ["Is there rain ahead of us?", "Also, name a museum nearby."]
 

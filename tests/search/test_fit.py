@@ -95,7 +95,7 @@ def test_words_alone_never_say_that_nothing_fits(engine: Ricordo) -> None:
 
 def test_a_text_that_contains_the_query_as_written_fits(engine: Ricordo) -> None:
     engine.save("note:/odd", "The code is #!x9!# and nothing else.")
-    for options in ({}, {"backend": "grep"}):
+    for options in ({}, {"by": "text"}):
         answer = engine.search("#!x9!#", track=False, **options)  # type: ignore[arg-type]
         assert [round(hit.fit or 0.0, 3) for hit in answer.hits] == [1.0]
 

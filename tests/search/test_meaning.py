@@ -48,8 +48,8 @@ def test_notes_about_productivity_are_found_without_the_word(filled: Ricordo) ->
 
 def test_each_kind_of_search_answers_by_its_own_side(filled: Ricordo) -> None:
     assert filled.semantic("baking").hits[0].ref == "note:/bread"
-    assert filled.search("authentication", lexical=False).hits[0].ref == "note:/jwt"
-    assert filled.search("productivity", vectors=False).hits == ()
+    assert filled.search("authentication", by="meaning").hits[0].ref == "note:/jwt"
+    assert filled.search("productivity", by="words").hits == ()
     assert filled.similar("note:/garden").hits[0].ref != "note:/garden"
 
 
@@ -216,7 +216,7 @@ def test_one_common_word_of_a_long_question_gives_the_keyword_side_less_weight(f
     covered = filled.search("validate the jwt signature").meta.weights["lexical"]
     stray = filled.search("which pleasant weekend hobby would suit somebody who likes the evening").meta.weights
     assert 0 < stray["lexical"] < covered
-    unmeasured = filled.search("validate the jwt signature", vectors=False).meta.weights["lexical"]
+    unmeasured = filled.search("validate the jwt signature", by="words").meta.weights["lexical"]
     assert unmeasured == pytest.approx(1.0)
 
 
@@ -244,7 +244,7 @@ def test_cosines_stay_right_when_only_a_few_vectors_fit_into_memory(
     monkeypatch.setattr(vectors, "ROW_CACHE_BYTES", 3 * 4 * 384)
     assert isinstance(filled.store, SqliteStore)
     with Ricordo.open(filled.store.path, config=filled.config) as again:
-        again.search("baking", lexical=False, filters=Filters(paths=("/bread",)))  # now one of the vectors is in memory
+        again.search("baking", by="meaning", filters=Filters(paths=("/bread",)))  # now one of the vectors is in memory
         found = [[(hit.ref, hit.score) for hit in again.semantic(question).hits] for question in questions]
     assert found == right
 

@@ -192,7 +192,7 @@ def test_vault_without_vectors_gives_their_weight_to_the_words(
     filled: Ricordo, by_words: Ricordo, vectors: bool
 ) -> None:
     engine = filled if vectors else by_words  # switched off for this search, or never there
-    answer = ask(engine, "vault", boost_tags=["metal", "shiny"], boost_domain="kitchen", vectors=False)
+    answer = ask(engine, "vault", boost_tags=["metal", "shiny"], boost_domain="kitchen", by="words")
     check(answer, {**VAULT, "semantic": 0.35, "vector": 0.0}, vault_values(vectors=False))
 
 

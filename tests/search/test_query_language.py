@@ -96,17 +96,17 @@ def test_a_filter_behind_a_minus_is_said_to_be_words(filled: Ricordo, query: str
 
 
 def test_what_is_left_out_holds_for_the_text_as_it_is_written_too(filled: Ricordo) -> None:
-    assert set(refs(filled, "run", backend="grep")) == {"note:/cats", "note:/dogs"}
-    assert refs(filled, "run -dog", backend="grep") == ["note:/cats"]
-    assert refs(filled, 'run -"dog barks"', backend="grep", filters=Filters(kinds=("note",))) == ["note:/cats"]
+    assert set(refs(filled, "run", by="text")) == {"note:/cats", "note:/dogs"}
+    assert refs(filled, "run -dog", by="text") == ["note:/cats"]
+    assert refs(filled, 'run -"dog barks"', by="text", filters=Filters(kinds=("note",))) == ["note:/cats"]
 
 
 def test_the_text_as_it_is_written_is_looked_for_as_of_a_time(filled: Ricordo) -> None:
     then = datetime.now(UTC)
     filled.edit("note:/cats", "Cats sleep all day.")
-    assert refs(filled, "along the wall", backend="grep", as_of=then) == ["note:/cats"]
-    assert refs(filled, "sleep all day", backend="grep", as_of=then) == []
-    assert refs(filled, "sleep all day", backend="grep") == ["note:/cats"]
+    assert refs(filled, "along the wall", by="text", as_of=then) == ["note:/cats"]
+    assert refs(filled, "sleep all day", by="text", as_of=then) == []
+    assert refs(filled, "sleep all day", by="text") == ["note:/cats"]
 
 
 def test_a_substring_is_found_when_no_word_is(filled: Ricordo) -> None:
@@ -117,11 +117,6 @@ def test_a_substring_is_found_when_no_word_is(filled: Ricordo) -> None:
 
 def test_an_empty_query_with_filters_browses_the_newest_first(filled: Ricordo) -> None:
     assert refs(filled, "", filters=Filters(kinds=("note",)))[0] == "note:/cafe"
-
-
-def test_switching_both_sides_off_is_a_usage_error(filled: Ricordo) -> None:
-    with pytest.raises(UsageError):
-        filled.search("cat", lexical=False, vectors=False)
 
 
 def test_the_lines_of_a_hit_are_those_of_the_original(engine: Ricordo, tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -268,12 +263,12 @@ def test_all_words_that_begin_so_are_looked_for_and_an_answer_says_if_they_were_
     for at in range(22):
         words = " ".join(f"crate{number:04}" for number in range(50 * at, 50 * at + 50))
         engine.save(f"note:/{at}", words)
-    some = engine.search("crate04*", limit=50, vectors=False)
-    found = engine.search("crate0*", limit=50, vectors=False)
+    some = engine.search("crate04*", limit=50, by="words")
+    found = engine.search("crate0*", limit=50, by="words")
     assert len(found.hits) == 20
     assert not some.meta.notes
     assert any("write more of the word" in note for note in found.meta.notes)
-    assert len(engine.search("crate01*", limit=50, vectors=False).hits) == 2
+    assert len(engine.search("crate01*", limit=50, by="words").hits) == 2
 
 
 def test_a_search_is_by_words_by_meaning_or_by_both(engine: Ricordo) -> None:

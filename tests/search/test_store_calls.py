@@ -30,11 +30,11 @@ QUERIES: dict[str, tuple[str, dict[str, Any]]] = {
     "an explanation": ("harbour lantern", {"explain": True}),
     "whole texts": ("harbour lantern", {"mode": "full", "explain": True}),
     "a later page": ("lantern", {"offset": 10}),
-    "words alone": ("lantern", {"vectors": False}),
-    "meaning alone": ("lantern", {"lexical": False}),
+    "words alone": ("lantern", {"by": "words"}),
+    "meaning alone": ("lantern", {"by": "meaning"}),
     "nothing but a filter": ("tag:red", {}),
     "nothing but an exclusion": ("-alpha", {}),
-    "a substring": ("antern 1", {"backend": "grep"}),
+    "a substring": ("antern 1", {"by": "text"}),
     "a word that stands nowhere": ("anter", {}),
 }
 

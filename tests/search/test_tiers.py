@@ -238,7 +238,7 @@ def test_browsing_all_tiers_shows_the_newest_first(stores: dict[str, Path], open
     put(stores["team"], "note:/newest", "Added last.")
     refs = [hit.ref for hit in opened().search("").hits]
     assert refs == ["note:/newest", "note:/team", "note:/project", "note:/agent"]
-    assert [hit.ref for hit in opened().search("harbour", backend="grep").hits] == refs[1:]
+    assert [hit.ref for hit in opened().search("harbour", by="text").hits] == refs[1:]
 
 
 def test_one_tier_can_be_asked_alone(opened: Callable[..., Ricordo]) -> None:

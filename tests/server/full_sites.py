@@ -99,7 +99,7 @@ def _happen(engine: Ricordo, folder: Path, agent: Provenance, trap: str) -> None
         engine.edit("note:/rule", f"Another rule. {trap}")
         engine.search(f"signing keys {trap}".strip())
         engine.get("note:/keys")
-        engine.search(f"zzqq frobnication {trap}".strip(), vectors=False)
+        engine.search(f"zzqq frobnication {trap}".strip(), by="words")
     engine.search(f"harbour {trap}".strip())
     told_log.note("user-prompt", engine.location, ["note:/keys", f"note:/gone{trap}"], stored(agent), 120)
     talk = Conversation(folder, folder, id="talk").user(f"Fix the login keys. {trap}").agent(f"It is **fixed**. {trap}")

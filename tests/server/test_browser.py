@@ -36,7 +36,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
     _write_session(folder / "plan.jsonl")
     engine.sessions_add(folder / "plan.jsonl")
     engine.search("keys")
-    engine.search("something that is nowhere zzzzqqqq", vectors=False)
+    engine.search("something that is nowhere zzzzqqqq", by="words")
     yield served
     end()
 

@@ -19,7 +19,7 @@ SEARCHES: dict[str, tuple[str, dict[str, Any]]] = {
     "without a phrase": ('rotation -"signing key of service 6"', {}),
     "with a prefix": ("rotat*", {}),
     "by substring, as no word was found": ("igning ke", {}),
-    "grep": ("signing key", {"backend": "grep"}),
+    "grep": ("signing key", {"by": "text"}),
     "the newest": ("", {}),
     "filtered": ("signing key kind:note", {}),
     "of a moment": ("signing key rotation", {"as_of": "2100-01-01"}),

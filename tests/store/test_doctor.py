@@ -92,11 +92,11 @@ def test_damage_is_seen_and_repaired(filled: Ricordo, name: str, damage: str) ->
 def test_rebuilding_the_keyword_index_changes_no_answer(filled: Ricordo) -> None:
     filled.edit("note:/3", "a kraken sleeps below")
     filled.rm("note:/5")
-    before = [(hit.ref, hit.score) for hit in filled.search("whale kraken sea", limit=20, vectors=False).hits]
+    before = [(hit.ref, hit.score) for hit in filled.search("whale kraken sea", limit=20, by="words").hits]
     with filled.store.database.write() as connection:  # type: ignore[attr-defined]
         connection.rows("DELETE FROM segments")
     assert filled.doctor(repair=True).ok
-    after = [(hit.ref, hit.score) for hit in filled.search("whale kraken sea", limit=20, vectors=False).hits]
+    after = [(hit.ref, hit.score) for hit in filled.search("whale kraken sea", limit=20, by="words").hits]
     assert after == before
 
 

@@ -142,7 +142,7 @@ def test_a_removed_member_sees_nothing_any_more_with_a_connection_that_is_open(h
                 engine.save("note:/still-here", "Am I?")
         with pytest.raises(NotFound):
             boss.team_remove(name)
-        assert boss.search("still here", backend="grep", track=False).hits == ()
+        assert boss.search("still here", by="text", track=False).hits == ()
     assert name not in [member.name for member in left]
 
 
@@ -414,7 +414,7 @@ def test_init_binds_a_project_to_the_teams_store(house: House, tmp_path: Path) -
     saved = run_cli("save", "note:/from-project", "Saved from a bound project.", "--no-wait", cwd=project)
     assert saved.returncode == 0, saved.stderr
     assert "note:/from-project" in run_cli("list", "--drive", "note", cwd=project).stdout
-    shown = json.loads(run_cli("search", "bound project", "--no-vectors", "--json", cwd=project).stdout)["data"]
+    shown = json.loads(run_cli("search", "bound project", "--by", "words", "--json", cwd=project).stdout)["data"]
     assert {(hit["tier"], hit["ref"].partition(":")[0]) for hit in shown["hits"]} == {
         ("team", "note"),
         ("agent", "memory"),

@@ -138,7 +138,7 @@ def test_what_was_removed_and_restored_is_found_as_of_a_time_before_that(place: 
         then = datetime.now(UTC)
         engine.rm("note:/office")
         engine.restore("note:/office")
-        ways: tuple[dict[str, Any], ...] = ({}, {"profile": "vector"}, {"backend": "grep"})
+        ways: tuple[dict[str, Any], ...] = ({}, {"profile": "vector"}, {"by": "text"})
         for options in ways:
             found = engine.search("office is in", as_of=then, **options).hits
             assert [hit.ref for hit in found] == ["note:/office"]

@@ -7,7 +7,7 @@ from typing import assert_type
 from ricordo import Answer, Hit, Ricordo, Saved
 
 memory = Ricordo.open("notes.db")
-answer = memory.search("rotate the keys", mode="full", backend="lexical")
+answer = memory.search("rotate the keys", mode="full", by="words")
 assert_type(answer, Answer)
 assert_type(list(answer), list[Hit])
 assert_type(answer[0], Hit)
@@ -16,7 +16,7 @@ assert_type(memory.note("Ask Ada.", title="Ada", tags=["todo"], on_duplicate="me
 assert_type(memory.entity("Ada Lovelace"), Saved)
 
 memory.search("keys", mode="ful")  # type: ignore[arg-type]
-memory.search("keys", backend="words")  # type: ignore[arg-type]
+memory.search("keys", by="fts5")  # type: ignore[arg-type]
 memory.add("notes", on_conflict="replace")  # type: ignore[arg-type]
 memory.note("Ask Ada.", on_duplicate="replace")  # type: ignore[arg-type]
 memory.feedback("keys", "note:/keys", "liked")  # type: ignore[arg-type]

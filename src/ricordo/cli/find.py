@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -52,12 +53,15 @@ def similar(call: Call, form: str = "", **given: Any) -> int:
     return _ranked(call, "similar", form, given, meaning=False)
 
 
+def may_use_meaning(given: Mapping[str, Any]) -> bool:
+    """Whether a search as it was asked for compares meanings, as far as its own options say."""
+    return given.get("by") not in ("words", "text")
+
+
 def _ranked(call: Call, path: str, form: str, given: dict[str, Any], *, meaning: bool = True) -> int:
     query = given.get("query", "")
-    words_alone = given.get("by") == "words" or not given.get("vectors", True)
-    is_hybrid = given.get("backend", "hybrid") == "hybrid" and not words_alone
     ask = prepared(verb_named(path), with_globals(call, path, given))
-    with call.engine(meaning=meaning and bool(query) and is_hybrid) as engine:
+    with call.engine(meaning=meaning and bool(query) and may_use_meaning(given)) as engine:
         answer = ask(engine)
         return _show(call, engine, answer, form, query, given.get("offset", 0))
 
@@ -83,7 +87,7 @@ def explain(call: Call, **given: Any) -> int:
 
     given["ref"] = ref_of(given["ref"])
     ask = prepared(verb_named("explain"), with_globals(call, "explain", given))
-    with call.engine(meaning=given.get("vectors", True) and given.get("by") != "words") as engine:
+    with call.engine(meaning=may_use_meaning(given)) as engine:
         from ricordo.cli.present_hits import show_explanation
 
         explanation = ask(engine)

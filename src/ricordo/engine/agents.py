@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ricordo.context.echo import EchoFilter
     from ricordo.models.base import TokenCounter
     from ricordo.store.base import Store
-    from ricordo.values.choices import Backend
+    from ricordo.values.choices import By
     from ricordo.values.context import ContextReport, LeftOut, Skill
     from ricordo.values.tools import ToolEntry
     from ricordo.verbs.declare import Say
@@ -174,7 +174,7 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
         filters = Filters(loadings=("contextual",), kinds=SHOWN_AS_PASSAGES)
         if not task.strip() or not any_item(stores, filters):
             return []
-        answer = self._asked(task, filters, CONTEXTUAL_HITS, profile="bm25", backend="lexical")
+        answer = self._asked(task, filters, CONTEXTUAL_HITS, profile="bm25", by="words")
         left_out += _expired(answer.hits)
         return passages_of(answer.hits, stores)
 
@@ -218,10 +218,10 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
         return fitting(answer.hits, self._context.config.search.min_fit)
 
     def _asked(
-        self, task: str, filters: Filters, limit: int, *, profile: str | None = None, backend: Backend | None = None
+        self, task: str, filters: Filters, limit: int, *, profile: str | None = None, by: By | None = None
     ) -> Answer:
         return self.search(
-            task, limit=limit, filters=filters, literal=True, track=False, profile=profile, backend=backend,
+            task, limit=limit, filters=filters, literal=True, track=False, profile=profile, by=by,
             snippets=False,
         )  # fmt: skip
 

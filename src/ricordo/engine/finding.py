@@ -26,8 +26,6 @@ if TYPE_CHECKING:
         AsOf,
         BoostDomain,
         BoostTags,
-        ByMeaning,
-        ByWords,
         Diverse,
         ItemName,
         Limit,
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
         ProfileName,
         QueryText,
         Rerank,
-        SearchBackend,
         SearchBy,
         SessionsWithRest,
         Since,
@@ -48,6 +45,8 @@ if TYPE_CHECKING:
     )
 
 DEFAULT_PROFILE = "default"
+BY_BACKEND: Mapping[str, By] = {"hybrid": "both", "lexical": "words", "grep": "text"}
+"""What the setting ``search.backend`` means for a search that does not say by what."""
 
 
 class FindVerbs(OpenEngine):
@@ -76,16 +75,13 @@ class FindVerbs(OpenEngine):
         since: Since | None = None,
         until: Until | None = None,
         min_score: MinScore | None = None,
-        by: SearchBy = "both",
-        lexical: ByWords = True,
-        vectors: ByMeaning = True,
+        by: SearchBy | None = None,
         profile: ProfileName | None = None,
         weights: Weights | None = None,
         as_of: AsOf | None = None,
         explain: Annotated[bool, Say("Show why: each signal, each word, the steps to the score.")] = False,
         track: Track | None = None,
         literal: PlainWords = False,
-        backend: SearchBackend | None = None,
         boost_tags: BoostTags = (),
         boost_domain: BoostDomain | None = None,
         diverse: Diverse = False,
@@ -108,28 +104,26 @@ class FindVerbs(OpenEngine):
         """
         check_type("query", query, str)
         _check_numbers(limit, offset, min_score)
-        for name, value, wanted in (
-            ("filters", filters, Filters), ("weights", weights, Mapping), ("profile", profile, str),
-            ("backend", backend, str),
-        ):  # fmt: skip
-            check_type(name, value, wanted, optional=True)
+        check_type("filters", filters, Filters, optional=True)
+        check_type("weights", weights, Mapping, optional=True)
+        check_type("profile", profile, str, optional=True)
         self._context.program_notes.take_in()
         settings = self._context.config.search
         request = self._request(
             query, by, profile, as_of, boost_tags, boost_domain,
             limit=settings.limit if limit is None else limit, offset=offset, mode=mode,
             filters=_within(check_filters(filters or Filters()), since, until),
-            min_score=min_score or 0.0, lexical=lexical, vectors=vectors,
+            min_score=min_score or 0.0,
             weights=weights or {}, explain=explain or mode == "full", literal=literal,
-            backend=backend or settings.backend, diverse=diverse, rerank=rerank, memories=memories, sessions=sessions,
-            turns=turns, snippets=snippets, evidence=evidence, respell=respell,
+            diverse=diverse, rerank=rerank, memories=memories, sessions=sessions, turns=turns,
+            snippets=snippets, evidence=evidence, respell=respell,
         )  # fmt: skip
         return self._tracked(self._context.tiers.federation.search(request), query, tool, track, opens=opens)
 
     def _request(
         self,
         query: str,
-        by: By,
+        by: By | None,
         profile: str | None,
         as_of: datetime | str | None,
         boost_tags: Sequence[str],
@@ -137,11 +131,12 @@ class FindVerbs(OpenEngine):
         **same: Any,
     ) -> Request:
         """What is asked of the tiers; ``same`` holds the fields that are called so in a request, too."""
+        by = by or BY_BACKEND[self._context.config.search.backend]
         check_choice("by", by, get_args(By))
-        same["vectors"] = same["vectors"] and by != "words"
         same["literal"] = same["literal"] or by == "meaning"
         return Request(
             query,
+            by=by,
             profile=profile or ("vector" if by == "meaning" else self._usual_profile()),
             as_of=moment_of(as_of) if as_of is not None else None,
             boosts=Boosts(texts("boost_tags", boost_tags), boost_domain),
@@ -201,14 +196,11 @@ class FindVerbs(OpenEngine):
         *,
         limit: Limit | None = None,
         filters: Filters | None = None,
-        by: SearchBy = "both",
-        lexical: ByWords = True,
-        vectors: ByMeaning = True,
+        by: SearchBy | None = None,
         profile: ProfileName | None = None,
         weights: Weights | None = None,
         as_of: AsOf | None = None,
         literal: PlainWords = False,
-        backend: SearchBackend | None = None,
         boost_tags: BoostTags = (),
         boost_domain: BoostDomain | None = None,
         diverse: Diverse = False,
@@ -223,9 +215,8 @@ class FindVerbs(OpenEngine):
         settings = self._context.config.search
         request = self._request(
             query, by, profile, as_of, boost_tags, boost_domain,
-            limit=limit or settings.limit, filters=filters or Filters(), lexical=lexical, vectors=vectors,
-            weights=weights or {}, literal=literal, backend=backend or "hybrid", diverse=diverse, rerank=rerank,
-            memories=memories, sessions=sessions,
+            limit=limit or settings.limit, filters=filters or Filters(), weights=weights or {}, literal=literal,
+            diverse=diverse, rerank=rerank, memories=memories, sessions=sessions,
         )  # fmt: skip
         return explain_item(self._context.tiers.federation.search, tier.searcher, request, n, tier=tier.name)
 

@@ -272,7 +272,7 @@ class ItemVerbs(OpenEngine):
         naming: list[int] = []
         if phrase:
             filters = Filters(kinds=tuple(sorted(MENTIONING_KINDS)))
-            request = Request(f'"{phrase}"', limit=MOST_MENTIONING, filters=filters, vectors=False)
+            request = Request(f'"{phrase}"', limit=MOST_MENTIONING, filters=filters, by="words")
             for hit in self._context.tiers.own_searcher.search(request).hits:
                 n = self._context.store.items.require(Ref.parse(hit.ref))
                 if mentioned(self._context.store.items.get(n).content, [(entity, title)]):

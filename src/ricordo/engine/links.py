@@ -86,7 +86,7 @@ class LinkVerbs(OpenEngine):
         answer = self._context.tiers.own_searcher.similar(n, limit=deep, filters=Filters())
         if not answer.hits:
             title = self._context.store.items.get_many([n])[n].title
-            answer = self._context.tiers.own_searcher.search(Request(title, limit=deep, vectors=False, literal=True))
+            answer = self._context.tiers.own_searcher.search(Request(title, limit=deep, by="words", literal=True))
         from ricordo.memory.links import without_linked
 
         return without_linked(self._context.store, n, answer, limit)

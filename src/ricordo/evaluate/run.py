@@ -26,8 +26,8 @@ TOP = 10
 """How many document ids a query's result keeps."""
 
 BASELINES: Mapping[str, Mapping[str, Any]] = {
-    "grep": {"backend": "grep"},
-    "bm25": {"backend": "lexical", "profile": "bm25"},
+    "grep": {"by": "text"},
+    "bm25": {"by": "words", "profile": "bm25"},
     "vector": {"profile": "vector"},
 }
 """Ways to search that profiles are compared with: substring, keywords alone, meaning alone."""

@@ -93,14 +93,14 @@ class Searcher:
             answer, found = self._search(request, spoken)
             if (found.languages, found.models) != known:  # a server's store did not know of these yet
                 answer, found = self._search(request, self._spoken(request))
-        may_catch_up = request.vectors and (found.strays or 0 < found.waiting <= EMBEDDED_FIRST)
+        may_catch_up = request.by_meaning and (found.strays or 0 < found.waiting <= EMBEDDED_FIRST)
         if may_catch_up and self.catch_up(self.store, found.waiting):
             with self.store.index.snapshot():
                 return self._search(request, spoken)[0]
         return answer
 
     def _spoken(self, request: Request) -> str:
-        return self.vectors.language(request.query) if request.vectors else ""
+        return self.vectors.language(request.query) if request.by_meaning else ""
 
     def _search(self, request: Request, spoken: str) -> tuple[Answer, Candidates]:
         """The answer, and what the store found for it."""
@@ -212,7 +212,7 @@ class Searcher:
             if ask.filters.is_empty():
                 pool.notes.append("nothing to search for; these are the newest")
             return Ranking(pool, [Weighed(member, 0.0) for member in pool.members()], {})
-        if request.backend == "grep":
+        if request.by == "text":
             pool = self._pool_of(self.store.index.candidates(replace(ask, find=SUBSTRING, per_side=wanted)))
             held = ((m, m.lexical) for m in pool.members())
             order = [Weighed(m, value, (SignalShare("substring", value, 1.0, value),)) for m, value in held]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.search.profile import Profile
+from ricordo.values.choices import By
 from ricordo.values.hits import Filters
 
 if TYPE_CHECKING:
@@ -51,14 +52,13 @@ class Request:
     mode: str = "scan"
     filters: Filters = field(default_factory=Filters)
     min_score: float = 0.0
-    lexical: bool = True
-    vectors: bool = True
+    by: By = "both"
+    """What is compared: words and meaning, one of them, or the text as a substring, newest first."""
     profile: str = "default"
     weights: Mapping[str, float] = field(default_factory=dict)
     as_of: datetime | None = None
     explain: bool = False
     literal: bool = False
-    backend: str = "hybrid"
     boosts: Boosts = field(default_factory=Boosts)
     diverse: bool = False
     rerank: str | None = None
@@ -80,22 +80,23 @@ class Request:
 
     def check(self) -> None:
         """Refuse what cannot be answered."""
-        if not self.lexical and not self.vectors:
-            raise UsageError("both sides of the search are off", hint="Leave out one of ‹lexical› and ‹vectors›.")
         if self.limit < 1 or self.offset < 0:
             raise UsageError("the limit is at least 1 and the offset at least 0")
         if self.mode not in ("scan", "full"):
             raise UsageError(f"there is no mode '{self.mode}'", hint="One of: scan, full.")
-        if self.backend not in ("hybrid", "lexical", "fts5", "grep"):
-            raise UsageError(f"there is no backend '{self.backend}'", hint="One of: hybrid, lexical, grep.")
 
     def sides(self, profile: Profile) -> Sides:
-        """Which sides are asked, and for how much; the backend ``lexical`` leaves meaning out."""
+        """Which sides are asked, and for how much."""
         return Sides(
-            lexical=self.lexical and "lexical" in profile.sides,
-            vectors=self.vectors and "vector" in profile.sides and self.backend not in ("lexical", "fts5"),
+            lexical=self.by != "meaning" and "lexical" in profile.sides,
+            vectors=self.by_meaning and "vector" in profile.sides,
             limit=profile.per_side,
         )
+
+    @property
+    def by_meaning(self) -> bool:
+        """Whether meaning may count."""
+        return self.by in ("both", "meaning")
 
 
 def unheeded(profile: Profile, boosts: Boosts) -> list[str]:

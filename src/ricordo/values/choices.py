@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 Mode = Literal["scan", "full"]
-By = Literal["both", "words", "meaning"]
-Backend = Literal["hybrid", "lexical", "fts5", "grep"]
+By = Literal["both", "words", "meaning", "text"]
 OnConflict = Literal["skip", "overwrite", "error"]
 OnDuplicate = Literal["save", "skip", "merge", "supersede"]
 Verdict = Literal["accepted", "modified", "dismissed", "failed"]

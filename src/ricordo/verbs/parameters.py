@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 from ricordo.values.choices import (
     IMPORT_FORMATS,
-    Backend,
     BundleFormat,
     By,
     Mode,
@@ -37,7 +36,6 @@ __all__ = [
     "LOADINGS",
     "SEVERITIES",
     "Any",
-    "Backend",
     "BundleFormat",
     "By",
     "Mapping",
@@ -126,11 +124,8 @@ Weights = Annotated[
     Mapping[str, float],
     Say("Use other weights for these signals of the profile.", longest=NAME_TEXT, shown="A=1,B=0"),
 ]
-SearchBy = Annotated[By, Say("Search by words alone, by meaning alone, or by both.")]
-ByWords = Annotated[bool, Say("Search by words (default) or not.", hidden=True)]
-ByMeaning = Annotated[bool, Say("Search by meaning (default) or not.", hidden=True)]
+SearchBy = Annotated[By, Say("By words and meaning, one of them, or text that contains the query.")]
 PlainWords = Annotated[bool, Say("Take the query as plain words, without operators.")]
-SearchBackend = Annotated[Backend, Say("grep finds texts that contain the query as a substring.", shown="NAME")]
 Diverse = Annotated[bool, Say("Prefer hits that differ from one another.")]
 WithMemories = Annotated[bool, Say("Also search memories and sessions (profile vault).")]
 SessionsWithRest = Annotated[bool, Say("Rank sessions with the rest, not after what fits.")]
