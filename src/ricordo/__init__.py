@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         UsageError,
         WrongKey,
     )
-    from ricordo.search.profile import Profile
+    from ricordo.search.profiles import Profile
     from ricordo.values.context import ContextReport, Skill
     from ricordo.values.hits import Answer, Explain, Explanation, Filters, GrepMatch, Hit, SearchMeta
     from ricordo.values.items import Duplicate, Entry, Fields, Item, Ref, Saved, TreeNode, Version
@@ -70,7 +70,7 @@ _MODULES = {
         "VacuumReport",
     ),
     "ricordo.values.use": ("FeedbackReport", "LearningStatus", "StatsReport", "WeightChange"),
-    "ricordo.search.profile": ("Profile",),
+    "ricordo.search.profiles": ("Profile",),
     "ricordo.values.sessions": ("Fork", "Happening", "Routes", "Session", "Timeline", "Turn"),
     "ricordo.values.hits": ("Answer", "Explain", "Explanation", "Filters", "GrepMatch", "Hit", "SearchMeta"),
     "ricordo.values.items": ("Duplicate", "Entry", "Fields", "Item", "Ref", "Saved", "TreeNode", "Version"),

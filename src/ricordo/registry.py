@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ricordo.models.hub import ModelFolder
     from ricordo.models.multilingual import MultilingualEmbedder
     from ricordo.models.providers import EmbeddingProvider
-    from ricordo.search.profile import Profile
+    from ricordo.search.profiles import Profile
     from ricordo.sources.base import Loader
     from ricordo.sources.web import OpenWeb
     from ricordo.store.base import Store

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ricordo import Ricordo, UsageError
-from ricordo.search.times import time_in
-from ricordo.search.topics import topic_of
+from ricordo.search.exact import time_in
+from ricordo.search.words import topic_of
 
 from ..growth import TOO_MUCH, growth
 
@@ -21,7 +21,7 @@ SLOW = "a" * 40 + " " + "ab," * 20_000
 @pytest.fixture
 def engine(tmp_path: Path, open_engine: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch) -> Ricordo:
     (tmp_path / "slow.txt").write_text(f"{SLOW}\nplain line\nother line\n", encoding="utf-8")
-    monkeypatch.setattr("ricordo.search.scan.PATTERN_SECONDS", 0.5)
+    monkeypatch.setattr("ricordo.search.grep.PATTERN_SECONDS", 0.5)
     engine = open_engine()
     engine.add(tmp_path / "slow.txt")
     return engine

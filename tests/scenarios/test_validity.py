@@ -14,16 +14,16 @@ from ricordo import Ricordo
 from ricordo.cli.present_hits import show_answer
 from ricordo.cli.terminal import Screen
 from ricordo.mcp_server.shapes import hit_row
-from ricordo.search import signals
+from ricordo.search import candidates, ranking
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
 def test_an_end_or_a_beginning_alone_counts() -> None:
-    assert signals.temporal(None, NOW - DAY, NOW, NOW) == 0.0
-    assert signals.temporal(NOW + DAY, None, NOW, NOW) == 0.0
-    assert signals.temporal(None, NOW + DAY, NOW, NOW) == 1.0
+    assert ranking.temporal(None, NOW - DAY, NOW, NOW) == 0.0
+    assert ranking.temporal(NOW + DAY, None, NOW, NOW) == 0.0
+    assert ranking.temporal(None, NOW + DAY, NOW, NOW) == 1.0
 
 
 def test_an_expired_item_is_marked_and_ranks_low_where_time_counts(engine: Ricordo) -> None:
@@ -45,8 +45,8 @@ def test_an_expired_item_ranks_low_in_every_profile_and_says_why(meaning: Ricord
     for ref, why in (("entry:/old", "no longer valid"), ("entry:/soon", "not valid yet")):
         explain = hits[ref].explain
         assert explain is not None
-        assert hits[ref].score == pytest.approx(explain.value * signals.OUT_OF_TIME)
-        assert [step for step, _ in explain.steps] == [f"{why} ×{signals.OUT_OF_TIME}"]
+        assert hits[ref].score == pytest.approx(explain.value * candidates.OUT_OF_TIME)
+        assert [step for step, _ in explain.steps] == [f"{why} ×{candidates.OUT_OF_TIME}"]
 
 
 def test_agents_and_people_see_that_a_hit_no_longer_holds(engine: Ricordo) -> None:

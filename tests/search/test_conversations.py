@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ricordo import Ricordo
-from ricordo.search.topics import topic_of, without_manner
+from ricordo.search.words import topic_of, without_manner
 
 TOPICS = {"tax": (0.0, 0.0, 1.0), "glaze": (1.0, 0.0, 0.0), "aunt": (0.6, 0.8, 0.0)}
 TALK = [

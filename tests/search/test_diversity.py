@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ricordo import Ricordo
-from ricordo.search.diversity import diverse_order, similarity_of
+from ricordo.search.rerank import diverse_order, similarity_of
 
 SIMILARITY = np.array([[0, 0.95, 0.1], [0.95, 0, 0.1], [0.1, 0.1, 0]])
 

@@ -10,9 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ricordo import NotFound, Ricordo
-from ricordo.search.present import HEADED, OWN_WORDS, answering_first
-from ricordo.search.shape import kept_beside, kept_by_prose
-from ricordo.search.snippets import Marker
+from ricordo.search.present import HEADED, OWN_WORDS, Marker, answering_first, kept_beside, kept_by_prose
 from ricordo.text.words import Analyzer
 from ricordo.values.hits import Evidence
 

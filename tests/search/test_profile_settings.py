@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from ricordo import Ricordo, UsageError
-from ricordo.search.profile import SIGNALS
-from ricordo.search.profiles import built_in
+from ricordo.search.profiles import SIGNALS, built_in
 
 Opener = Callable[..., Ricordo]
 BRAIN = {"vector": 0.4, "fts": 0.3, "recency": 0.2, "importance": 0.1}

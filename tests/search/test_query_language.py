@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ricordo import Filters, Ricordo, UsageError
-from ricordo.search.topics import topic_of
+from ricordo.search.words import topic_of
 
 TEXTS: dict[str, tuple[str, dict[str, Any]]] = {
     "note:/cats": ("Cats are running along the wall at night.", {"title": "Cats", "tags": ["pets", "night"]}),

@@ -10,7 +10,7 @@ import pytest
 
 from ricordo import Filters, Ricordo
 from ricordo.search.fit import FITS
-from ricordo.search.transcripts import is_about_the_past
+from ricordo.search.session_ranking import is_about_the_past
 
 SET = tomllib.loads(Path(__file__).with_name("asked_again.toml").read_text("utf-8"))
 RIGHT = {question["text"]: f"note:/{question['page']}" for question in SET["questions"]}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ricordo.search import signals
+from ricordo.search import ranking as signals
 from ricordo.search.ranking import mentions_of
 from ricordo.text.tfidf import tfidf_cosine, tfidf_idf
 from ricordo.values.items import Fields, Item, Ref

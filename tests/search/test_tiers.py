@@ -14,8 +14,7 @@ import pytest
 
 from ricordo import ConfigProvider, Error, Filters, NotFound, Ricordo, UsageError
 from ricordo.errors import StoreError
-from ricordo.search.shared_queries import SharedQueries
-from ricordo.search.tier_threads import TierThreads
+from ricordo.search.tiers import SharedQueries, TierThreads
 from ricordo.values.items import Ref
 
 NAMES = ("agent", "project", "team")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ricordo import Ricordo
-from ricordo.search.times import time_in
+from ricordo.search.exact import time_in
 from ricordo.values.hits import Hit
 from ricordo.values.items import Entry
 

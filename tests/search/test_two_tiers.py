@@ -14,8 +14,7 @@ from ricordo import ConfigProvider, Filters, Ricordo
 from ricordo.bounded import PendingCall, caller_waits
 from ricordo.errors import NotFound, PathConflict, UsageError
 from ricordo.search.pipeline import Searcher
-from ricordo.search.shared_queries import SharedQueries
-from ricordo.search.tier_threads import Pauses
+from ricordo.search.tiers import Pauses, SharedQueries
 
 WORDS = {"embedding.provider": "none"}
 

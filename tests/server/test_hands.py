@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -270,23 +269,6 @@ def test_the_page_says_why_something_is_not_found(kept: Site) -> None:
     assert "It is hit number 1" in shown(kept, "/why", q="signing keys", ref="note:/keys")
     assert "there is no item" in shown(kept, "/why", q="keys", ref="note:/none")
     assert 'data-value="note:/keys"' in shown(kept, "/pick", q="signing")
-
-
-def test_what_a_deleted_branch_left_behind_is_kept_or_archived_on_the_page(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    repository = tmp_path / "shop"
-    (repository / ".git" / "refs" / "heads").mkdir(parents=True)
-    (repository / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    (repository / ".git" / "refs" / "heads" / "main").write_text(f"{'1' * 40}\n")
-    monkeypatch.chdir(repository)
-    with speaking(Provenance("person", branch="feature", repository=str(repository), commit="2" * 40)):
-        site.engine.save("note:/flag", "The flag is called turbo.")
-    page = shown(site, "/review")
-    assert "Left behind by deleted branches" in page
-    assert "Archive it" in page
-    assert "Written over your words</h2>" not in page
-    assert "Go back to yours" not in page
 
 
 def test_what_waits_is_decided_on_the_page(site: Site) -> None:

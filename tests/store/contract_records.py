@@ -13,14 +13,12 @@ from tests.store.contract_fixtures import prepared
 from tests.store.contract_items import ItemsContract
 
 from ricordo.exchange.records import ItemRecord, Row
-from ricordo.speaking import speaking
 from ricordo.steps import one_step
 from ricordo.store.asking import Shown
 from ricordo.store.base import Store
 from ricordo.values.hits import Filters
 from ricordo.values.items import KnownFile, Ref
 from ricordo.values.proposals import Proposal
-from ricordo.values.provenance import AGENT, Provenance
 from ricordo.values.use import Learned, Move, Use, UsedItem
 
 
@@ -54,16 +52,6 @@ class RecordsContract(ItemsContract):
         assert marked() == {old: (new, "memory:/new")}
         store.changes.archive([new])
         assert marked() == {}
-
-    def test_what_was_said_on_a_branch_is_known_until_it_is_everybodys(self, store: Store) -> None:
-        with speaking(Provenance(AGENT, via="http", branch="login", repository="/home/ada/shop", commit="a" * 40)):
-            n = self.put(store, "memory:/there", "The login moves.")
-        with speaking(Provenance(AGENT, via="http")):
-            self.put(store, "memory:/here", "The logout stays.")
-        found = store.audit.on_branches()
-        assert {at: (said.branch, said.repository) for at, said in found.items()} == {n: ("login", "/home/ada/shop")}
-        store.audit.accept_from_branch(n)
-        assert dict(store.audit.on_branches()) == {}
 
     def test_proposals_and_what_was_decided_about_them_are_exported(self, store: Store) -> None:
         at = datetime(2026, 1, 31, tzinfo=UTC)

@@ -422,6 +422,5 @@ def test_a_person_who_restores_an_agents_text_does_not_vouch_for_it(engine: Rico
     engine.restore(ref)
     assert [(one.ref, one.yours) for one in engine.review().waiting] == [(ref, 1)]
     assert "evil" in engine.review().waiting[0].diff
-    assert engine.review().waiting[0].branch == ""
     engine.restore(ref, version=1)
     assert engine.review().waiting == ()

@@ -9,8 +9,7 @@ import pytest
 from ricordo.config.settings import SPOKEN
 from ricordo.models.local_onnx import UNREAD, shipped_counter
 from ricordo.search.query import parse_query
-from ricordo.search.topics import topic_of
-from ricordo.search.wording import QueryWords
+from ricordo.search.words import QueryWords, topic_of
 from ricordo.text.languages import LANGUAGES, language_of, passage_languages
 from ricordo.text.words import Analyzer, fold
 from ricordo.values.days import spoken_day

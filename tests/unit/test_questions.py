@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ricordo.search.questions import MOST_QUESTIONS, questions_in
+from ricordo.search.refine import MOST_QUESTIONS, questions_in
 
 
 @pytest.mark.parametrize(

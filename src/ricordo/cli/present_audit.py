@@ -32,8 +32,6 @@ def show_audit(screen: Screen, report: AuditReport) -> None:
 
 def _what_agents_get(one: Waiting) -> str:
     """What agents are told of an item until the user decides."""
-    if one.branch:
-        return f"its branch {one_line(one.branch)} was deleted before it was merged"
     if one.yours is None:
         return "it is not told to every agent before you agree"
     if one.is_always:

@@ -125,8 +125,8 @@ def show_hit(screen: Screen, hit: Hit, *, rank: str, highlight: Highlight, form:
         screen.line(margin + screen.style(told, fg="yellow"))
     if hit.citations:
         screen.line(margin + screen.dim(one_line(f"cites {', '.join(hit.citations)}")))
-    for doubt in filter(None, (hit.validity, hit.unmerged)):
-        screen.line(margin + screen.style(one_line(doubt), fg="yellow"))
+    if hit.validity:
+        screen.line(margin + screen.style(one_line(hit.validity), fg="yellow"))
     for other in hit.elsewhere:
         age = "a newer" if other.is_newer else "an older"
         screen.line(margin + screen.style(f"{other.tier} has {age} text of it (version {other.version})", fg="yellow"))

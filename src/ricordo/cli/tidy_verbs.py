@@ -19,7 +19,7 @@ KEYS = "[d]o it, [s]kip, [a]ll of this kind, [k]eep the rest of this kind, [q]ui
 @command("tidy")
 def tidy(call: Call, **given: Any) -> int:
     """Looks for duplicates, contradictions, gone and changed (files that memories cite), expired, unused (for a year),
-    proposals, secrets and branches (deleted before they were merged). On a terminal you are asked about each finding,
+    proposals and secrets. On a terminal you are asked about each finding,
     with one key: d does what is suggested, s skips it, a does it for all of this kind, k keeps the rest of this kind, q
     ends. Elsewhere, and with --json, they are only listed. What you chose is done at the end, as one step:
     'ricordo undo' takes it back.

@@ -81,12 +81,6 @@ class Repository:
         found = (self.commit(f"{where}/{name}") for where in ("refs/heads", "refs/remotes/origin"))
         return list(dict.fromkeys(filter(None, found)))
 
-    def is_as_made(self, branch: str) -> bool:
-        """Whether nothing was committed to a branch since it was made from another one, as git's log of it says."""
-        lines = _text(self.common / "logs/refs/heads" / branch).splitlines()
-        made = lines[0].partition("\t")[2] if len(lines) == 1 and ".." not in branch else ""
-        return made.startswith("branch: Created from") and not made.endswith(f"/{branch}")
-
 
 def repository_around(folder: Path) -> Repository | None:
     """The repository that a folder belongs to."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from ricordo.frozen import frozen
-from ricordo.search.signals import OUT_OF_TIME
+from ricordo.search.candidates import OUT_OF_TIME
 from ricordo.store.asking import PassageText, Shown
 from ricordo.store.base import Store
 from ricordo.text.words import fold
@@ -133,7 +133,6 @@ def _without_sentence(ref: str) -> str:
 def _doubts(hit: Hit) -> tuple[str, ...]:
     """Why a hit should not be taken for true as it stands; empty texts are no reasons."""
     return (
-        "saved on a branch that is not merged" if hit.unmerged else "",
         contradicted_by(hit.contradicted_by),
         no_longer_sure(hit.citations),
     )

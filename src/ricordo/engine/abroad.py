@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo import registry
 from ricordo.errors import Error
-from ricordo.search.abroad import INSTALL, SecondModel
+from ricordo.search.meaning import INSTALL, SecondModel
 from ricordo.store.values import EVERY_LANGUAGE
 from ricordo.values.reports import Check
 

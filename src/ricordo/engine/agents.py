@@ -192,7 +192,7 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
         """
         from ricordo.context.build_passages import passages_of
         from ricordo.search.fit import NOTHING_FITS
-        from ricordo.search.transcripts import nearest_source
+        from ricordo.search.session_ranking import nearest_source
 
         passages: list[ContextPassage] = []
         for limit in (HITS, 5 * HITS):

@@ -30,7 +30,7 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.search.profile import Profile
+    from ricordo.search.profiles import Profile
     from ricordo.verbs.declare import Say
 
 MOST_NAMED = 20

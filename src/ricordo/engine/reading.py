@@ -15,7 +15,7 @@ from ricordo.engine.following import follows
 from ricordo.engine.opening import OpenEngine
 from ricordo.engine.successors import replacement
 from ricordo.errors import NotFound, Unavailable, UsageError
-from ricordo.search.scan import grep_texts, tree_of
+from ricordo.search.grep import grep_texts, tree_of
 from ricordo.values.days import moment_of
 from ricordo.values.file_refs import elsewhere
 from ricordo.values.hits import Evidence, Filters, GrepMatch

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ricordo import told_log
-from ricordo.engine.branches import left_behind
 from ricordo.engine.checks import check_choice
 from ricordo.engine.following import follows
 from ricordo.engine.proposals import ProposalVerbs, is_kind, own_engine
@@ -21,7 +20,6 @@ from ricordo.steps import undoable
 from ricordo.trust.level import told_versions
 from ricordo.values import provenance
 from ricordo.values.audit import AuditEntry, AuditReport, ReviewReport, Waiting
-from ricordo.values.items import Item
 from ricordo.values.proposals import DRIVE
 from ricordo.verbs.declare import verb
 
@@ -176,10 +174,9 @@ class ReviewVerbs(ProposalVerbs):
         """What waits, or only what waits in one item."""
         waiting = [one for one in self._context.store.audit.waiting() if n is None or one == n]
         found = (self._waiting(one) for one in waiting)
-        left = (self._left_behind(one) for one in self._from_deleted_branches() if n is None or one == n)
         elsewhere = self._in_own_store() if n is None else ReviewReport(())
         return ReviewReport(
-            (*(one for one in found if one is not None), *left, *elsewhere.waiting),
+            (*(one for one in found if one is not None), *elsewhere.waiting),
             proposals=(*(self._desk.waiting() if n is None else ()), *elsewhere.proposals),
             rules=(*(self._desk.listed_rules() if n is None else ()), *elsewhere.rules),
         )
@@ -188,24 +185,6 @@ class ReviewVerbs(ProposalVerbs):
         other = own_engine(self._context)
         report: ReviewReport = other.review() if other is not None else ReviewReport(())
         return report
-
-    def _from_deleted_branches(self) -> list[int]:
-        return left_behind(self._context.store.audit.on_branches())
-
-    def _left_behind(self, n: int) -> Waiting:
-        """An item of a branch that is gone."""
-        item = self._context.store.items.get(n)
-        said = item.provenance
-        return Waiting(str(item.ref), item.title, item.version, said, item.vouched, branch=said.branch)
-
-    def _decide_on_branch(self, n: int, item: Item, decision: str) -> str:
-        store = self._context.store
-        if decision == "accept":
-            store.audit.accept_from_branch(n)
-            return f"{item.ref} belongs to no branch any more"
-        store.audit.decide(n, "refused")
-        store.changes.archive([n])
-        return f"{item.ref} is archived"
 
     def _waiting(self, n: int) -> Waiting | None:
         """What waits in an item; None if it is a file or page that was read again, which is never the user's words."""
@@ -230,8 +209,6 @@ class ReviewVerbs(ProposalVerbs):
         n = self._context.number(ref)
         item = store.items.get(n)
         if n not in store.audit.waiting():
-            if n in self._from_deleted_branches():
-                return self._decide_on_branch(n, item, decision)
             raise UsageError(f"{item.ref} waits for no decision", hint="‹:review› lists what waits.")
         if decision == "accept":
             store.audit.decide(n, "accepted")

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ricordo.engine.branches import left_behind
 from ricordo.engine.checks import texts
 from ricordo.engine.last_looks import note_look
 from ricordo.engine.proposals import ProposalVerbs
@@ -62,7 +61,7 @@ class TidyVerbs(ProposalVerbs):
         limit: ManyLimit = 100,
     ) -> TidyReport:
         """Looks for duplicates, contradictions, gone and changed (what memories cite), expired, unused (for a
-        year), proposals, secrets and branches (deleted before they were merged), and suggests what to do about each
+        year), proposals and secrets, and suggests what to do about each
         finding. Nothing is changed without ``do``. All that one call does is one step: undo takes it back. What changed
         since it was looked at is skipped, with a word.
         """
@@ -95,7 +94,7 @@ class TidyVerbs(ProposalVerbs):
         from ricordo.memory.tidying import Look
 
         self._context.flush_use()
-        return Look(self._context.store, left_behind)
+        return Look(self._context.store)
 
     def _kinds_of(self, kinds: Sequence[str]) -> tuple[str, ...]:
         unknown = next((kind for kind in kinds if kind not in TIDY_KINDS), None)

@@ -14,7 +14,6 @@ from ricordo.config.files import data_home
 from ricordo.config.loading import locate_store
 from ricordo.config.places import TierPlace, configured, places
 from ricordo.engine.abroad import second_model
-from ricordo.engine.branches import unmerged
 from ricordo.engine.checks import is_bare, is_id, only_one
 from ricordo.errors import NotFound, UsageError
 from ricordo.memory.tracking import Tracker
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from ricordo.engine.following import Wanted
     from ricordo.models.base import Embedder
     from ricordo.search.pipeline import Searcher
-    from ricordo.search.shared_queries import SharedQueries
-    from ricordo.search.tiers import Federation, Tier
+    from ricordo.search.tiers import Federation, SharedQueries, Tier
 
 LATE_TIERS = "late-tiers.json"
 """Beside the user's own store: which tiers did not answer, and until when they are left alone."""
@@ -64,7 +62,7 @@ class Tiers:
     def wait_for_searches(self) -> None:
         """Wait a moment for tiers that still search, before their stores are closed."""
         if self._federation is not None:
-            from ricordo.search.tier_threads import wait_for_all
+            from ricordo.search.tiers import wait_for_all
 
             wait_for_all([tier.threads for tier in self._federation[1].tiers])
 
@@ -83,8 +81,7 @@ class Tiers:
     @property
     def federation(self) -> Federation:
         """The tiers as they are set now; edits of their knowledge files are taken in first."""
-        from ricordo.search.tier_threads import Pauses
-        from ricordo.search.tiers import TIER_SECONDS, Federation
+        from ricordo.search.tiers import TIER_SECONDS, Federation, Pauses
 
         self._context.take_in_file_edits()
         config = self._context.config
@@ -145,7 +142,7 @@ class Tiers:
     def _new_searcher(self, store: Store) -> Searcher:
         """What searches a store. Tiers share the vector of a question, and so do questions that are asked again."""
         from ricordo.search.pipeline import Searcher
-        from ricordo.search.shared_queries import SharedQueries
+        from ricordo.search.tiers import SharedQueries
 
         context, models = self._context, self._context.models
         abroad = second_model(models)
@@ -166,7 +163,6 @@ class Tiers:
             models.reranker,
             lambda: shared(models.fallback()),
             context.catch_up_with,
-            unmerged,
             replace(abroad, embedder=lambda: shared(models.second())),
         )
 

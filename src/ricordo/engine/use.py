@@ -9,8 +9,7 @@ from ricordo.engine.checks import check_choice
 from ricordo.engine.following import follows
 from ricordo.engine.opening import OpenEngine
 from ricordo.errors import UsageError
-from ricordo.search.profile import Profile
-from ricordo.search.profiles import built_in, find_profile
+from ricordo.search.profiles import Profile, built_in, find_profile
 from ricordo.values.items import Ref
 from ricordo.verbs.declare import verb
 

@@ -63,7 +63,6 @@ def hit_row(hit: Hit, *, tiered: bool = False) -> dict[str, Any]:
         "tier": hit.tier if tiered else "",
         "machine": hit.machine,
         "validity": hit.validity,
-        "unmerged": hit.unmerged,
         "corrected_by": hit.corrected_by,
         "superseded_by": hit.superseded_by,
         "contradicted_by": hit.contradicted_by,

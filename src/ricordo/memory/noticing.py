@@ -77,7 +77,7 @@ def note_after_import(store: Store, imported: Collection[str]) -> int:
     """Link memories that contradict each other, of which at least one was just imported; returns how many pairs."""
     from ricordo.memory.tidying import Look
 
-    look = Look(store, lambda _: ())
+    look = Look(store)
     numbers = {n for n, item in look.memories.items() if str(item.ref) in imported}
     if not numbers or len(look.memories) > MOST_MEMORIES:
         return 0

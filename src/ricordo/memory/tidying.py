@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
@@ -19,7 +19,6 @@ from ricordo.values.hits import Filters
 from ricordo.values.items import Item
 from ricordo.values.kinds import REDACTED_KINDS
 from ricordo.values.proposals import WAITING
-from ricordo.values.provenance import Provenance
 from ricordo.values.tidy import Finding, finding
 
 UNUSED_DAYS = 365
@@ -27,15 +26,13 @@ MOVED_SECONDS = 2.0
 """How long it is looked for what was moved."""
 _ALL = 1 << 30
 _AT_ONCE = 500
-LeftBehind = Callable[[Mapping[int, Provenance]], Sequence[int]]
 
 
 class Look:
     """One look at a store; what several kinds need is read once."""
 
-    def __init__(self, store: Store, left_behind: LeftBehind) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._left_behind = left_behind
 
     def findings(self, kind: str) -> list[Finding]:
         """What there is of a kind, in an order that stays the same."""
@@ -146,9 +143,3 @@ class Look:
             if found and not items[n].fields.immutable:
                 why = f"Its text holds what looks like a secret ({', '.join(sorted(set(found)))})."
                 yield self._one("secrets", n, items[n], why, "take it out of the text")
-
-    def _branches(self) -> Iterator[Finding]:
-        left = self._left_behind(self._store.audit.on_branches())
-        for n, item in self._store.items.get_many(list(left)).items():
-            why = f"It was saved on the branch {item.provenance.branch}, which was deleted before it was merged."
-            yield self._one("branches", n, item, why, "archive")

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from ricordo.values.hits import FitPart, Hit
 
 if TYPE_CHECKING:
-    from ricordo.search.pool import Member
+    from ricordo.search.candidates import Member
     from ricordo.search.present import Ranked
 
 FITS = 0.5

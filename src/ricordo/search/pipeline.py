@@ -12,41 +12,37 @@ Nothing is written here; the engine records use after the answer.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from ricordo.config.settings import Config
 from ricordo.errors import Unavailable
-from ricordo.search import memories
-from ricordo.search.abroad import NO_SECOND, SecondModel
-from ricordo.search.compounds import with_parts
-from ricordo.search.contradicted import newer_first
-from ricordo.search.diversity import diverse_order, similarity_of
-from ricordo.search.exact import ExactNames
+from ricordo.search.candidates import Pool
+from ricordo.search.exact import ExactNames, SaidTimes
 from ricordo.search.fit import best_fit, fitted, note_of
-from ricordo.search.meaning import NONE_YET, SWITCHED_OFF, QueryMeaning, QueryVectors
-from ricordo.search.pool import Pool
-from ricordo.search.present import HitReader, Ranked, present, spelling_notes, with_machines
-from ricordo.search.profile import Profile
-from ricordo.search.profiles import find_profile
+from ricordo.search.meaning import NO_SECOND, NONE_YET, SWITCHED_OFF, QueryMeaning, QueryVectors, SecondModel
+from ricordo.search.present import HitReader, Marker, Ranked, newer_first, present, spelling_notes, with_machines
+from ricordo.search.profiles import Profile, find_profile
 from ricordo.search.query import ParsedQuery, both, parse_query, with_archive
-from ricordo.search.questions import questions_in
-from ricordo.search.ranking import Ranking, Weighed, needs_of, rank
-from ricordo.search.refine import refine
+from ricordo.search.ranking import Ranking, Weighed, memories_apart, memory_score_of, needs_of, rank, with_memories
+from ricordo.search.refine import questions_in, refine
 from ricordo.search.request import Boosts, Request, is_guarded, shows_all, unheeded
-from ricordo.search.rerank import LLM_SECONDS, SECONDS, rerank
-from ricordo.search.snippets import Marker
-from ricordo.search.times import SaidTimes
-from ricordo.search.topics import without_manner
-from ricordo.search.transcripts import Later, SessionPlaces, apart, holds_records, is_about_turns, later_than_sources
-from ricordo.search.wording import SCORING, ask_for_words
-from ricordo.store.asking import NEWEST, SUBSTRING, Ask, Candidates, QueryVector
+from ricordo.search.rerank import LLM_SECONDS, SECONDS, diverse_order, rerank, similarity_of
+from ricordo.search.session_ranking import (
+    Later,
+    SessionPlaces,
+    apart,
+    holds_records,
+    is_about_turns,
+    later_than_sources,
+)
+from ricordo.search.words import SCORING, ask_for_words, with_parts, without_manner
+from ricordo.store.asking import NEWEST, SUBSTRING, Ask, Candidates
 from ricordo.store.base import Store
 from ricordo.text.words import Analyzer
 from ricordo.values.hits import Answer, Explain, Filters, SearchMeta, SignalShare, TermShare
-from ricordo.values.provenance import Provenance
 
 if TYPE_CHECKING:
     from ricordo.models.base import Embedder, Reranker
@@ -68,13 +64,9 @@ class Searcher:
         rerankers: Callable[[str], Reranker],
         fallback: Callable[[], Embedder | None] = lambda: None,
         catch_up: Callable[[Store, int], bool] = lambda store, waiting: False,
-        unmerged: Callable[[Mapping[int, Provenance]], Mapping[int, str]] = lambda marked: {},
         second: SecondModel = NO_SECOND,
     ) -> None:
-        """``catch_up`` makes the vectors of few texts that wait, and says whether that changes the answer. ``unmerged``
-        says which of the items that were saved on a branch belong to one that is not merged.
-        """
-        self.unmerged = unmerged
+        """``catch_up`` makes the vectors of few texts that wait, and says whether that changes the answer."""
         self.catch_up = catch_up
         self.store = store
         self.config = config
@@ -155,7 +147,7 @@ class Searcher:
         config = self.config()
         profile = find_profile(config, request.profile)
         if request.memories:
-            memories.score_of(profile)  # an error if the profile has no such score
+            memory_score_of(profile)  # an error if the profile has no such score
         if request.weights:
             return profile.with_weights(request.weights)
         return profile
@@ -174,7 +166,7 @@ class Searcher:
         model = self.vectors.model()
         with self.store.index.snapshot():
             ask = Ask(filters=filters, model=model, per_side=limit)
-            pool = self._pool_of(self._similar(n, ask))
+            pool = Pool.of(self._similar(n, ask))
             if not pool.answer.has_vectors:
                 pool.degraded.append(NONE_YET if model else SWITCHED_OFF)
             ranking = rank(pool, profile, Boosts())
@@ -199,31 +191,25 @@ class Searcher:
             return found
         return self.store.index.similar(n, replace(ask, model=second))
 
-    def _pool_of(self, answer: Candidates, vector: QueryVector | None = None) -> Pool:
-        pool = Pool.of(answer, vector)
-        if answer.branches:
-            pool.unmerged = self.unmerged(answer.branches)
-        return pool
-
     def _ranked(self, ask: Ask, query: ParsedQuery, profile: Profile, request: Request) -> Ranking:
         wanted = request.limit + request.offset
         if not query.asks_for_text():
-            pool = self._pool_of(self.store.index.candidates(replace(ask, find=NEWEST, per_side=wanted)))
+            pool = Pool.of(self.store.index.candidates(replace(ask, find=NEWEST, per_side=wanted)))
             if ask.filters.is_empty():
                 pool.notes.append("nothing to search for; these are the newest")
             return Ranking(pool, [Weighed(member, 0.0) for member in pool.members()], {})
         if request.by == "text":
-            pool = self._pool_of(self.store.index.candidates(replace(ask, find=SUBSTRING, per_side=wanted)))
+            pool = Pool.of(self.store.index.candidates(replace(ask, find=SUBSTRING, per_side=wanted)))
             held = ((m, m.lexical) for m in pool.members())
             order = [Weighed(m, value, (SignalShare("substring", value, 1.0, value),)) for m, value in held]
             return Ranking(pool, order, {"substring": 1.0})
         if not request.memories:
             return self._ranked_matches(ask, profile, request)
-        others, own = memories.split(ask.filters)
+        others, own = memories_apart(ask.filters)
         ranking = self._ranked_matches(replace(ask, filters=others), profile, request)
         per_side = request.sides(profile).limit
-        found = self._pool_of(self.store.index.candidates(replace(ask, filters=own, per_side=per_side)))
-        return memories.merged(ranking, found, memories.score_of(profile), request.as_of)
+        found = Pool.of(self.store.index.candidates(replace(ask, filters=own, per_side=per_side)))
+        return with_memories(ranking, found, memory_score_of(profile), request.as_of)
 
     def _ranked_matches(self, ask: Ask, profile: Profile, request: Request) -> Ranking:
         """The matches by word and by meaning, refined and in order."""
@@ -231,7 +217,7 @@ class Searcher:
         turns = None
         if holds_records(pool) and (later := self.later(request)) != Later():
             vector = pool.vector
-            pool, turns = apart(pool, ask, lambda one: self._pool_of(self.store.index.candidates(one), vector), later)
+            pool, turns = apart(pool, ask, lambda one: Pool.of(self.store.index.candidates(one), vector), later)
         self._refine(pool, profile, profile.refine)
         ranking = rank(pool, profile, request.boosts, explain=request.explain, as_of=request.as_of)
         ranking = self._continued(ranking, ask, profile, request)
@@ -261,7 +247,7 @@ class Searcher:
         if len(ranking.order) >= wanted or len(pool) < ask.per_side:
             return ranking
         needs = replace(ask.needs, thread_reach=0, link_seeds=0, vectors=False)
-        more = self._pool_of(self.store.index.candidates(replace(ask, per_side=wanted, needs=needs)))
+        more = Pool.of(self.store.index.candidates(replace(ask, per_side=wanted, needs=needs)))
         more = more.without(set(pool.found.numbers))
         more.has_vectors = pool.has_vectors
         behind = rank(
@@ -285,7 +271,7 @@ class Searcher:
             meaning = self.vectors.meaning(topic, answer.active, ask.spoken, questions)
             ask = meaning.asked(ask)
             answer = index.candidates(ask)
-        pool = self._pool_of(answer, meaning.vector)
+        pool = Pool.of(answer, meaning.vector)
         pool.degraded += [*meaning.degraded(answer), *answer.problems]
         pool.notes += meaning.notes
         words_off = sides.vectors and not sides.lexical

@@ -3,22 +3,249 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from ricordo.frozen import frozen
-from ricordo.search.pool import Member
-from ricordo.search.shape import WITHOUT_PROSE, kept_beside, kept_by_prose
-from ricordo.search.snippets import SNIPPET, Marker, cut_out, place_of, window_of
+from ricordo.patterns import late
+from ricordo.search.candidates import Member
 from ricordo.store.asking import MOST_PREFIX_TERMS, Ask, Candidates, Passages, PassageText, Shown, WordShare
 from ricordo.store.parts import SearchIndex
 from ricordo.store.sql.machines import Machines
+from ricordo.text.sentences import sentence_starts
 from ricordo.text.spelling import likely_words
 from ricordo.text.words import Analyzer, runs, words_in
 from ricordo.values.hits import Evidence, Explain, Hit
 from ricordo.values.items import Item
+
+ENOUGH = 300
+"""So many characters of prose are as good as more."""
+WITHOUT_PROSE = 0.1
+"""The part of its value that a passage without any prose loses."""
+ASIDE = 0.2
+"""The part that a passage loses which leads elsewhere or stands at the end for form's sake."""
+
+_LINK = late(r"\[[^\]]*\]\([^)]*\)|`[^`]*<[^>]*>`__?|https?://\S+")
+_FIELD = late(r"[A-Z][A-Za-z-]+: ")
+_MARKS = "[`*:"
+"""A line that is not all prose has one of these; no other needs a closer look."""
+_FENCE = ("```", "~~~")
+_NO_PROSE = frozenset("#|<{+=-~^.:")
+"""What a line begins with that is a heading, a row of a table, a tag or a mark."""
+_ASIDES = {
+    r"what.?s ?next": ("s next", "snext"),
+    "see also": ("see also",),
+    "further reading": ("further reading",),
+    "references": ("references",),
+    "footnotes": ("footnotes",),
+    r"acknowledge?ments?": ("acknowledg",),
+    "copyright": ("copyright",),
+    "change ?log|change history": ("change log", "changelog", "change history"),
+    "table of contents": ("table of contents",),
+    "previous discussion": ("previous discussion",),
+}
+"""Headings above passages that lead elsewhere, as patterns. Every match has one of the pieces behind its pattern."""
+_ASIDE = "|".join(_ASIDES)
+_PIECES = tuple(piece for pieces in _ASIDES.values() for piece in pieces)
+_HEADED_ASIDE = late(rf"(?:{_ASIDE})", re.IGNORECASE)
+_LINE_ASIDE = late(rf"^(?:#+ )?[\W_]*(?:heading )?[\W_]*(?:{_ASIDE})[\W_]*$", re.IGNORECASE | re.MULTILINE)
+
+
+def kept_beside(heading: str, text: str) -> float:
+    """The part of its value that a passage keeps when it is compared with others of its item, by what it is about.
+
+    >>> kept_beside("Usage", "## What's next\\n\\n* [Pods](/pods)\\n"), kept_beside("Usage", "It runs.")
+    (0.8, 1.0)
+    """
+    return 1.0 - ASIDE if _leads_elsewhere(heading.rpartition(" › ")[2], text) else 1.0
+
+
+def kept_by_prose(text: str) -> float:
+    """The part of its value that a passage keeps when it is compared with others of its item, by its sentences.
+
+    >>> kept_by_prose("* [Pods](/pods)\\n* [Nodes](/nodes)\\n"), kept_by_prose("They match. " * 40)
+    (0.9, 1.0)
+    """
+    return 1.0 - WITHOUT_PROSE * (1.0 - min(1.0, prose_in(text) / ENOUGH))
+
+
+def _leads_elsewhere(heading: str, text: str) -> bool:
+    lowered = f"{heading}\n{text}".lower()
+    for piece in _PIECES:  # few have one, and looking for them in a plain loop is far faster than the patterns
+        if piece in lowered:
+            return _HEADED_ASIDE.search(heading) is not None or _LINE_ASIDE.search(text) is not None
+    return False
+
+
+def prose_in(text: str) -> int:
+    """How many characters of sentences a text has, without links, headings, tables and code; it stops at ``ENOUGH``.
+
+    >>> prose_in("Patterns\\n~~~~~~~~\\nThey match."), prose_in("~~~\\nThey match.\\n~~~\\n")
+    (19, 0)
+    """
+    size = 0
+    fenced = False
+    before = ""
+    for line in text.splitlines():
+        bare = line.strip()
+        if bare[:3] in _FENCE and not (before and not fenced and not bare.strip("~")):  # a heading is underlined so
+            fenced = not fenced
+        elif bare and not fenced and bare[0] not in _NO_PROSE and line[:4] != "    " and line[0] != "\t":
+            size += _sentence_in(bare) if any(map(bare.__contains__, _MARKS)) else len(bare)
+            if size >= ENOUGH:
+                break
+        before = bare
+    return size
+
+
+def _sentence_in(line: str) -> int:
+    """How many characters a line has without its links and signs; none if it is a field with its value."""
+    return 0 if _FIELD.match(line) else len(_LINK.sub("", line).strip("* "))
+
+
+SNIPPET = 240
+LEADING = 0.5
+"""What a word counts more that stands in the first third of a snippet, because an answer follows what it is about."""
+MARGIN = 40
+"""So many characters before a word are shown where its sentence begins too far away."""
+
+
+class Marker:
+    """Which words of a text the query asked for. The texts of a page are looked at together: they share most words."""
+
+    def __init__(self, terms: frozenset[str], analyzer: Analyzer) -> None:
+        self.terms = terms
+        self.analyzer = analyzer
+        self._runs: dict[str, list[str]] = {}
+        self._asked_for: dict[str, tuple[str, ...]] = {}
+        """The runs that were asked for, each with the words in it that were."""
+        self._wanted: dict[str, set[str]] = {}
+        self._shares: dict[str, float] = {}
+        self._order: dict[str, int] = {}
+        self._known_bits: dict[str, int] = {}
+
+    def look_at(self, texts: Iterable[str]) -> None:
+        """Find out which words of some texts were asked for."""
+        fresh = {text: runs(text) for text in texts}
+        self._runs |= fresh
+        for run in self.analyzer.words_with(set().union(*fresh.values()), self.terms):
+            is_word = run.isalnum()  # others may have signs around them, or consist of several words
+            self._asked_for[run] = (run,) if is_word else tuple(self.analyzer.words_with(words_in(run), self.terms))
+
+    def wanted(self, text: str) -> set[str]:
+        """The words of a text that the query asked for."""
+        known = self._wanted.get(text)
+        if known is None:
+            if text not in self._runs:
+                self.look_at([text])
+            found = self._asked_for.keys() & self._runs[text]
+            known = self._wanted[text] = {word for run in found for word in self._asked_for[run]}
+        return known
+
+    def share_of(self, text: str) -> float:
+        """How many of the terms asked for stand in a short text, of at most 1."""
+        if not self.terms or not text:
+            return 0.0
+        share = self._shares.get(text)
+        if share is None:
+            share = len(self.analyzer.terms_among(text, self.terms)) / len(self.terms)
+            self._shares[text] = share
+        return share
+
+    def count_in(self, text: str) -> int:
+        """How many of the terms asked for stand in a text."""
+        return reduce(or_, map(self._bits, self.wanted(text)), 0).bit_count()
+
+    def places(self, text: str) -> list[tuple[int, int]]:
+        """Where words of the query stand in a text, each with its terms, as bits."""
+        spots = []
+        for word in self.wanted(text):
+            at, bits = text.find(word), self._bits(word)
+            while at >= 0:
+                spots.append((at, bits))
+                at = text.find(word, at + len(word))
+        return sorted(spots)
+
+    def _bits(self, word: str) -> int:
+        """The terms that a word has, one bit for each."""
+        known = self._known_bits.get(word)
+        if known is None:
+            found = self.analyzer.terms_among(word, self.terms)
+            known = self._known_bits[word] = sum(1 << self._order.setdefault(one, len(self._order)) for one in found)
+        return known
+
+
+def window_of(text: str, marker: Marker, size: int = SNIPPET) -> tuple[int, int]:
+    """Where the part of a text starts and ends that contains most of the query's words.
+
+    It begins where a sentence does, if it can: of several parts with as many words, the one that begins with them.
+    """
+    if len(text) <= size:
+        return 0, len(text)
+    places = marker.places(text)
+    start = _best_start(places, _starts(text, places, size), size) if places else 0
+    end = min(len(text), start + size)
+    if end < len(text):
+        cut = text.rfind(" ", start + size // 2, end)
+        end = cut if cut > 0 else end
+    return start, end
+
+
+def _starts(text: str, places: Sequence[tuple[int, int]], size: int) -> list[int]:
+    """Where a snippet may begin: with the sentence of a word, or a little before it if that begins too far away."""
+    sentences = sentence_starts(text, places[-1][0] + MARGIN)
+    starts = set()
+    for at, _ in places:
+        start = sentences[bisect_right(sentences, at) - 1]
+        if at >= start + size - MARGIN:
+            cut = text.find(" ", at - MARGIN, at)
+            start = cut + 1 if cut >= 0 else at - MARGIN
+        starts.add(start)
+    return sorted(starts)
+
+
+def _best_start(places: Sequence[tuple[int, int]], starts: Sequence[int], size: int) -> int:
+    """The start after which most terms stand; those near to it count more."""
+    best, most = 0, -1.0
+    for start in starts if len(starts) > 1 else ():
+        near = all_of = 0
+        for at, bits in places[bisect_left(places, (start,)) :]:
+            if at >= start + size - MARGIN // 4:
+                break
+            all_of |= bits
+            near = all_of if at < start + size // 3 else near
+        found = all_of.bit_count() + LEADING * near.bit_count()
+        if found > most:
+            best, most = start, found
+    return best if most >= 0 else starts[0]
+
+
+def place_of(marks: Sequence[tuple[int, str]], text: str, window: tuple[int, int], marker: Marker) -> str:
+    """The label of the page, slide or sheet in a part of a text that contains most of the query's words."""
+    start, end = window
+    best, most = "", -1
+    ends = [at for at, _ in marks[1:]] + [len(text)]
+    for (at, label), following in zip(marks, ends, strict=False):
+        first, last = max(at, start), min(following, end)
+        if first < last:
+            count = len(Marker(marker.terms, marker.analyzer).wanted(text[first:last]))
+            if count > most:
+                best, most = label, count
+    return best
+
+
+def cut_out(text: str, window: tuple[int, int]) -> str:
+    """The part of a text between two places, with its lines; where more precedes or follows, an ellipsis says so."""
+    start, end = window
+    body = text[start:end].rstrip() if start else text[:end].strip("\n").rstrip()
+    return f"{'…' if start else ''}{body.lstrip() if start else body}{'…' if end < len(text) else ''}"
+
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -182,7 +409,6 @@ def _hit(
         lines=first.lines if first else (item.first_line, item.first_line),
         place=first.place if first else "",
         validity=item.validity(now),
-        unmerged=entry.member.unmerged,
         domain=fields.domain,
         severity=fields.severity,
         tags=fields.tags,
@@ -264,3 +490,30 @@ def spelling_notes(reader: HitReader, page: Sequence[Ranked], answer: Candidates
         f"'{written}' was not found; looked for {' or '.join(dict.fromkeys(spelled(written, term) for term in terms))}"
         for written, terms in respelled.items()
     ]
+
+
+def newer_first(page: Sequence[Ranked], reader: HitReader) -> list[Ranked]:
+    """The page, on which an item that stands above a newer one that contradicts it changes places with it.
+
+    They change their scores as well, so that the order of all others stays as it is.
+    """
+    order = list(page)
+    for _ in page:  # a pair that changed places may do so to another pair, but each at most once a round
+        places = {entry.n: place for place, entry in enumerate(order)}
+        pairs = ((places.get(reader.contradicted(entry)[0]), place) for place, entry in enumerate(order))
+        above = next(((newer, older) for newer, older in pairs if newer is not None and newer > older), None)
+        if above is None:
+            break
+        newer, older = above
+        order[newer], order[older] = (
+            _exchanged(order[older], order[newer].score, f"contradicted by {order[newer].member.ref}, which is newer"),
+            _exchanged(order[newer], order[older].score, f"newer than {order[older].member.ref}, which it contradicts"),
+        )
+    return order
+
+
+def _exchanged(entry: Ranked, score: float, why: str) -> Ranked:
+    explain = entry.explain
+    if explain is not None:
+        explain = replace(explain, steps=(*explain.steps, (f"{why}: they change places", score)))
+    return replace(entry, score=score, explain=explain)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from ricordo.search.pipeline import Searcher
 from ricordo.search.query import both, parse_query
 from ricordo.search.request import Request
-from ricordo.search.transcripts import is_turn, session_of
-from ricordo.search.wording import ask_for_words
+from ricordo.search.session_ranking import is_turn, session_of
+from ricordo.search.words import ask_for_words
 from ricordo.store.base import Store
 from ricordo.text.phrases import holds_phrase
 from ricordo.text.words import fold

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-from ricordo.search.profile import Profile
+from ricordo.search.profiles import Profile
 from ricordo.values.choices import By
 from ricordo.values.hits import Filters
 
 if TYPE_CHECKING:
-    from ricordo.search.pool import Pool
+    from ricordo.search.candidates import Pool
 
 SHOWS_ALL = "the store is small: everything that contains a word of the query is shown, beyond the limit"
 """The beginning of the note of an answer that a profile's guard made longer; ``shows_all`` has the whole."""

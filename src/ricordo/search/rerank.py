@@ -10,7 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from ricordo.bounded import BoundedCall
 from ricordo.errors import Error
@@ -21,6 +24,44 @@ from ricordo.values.hits import Explain
 
 if TYPE_CHECKING:
     from ricordo.models.base import Reranker
+
+
+LAMBDA = 0.7
+"""How much relevance counts; the rest is how unlike the hits already chosen a hit is."""
+
+
+def diverse_order(
+    values: Sequence[float], similarity: npt.NDArray[Any], count: int, trade: float = LAMBDA
+) -> list[int]:
+    """Positions in the order of maximal marginal relevance; ``similarity`` is symmetric, in [0, 1]."""
+    relevance = np.asarray(values, float)
+    left = list(range(len(relevance)))
+    chosen: list[int] = []
+    while left and len(chosen) < count:
+        if chosen:
+            closeness = similarity[np.ix_(left, chosen)].max(axis=1)
+            gains = trade * relevance[left] - (1.0 - trade) * closeness
+        else:
+            gains = relevance[left]
+        chosen.append(left.pop(int(gains.argmax())))
+    return chosen
+
+
+def similarity_of(vectors: Sequence[npt.NDArray[Any] | None], words: Sequence[frozenset[str]]) -> npt.NDArray[Any]:
+    """Cosine where both have a vector, else the overlap of their words."""
+    size = len(vectors)
+    matrix = np.zeros((size, size))
+    for i in range(size):
+        for j in range(i):
+            one, other = vectors[i], vectors[j]
+            if one is not None and other is not None:
+                value = max(0.0, float(one @ other))
+            else:
+                union = len(words[i] | words[j])
+                value = len(words[i] & words[j]) / union if union else 0.0
+            matrix[i, j] = matrix[j, i] = value
+    return matrix
+
 
 TOP = 20
 """How many hits are ranked again: what is further down is hardly looked at."""

@@ -9,14 +9,21 @@ A single store is searched directly; its hits only gain the name of its tier.
 
 from __future__ import annotations
 
+import atexit
 import difflib
+import json
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
+from weakref import WeakSet
 
 from ricordo.bounded import PendingCall, while_caller_waits, within_callers
 from ricordo.errors import Error, Unavailable, UsageError
@@ -24,7 +31,6 @@ from ricordo.frozen import frozen
 from ricordo.search.fit import NOTHING_FITS, best_fit, note_of
 from ricordo.search.query import both, parse_query
 from ricordo.search.request import SHOWS_ALL, Request
-from ricordo.search.tier_threads import MOST_THREADS, Pauses, TierThreads
 from ricordo.store.base import Store
 from ricordo.store.values import ContentMark
 from ricordo.text.words import folded_words
@@ -34,15 +40,180 @@ from ricordo.values.kinds import SESSION
 from ricordo.values.reports import TierState
 
 if TYPE_CHECKING:
+    from ricordo.models.base import Embedder, Vectors
     from ricordo.search.pipeline import Searcher
-    from ricordo.search.transcripts import Later
+    from ricordo.search.session_ranking import Later
+
+
+MOST_QUERIES = 16
+"""How many texts are kept with their vectors: a query and the questions in it, of the last few searches."""
+
+
+class SharedQueries:
+    """An embedder that several tiers ask for the same texts at the same time: each text is computed once."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self.is_remote = bool(getattr(embedder, "is_remote", False))
+        self._lock = threading.Lock()
+        self._last: dict[str, PendingCall[Vectors]] = {}
+
+    @property
+    def fingerprint(self) -> str:
+        return self.embedder.fingerprint
+
+    @property
+    def dimensions(self) -> int:
+        return self.embedder.dimensions
+
+    @property
+    def max_tokens(self) -> int:
+        return self.embedder.max_tokens
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        return self.embedder.embed_documents(texts)
+
+    def embed_query(self, text: str) -> Vectors:
+        """The vector of a text; who asks for it while it is computed waits for that. A failure is not kept."""
+        with self._lock:
+            call = self._last.pop(text, None)
+            is_first = call is None
+            call = call or PendingCall(partial(self.embedder.embed_query, text))
+            self._last[text] = call
+            if len(self._last) > MOST_QUERIES:
+                del self._last[next(iter(self._last))]
+        if is_first:
+            call.run()
+            if call.error is not None:
+                with self._lock:
+                    self._last.pop(text, None)
+        call.wait(threading.TIMEOUT_MAX)
+        return call.result()
+
+
+MOST_THREADS = 4
+"""How many searches of one tier run at the same time. Each tier has its own, so one that hangs delays no other."""
+
+SECONDS_AT_END = 2.0
+"""How long a process that ends, or an engine that is closed, waits for searches that still run."""
+
+FIRST_PAUSE = 5.0
+LONGEST_PAUSE = 300.0
+"""A tier that did not answer is left alone for a while: 5 s, then twice as long each time, up to 5 minutes."""
+
+_Result = TypeVar("_Result")
+_WORKING: WeakSet[TierThreads] = WeakSet()
+
+
+def wait_for_all(threads: list[TierThreads]) -> None:
+    """Wait until no thread works any more, for a moment at most."""
+    end = time.monotonic() + SECONDS_AT_END
+    for one in threads:
+        one.wait_until_idle(max(0.0, end - time.monotonic()))
+
+
+atexit.register(lambda: wait_for_all(list(_WORKING)))
+
+
+class TierThreads:
+    """A few threads that are kept between searches, because a store has one connection for each thread.
+
+    They are daemon threads, so that a tier on a network drive that does not answer cannot keep the process from ending.
+    A process that ends waits a moment for those that still work: ending while a model computes would abort it.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._lock = threading.Condition()
+        self._started = 0
+        self._idle = 0
+        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def run(self, work: Callable[[], _Result]) -> PendingCall[_Result]:
+        """Start the work in one of the threads; the caller waits for it as long as it likes."""
+        call = PendingCall(work)
+        with self._lock:
+            if not self._idle and self._started < self.most:
+                self._started += 1
+                _WORKING.add(self)
+                threading.Thread(target=self._serve, name="ricordo-tier", daemon=True).start()
+            else:
+                self._idle -= 1
+            self._work.put(call.run)
+        return call
+
+    def _serve(self) -> None:
+        while True:
+            self._work.get()()
+            with self._lock:
+                self._idle += 1
+                self._lock.notify_all()
+
+    def wait_until_idle(self, seconds: float) -> bool:
+        """Wait until all work is done, for at most this long; returns whether it is."""
+        with self._lock:
+            return self._lock.wait_for(lambda: self._idle >= self._started, seconds)
+
+
+class Pauses:
+    """Which tiers did not answer, and until when they are left alone. A file tells it to other processes, too."""
+
+    def __init__(self, file: Path | None = None, clock: Callable[[], float] = time.time) -> None:
+        self._file = file
+        self._clock = clock
+        self._known: dict[str, tuple[int, float]] = {}
+
+    def may_ask(self, location: str) -> bool:
+        """Whether a tier may be asked now. After a pause one caller may try; the others wait for its result."""
+        known = self._read().get(location)
+        if known is None:
+            return True
+        times, until = known
+        now = self._clock()
+        if now < until <= now + LONGEST_PAUSE:
+            return False
+        self._write({**self._read(), location: (times, now + FIRST_PAUSE)})
+        return True
+
+    def late(self, location: str) -> None:
+        """The tier did not answer in time: leave it alone, longer each time."""
+        known = self._read()
+        times = known.get(location, (0, 0.0))[0]
+        pause = min(FIRST_PAUSE * 2**times, LONGEST_PAUSE)
+        self._write({**known, location: (min(times + 1, 10), self._clock() + pause)})
+
+    def answered(self, location: str) -> None:
+        """The tier answered: ask it every time again."""
+        known = self._read()
+        if location in known:
+            self._write({name: one for name, one in known.items() if name != location})
+
+    def _read(self) -> dict[str, tuple[int, float]]:
+        if self._file is None:
+            return self._known
+        try:
+            found = json.loads(self._file.read_text(encoding="utf-8"))
+            return {str(name): (int(times), float(until)) for name, (times, until) in found.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            return {}
+
+    def _write(self, known: dict[str, tuple[int, float]]) -> None:
+        self._known = known
+        if self._file is None:
+            return
+        with suppress(OSError):  # a pause that is not kept costs another wait, and nothing else
+            if not known:
+                self._file.unlink(missing_ok=True)
+                return
+            part = self._file.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
+            part.write_text(json.dumps(known), encoding="utf-8")
+            part.replace(self._file)
+
 
 TIER_SECONDS = 5.0
 """How long a tier may take before the others answer without it."""
 MOST_DIFFERENCE = 4_000
 """This many characters of what differs between two tiers' versions are shown."""
-
-_Result = TypeVar("_Result")
 
 
 class Tier:
@@ -289,7 +460,7 @@ def merged(replies: Sequence[Reply], request: Request) -> Answer:
 
 def _below_sources(hits: list[tuple[Hit, ContentMark | None]], later: Later) -> list[tuple[Hit, ContentMark | None]]:
     """What comes later stays below the sources that fit of every tier, as it does in each."""
-    from ricordo.search.transcripts import factor_below, lowest_fitting
+    from ricordo.search.session_ranking import factor_below, lowest_fitting
 
     scores = [hit.score for hit, _ in hits if later.has(hit.ref)]
     lowest = lowest_fitting((hit.score, hit.fit) for hit, _ in hits if not later.has(hit.ref) and hit.kind != SESSION)
@@ -332,7 +503,7 @@ def _elsewhere(reply: Reply, hit: Hit, other_reply: Reply, other: Hit) -> Elsewh
 
 def _diverse_places(hits: Sequence[Hit]) -> list[int]:
     """The diverse order of merged hits. Words are compared, not vectors, because tiers may have different models."""
-    from ricordo.search.diversity import diverse_order, similarity_of
+    from ricordo.search.rerank import diverse_order, similarity_of
 
     words = [frozenset(folded_words(" ".join((hit.title, *(part.text for part in hit.evidence))))) for hit in hits]
     return diverse_order([hit.score for hit in hits], similarity_of([None] * len(hits), words), len(hits))

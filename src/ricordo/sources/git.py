@@ -15,18 +15,6 @@ _SAFE = (
 )  # fmt: skip
 
 
-def is_ancestor(repository: Path, commit: str, later: str) -> bool:
-    """Whether a commit is part of the history of a later one; no where git cannot tell."""
-    process = started(repository, "merge-base", "--is-ancestor", commit, later)
-    return process is not None and _ended(process) == 0
-
-
-def _ended(process: subprocess.Popen[bytes]) -> int:
-    """The exit status; a git that takes too long is stopped."""
-    _output(process, SECONDS)
-    return process.returncode
-
-
 def started(top: Path, *arguments: str) -> subprocess.Popen[bytes] | None:
     """Start git in a repository; None where there is no git. What hooks of git set in the environment is left out."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}

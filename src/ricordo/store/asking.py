@@ -17,7 +17,6 @@ from ricordo.store.found import Candidate as Candidate
 from ricordo.store.values import Scoring
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item
-from ricordo.values.provenance import Provenance
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -194,8 +193,6 @@ class Candidates:
     """Words that occur nowhere, and the index terms that were looked for in their place."""
     windows: Mapping[int, Window] = field(default_factory=dict)
     """By item, if it has such dates: from when and until when it is valid."""
-    branches: Mapping[int, Provenance] = field(default_factory=dict)
-    """By item, if it was saved on a branch: who wrote it, with that branch."""
     languages: tuple[str, ...] = ()
     """The languages of passages that are not in the store's own."""
     strays: bool = False

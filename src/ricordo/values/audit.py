@@ -47,8 +47,6 @@ class Waiting(Plain):
     """Your newest version, which agents are told until you decide; none if you wrote none."""
     is_always: bool = False
     """Whether every agent would get it."""
-    branch: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
-    """The branch that it was saved on, if that was deleted before it was merged."""
     diff: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
 
 

@@ -168,8 +168,6 @@ class Hit(Plain):
     place: str = ""
     validity: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """Why the item is not valid now: ``no longer valid`` or ``not valid yet``."""
-    unmerged: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
-    """That the item was saved on a branch which is not merged: ``on the branch x, which is not merged``."""
     token_estimate: int = 0
     corrected_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     superseded_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)

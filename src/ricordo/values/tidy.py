@@ -19,7 +19,6 @@ TIDY_KINDS: Mapping[str, str] = {
     "unused": "memories that nobody found, opened or changed for a year",
     "proposals": "what sessions seem to teach, and waits for a decision",
     "secrets": "texts that hold what looks like a secret",
-    "branches": "items that were saved on a branch which was deleted before it was merged",
 }
 """What tidying looks for, by the name of the kind."""
 

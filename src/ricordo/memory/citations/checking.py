@@ -13,7 +13,7 @@ from ricordo.memory.citations.finding import MOST, defined_in, project_name, thi
 from ricordo.memory.citations.parts import cited_part, is_whole, label
 from ricordo.memory.citations.stored import StoredItems, is_of_item
 from ricordo.store.base import Store
-from ricordo.values.citations import CHANGED, ELSEWHERE, FRESH, GONE, MOVED, CitedNow
+from ricordo.values.citations import CHANGED, FRESH, GONE, MOVED, CitedNow
 from ricordo.values.hits import Answer, Hit
 
 LOST = 0.5
@@ -162,8 +162,6 @@ def with_citations(answer: Answer, store_of: StoreOf) -> Answer:
 
 def _checked(hit: Hit, check: CitationCheck) -> Hit:
     states = check.states(hit.cited)
-    if hit.unmerged:  # what a branch has that is not checked out here is not lost
-        states = tuple(replace(one, state=ELSEWHERE) if one.state == GONE else one for one in states)
     score, explain = hit.score, hit.explain
     if any(one.state == GONE for one in states):
         score *= LOST

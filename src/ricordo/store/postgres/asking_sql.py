@@ -24,7 +24,7 @@ from ricordo.store.postgres.packed import Packed
 from ricordo.store.sql.filters import where
 from ricordo.store.sql.items import ITEM_COLUMNS, ITEM_TABLES
 from ricordo.store.sql.times import micros
-from ricordo.store.sql.windows import DATED_FIELDS, MARKED_BRANCH
+from ricordo.store.sql.windows import DATED_FIELDS
 
 MOST_AROUND = 500
 """Of how many linked items the values come along; of more, they are asked for if they are needed."""
@@ -199,7 +199,7 @@ ITEMS = (
     " WHERE i.n IN (SELECT item FROM pool UNION SELECT item FROM joined)"
 )
 REFS = (
-    f"SELECT json_agg(json_build_array(i.n, i.drive || ':' || i.path, {{version}}, {DATED_FIELDS}, {MARKED_BRANCH}))"
+    f"SELECT json_agg(json_build_array(i.n, i.drive || ':' || i.path, {{version}}, {DATED_FIELDS}))"
     " FROM items i WHERE i.n IN (SELECT item FROM pool UNION SELECT item FROM joined)"
 )
 NO_VERSION = "NULL"

@@ -36,7 +36,7 @@ from ricordo.store.sql.arrays import Array, distinct, few_per_group
 from ricordo.store.sql.asked_words import item_texts
 from ricordo.store.sql.matches import Matches, VectorMatches
 from ricordo.store.sql.pool import GatheredPool
-from ricordo.store.sql.windows import said_of, window_of
+from ricordo.store.sql.windows import window_of
 from ricordo.values.items import Item
 
 MOST_SUSPECTS = 500
@@ -375,8 +375,7 @@ class Gathering:
             active,
             int(answer.get("waiting") or 0) if active else 0,
             keywords.respelled if keywords is not None else {},
-            {n: window_of(unescaped(dated)) for n, *_, dated, _ in rows if dated is not None},
-            {n: said_of(unescaped(said)) for n, *_, said in rows if said is not None},
+            {n: window_of(unescaped(dated)) for n, *_, dated in rows if dated is not None},
             self.opened.languages,
             bool(answer.get("strays")),
             (self.picked.problem,) if self.picked.problem else (),

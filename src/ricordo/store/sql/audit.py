@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -15,9 +14,8 @@ from ricordo import speaking
 from ricordo.store.sql import steps
 from ricordo.store.sql.protocols import Connection, Database
 from ricordo.store.sql.times import micros, moment, now_micros
-from ricordo.store.sql.windows import HAS_BRANCH
 from ricordo.values.audit import AuditEntry
-from ricordo.values.provenance import Provenance, read, stored
+from ricordo.values.provenance import read, stored
 
 AUDIT_COLUMNS = ("at", "what", "item", "ref", "version", "provenance")
 _WAITING = (
@@ -110,19 +108,3 @@ class Audit:
                 connection.run("UPDATE knowledge_files SET mark='' WHERE item=?", (n,))
         with self._database.write(durable=True) as connection:
             connection.touched.add(n)  # its knowledge file is written again, now with a seal
-
-    def on_branches(self) -> dict[int, Provenance]:
-        """Live items whose current version was saved on a branch, with who wrote it."""
-        with self._database.read() as connection:
-            rows = connection.rows(f"SELECT i.n, i.provenance FROM items i WHERE i.state='live' AND {HAS_BRANCH}")
-        return {n: read(said) for n, said in rows}
-
-    def accept_from_branch(self, n: int) -> None:
-        """Write down that the user wants an item although its branch is gone: it belongs to none any more."""
-        with self._database.write(durable=True) as connection:
-            note(connection, "accepted", n)
-            steps.note_said(connection, n)
-            said = read(connection.rows("SELECT provenance FROM items WHERE n=?", (n,))[0][0])
-            without = stored(replace(said, branch="", repository="", commit=""))
-            connection.run("UPDATE items SET provenance=? WHERE n=?", (without, n))
-            connection.add_to_meta("index_epoch", 1)  # what was read of the item before is out of date

@@ -10,19 +10,16 @@ from ricordo.store.asking import Window
 from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.filters import where
-from ricordo.store.sql.windows import DATED_FIELDS, MARKED_BRANCH, said_of, window_of
+from ricordo.store.sql.windows import DATED_FIELDS, window_of
 from ricordo.store.sqlite.connection import Connection
 from ricordo.values.hits import Filters
-from ricordo.values.provenance import Provenance
 
 MOST_BRIEFS = 50_000
 """How many items are kept; when there are more, all are dropped."""
 MOST_NUMBERS = 2_000_000
 """How many numbers of items that passed a filter are kept; when there are more, all are dropped."""
-Brief = tuple[str, bool, Window | None, Provenance | None]
-"""Of an item: its ref, whether it is part of a thread, from when until when it holds, where it has such dates, and who
-wrote it, if that was on a branch.
-"""
+Brief = tuple[str, bool, Window | None]
+"""Of an item: its ref, whether it is part of a thread, from when until when it holds, where it has such dates."""
 
 
 class BriefCache:
@@ -39,13 +36,9 @@ class BriefCache:
             state = self._known = (epoch, {})
         known = state[1]
         for marks, part in in_parts(n for n in numbers if n not in known):
-            sql = (
-                f"SELECT n, drive, path, thread IS NOT NULL, {DATED_FIELDS}, {MARKED_BRANCH}"
-                f" FROM items i WHERE n IN ({marks})"
-            )
-            for n, drive, path, in_thread, dated, said in connection.rows(sql, part):
-                window = None if dated is None else window_of(dated)
-                known[n] = f"{drive}:{path}", bool(in_thread), window, None if said is None else said_of(said)
+            sql = f"SELECT n, drive, path, thread IS NOT NULL, {DATED_FIELDS} FROM items i WHERE n IN ({marks})"
+            for n, drive, path, in_thread, dated in connection.rows(sql, part):
+                known[n] = f"{drive}:{path}", bool(in_thread), None if dated is None else window_of(dated)
         return {n: known[n] for n in numbers if n in known}
 
 

@@ -198,12 +198,10 @@ class Gathering:
         if known:
             refs = {n: str(item.ref) for n, item in known.items()}
             windows = {n: (item.fields.valid_from, item.fields.valid_until) for n, item in known.items()}
-            branches = {n: item.provenance for n, item in known.items() if item.provenance.branch}
         else:
             briefs = self.file.briefs.read(connection, numbers)
             refs = {n: ref for n, (ref, *_) in briefs.items()}
-            windows = {n: window for n, (*_, window, _) in briefs.items() if window is not None}
-            branches = {n: said for n, (*_, said) in briefs.items() if said is not None}
+            windows = {n: window for n, (*_, window) in briefs.items() if window is not None}
         active = connection.once("SELECT name FROM fingerprints WHERE active")
         return Candidates(
             pool.candidates(refs, items.versions_at(connection, numbers, ask.as_of) if ask.as_of else {}),
@@ -224,7 +222,6 @@ class Gathering:
             _waiting(connection, ask) if ask.model and active else 0,
             self.keywords.respelled,
             windows,
-            branches,
             tuple(row[0] for row in connection.once(DISTINCT)),
             bool(ask.model) and bool(connection.rows(STRAYS, (ask.model, ask.second))[0][0]),
         )

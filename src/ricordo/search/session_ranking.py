@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from ricordo.frozen import frozen
 from ricordo.patterns import late
+from ricordo.search.candidates import Pool
 from ricordo.search.fit import FITS, fit_from, fit_parts
-from ricordo.search.pool import Pool
 from ricordo.search.present import HitReader, Ranked
 from ricordo.search.request import Request
 from ricordo.store.asking import Ask

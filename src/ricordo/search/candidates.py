@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import cached_property
 from math import isnan
@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ricordo.search.signals import OUT_OF_TIME, UNMERGED
 from ricordo.store.asking import Candidates, QueryVector
 from ricordo.store.found import CHUNKS_KEPT, NO_CHUNK, FoundColumns, chunk_at, columns_of
 from ricordo.values.items import validity_at
@@ -19,6 +18,8 @@ from ricordo.values.items import validity_at
 Array = npt.NDArray[Any]
 Lowered = tuple[tuple[str, float], ...]
 """Reasons, each with the part of a value that it leaves."""
+OUT_OF_TIME = 0.3
+"""The part of its value that counts for an item that is not valid at the time asked about, in every profile."""
 EMBEDDED = 0.5
 """If a smaller share of the items that the words found has a vector, only words count, because too few can be compared
 by meaning.
@@ -59,8 +60,6 @@ class Pool:
         """How much of its share in the ranking the keyword side has earned, of at most 1."""
         self.others: list[Pool] = []
         """Pools whose members were put into the ranking of this one."""
-        self.unmerged: Mapping[int, str] = {}
-        """By item: that it was saved on a branch which is not merged."""
         self.notes: list[str] = []
         self.degraded: list[str] = []
 
@@ -72,9 +71,7 @@ class Pool:
     def without(self, numbers: Collection[int]) -> Pool:
         """The same pool without some items."""
         left = np.array([n not in numbers for n in self.found.numbers], bool)
-        pool = Pool(self.answer, self.found.kept(left), self.vector)
-        pool.unmerged = self.unmerged
-        return pool
+        return Pool(self.answer, self.found.kept(left), self.vector)
 
     def __len__(self) -> int:
         return len(self.found)
@@ -102,13 +99,9 @@ class Pool:
 
     def lowered(self, n: int, moment: datetime) -> Lowered:
         """Why only a part of a member's value counts at a time, and which part; empty if all of it does."""
-        found = []
         window = self.answer.windows.get(n)
-        if window is not None and (validity := validity_at(*window, moment)):
-            found.append((validity, OUT_OF_TIME))
-        if n in self.unmerged:
-            found.append((self.unmerged[n], UNMERGED))
-        return tuple(found)
+        validity = validity_at(*window, moment) if window is not None else ""
+        return ((validity, OUT_OF_TIME),) if validity else ()
 
     def best_coverage(self) -> float:
         """How much of the query the best passage covers; all of it where that was not measured."""
@@ -149,11 +142,6 @@ class Member:
     @property
     def version(self) -> int | None:
         return self.pool.found.versions.get(self.n)
-
-    @property
-    def unmerged(self) -> str:
-        """That it was saved on a branch which is not merged; empty otherwise."""
-        return self.pool.unmerged.get(self.n, "")
 
     @property
     def lexical(self) -> float:

@@ -14,6 +14,7 @@ from ricordo.values.items import Ref, TreeNode
 if TYPE_CHECKING:
     import regex
 
+
 PATTERN_SECONDS = 10.0
 """How long a regular expression may search."""
 _SIGNS = frozenset(r".^$*+?{}[]\|()")
