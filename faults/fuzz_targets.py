@@ -29,7 +29,7 @@ from ricordo.ingest.parse import parse_bytes
 from ricordo.mcp_server.service import ToolService
 from ricordo.mcp_server.stdio import NotAMessage, parsed
 from ricordo.mcp_server.toolsets import TOOLSETS
-from ricordo.memory import knowledge_files
+from ricordo.memory.files import format as file_format
 from ricordo.programs import json_text
 from ricordo.search.query import parse_query
 from ricordo.secrets.find import redact
@@ -207,7 +207,7 @@ def exchange_targets(place: Path, stores: Stores) -> dict[str, Target]:
     return {
         "export lines": Target([export], lambda data: list(lines.read(io.BytesIO(data), "x"))),
         "import": Target([export], imported),
-        "knowledge file": Target([note], lambda data: knowledge_files.read(data, "notes/a.md")),
+        "knowledge file": Target([note], lambda data: file_format.read(data, "notes/a.md")),
         "settings": Target([settings], configured),
         "transcript": Target(transcripts, transcribed),
         "settings of other programs": Target(

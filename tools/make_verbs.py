@@ -7,7 +7,7 @@ import sys
 
 from ricordo.engine import Ricordo
 from ricordo.engine.tools import Tools
-from ricordo.memory.feedback import Learning
+from ricordo.memory.use import Learning
 from ricordo.verbs.index import FILE
 from ricordo.verbs.read import plain_row, verb_rows
 

@@ -40,9 +40,8 @@ if TYPE_CHECKING:
     )
     from ricordo.search.profiles import Profile
     from ricordo.values.context import ContextReport, Skill
-    from ricordo.values.hits import Answer, Explain, Explanation, Filters, GrepMatch, Hit, SearchMeta
+    from ricordo.values.hits import Answer, Explain, Explanation, Filters, GrepMatch, Hit, Link, LinkReport, SearchMeta
     from ricordo.values.items import Duplicate, Entry, Fields, Item, Ref, Saved, TreeNode, Version
-    from ricordo.values.links import Link, LinkReport
     from ricordo.values.reports import (
         AddReport,
         BackupReport,
@@ -72,9 +71,10 @@ _MODULES = {
     "ricordo.values.use": ("FeedbackReport", "LearningStatus", "StatsReport", "WeightChange"),
     "ricordo.search.profiles": ("Profile",),
     "ricordo.values.sessions": ("Fork", "Happening", "Routes", "Session", "Timeline", "Turn"),
-    "ricordo.values.hits": ("Answer", "Explain", "Explanation", "Filters", "GrepMatch", "Hit", "SearchMeta"),
+    "ricordo.values.hits": (
+        "Answer", "Explain", "Explanation", "Filters", "GrepMatch", "Hit", "Link", "LinkReport", "SearchMeta",
+    ),
     "ricordo.values.items": ("Duplicate", "Entry", "Fields", "Item", "Ref", "Saved", "TreeNode", "Version"),
-    "ricordo.values.links": ("Link", "LinkReport"),
 }  # fmt: skip
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

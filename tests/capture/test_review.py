@@ -11,7 +11,7 @@ from ricordo import ConfigProvider, Ricordo
 from ricordo.errors import Forbidden, NotFound, UsageError
 from ricordo.mcp_server.toolsets import TOOLSETS, chosen
 from ricordo.speaking import as_agent
-from ricordo.values.proposals import Proposal
+from ricordo.values.review import Proposal
 
 NO_VECTORS = ConfigProvider({"embedding.provider": "none"})
 AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from ricordo.context.facet_rules import is_read
-from ricordo.context.facets import facets_of, turn_facets
-from ricordo.context.tally import Tally
+from ricordo.context.facets import Tally, facets_of, is_read, turn_facets
 from ricordo.text.words import Analyzer
 from ricordo.values.sessions import SessionEvent
 

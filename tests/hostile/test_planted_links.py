@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ricordo import ConfigProvider, Error, Ricordo
-from ricordo.memory import knowledge_folder
+from ricordo.memory.files import folder as files_folder
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links need rights there")
 
@@ -179,7 +179,7 @@ def test_a_folder_that_goes_away_in_the_middle_of_a_save_is_made_again(
     place = tmp_path / ".ricordo"
     place.mkdir()
     notes, aside = place / "knowledge" / "notes", tmp_path / "aside"
-    owner: Any = knowledge_folder if step == "place" else knowledge_folder.FileChanges
+    owner: Any = files_folder if step == "place" else files_folder.FileChanges
     real = getattr(owner, step)
 
     def lost(*args: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ricordo import Ricordo, StoreError
-from ricordo.memory.knowledge_sync import Sync
+from ricordo.memory.files.sync import Sync
 from ricordo.values.items import Ref
 from ricordo.values.reports import WatchEvent
 
@@ -25,7 +25,7 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from ricordo import ConfigProvider, Ricordo
-from ricordo.memory import knowledge_folder as folder
+from ricordo.memory.files import folder
 from ricordo.nofollow import Spot
 
 place, verb, edit = Path(sys.argv[1]), sys.argv[2], sys.argv[3]

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ricordo import ConfigProvider, Conflict, Ricordo
-from ricordo.memory.knowledge_files import file_name, read, ref_of, render
-from ricordo.values.days import parse_time
+from ricordo.memory.files.format import file_name, read, ref_of, render
 from ricordo.values.items import Fields, Item, Ref
+from ricordo.values.times import parse_time
 
 from .conftest import House
 

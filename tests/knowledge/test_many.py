@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.memory.knowledge_files import read
+from ricordo.memory.files.format import read
 
 from .conftest import House
 
@@ -179,7 +179,7 @@ def _being_removed(made: set[str], removed: set[str]) -> set[str]:
 
 
 _CUT_SHORT = """
-from ricordo.memory.knowledge_folder import FileChanges
+from ricordo.memory.files.folder import FileChanges
 FileChanges.flush_names = lambda self: os._exit(9)  # the file is in its place, the transaction is not over
 action, *words = sys.argv[2:]
 getattr(engine, action)(*words)

@@ -14,7 +14,7 @@ import pytest
 
 from ricordo import Conflict, NotFound
 from ricordo.errors import StaleVersion
-from ricordo.memory import knowledge as knowledge_store
+from ricordo.memory.files import mirror as knowledge_store
 from ricordo.values.reports import SyncReport
 
 from .conftest import House

@@ -20,7 +20,7 @@ def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow machine finds the same."""
     for name in ("checking", "finding", "diffs"):
         monkeypatch.setattr(f"ricordo.memory.citations.{name}.SECONDS", 120.0)
-    monkeypatch.setattr("ricordo.memory.noticing.SECONDS", 120.0)
+    monkeypatch.setattr("ricordo.memory.upkeep.SECONDS", 120.0)
 
 
 @pytest.fixture

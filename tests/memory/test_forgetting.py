@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ricordo import Conflict, NotFound, Ricordo, UsageError
-from ricordo.text.durations import parse_duration
+from ricordo.values.times import parse_duration
 
 Opens = Callable[..., Ricordo]
 Later = Callable[[float], None]

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.memory.learning import acceptance, shift_for, shifted
-from ricordo.values.choices import VERDICTS
-from ricordo.values.use_scores import feedback_prior
+from ricordo.values.kinds import VERDICTS
+from ricordo.values.use import acceptance, feedback_prior, shift_for, shifted
 
 VAULT = {
     "semantic": 0.20, "vector": 0.15, "severity": 0.10, "temporal_decay": 0.10, "tag_overlap": 0.10,

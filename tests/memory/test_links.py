@@ -10,8 +10,8 @@ import pytest
 from ricordo import Conflict, Entry, NotFound, Ricordo, UsageError
 from ricordo.store.sql.links import MOST_NEIGHBOURS
 from ricordo.text.links import targets_in
+from ricordo.values.hits import LINK_TYPES
 from ricordo.values.items import Ref
-from ricordo.values.links import LINK_TYPES
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ricordo import Ricordo
-from ricordo.text.mentions import mentioned
+from ricordo.text.links import mentioned
 
 
 @pytest.fixture

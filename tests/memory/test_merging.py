@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ricordo import Fields
-from ricordo.memory.merging import holds_all, merged_fields, merged_text
+from ricordo.memory.duplicates import holds_all, merged_fields, merged_text
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from ricordo import Ricordo, UsageError
 from ricordo.engine.last_looks import is_due
-from ricordo.values.tidy import TIDY_KINDS
+from ricordo.values.review import TIDY_KINDS
 
 from .conftest import Opens
 
@@ -82,7 +82,7 @@ def test_what_nobody_used_for_a_year_is_found(opens: Opens, later: Callable[[flo
     engine.remember("The office is in Porto.", ref="memory:/office")
     assert found(engine, "unused") == []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ricordo.memory.tidying.UNUSED_DAYS", -1)
+        patch.setattr("ricordo.memory.upkeep.UNUSED_DAYS", -1)
         assert found(engine, "unused") == [("memory:/office",)]
 
 

@@ -14,12 +14,11 @@ import apsw
 import pytest
 
 from ricordo import Item, Ricordo, UsageError
-from ricordo.memory import tracking
-from ricordo.values.use import Use, UsedItem
-from ricordo.values.use_scores import decayed, opened
+from ricordo.memory import use
+from ricordo.values.use import Use, UsedItem, decayed, opened
 
 
-def tracker(engine: Ricordo) -> tracking.Tracker:
+def tracker(engine: Ricordo) -> use.Tracker:
     assert engine._context.tracker is not None
     return engine._context.tracker
 
@@ -211,8 +210,8 @@ def test_a_busy_store_does_not_delay_the_answer_and_the_record_follows(memory: R
 def test_closing_waits_for_a_busy_store_only_so_long(
     memory: Ricordo, held: Any, monkeypatch: pytest.MonkeyPatch, opens: Callable[..., Ricordo]
 ) -> None:
-    monkeypatch.setattr(tracking, "CLOSE_SECONDS", 0.3)
-    monkeypatch.setattr(tracking, "ATTEMPT_SECONDS", 0.1)
+    monkeypatch.setattr(use, "CLOSE_SECONDS", 0.3)
+    monkeypatch.setattr(use, "ATTEMPT_SECONDS", 0.1)
     memory.search("keys")
     memory.close()  # and the store is let go of after that
     held.execute("ROLLBACK")

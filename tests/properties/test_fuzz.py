@@ -28,7 +28,7 @@ from ricordo.ingest.parse import parse_bytes
 from ricordo.mcp_server.service import ToolService
 from ricordo.mcp_server.stdio import NotAMessage, read_message
 from ricordo.mcp_server.toolsets import TOOLSETS
-from ricordo.memory import knowledge_files
+from ricordo.memory.files import format as file_format
 from ricordo.search.query import parse_query
 from ricordo.secrets.find import redact
 from ricordo.text.links import targets_in
@@ -104,7 +104,7 @@ READERS: dict[str, Callable[[bytes], Any]] = {
     "mail": lambda data: parse_bytes(data, "a.eml"),
     "a notebook": lambda data: parse_bytes(data, "a.ipynb"),
     "reStructuredText": lambda data: parse_bytes(data, "a.rst"),
-    "a knowledge file": lambda data: knowledge_files.read(data, "notes/a.md"),
+    "a knowledge file": lambda data: file_format.read(data, "notes/a.md"),
     "an export": lambda data: list(lines.read(io.BytesIO(data), "x")),
     "a hook's payload": lambda data: hook("user-prompt", data),
     "a line of MCP": lambda data: line_of_mcp(data),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo import Ref
-from ricordo.memory.slugs import LONGEST, free_name, slug
+from ricordo.memory.remember import LONGEST, free_name, slug
 
 
 @given(st.text(max_size=200))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import Ricordo
-from ricordo.values.days import parse_time, spoken_day
+from ricordo.values.times import parse_time, spoken_day
 
 NOON = datetime(2026, 11, 18, 12, 0)  # a Wednesday
 

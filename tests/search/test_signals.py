@@ -10,9 +10,9 @@ import pytest
 
 from ricordo.search import ranking as signals
 from ricordo.search.ranking import mentions_of
-from ricordo.text.tfidf import tfidf_cosine, tfidf_idf
+from ricordo.text.words import tfidf_cosine, tfidf_idf
 from ricordo.values.items import Fields, Item, Ref
-from ricordo.values.use_scores import decayed, feedback_prior, opened
+from ricordo.values.use import decayed, feedback_prior, opened
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -18,7 +18,7 @@ from ricordo.store.asking import Shown
 from ricordo.store.base import Store
 from ricordo.values.hits import Filters
 from ricordo.values.items import KnownFile, Ref
-from ricordo.values.proposals import Proposal
+from ricordo.values.review import Proposal
 from ricordo.values.use import Learned, Move, Use, UsedItem
 
 

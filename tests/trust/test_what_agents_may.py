@@ -16,13 +16,13 @@ from tests.server.http_sites import Site, make_site
 
 from ricordo import ConfigProvider, Ricordo
 from ricordo.cli.program import program
-from ricordo.context.build_passages import contradicted_by, no_longer_sure
+from ricordo.context.passages import contradicted_by, no_longer_sure
 from ricordo.engine.setting_changes import change_setting, remove_setting
 from ricordo.errors import Forbidden, NotFound
 from ricordo.permissions import asked_with
 from ricordo.speaking import speaking
-from ricordo.values.proposals import Proposal
 from ricordo.values.provenance import AGENT, Provenance
+from ricordo.values.review import Proposal
 
 CLAUDE = Provenance(AGENT, "claude-code", "s-1", "mcp")
 WRITER = Provenance(AGENT, via="http", token="laptop")

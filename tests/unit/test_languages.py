@@ -12,7 +12,7 @@ from ricordo.search.query import parse_query
 from ricordo.search.words import QueryWords, topic_of
 from ricordo.text.languages import LANGUAGES, language_of, passage_languages
 from ricordo.text.words import Analyzer, fold
-from ricordo.values.days import spoken_day
+from ricordo.values.times import spoken_day
 
 SENTENCES = {
     "en": "The release was moved to April because the tests were not ready in time.",

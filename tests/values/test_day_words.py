@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ricordo.values import day_words
+from ricordo.values import times
 
 
 def test_every_name_of_a_day_begins_with_a_word_that_may_begin_one() -> None:
-    names = [*day_words._english(), *day_words._BEFORE_NUMBERS]
-    assert {name.split(" ")[0] for name in names} == day_words._first_words()
-    assert all(day_words.may_begin(name.split(" ")[0]) for name in names)
+    names = [*times._english(), *times._BEFORE_NUMBERS]
+    assert {name.split(" ")[0] for name in names} == times._first_words()
+    assert all(times.may_begin(name.split(" ")[0]) for name in names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb_group import verb_group
-from ricordo.values.search_index import IndexReport
+from ricordo.values.reports import IndexReport
 
 index = verb_group(
     "index",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ricordo.engine.model_choice import Models
-    from ricordo.values.models import ModelState, ModelSwitch
+    from ricordo.values.reports import ModelState, ModelSwitch
 
 models = verb_group(
     "models",

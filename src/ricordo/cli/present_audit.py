@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ricordo.cli.present_items import local_time, show_diff
 from ricordo.cli.terminal import Screen, one_line
-from ricordo.values.audit import AuditReport, ReviewReport, Waiting
-from ricordo.values.proposals import Proposal
+from ricordo.values.log import AuditReport, ReviewReport, Waiting
+from ricordo.values.review import Proposal
 
 
 def show_audit(screen: Screen, report: AuditReport) -> None:

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.cli.present_hits import short_ref
 from ricordo.cli.terminal import Screen, clean, one_line
-from ricordo.values.citations import FRESH
+from ricordo.values.items import FRESH
 
 if TYPE_CHECKING:
-    from ricordo.values.hits import GrepMatch
+    from ricordo.values.hits import GrepMatch, Link, LinkReport
     from ricordo.values.items import Item, TreeNode, Version
-    from ricordo.values.links import Link, LinkReport
 
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
 

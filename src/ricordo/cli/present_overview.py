@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ricordo.cli.present_items import local_time
 from ricordo.cli.terminal import Screen, clean, one_line
-from ricordo.values.overview import AskedQuestion, AskedReport, Bundle, LinkGraph, TagCount
+from ricordo.values.reports import AskedQuestion, AskedReport, Bundle, LinkGraph, TagCount
 
 MOST_SHOWN = 3
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ricordo.cli.present_items import local_time
 from ricordo.cli.terminal import Screen, one_line
-from ricordo.values.steps import Step, UndoReport
+from ricordo.values.log import Step, UndoReport
 
 
 def show_undo(screen: Screen, report: UndoReport) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ricordo.cli.terminal import Screen, one_line
-from ricordo.values.tidy import TIDY_KINDS, Finding, TidyReport
+from ricordo.values.review import TIDY_KINDS, Finding, TidyReport
 
 
 def show_tidy(screen: Screen, report: TidyReport) -> None:

@@ -9,7 +9,7 @@ from ricordo.cli.generated import command
 from ricordo.cli.running import Problem, run
 from ricordo.cli.terminal import Screen, one_line
 from ricordo.cli.verb_group import verb_group
-from ricordo.values.syncing import SyncFolder, SyncMachine, SyncRun, SyncState
+from ricordo.values.reports import SyncFolder, SyncMachine, SyncRun, SyncState
 
 sync_folder = verb_group(
     "sync-folder",

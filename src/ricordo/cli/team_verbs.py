@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ricordo.cli.terminal import Screen, one_line
 from ricordo.cli.verb_group import verb_group
-from ricordo.values.team import TeamInvitation, TeamMember, TeamReport
+from ricordo.values.reports import TeamInvitation, TeamMember, TeamReport
 
 team = verb_group(
     "team",

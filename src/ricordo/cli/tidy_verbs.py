@@ -11,7 +11,7 @@ from ricordo.cli.call import Call
 from ricordo.cli.generated import command
 from ricordo.cli.present_tidy import show_finding, show_tidy
 from ricordo.cli.running import run
-from ricordo.values.tidy import TidyReport
+from ricordo.values.review import TidyReport
 
 KEYS = "[d]o it, [s]kip, [a]ll of this kind, [k]eep the rest of this kind, [q]uit"
 

@@ -13,7 +13,7 @@ from ricordo.cli.removing import YES
 from ricordo.cli.running import run
 from ricordo.cli.terminal import Screen, one_line
 from ricordo.errors import UsageError
-from ricordo.values.trust import TrustReport
+from ricordo.values.provenance import TrustReport
 
 MOST_NAMED = 10
 

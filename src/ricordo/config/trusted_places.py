@@ -18,7 +18,7 @@ from typing import Any
 from ricordo.config.files import data_home, locked, read_bytes, replace_file
 from ricordo.errors import Unavailable
 from ricordo.nofollow import real_path
-from ricordo.values.trust import TrustedPlace
+from ricordo.values.provenance import TrustedPlace
 
 PLACES_NAME = "trusted-places.json"
 MADE, TRUSTED = "made here", "trusted"

@@ -16,9 +16,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from ricordo.context.build_passages import ContextPassage, ShownTexts, merged, strong
 from ricordo.context.gather import Gatherer
-from ricordo.context.tokens import Tokens
+from ricordo.context.passages import ContextPassage, ShownTexts, Tokens, merged, strong
 from ricordo.frozen import frozen
 from ricordo.models.base import TokenCounter
 from ricordo.trust.fence import Told, clean, frame, joined, told_item, told_line, told_names

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ricordo.context.build_passages import ContextPassage, ShownTexts
-from ricordo.context.tokens import Tokens
+from ricordo.context.passages import ContextPassage, ShownTexts, Tokens
 from ricordo.models.base import TokenCounter
 from ricordo.text.stopwords import STOP_WORDS
 from ricordo.text.words import fold

@@ -1,13 +1,20 @@
-"""Turns stored items back into sessions and turns."""
+"""Reads sessions back: from stored items, as a timeline, and as the ones that may be gone on with for a task."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ricordo.values.items import Item
-from ricordo.values.sessions import Session, SessionFacets, ThreadSpan, Turn, TurnFacets
+from ricordo.context.checkpoints import HEARD, quality
+from ricordo.errors import UsageError
+from ricordo.search.fit import fitting
+from ricordo.store.base import Store
+from ricordo.values.hits import Answer, Hit
+from ricordo.values.items import Item, Ref
+from ricordo.values.kinds import KINDS
+from ricordo.values.sessions import Fork, Routes, Session, SessionFacets, ThreadSpan, Timeline, Turn, TurnFacets
+from ricordo.values.times import moment_since
 
 
 def session_of(item: Item, span: ThreadSpan, turns: tuple[Turn, ...] = ()) -> Session:
@@ -69,3 +76,84 @@ def _time(value: object) -> datetime | None:
         return datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
         return None
+
+
+MOST_EVENTS = 10_000
+
+
+def timeline_of(
+    store: Store,
+    *,
+    since: str | datetime | None,
+    thread: str | None,
+    kinds: Sequence[str],
+    limit: int,
+    newest_first: bool,
+) -> Timeline:
+    """The latest happenings of the kinds that were asked for."""
+    if not 1 <= limit <= MOST_EVENTS:
+        raise UsageError("the limit is at least 1", hint=f"And at most {MOST_EVENTS:,}.")
+    for kind in kinds:
+        if kind not in KINDS:
+            raise UsageError(f"kind cannot be '{kind}'", hint=f"One of: {', '.join(KINDS)}.")
+    moment = moment_since(since)
+    found = store.threads.happenings(since=moment, thread=thread, kinds=tuple(kinds), limit=limit + 1)
+    events = found[:limit]
+    return Timeline(tuple(events if newest_first else reversed(events)), moment, more=len(found) > limit)
+
+
+QUALITY_SHARE = 0.8
+"""The part of a score that quality can add or take away."""
+
+
+def routes_from(task: str, answer: Answer, stores: Mapping[str, Store], limit: int, least: float) -> Routes:
+    """The best checkpoints among the hits; those that fit less than ``least``, or whose session is gone, are left
+    out.
+    """
+    forks = []
+    for hit in fitting(answer.hits, least):
+        store = stores.get(hit.tier) or next(iter(stores.values()))
+        fork = _fork(hit, store)
+        if fork is not None:
+            forks.append(fork)
+    forks.sort(key=lambda fork: (-fork.score, fork.ref))
+    return Routes(task, tuple(forks[:limit]), (*answer.meta.degraded, *answer.meta.notes))
+
+
+def reactions(said: Sequence[Mapping[str, Any]]) -> list[TurnFacets]:
+    """How the messages after a checkpoint take it, given what is kept of them.
+
+    Those after a correction, or after "go on", are about the same request; a message that asks for something else is
+    the last one about this request, so that a correction counts against the request it corrects and no other.
+    """
+    heard = []
+    for one in said:
+        heard.append(facets_in(one))
+        if not (heard[-1].correction or one.get("goes_on")):
+            break
+    return heard
+
+
+def _fork(hit: Hit, store: Store) -> Fork | None:
+    item = hit.item
+    if item is None or not item.fields.thread:
+        return None
+    session, metadata = item.fields.thread, item.fields.metadata
+    n = store.items.number(Ref("session", f"/{session}"))
+    if n is None or store.items.get_many([n])[n].state != "live":
+        return None
+    turn, files = metadata.get("turn"), metadata.get("files")
+    turn = turn if isinstance(turn, int) else 0
+    worth = quality(reactions(store.threads.said_after(session, turn, len(HEARD))))
+    return Fork(
+        session,
+        turn,
+        item.title,
+        round(min(1.0, hit.score * (1 + QUALITY_SHARE * (worth - 0.5))), 6),
+        worth,
+        hit.ref,
+        tuple(map(str, files)) if isinstance(files, list) else (),
+        item.created_at,
+        str(metadata.get("folder", "")),
+        hit.snippet,
+    )

@@ -19,9 +19,8 @@ from ricordo.engine.removing import RemoveVerbs
 from ricordo.engine.roots import RootVerbs
 from ricordo.errors import UsageError
 from ricordo.permissions import refuse_files, refuse_secrets
-from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.items import Ref
-from ricordo.values.kinds import KINDS
+from ricordo.values.kinds import KINDS, ON_CONFLICT
 from ricordo.values.reports import AddReport, Progress
 from ricordo.verbs.declare import WATCHED, verb
 

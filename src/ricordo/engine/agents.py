@@ -24,12 +24,11 @@ if TYPE_CHECKING:
     from typing import Annotated
 
     from ricordo.context.build import Event
-    from ricordo.context.build_passages import ContextPassage
-    from ricordo.context.echo import EchoFilter
+    from ricordo.context.passages import ContextPassage, EchoFilter
     from ricordo.models.base import TokenCounter
     from ricordo.store.base import Store
-    from ricordo.values.choices import By
     from ricordo.values.context import ContextReport, LeftOut, Skill
+    from ricordo.values.kinds import By
     from ricordo.values.tools import ToolEntry
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, QUERY_TEXT
@@ -87,7 +86,7 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
         items that every agent gets are left out, for an agent that has them already.
         """
         from ricordo.context.build import Builder, Material
-        from ricordo.context.echo import EchoFilter
+        from ricordo.context.passages import EchoFilter
 
         check_type("task", task, str)
         if budget < 1:
@@ -130,7 +129,7 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
         """The items that every agent gets, whatever the task; of a ref in several tiers, the highest tier's. With why
         some of them should be doubted, by ref.
         """
-        from ricordo.context.build_passages import may_be_shown, out_of_time
+        from ricordo.context.passages import may_be_shown, out_of_time
         from ricordo.store.asking import Shown
         from ricordo.values.context import LeftOut
 
@@ -169,7 +168,7 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
 
     def _contextual(self, task: str, stores: Mapping[str, Store], left_out: list[LeftOut]) -> list[ContextPassage]:
         """Passages of the items that are loaded when they share words with the task."""
-        from ricordo.context.build_passages import passages_of
+        from ricordo.context.passages import passages_of
 
         filters = Filters(loadings=("contextual",), kinds=SHOWN_AS_PASSAGES)
         if not task.strip() or not any_item(stores, filters):
@@ -190,7 +189,7 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
         """The best passages for a task. If most of them only echo it, the search is repeated with more hits; if nothing
         fits, the nearest source is told with a warning if it almost does.
         """
-        from ricordo.context.build_passages import passages_of
+        from ricordo.context.passages import passages_of
         from ricordo.search.fit import NOTHING_FITS
         from ricordo.search.session_ranking import nearest_source
 
@@ -227,7 +226,7 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
 
     def _offered(self, task: str) -> tuple[Skill, ...]:
         """The skills worth a line: those whose score comes near the best one's."""
-        from ricordo.context.build_passages import WEAK
+        from ricordo.context.passages import WEAK
 
         stores = self._reachable_stores([])
         if not any_item(stores, SKILLS):
@@ -238,7 +237,7 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
 
     def _tools(self, task: str) -> tuple[ToolEntry, ...]:
         """The tools of other servers worth a line: those that can be called and come near the best one."""
-        from ricordo.context.build_passages import WEAK
+        from ricordo.context.passages import WEAK
         from ricordo.tools.finding import MORE, in_general, tools_first
         from ricordo.tools.rules import entry_from
 
@@ -285,7 +284,7 @@ def _own(refs: Collection[str], stores: Mapping[str, Store]) -> set[str]:
 
 def told_doubts(store: Store, cited: object, newer: tuple[int, str] | None) -> str:
     """Why what every agent gets should be doubted: something newer contradicts it, or what it cites is lost."""
-    from ricordo.context.build_passages import contradicted_by, no_longer_sure
+    from ricordo.context.passages import contradicted_by, no_longer_sure
 
     states = tuple(map(str, cited_now(store, cited, with_diffs=False)))
     return ", ".join(filter(None, (contradicted_by(newer[1] if newer else ""), no_longer_sure(states))))
@@ -293,7 +292,7 @@ def told_doubts(store: Store, cited: object, newer: tuple[int, str] | None) -> s
 
 def _expired(hits: Sequence[Hit]) -> list[LeftOut]:
     """The hits that would be shown if they were valid now: those whose score is near the best."""
-    from ricordo.context.build_passages import if_valid
+    from ricordo.context.passages import if_valid
     from ricordo.values.context import LeftOut
 
     floor = max(map(if_valid, hits), default=0.0) / 2

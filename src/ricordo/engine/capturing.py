@@ -14,8 +14,8 @@ from ricordo.engine.proposals import NEVER, ProposalDesk, own_engine, rule_name
 from ricordo.speaking import speaker, speaking
 from ricordo.values.items import Item, Parsed, Ref
 from ricordo.values.kinds import SESSION
-from ricordo.values.proposals import Proposal
 from ricordo.values.provenance import AGENT, Provenance
+from ricordo.values.review import Proposal
 
 if TYPE_CHECKING:
     from ricordo.memory.capture.turns import SaidTurn

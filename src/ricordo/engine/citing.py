@@ -10,7 +10,7 @@ from ricordo.errors import UsageError
 
 if TYPE_CHECKING:
     from ricordo.store.base import Store
-    from ricordo.values.citations import CitedNow
+    from ricordo.values.items import CitedNow
 
 CITATIONS = "citations"
 

@@ -22,7 +22,7 @@ from ricordo.engine.project_stores import ProjectStores, is_trusted_whole, note_
 from ricordo.engine.tiers import Tiers
 from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
 from ricordo.keys.sealing import holds_secrets
-from ricordo.memory.tracking import Tracker
+from ricordo.memory.use import Tracker
 from ricordo.permissions import refuse_written_ref
 from ricordo.steps import no_step
 from ricordo.store.base import Store
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ricordo.engine.program_notes import ProgramNotes
     from ricordo.ingest.files import FileReader
     from ricordo.ingest.pipeline import Pipeline
-    from ricordo.memory.knowledge import Knowledge
+    from ricordo.memory.files.mirror import Knowledge
     from ricordo.values.reports import EmbedReport, SyncReport
 
 CATCH_UP_SECONDS = 1.0
@@ -137,10 +137,10 @@ class EngineContext:
             return None
         if config.knowledge.folder is None and holds_secrets(location.name):
             return None  # files would be readable; who wants them all the same names a folder
-        from ricordo.memory.knowledge import Knowledge
-        from ricordo.memory.knowledge_folder import KnowledgeFolder
-        from ricordo.memory.knowledge_seals import Seals
-        from ricordo.memory.noticing import FileNoticing
+        from ricordo.memory.files.folder import KnowledgeFolder
+        from ricordo.memory.files.format import Seals
+        from ricordo.memory.files.mirror import Knowledge
+        from ricordo.memory.upkeep import FileNoticing
 
         is_chosen = config.knowledge.folder is not None  # by the user, who may choose a link
         knowledge = Knowledge(

@@ -65,7 +65,7 @@ def hide_knowledge_files(store: Store, location: StoreLocation, *, repair: bool)
 
     A file that somebody changed since is left; it is taken in when the store is plain again.
     """
-    from ricordo.memory.knowledge_folder import FileChanged, KnowledgeFolder
+    from ricordo.memory.files.folder import FileChanged, KnowledgeFolder
 
     config = ConfigProvider()()
     place = knowledge_place(location, config)

@@ -12,15 +12,15 @@ from ricordo.engine.opening import OpenEngine
 from ricordo.errors import UsageError
 from ricordo.search.profiles import find_profile
 from ricordo.search.request import Boosts, Request
-from ricordo.values.choices import By
-from ricordo.values.days import moment_of
 from ricordo.values.hits import Answer, Explanation, Filters
+from ricordo.values.kinds import By
+from ricordo.values.times import moment_of
 from ricordo.verbs.declare import short_form, verb
 
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.values.choices import Mode
+    from ricordo.values.kinds import Mode
     from ricordo.verbs.declare import BY_FACE, Say
     from ricordo.verbs.parameters import (
         AsOf,
@@ -260,7 +260,7 @@ def _within(filters: Filters, since: str | datetime | None, until: str | datetim
     """The filters with a span of time that is said as people say it; the strictest limit holds."""
     if since is None and until is None:
         return filters
-    from ricordo.text.durations import moment_since
+    from ricordo.values.times import moment_since
 
     after = [moment for moment in (filters.after, moment_since(since)) if moment is not None]
     before = [moment for moment in (filters.before, moment_since(until)) if moment is not None]

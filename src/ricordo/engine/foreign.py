@@ -16,7 +16,7 @@ from ricordo.values.reports import AddReport, Progress
 
 if TYPE_CHECKING:
     from ricordo.ingest.importers import Foreign, Relation
-    from ricordo.values.choices import OnConflict
+    from ricordo.values.kinds import OnConflict
     from ricordo.values.reports import ImportReport
 
 Source = str | Path | BinaryIO

@@ -18,7 +18,7 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.context.build_passages import ContextPassage
+    from ricordo.context.passages import ContextPassage
     from ricordo.store.base import Store
     from ricordo.values.context import Gathered
     from ricordo.verbs.declare import Say
@@ -97,8 +97,7 @@ class GatherVerbs(SkillVerbs):
         until: str | datetime | None = None,
     ) -> list[ContextPassage]:
         """The passages that have to do with a topic, best first; each turn of a session counts for itself."""
-        from ricordo.context.build_passages import passages_of, strong
-        from ricordo.context.echo import EchoFilter
+        from ricordo.context.passages import EchoFilter, passages_of, strong
         from ricordo.search.fit import fitting
 
         wanted = filters or Filters()

@@ -18,8 +18,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ricordo.speaking import speaker, speaking
-from ricordo.values.proposals import WAITING
 from ricordo.values.provenance import IMPORT
+from ricordo.values.review import WAITING
 
 if TYPE_CHECKING:
     from ricordo.exchange.records import ItemRecord, Record, VersionRecord
@@ -187,8 +187,7 @@ def _harmless_fields(fields: Mapping[str, Any], stored: Mapping[str, Any] = _NOT
 
 def _harmless_version(item: ItemRecord, version: VersionRecord, stored: Mapping[str, Any] = _NOTHING) -> VersionRecord:
     """A version without claims but for those that stored fields make too."""
-    from ricordo.values.hashes import version_hash
-    from ricordo.values.items import Draft
+    from ricordo.values.items import Draft, version_hash
 
     if not _claims(version.fields, stored):
         return version

@@ -10,7 +10,7 @@ from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
     from ricordo.store.postgres.feed import Feed
-    from ricordo.values.search_index import IndexReport
+    from ricordo.values.reports import IndexReport
 
 
 class IndexVerbs(OpenEngine):

@@ -15,11 +15,10 @@ from ricordo.errors import StaleVersion, UsageError, from_dict
 from ricordo.permissions import refuse_freezing, refuse_record, refuse_secrets
 from ricordo.steps import undoable
 from ricordo.store.values import PreparedItem
-from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.field_checks import check_validity
 from ricordo.values.hits import Filters
 from ricordo.values.items import Draft, Entry, Fields, Item, Ref, Saved, checked_fields
-from ricordo.values.kinds import KINDS, MENTIONING_KINDS, kind_of_drive
+from ricordo.values.kinds import KINDS, MENTIONING_KINDS, ON_CONFLICT, kind_of_drive
 from ricordo.values.reports import AddReport, Progress
 from ricordo.verbs.declare import ENTRIES, verb
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Annotated
 
     from ricordo.ingest.adding import Adding
-    from ricordo.values.choices import OnConflict
+    from ricordo.values.kinds import OnConflict
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import (
         LONG_TEXT,
@@ -204,7 +203,7 @@ class ItemVerbs(OpenEngine):
 
     def _with_contradictions(self, n: int, saved: Saved) -> Saved:
         """Link a memory that got another text to what it contradicts now, and say so."""
-        from ricordo.memory.noticing import note_after_edit
+        from ricordo.memory.upkeep import note_after_edit
 
         store = self._context.store
         draft = store.items.draft(n, store.items.get_many([n])[n].version)
@@ -265,7 +264,7 @@ class ItemVerbs(OpenEngine):
     def _find_mentions(self, entity: int) -> None:
         """Link the texts that name an entity, and no others: they may be older than it, or than its title."""
         from ricordo.search.request import Request
-        from ricordo.text.mentions import mentioned
+        from ricordo.text.links import mentioned
 
         title = self._context.store.items.get_many([entity])[entity].fields.title
         phrase = title.replace('"', " ").strip()

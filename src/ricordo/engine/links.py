@@ -8,8 +8,7 @@ from ricordo.engine.following import follows
 from ricordo.engine.opening import OpenEngine
 from ricordo.search.request import Request
 from ricordo.steps import undoable
-from ricordo.values.hits import Answer, Filters
-from ricordo.values.links import Link, LinkReport
+from ricordo.values.hits import Answer, Filters, Link, LinkReport
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from ricordo.errors import Conflict, UsageError
 from ricordo.permissions import refuse_secrets
 from ricordo.speaking import as_agent, speaker
 from ricordo.steps import undoable
-from ricordo.values.choices import ON_DUPLICATE, OnDuplicate, Writer
 from ricordo.values.items import Ref, Saved, checked_fields
-from ricordo.values.kinds import KINDS
+from ricordo.values.kinds import KINDS, ON_DUPLICATE, OnDuplicate, Writer
 from ricordo.values.provenance import PERSON
 from ricordo.values.reports import AddReport
 from ricordo.verbs.declare import short_form, verb

@@ -40,7 +40,7 @@ def mend_damage(context: EngineContext, restore: Restore) -> Check | None:
 def _texts(context: EngineContext, one: Damage) -> Iterator[str]:
     """What the files of an item say now."""
     from ricordo.ingest.parse import parse_bytes
-    from ricordo.memory.knowledge_files import read
+    from ricordo.memory.files.format import read
     from ricordo.sources.disk import FoundFile
 
     if context.knowledge is not None:

@@ -24,8 +24,8 @@ from ricordo.permissions import is_agent
 from ricordo.store.base import Store
 from ricordo.store.prepare import embed_hash
 from ricordo.store.values import Backlog
-from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.items import Saved
+from ricordo.values.kinds import ON_CONFLICT
 from ricordo.values.reports import Progress
 from ricordo.verbs.declare import verb
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from typing import Annotated
 
     from ricordo.exchange.records import ItemRecord, Record, Row
-    from ricordo.values.choices import OnConflict
     from ricordo.values.items import Ref
+    from ricordo.values.kinds import OnConflict
     from ricordo.values.reports import MigrateReport
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import REF_TEXT

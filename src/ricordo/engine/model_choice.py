@@ -15,7 +15,7 @@ from ricordo import registry
 from ricordo.config.loading import load_config, set_value, unset_value
 from ricordo.config.settings import Config, EmbeddingSettings
 from ricordo.errors import Error, UsageError
-from ricordo.values.models import ModelState, ModelSwitch, ModelTest
+from ricordo.values.reports import ModelState, ModelSwitch, ModelTest
 
 if TYPE_CHECKING:
     from ricordo.models.base import Embedder

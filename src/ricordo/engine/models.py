@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from ricordo.engine.model_choice import Models
     from ricordo.models.base import Embedder
-    from ricordo.values.models import ModelState, ModelSwitch, ModelTest
-    from ricordo.values.reports import EmbedReport, Progress
+    from ricordo.values.reports import EmbedReport, ModelState, ModelSwitch, ModelTest, Progress
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, DryRun
 

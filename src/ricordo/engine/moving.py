@@ -17,9 +17,9 @@ from ricordo.engine.import_claims import Claims
 from ricordo.engine.items import ItemVerbs
 from ricordo.errors import NotFound, PathConflict, StoreError, UsageError
 from ricordo.permissions import is_admin
-from ricordo.values.choices import IMPORT_FORMATS, ON_CONFLICT
 from ricordo.values.hits import Filters
 from ricordo.values.items import Saved
+from ricordo.values.kinds import IMPORT_FORMATS, ON_CONFLICT
 from ricordo.values.reports import AddReport, Progress
 from ricordo.verbs.declare import verb
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Annotated
 
     from ricordo.exchange.records import Header, ItemRecord, Record, Row
-    from ricordo.values.choices import OnConflict
+    from ricordo.values.kinds import OnConflict
     from ricordo.values.reports import BackupReport, ExportReport, ImportReport, VacuumReport
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import REF_TEXT, AllowSecrets, Force, Wait
@@ -168,7 +168,7 @@ class MoveVerbs(ItemVerbs):
     ) -> ImportReport:
         """Import records. The file is read twice, so that nothing is written before all of it was checked."""
         from ricordo.exchange import lines as exchange
-        from ricordo.memory.noticing import note_after_import
+        from ricordo.memory.upkeep import note_after_import
         from ricordo.values.reports import ImportReport
 
         records = exchange.read(file, name)

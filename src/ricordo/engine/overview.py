@@ -14,7 +14,7 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.values.overview import AskedQuestion, AskedReport, LinkGraph, TagCount
+    from ricordo.values.reports import AskedQuestion, AskedReport, LinkGraph, TagCount
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, REF_TEXT, Limit, Since, Until
 
@@ -53,8 +53,8 @@ class OverviewVerbs(FindVerbs):
         judged it. For ``unanswered``, those that nothing fitted are asked again, each once, because what was missing
         may have been written down since; ``fit_now`` is that of now.
         """
-        from ricordo.text.durations import moment_since
-        from ricordo.values.overview import AskedReport
+        from ricordo.values.reports import AskedReport
+        from ricordo.values.times import moment_since
 
         context = self._context
         context.flush_use()

@@ -13,7 +13,7 @@ from ricordo.engine.memories import MemoryVerbs
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.permissions import refuse_agents
 from ricordo.values.items import Ref
-from ricordo.values.proposals import ACCEPTED, DRIVE, KINDS, REFUSED, WAITING, WAYS, Proposal, ProposalRule
+from ricordo.values.review import ACCEPTED, DRIVE, KINDS, REFUSED, WAITING, WAYS, Proposal, ProposalRule
 
 if TYPE_CHECKING:
     from ricordo.store.base import Store

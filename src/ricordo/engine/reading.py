@@ -16,11 +16,11 @@ from ricordo.engine.opening import OpenEngine
 from ricordo.engine.successors import replacement
 from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.search.grep import grep_texts, tree_of
-from ricordo.values.days import moment_of
 from ricordo.values.file_refs import elsewhere
 from ricordo.values.hits import Evidence, Filters, GrepMatch
 from ricordo.values.items import Item, TreeNode, Version
 from ricordo.values.kinds import REMEMBERED_KINDS
+from ricordo.values.times import moment_of
 from ricordo.verbs.declare import OPENED, verb
 
 if TYPE_CHECKING:

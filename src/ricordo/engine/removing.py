@@ -24,7 +24,7 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.memory.forgetting import Criteria
+    from ricordo.memory.upkeep import Criteria
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import (
         MOST_VERSIONS,
@@ -71,7 +71,7 @@ class RemoveVerbs(ItemVerbs):
         back. With an age, a kind or a tag, only items that meet all of these are archived, and never those that are
         immutable or protected from decay.
         """
-        from ricordo.memory.forgetting import Criteria
+        from ricordo.memory.upkeep import Criteria
 
         criteria = Criteria.of(older_than, unused_since, kinds_of(kinds), texts("tags", tags))
         chosen, notes = self._chosen(refs, criteria)
@@ -110,7 +110,7 @@ class RemoveVerbs(ItemVerbs):
         """A ref that ends in / or * means everything below it. Removed items go to the bin. Items can also be chosen
         by age, use, kind and tag, as for forget; those that are protected stay then.
         """
-        from ricordo.memory.forgetting import Criteria, check_selection
+        from ricordo.memory.upkeep import Criteria, check_selection
 
         criteria = Criteria.of(older_than, unused_since, kinds_of(kinds), texts("tags", tags))
         check_selection(refs, criteria)
@@ -122,7 +122,7 @@ class RemoveVerbs(ItemVerbs):
 
     def _chosen(self, refs: Sequence[str | Ref], criteria: Criteria) -> tuple[dict[int, Item], tuple[str, ...]]:
         """The items to put away, by number: those named, or those of them (or of all) that meet the criteria."""
-        from ricordo.memory.forgetting import check_selection, is_protected
+        from ricordo.memory.upkeep import check_selection, is_protected
 
         check_selection(tuple(refs), criteria)
         named = dict(self._named(refs, in_bin=False))

@@ -19,14 +19,14 @@ from ricordo.permissions import refuse_agents
 from ricordo.steps import undoable
 from ricordo.trust.level import told_versions
 from ricordo.values import provenance
-from ricordo.values.audit import AuditEntry, AuditReport, ReviewReport, Waiting
-from ricordo.values.proposals import DRIVE
+from ricordo.values.log import AuditEntry, AuditReport, ReviewReport, Waiting
+from ricordo.values.review import DRIVE
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.values.choices import ReviewDecision
+    from ricordo.values.kinds import ReviewDecision
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, ItemName, ManyLimit, Since, Until
 
@@ -60,7 +60,7 @@ class ReviewVerbs(ProposalVerbs):
         """Each entry says what was done to which version, by a person, an agent, an import or a loader, through which
         door and on which machine. Versions that were written before this was recorded say "unknown".
         """
-        from ricordo.text.durations import moment_since
+        from ricordo.values.times import moment_since
 
         context = self._context
         context.flush_use()

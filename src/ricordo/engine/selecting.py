@@ -18,8 +18,8 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.values.choices import BundleFormat
-    from ricordo.values.overview import Bundle
+    from ricordo.values.kinds import BundleFormat
+    from ricordo.values.reports import Bundle
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, ItemName
 
@@ -77,7 +77,7 @@ class SelectVerbs(ReadVerbs, ItemVerbs):
         """In the order they are named, each with its title and ref. ``export`` writes a whole store instead."""
         import json
 
-        from ricordo.values.overview import Bundle
+        from ricordo.values.reports import Bundle
 
         check_choice("format", format, FORMATS)
         if not refs:

@@ -221,7 +221,7 @@ class SessionVerbs(FindVerbs, ProposalVerbs):
 
         The use of tools is listed only for a ``thread``.
         """
-        from ricordo.context.timeline import timeline_of
+        from ricordo.context.session_list import timeline_of
 
         check_type("limit", limit, int)
         found = timeline_of(
@@ -269,7 +269,7 @@ class SessionVerbs(FindVerbs, ProposalVerbs):
     )
     def route(self, task: TaskText, limit: LimitFlag = 5) -> Routes:
         """Points in sessions to fork from for a task, by words and meaning, weighed by how it went on from there."""
-        from ricordo.context.routing import routes_from
+        from ricordo.context.session_list import routes_from
         from ricordo.search.fit import NOTHING_FITS
 
         check_type("task", task, str)

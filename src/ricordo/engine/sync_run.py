@@ -18,7 +18,7 @@ from ricordo.errors import Unavailable, Unreadable
 from ricordo.exchange.machine_files import LogFile, MachineFiles, parts_of
 from ricordo.keys.shared import has_key, note_in, put_note
 from ricordo.store.values import Backlog, KnownFolder
-from ricordo.values.syncing import SyncFolder, SyncMachine, SyncRun
+from ricordo.values.reports import SyncFolder, SyncMachine, SyncRun
 
 if TYPE_CHECKING:
     from ricordo.store.sqlite.sync_log import SyncLog

@@ -17,7 +17,7 @@ from ricordo.errors import Error, NotFound, UsageError
 from ricordo.keys.sealing import holds_secrets
 from ricordo.keys.shared import folder_key, has_key
 from ricordo.permissions import refuse_agents, refuse_settings
-from ricordo.values.syncing import WHAT, SyncFolder, SyncMachine, SyncRun, SyncState
+from ricordo.values.reports import WHAT, SyncFolder, SyncMachine, SyncRun, SyncState
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:

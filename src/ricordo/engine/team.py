@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Annotated
 
     from ricordo.store.postgres.team import Team
-    from ricordo.values.team import TeamInvitation, TeamMember, TeamReport
+    from ricordo.values.reports import TeamInvitation, TeamMember, TeamReport
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT
 

@@ -13,13 +13,13 @@ from ricordo.errors import Error, Forbidden, UsageError
 from ricordo.permissions import is_admin, refuse_agents
 from ricordo.steps import undoable
 from ricordo.values.items import Saved
-from ricordo.values.tidy import TIDY_KINDS, Finding, TidyReport
+from ricordo.values.review import TIDY_KINDS, Finding, TidyReport
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.memory.tidying import Look
+    from ricordo.memory.upkeep import Look
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, ManyLimit
 
@@ -91,7 +91,7 @@ class TidyVerbs(ProposalVerbs):
         return TidyReport(tuple(left[:limit]), _counts(left), tuple(done))
 
     def _look(self) -> Look:
-        from ricordo.memory.tidying import Look
+        from ricordo.memory.upkeep import Look
 
         self._context.flush_use()
         return Look(self._context.store)

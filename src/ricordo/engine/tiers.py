@@ -16,7 +16,7 @@ from ricordo.config.places import TierPlace, configured, places
 from ricordo.engine.abroad import second_model
 from ricordo.engine.checks import is_bare, is_id, only_one
 from ricordo.errors import NotFound, UsageError
-from ricordo.memory.tracking import Tracker
+from ricordo.memory.use import Tracker
 from ricordo.store.base import Store
 from ricordo.values.file_refs import DISK
 from ricordo.values.hits import Answer, Filters

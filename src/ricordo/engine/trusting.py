@@ -18,7 +18,7 @@ from ricordo.nofollow import real_path
 from ricordo.permissions import refuse_agents, refuse_settings
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item
-from ricordo.values.trust import TrustReport
+from ricordo.values.provenance import TrustReport
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
@@ -186,14 +186,14 @@ def _sensitive(file: Path) -> tuple[str, ...]:
 def _claiming(place: Path) -> tuple[str, ...]:
     """The knowledge files that say that the user wrote them, or that every agent gets them."""
     from ricordo.errors import Unreadable
-    from ricordo.memory import knowledge_files
-    from ricordo.memory.knowledge_folder import KnowledgeFolder
+    from ricordo.memory.files import format as file_format
+    from ricordo.memory.files.folder import KnowledgeFolder
 
     folder = KnowledgeFolder(place)
     names = []
     for name in sorted(folder.scan()) if folder.exists() else ():
         try:
-            fields = knowledge_files.read(folder.read(name).data, name).fields
+            fields = file_format.read(folder.read(name).data, name).fields
         except (OSError, Unreadable):
             continue
         if fields.get("source") == "user" or fields.get("loading") == "always":

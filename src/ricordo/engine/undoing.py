@@ -15,8 +15,8 @@ from ricordo.speaking import known_as, speaker
 from ricordo.steps import undoable
 from ricordo.store.values import PreparedItem
 from ricordo.values.items import Saved
+from ricordo.values.log import UNDO, Step, StepItem, UndoReport
 from ricordo.values.reports import AddReport
-from ricordo.values.steps import UNDO, Step, StepItem, UndoReport
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.memory.feedback import Learner, Learning
-    from ricordo.values.choices import StatsBy, Verdict
+    from ricordo.memory.use import Learner, Learning
+    from ricordo.values.kinds import StatsBy, Verdict
     from ricordo.values.use import FeedbackReport, Retrieval, StatsReport
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import QUERY_TEXT, REF_TEXT, ItemName, Limit
@@ -31,12 +31,12 @@ class UseVerbs(OpenEngine):
     @cached_property
     def learn(self) -> Learning:
         """What profiles learned from feedback: ``learn.status()``, ``freeze()``, ``rollback()``, ``history()``."""
-        from ricordo.memory.feedback import Learning
+        from ricordo.memory.use import Learning
 
         return Learning(self._context.store, self._context.provider, self._learners)
 
     def _learners(self) -> dict[str, Learner]:
-        from ricordo.memory.feedback import Learner
+        from ricordo.memory.use import Learner
 
         config = self._context.config
         vectors = config.embedding.provider != "none"

@@ -35,7 +35,7 @@ INDEXING_CODE: tuple[str, ...] = (
     "text/words.py",
     "text/scripts.py",
     "text/languages.py",
-    "text/small_words.py",
+    "text/stopwords.py",
     "store/prepare.py",
     "text/stopwords.py",
     "ingest/chunk.py",

@@ -25,8 +25,7 @@ from ricordo.exchange.records import (
     decode_row,
     type_of,
 )
-from ricordo.values.hashes import version_hash
-from ricordo.values.items import FIELD_NAMES, Draft
+from ricordo.values.items import FIELD_NAMES, Draft, version_hash
 
 MOST_LEVELS = 100
 """Metadata nested more deeply is refused: nobody writes such metadata, and code that walks through it would fail."""

@@ -28,9 +28,9 @@ from ricordo.sources.git_times import GitTimes
 from ricordo.sources.mailbox import bytes_of as mail_bytes
 from ricordo.sources.mailbox import is_mailbox, mails
 from ricordo.store.values import FileState
-from ricordo.values.days import parse_time
 from ricordo.values.items import Fields, Item, Parsed, Ref
 from ricordo.values.kinds import kind_of_drive
+from ricordo.values.times import parse_time
 
 _EMPTY = Fields().to_dict()
 _NOT_AUTHORED = ("source", "mime_type", "is_textual", "metadata")

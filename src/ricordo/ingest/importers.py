@@ -20,9 +20,9 @@ from urllib.parse import quote
 
 from ricordo.errors import Unreadable, UsageError
 from ricordo.frozen import frozen
-from ricordo.values.days import parse_time
 from ricordo.values.field_checks import checked_tags
 from ricordo.values.items import Entry, Ref, Saved, checked_fields
+from ricordo.values.times import parse_time
 
 _SERVER_HINT = "Name the server's memory.jsonl (MEMORY_FILE_PATH says where it is)."
 _MEM0_HINT = "Save what get_all() returns as JSON."

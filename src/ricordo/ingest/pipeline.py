@@ -23,7 +23,7 @@ from ricordo.secrets.find import secret_counts
 from ricordo.store.base import Store
 from ricordo.store.prepare import prepare
 from ricordo.store.values import Backlog, FileState, PreparedItem
-from ricordo.text.mentions import mentioned
+from ricordo.text.links import mentioned
 from ricordo.values.items import Draft, Fields, Parsed, Passage, Ref, Saved
 from ricordo.values.kinds import DRIVES_WITHOUT_ORIGIN, MENTIONING_KINDS, REMEMBERED_KINDS
 

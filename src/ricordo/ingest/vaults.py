@@ -21,9 +21,9 @@ from ricordo.errors import Error, UsageError
 from ricordo.frozen import frozen
 from ricordo.ingest.importers import Foreign, Relation
 from ricordo.text.links import plain_name, without_code
-from ricordo.values.days import parse_time
 from ricordo.values.field_checks import checked_tags
 from ricordo.values.items import Entry, Parsed, Ref, Saved
+from ricordo.values.times import parse_time
 
 if TYPE_CHECKING:
     from ricordo.ingest.files import FileReader

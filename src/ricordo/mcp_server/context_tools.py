@@ -25,13 +25,13 @@ from ricordo.mcp_server.tool import (
     strings,
     tool,
 )
-from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.hits import Answer, Filters
 from ricordo.values.items import Ref
+from ricordo.values.kinds import ON_CONFLICT
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.values.choices import OnConflict
+    from ricordo.values.kinds import OnConflict
 
 _REF = string("drive:/path or id.")
 _LIMIT = integer("The most results.", minimum=1, maximum=100)

@@ -21,13 +21,12 @@ from ricordo.mcp_server.tool import (
     strings,
     tool,
 )
-from ricordo.values.choices import ON_CONFLICT, ON_DUPLICATE
-from ricordo.values.kinds import REMEMBERED_KINDS
+from ricordo.values.kinds import ON_CONFLICT, ON_DUPLICATE, REMEMBERED_KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.values.choices import OnConflict, OnDuplicate
     from ricordo.values.hits import Answer
+    from ricordo.values.kinds import OnConflict, OnDuplicate
     from ricordo.values.reports import Progress
     from ricordo.values.use import FeedbackReport
 

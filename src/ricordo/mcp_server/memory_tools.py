@@ -23,12 +23,12 @@ from ricordo.mcp_server.tool import (
     strings,
     tool,
 )
-from ricordo.values.choices import ON_DUPLICATE
 from ricordo.values.hits import Answer, Filters, Hit
+from ricordo.values.kinds import ON_DUPLICATE
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.values.choices import OnDuplicate
+    from ricordo.values.kinds import OnDuplicate
 
 TYPES = ("memory", "entity", "note", "resource")
 SIGNALS = ("vector", "fts", "recency", "importance")

@@ -20,14 +20,13 @@ from ricordo.mcp_server.tool import (
     strings,
     tool,
 )
-from ricordo.values.choices import ON_DUPLICATE
 from ricordo.values.field_checks import SEVERITIES
 from ricordo.values.hits import Filters, Hit
-from ricordo.values.kinds import KINDS
+from ricordo.values.kinds import KINDS, ON_DUPLICATE
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.values.choices import Mode, OnDuplicate
+    from ricordo.values.kinds import Mode, OnDuplicate
     from ricordo.values.use import FeedbackReport
 
 SNIPPET = 120

@@ -13,10 +13,268 @@ When in doubt, it is no contradiction: two memories that are both true should no
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from typing import Any
 
-from ricordo.memory.statements import Claim, Value, known_words, statements, stem
+from ricordo.frozen import frozen
+
+MOST_CHARACTERS = 2_000
+MOST_STATEMENTS = 16
+"""Only so much of a text is looked at: what contradicts a short memory is another short one."""
+
+_ENDS = re.compile(r"(?<=[.!?])\s+|[;\n]+|(?<=[^\W\d]):\s")
+_EDGES = " .,!?\"'`()*_"
+_TAIL = re.compile(r"(?:,\s*(?:and\s+|but\s+)?|\b(?:and|but)\s+)(?:not|never)\b(?P<rest>.*)", re.IGNORECASE)
+_IN_PLACE_OF = re.compile(r"\b(?:instead of|rather than|in place of)\s+(?:the\s+)?(?P<rest>[\w.+#-]+)", re.IGNORECASE)
+_FROM_TO = re.compile(r"\bfrom\s+(?P<rest>[A-Za-z][\w.+#-]*)(?=\s+to\s+[A-Za-z])", re.IGNORECASE)
+_PREFERRED_TO = re.compile(r"(?<=\bover\s)(?P<rest>[\w.+#-]+)", re.IGNORECASE)
+
+Value = tuple[str, tuple[float | str | None, ...]]
+"""The kind of a value (``weekday``, ``time``, ``number`` …) and its parts; None fits every part."""
+
+
+@frozen
+class Claim:
+    """What the rules know of one sentence."""
+
+    words: Mapping[str, int]
+    """The stems that say what it is about, without values, and how often each occurs."""
+    values: tuple[Value, ...]
+    denied: bool
+    ruled_out: frozenset[str]
+    """Stems of what it says is not so: X in "instead of X", "…, not X", "from X to", "prefer … over X"."""
+    is_past: bool
+    is_conditional: bool
+    tokens: tuple[str, ...]
+    """Its words in order, as they are written, without values."""
+
+
+@cache
+def known_words() -> Mapping[str, Any]:
+    """The words of ``contradictions.toml``, each list as stems."""
+    import tomllib
+    from importlib.resources import files
+
+    table = tomllib.loads(files("ricordo.memory").joinpath("contradictions.toml").read_text("utf-8"))
+    found: dict[str, Any] = {
+        name: frozenset(map(stem, text.split())) | frozenset(text.split())
+        for name, text in table.items()
+        if isinstance(text, str) and name not in ("antonyms", "weekdays", "months", "numbers", "ordinals")
+    }
+    for name in ("weekdays", "months", "numbers", "ordinals"):
+        found[name] = {word: place for place, word in enumerate(table[name].split())}
+    found["classes"] = {word: name for name, text in table["classes"].items() for word in text.split()}
+    found["seconds"], found["sizes"] = table["seconds"], table["sizes"]
+    found["opposites"] = _opposites(table["antonyms"])
+    return found
+
+
+def _opposites(text: str) -> dict[str, set[tuple[int, int]]]:
+    """By stem: the pairs it belongs to, each with its side."""
+    found: dict[str, set[tuple[int, int]]] = {}
+    for pair, line in enumerate(text.strip().splitlines()):
+        for side, group in enumerate(line.split(":")):
+            for word in group.split():
+                found.setdefault(stem(word), set()).add((pair, side))
+    return found
+
+
+@cache
+def _stemmer() -> Any:
+    import Stemmer
+
+    return Stemmer.Stemmer("english")
+
+
+def stem(word: str) -> str:
+    """What a word has in common with its other forms.
+
+    >>> stem("deployments"), stem("opt-in"), stem("Fridays")
+    ('deploy', 'optin', 'friday')
+    """
+    return str(_stemmer().stemWord(word.lower().replace("-", "").replace("’", "'")))
+
+
+@cache
+def _values_pattern() -> re.Pattern[str]:
+    """Finds values and words, in order; months need their capital letter, because "may" is no month."""
+    known = known_words()
+    months = "|".join(name.capitalize() for name in known["months"])
+    units = "|".join((*known["seconds"], *known["sizes"]))
+    count = rf"\d+(?:[.,]\d+)*|{'|'.join(known['numbers'])}"
+    return re.compile(
+        rf"""(?P<iso>\b\d{{4}}-\d\d-\d\d\b)
+        | (?P<clock>\b\d{{1,2}}(?::(?P<minutes>\d\d))?\s?(?P<half>[ap]m)\b | \b\d{{1,2}}:(?P<past>\d\d)\b)
+        | (?P<noon>\b(?:noon|midnight)\b)
+        | \b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s(?:of\s)?(?P<month>{months})\b(?:,?\s(?P<year>\d{{4}})\b)?
+        | \b(?P<month2>{months})\b(?:\s(?P<day2>\d{{1,2}})\b(?:st|nd|rd|th)?)?(?:,?\s(?P<year2>\d{{4}})\b)?
+        | (?P<ordinal>\b\d+(?:st|nd|rd|th)\b)
+        | (?P<each>\b(?:every|each)\s(?P<period>{units})\b)
+        | (?P<many>\b(?i:{count}))[\s-]?(?P<unit>(?i:{units})s?|%|percent|euros?|dollars?|€|million|thousand)\b
+        | (?P<coin>[€$£]\s?\d+(?:[.,]\d+)*)
+        | (?P<word>[^\W\d_][\w+\#'’/.-]*[\w+\#]|[^\W\d_])
+        | (?P<number>\bv?\d+(?:[.,]\d+)*)\b""",
+        re.VERBOSE,
+    )
+
+
+@lru_cache(1024)
+def statements(text: str) -> tuple[Claim, ...]:
+    """The statements of a text, as many as are looked at; one save after the other compares with the same memories."""
+    parts = [part.strip(_EDGES) for part in _ENDS.split(text[:MOST_CHARACTERS])]
+    return tuple(_statement(part) for part in parts if part)[:MOST_STATEMENTS]
+
+
+def _statement(sentence: str) -> Claim:
+    ruled_out: set[str] = set()
+    for pattern in (_IN_PLACE_OF, _FROM_TO, *((_PREFERRED_TO,) if "refer" in sentence else ()), _TAIL):
+        if (found := pattern.search(sentence)) is not None and found.start():
+            ruled_out.update(stem(word) for word in _plain_words(found["rest"]))
+            sentence = sentence[: found.start()] + sentence[found.end() :]
+    known = known_words()
+    tokens = [_Token(match) for match in _values_pattern().finditer(sentence)]
+    words: Counter[str] = Counter()
+    values: list[Value] = []
+    denials = 0
+    verb = next((place for place, token in enumerate(tokens) if token.lower in known["verbs"]), 0)
+    spoken = []
+    for place, token in enumerate(tokens):
+        before = tokens[place - 1] if place else None
+        value = token.value(before)
+        if value is not None and not token.identifies(value[0], before, in_subject=place < verb):
+            values.append(value)
+            continue
+        spoken.append(token.text)
+        if token.is_denial():
+            denials += 1
+        elif value is not None or not known["light"] & {token.stem, token.lower}:
+            words[token.stem] += 1
+    lower = {token.lower for token in tokens}
+    stems = {token.stem for token in tokens}
+    is_past = bool(lower & known["past"]) or "used to" in sentence.lower() or _is_report(tokens)
+    return Claim(
+        dict(words),
+        tuple(dict.fromkeys(values)),
+        denials % 2 == 1,
+        frozenset(ruled_out - known["light"]),
+        is_past and not stems & known["changes"],
+        bool(lower & known["conditions"]),
+        tuple(spoken),
+    )
+
+
+def _plain_words(text: str) -> Iterator[str]:
+    return (word for word in re.findall(r"[^\W\d_][\w+#-]*", text) if word.lower() not in known_words()["light"])
+
+
+def _is_report(tokens: list[_Token]) -> bool:
+    """Whether a sentence begins with what was done: "Deployed 2.1", "Fixed the login"."""
+    return bool(tokens) and tokens[0].lower.endswith("ed") and tokens[0].match.lastgroup == "word"
+
+
+class _Token:
+    """One word or value of a sentence."""
+
+    def __init__(self, match: re.Match[str]) -> None:
+        self.match = match
+        self.text = match.group()
+        self.lower = self.text.lower().replace("’", "'")
+        self.stem = stem(self.lower)
+
+    def is_denial(self) -> bool:
+        return self.lower in known_words()["negations"] or self.lower.endswith("n't")
+
+    def identifies(self, kind: str, before: _Token | None, *, in_subject: bool) -> bool:
+        """Whether a number says which one is meant: "ticket 17", or a number in the subject of the sentence."""
+        known = known_words()
+        if kind == "ordinal":
+            return in_subject
+        if kind != "number" or before is None or before.match.lastgroup != "word":
+            return False
+        return before.lower in known["identifying"] or (in_subject and before.lower not in known["light"])
+
+    def value(self, before: _Token | None) -> Value | None:
+        """The value that it is; None for a word."""
+        found = self.match
+        if found["iso"]:
+            return "date", tuple(map(float, found["iso"].split("-")))
+        if found["clock"] or found["noon"]:
+            return "time", (_minutes(found),)
+        if month := found["month"] or found["month2"]:
+            year, day = found["year"] or found["year2"], found["day"] or found["day2"]
+            place = known_words()["months"][month.lower()] + 1
+            return "date", (float(year) if year else None, float(place), float(day) if day else None)
+        if found["ordinal"]:
+            return "ordinal", (float(found["ordinal"][:-2]),)
+        if found["each"]:
+            return "frequency", (float(known_words()["seconds"].get(found["period"], 0)),)
+        if found["many"]:
+            return _measured(found["many"].lower(), found["unit"].lower())
+        if found["coin"]:
+            return "money", (_number(found["coin"][1:]),)
+        if found["number"]:
+            return _bare_number(found["number"], before)
+        return _word_value(self.lower)
+
+
+def _minutes(found: re.Match[str]) -> float:
+    if found["noon"]:
+        return 720.0 if found["noon"] == "noon" else 0.0
+    hour = int(re.findall(r"\d+", found["clock"])[0])
+    if found["half"]:
+        hour = hour % 12 + (12 if found["half"] == "pm" else 0)
+    return hour * 60.0 + int(found["minutes"] or found["past"] or 0)
+
+
+def _number(text: str) -> float:
+    known = known_words()["numbers"]
+    return float(known[text]) if text in known else float(text.strip().replace(",", "") or 0)
+
+
+def _measured(many: str, unit: str) -> Value:
+    known, count = known_words(), _number(many) if many.count(".") < 2 else 0.0
+    single = unit.rstrip("s") if unit.rstrip("s") in known["seconds"] else unit
+    if single in known["seconds"]:
+        return "duration", (count * known["seconds"][single],)
+    if unit in known["sizes"]:
+        return "size", (count * known["sizes"][unit],)
+    if unit in ("million", "thousand"):
+        return "number", (count * (1e6 if unit == "million" else 1e3),)
+    return ("percent" if unit in ("%", "percent") else "money"), (count,)
+
+
+def _bare_number(text: str, before: _Token | None) -> Value:
+    digits = text.lstrip("v")
+    after = before.lower if before is not None else ""
+    if after == "at" and digits.isdigit() and int(digits) <= 24:
+        return "time", (int(digits) * 60.0,)
+    if after in ("in", "since", "until") and re.fullmatch(r"(?:19|20)\d\d", digits):
+        return "date", (float(digits), None, None)
+    return "number", tuple(digits.replace(",", "").split("."))
+
+
+def _word_value(word: str) -> Value | None:
+    known = known_words()
+    if (day := word.rstrip("s")) in known["weekdays"]:
+        return "weekday", (day,)
+    if word in known["numbers"]:
+        return "number", (str(known["numbers"][word]),)
+    if word in known["ordinals"]:
+        return "ordinal", (float(known["ordinals"][word]),)
+    if word in known["classes"]:
+        name = known["classes"][word]
+        return name, ((_often(word) if name == "frequency" else word),)
+    return None
+
+
+def _often(word: str) -> float:
+    seconds = known_words()["seconds"]
+    short = {"daily": "day", "annually": "year"}.get(word, word.removesuffix("ly"))
+    return float(seconds[short])
+
 
 VALUE = "another {}"
 DENIAL = "one denies what the other says"

@@ -12,9 +12,8 @@ from dataclasses import replace
 from ricordo.errors import Conflict, NotFound, UsageError
 from ricordo.store.base import Store
 from ricordo.store.values import StoredLink
-from ricordo.values.hits import Answer
+from ricordo.values.hits import LINK_TYPES, Answer, Link, LinkReport
 from ricordo.values.items import Item
-from ricordo.values.links import LINK_TYPES, Link, LinkReport
 
 DEEPEST = 6
 _TYPE = re.compile(r"[a-z][a-z0-9_-]{1,40}")

@@ -9,18 +9,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from ricordo.bounded import call_within
 from ricordo.errors import ContractError, PathConflict, StaleVersion, Unavailable, UsageError, from_dict
 from ricordo.frozen import frozen
 from ricordo.ingest.pipeline import Incoming, Pipeline
-from ricordo.memory.duplicates import NEAR, DuplicateFinder, plain_text
-from ricordo.memory.merging import merged_fields, merged_text
-from ricordo.memory.slugs import free_name, slug
+from ricordo.memory.duplicates import NEAR, DuplicateFinder, merged_fields, merged_text, plain_text
 from ricordo.models.base import Embedder
 from ricordo.models.vectors import fingerprint_of
 from ricordo.secrets.find import redact_item
@@ -32,6 +33,55 @@ from ricordo.values.items import Duplicate, Item, Parsed, Ref, Saved, checked_fi
 
 if TYPE_CHECKING:
     from ricordo.memory.duplicates import Array
+
+
+LONGEST = 60
+_READ = 1_000
+"""Characters of the first line that are looked at: a text of megabytes may be one line."""
+_MARKUP = re.compile(r"^[\s#>*+\-]+")
+_WORD = re.compile(r"[^\W_]+")
+_PLAIN = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ł": "l", "ı": "i", "’": "'"})
+
+
+def slug(text: str, longest: int = LONGEST) -> str:
+    """The first words of a text as a name: small letters and digits, joined by dashes; empty when it has none.
+
+    Accents are folded away. A text in another script keeps its own letters.
+
+    >>> slug("# Où est l'Œuvre?"), slug("Größe: 5 m²"), slug("東京のオフィス")
+    ('ou-est-loeuvre', 'grosse-5-m2', '東京のオフィス')
+    """
+    lines = (_MARKUP.sub("", part).strip()[:_READ] for part in text.splitlines())
+    line = next(filter(None, lines), "")
+    decomposed = unicodedata.normalize("NFKD", line.casefold().translate(_PLAIN)).casefold()
+    own = "".join(c for c in decomposed if not unicodedata.combining(c)).replace("'", "")
+    plain = own.encode("ascii", "ignore").decode()
+    letters = sum(c.isalnum() for c in own)
+    if 2 * sum(c.isalnum() for c in plain) < letters:
+        plain = unicodedata.normalize("NFC", line.casefold())
+    return _joined(_WORD.findall(plain), longest)
+
+
+def _joined(words: list[str], longest: int) -> str:
+    """As many words as fit, joined by dashes; the first is cut if it is too long."""
+    name = words[0][:longest] if words else ""
+    for word in words[1:]:
+        if len(name) + 1 + len(word) > longest:
+            break
+        name = f"{name}-{word}"
+    return name
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """The name itself, or with the lowest number that makes it new: ``name-2``, ``name-3``, …
+
+    >>> free_name("a", {"a", "a-2", "a-4"})
+    'a-3'
+    """
+    if name not in taken:
+        return name
+    return next(numbered for number in count(2) if (numbered := f"{name}-{number}") not in taken)
+
 
 LONGEST_NAME = 60
 """A line this short can be the name of an entity."""

@@ -309,7 +309,7 @@ def _retry_after(response: httpx.Response) -> float | None:
     if not text:
         found = re.search(r'"retryDelay":\s*"([0-9]+(?:[.][0-9]*)?)s"', response.text)
         return float(found[1]) if found else None
-    from ricordo.text.durations import parse_retry_after
+    from ricordo.values.times import parse_retry_after
 
     return parse_retry_after(text)
 

@@ -17,11 +17,10 @@ from ricordo.frozen import frozen
 from ricordo.search.present import HitReader, Ranked
 from ricordo.search.session_ranking import is_record
 from ricordo.text.words import Analyzer, fold, folded_words
-from ricordo.values.day_words import MOST_WORDS as DAY_WORDS
-from ricordo.values.day_words import in_english, may_begin
-from ricordo.values.days import SPOKEN, WEEKDAYS, spoken_days
 from ricordo.values.items import Item
 from ricordo.values.kinds import REMEMBERED_KINDS, SESSION
+from ricordo.values.times import MOST_WORDS as DAY_WORDS
+from ricordo.values.times import SPOKEN, WEEKDAYS, in_english, may_begin, spoken_days
 
 LOOKED_AT = 20
 """How many of the best hits are looked at; what is named by the query has all of its words, and is among them."""

@@ -14,7 +14,7 @@ from ricordo.models.vectors import fingerprint_of
 from ricordo.plugins import call_plugin
 from ricordo.store.asking import Ask, Candidates, QueryVector
 from ricordo.text.languages import ENGLISH, LANGUAGES, is_sentence, language_of
-from ricordo.text.small_words import SMALL_WORDS
+from ricordo.text.stopwords import SMALL_WORDS
 from ricordo.text.words import Analyzer, fold, words_in
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from ricordo.search.candidates import Member
 from ricordo.store.asking import MOST_PREFIX_TERMS, Ask, Candidates, Passages, PassageText, Shown, WordShare
 from ricordo.store.parts import SearchIndex
 from ricordo.store.sql.machines import Machines
+from ricordo.text.alike import likely_words
 from ricordo.text.sentences import sentence_starts
-from ricordo.text.spelling import likely_words
 from ricordo.text.words import Analyzer, runs, words_in
 from ricordo.values.hits import Evidence, Explain, Hit
 from ricordo.values.items import Item

@@ -12,11 +12,10 @@ from typing import Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-from ricordo.values.day_words import joined
-from ricordo.values.days import SPOKEN, parse_time
 from ricordo.values.field_checks import SEVERITIES
 from ricordo.values.hits import Filters
 from ricordo.values.kinds import CHECKPOINT, FACETS, KINDS
+from ricordo.values.times import SPOKEN, joined, parse_time
 
 MAX_CHARACTERS = 20_000
 """Longer queries are cut here: no question is longer, and a pasted file would match everything anyway."""

@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-from ricordo.memory.learning import shifted
 from ricordo.search.candidates import Array, Lowered, Member, Pool
 from ricordo.search.profiles import SIDES, Profile
 from ricordo.search.request import Boosts
@@ -27,6 +26,7 @@ from ricordo.store.asking import Needs
 from ricordo.values.hits import Filters, SignalShare
 from ricordo.values.items import Fields, Item, Ref
 from ricordo.values.kinds import KINDS
+from ricordo.values.use import shifted
 
 RANK_CONSTANT = 60
 RECENCY_DAYS = 365.0

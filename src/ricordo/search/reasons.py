@@ -11,8 +11,7 @@ from ricordo.search.request import Request
 from ricordo.search.session_ranking import is_turn, session_of
 from ricordo.search.words import ask_for_words
 from ricordo.store.base import Store
-from ricordo.text.phrases import holds_phrase
-from ricordo.text.words import fold
+from ricordo.text.words import fold, holds_phrase
 from ricordo.values.hits import Answer, Explanation
 
 DEEP = 1_000

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.search.profiles import Profile
-from ricordo.values.choices import By
 from ricordo.values.hits import Filters
+from ricordo.values.kinds import By
 
 if TYPE_CHECKING:
     from ricordo.search.candidates import Pool

@@ -20,11 +20,11 @@ from ricordo.search.fit import FITS, fit_from, fit_parts
 from ricordo.search.present import HitReader, Ranked
 from ricordo.search.request import Request
 from ricordo.store.asking import Ask
-from ricordo.text.echoes import about, only_asks, repeats
+from ricordo.text.alike import about, only_asks, repeats
 from ricordo.text.words import Analyzer
 from ricordo.values.hits import Filters, Hit
 from ricordo.values.kinds import KINDS, SESSION
-from ricordo.values.own_tools import is_own_tool
+from ricordo.values.sessions import is_own_tool
 
 CROWDED = 0.25
 """If more than this share of a full pool are turns of sessions, the sources are asked for again, without them."""

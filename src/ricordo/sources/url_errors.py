@@ -11,7 +11,7 @@ import httpcore
 from ricordo.config.settings import FetchSettings
 from ricordo.errors import Error, Forbidden, NotFound, Unavailable, Unreadable
 from ricordo.sources.url import shown
-from ricordo.text.durations import parse_retry_after
+from ricordo.values.times import parse_retry_after
 
 CONNECT_SECONDS = 5.0
 """How long finding and reaching a host may take."""

@@ -25,7 +25,7 @@ from ricordo.sources.base import ETAG, LAST_MODIFIED, FetchedPage, PageRequest
 from ricordo.sources.url import joined, origin, shown
 from ricordo.sources.url_errors import CONNECT_SECONDS, TRANSIENT, broken, refused
 from ricordo.sources.url_wire import Clock, open_pool, proxy_url
-from ricordo.text.durations import parse_retry_after
+from ricordo.values.times import parse_retry_after
 
 USER_AGENT = f"ricordo/{__version__}"
 MOST_REDIRECTS = 10

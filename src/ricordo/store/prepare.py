@@ -12,8 +12,7 @@ from ricordo.store.values import FileState, PreparedChunk, PreparedItem, TermCou
 from ricordo.text.languages import ENGLISH, passage_languages
 from ricordo.text.links import targets_in
 from ricordo.text.words import Analyzer
-from ricordo.values.hashes import version_hash
-from ricordo.values.items import Draft
+from ricordo.values.items import Draft, version_hash
 
 
 def text_hash(content: str, blob: bytes | None = None) -> str:

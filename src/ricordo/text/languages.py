@@ -14,7 +14,7 @@ from functools import cache
 
 from ricordo.frozen import frozen
 from ricordo.patterns import late
-from ricordo.text.small_words import SMALL_WORDS
+from ricordo.text.stopwords import SMALL_WORDS
 
 ENGLISH = "en"
 UNKNOWN = ""

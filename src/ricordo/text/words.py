@@ -12,18 +12,19 @@ The same analysis serves documents and queries. It knows nothing of positions, f
 from __future__ import annotations
 
 import functools
+import math
 import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, count
 
 import Stemmer
 
 from ricordo.errors import UsageError
 from ricordo.text.languages import LANGUAGES
-from ricordo.text.scripts import JOINING, stemmer_of, unspaced_runs
+from ricordo.text.scripts import JOINING, has_unspaced, stemmer_of, unspaced_runs
 from ricordo.text.stopwords import STOP_WORDS
 
 MAX_TERM = 64
@@ -318,3 +319,40 @@ def _identifier_parts(piece: str) -> list[str]:
     if piece.islower() or piece.isdigit():
         return parts
     return [camel for part in parts for camel in _CAMEL.split(part) if camel]
+
+
+def holds_phrase(sources: Iterable[str], phrase: str) -> bool:
+    """Whether one of the texts contains the words of a phrase in a row; spaces and punctuation between them are
+    ignored.
+    """
+    words = folded_words(phrase)
+    if not words:
+        needle = fold(phrase)
+        return any(needle in fold(source) for source in sources)
+    if not phrase.isascii() and any(has_unspaced(word) for word in words):
+        needle = "".join(words)
+        return any(needle in "".join(folded_words(source)) for source in sources)
+    needle = f" {' '.join(words)} "
+    return any(needle in f" {' '.join(folded_words(source))} " for source in sources)
+
+
+def holds_prefix(sources: Sequence[str], prefix: str) -> bool:
+    """Whether one of the texts contains a word with this beginning; in scripts without spaces, anywhere in the text."""
+    start = fold(prefix)
+    return any(word.startswith(start) for source in sources for word in folded_words(source)) or any(
+        start in fold(source) for source in sources
+    )
+
+
+def tfidf_cosine(query: Mapping[str, int], text: Mapping[str, int], idf: Mapping[str, float]) -> float:
+    """Cosine of the TF-IDF vectors of a query and a text; terms without an idf are ignored."""
+    dot = sum(count * text[term] * idf[term] ** 2 for term, count in query.items() if term in text and term in idf)
+    if not dot:
+        return 0.0
+    norms = [math.sqrt(sum((n * idf[t]) ** 2 for t, n in counts.items() if t in idf)) for counts in (query, text)]
+    return min(1.0, dot / (norms[0] * norms[1]))
+
+
+def tfidf_idf(documents: int, frequency: int) -> float:
+    """ln((N + 1)/(df + 1)) + 1."""
+    return math.log((documents + 1) / (frequency + 1)) + 1.0

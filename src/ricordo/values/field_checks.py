@@ -8,7 +8,7 @@ from dataclasses import MISSING, Field, fields
 from typing import Any
 
 from ricordo.errors import UsageError
-from ricordo.values.days import parse_time
+from ricordo.values.times import parse_time
 
 SEVERITIES: tuple[str, ...] = ("critical", "warning", "suggestion")
 LOADINGS: tuple[str, ...] = ("always", "contextual")

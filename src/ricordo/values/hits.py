@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from datetime import datetime
+from html import escape
 from typing import Annotated, Any
 
 from ricordo.frozen import frozen
@@ -13,6 +14,34 @@ from ricordo.values.items import Item
 from ricordo.values.kinds import KINDS
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, rounded
 from ricordo.verbs.declare import Say
+
+LONGEST = 240
+
+
+def html_of(answer: Answer) -> str:
+    """The hits as a table: score, title and ref, kind, passage; below it how the answer was found."""
+    rows = [
+        "<tr>"
+        f'<td style="text-align:right">{hit.score:.3f}</td>'
+        f'<td style="text-align:left"><b>{_text(hit.title or hit.ref)}</b><br><code>{_text(hit.ref)}</code></td>'
+        f"<td>{_text(hit.kind)}</td>"
+        f'<td style="text-align:left">{_text(hit.snippet)}</td>'
+        "</tr>"
+        for hit in answer.hits
+    ]
+    head = "<tr><th>score</th><th>item</th><th>kind</th><th>passage</th></tr>"
+    meta = answer.meta
+    summary = (
+        f"{meta.returned} of {meta.candidates} candidates, {meta.milliseconds:.0f} ms, profile {_text(meta.profile)}"
+    )
+    warned = "".join(f"<br>{_text(one)}" for one in meta.degraded)
+    body = f"<table>{head}{''.join(rows)}</table>" if rows else "<p>Nothing was found.</p>"
+    return f"{body}<small>{summary}{warned}</small>"
+
+
+def _text(text: str) -> str:
+    line = " ".join(text.split())
+    return escape(line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…")
 
 
 @frozen
@@ -240,7 +269,6 @@ class Answer(Plain):
 
     def _repr_html_(self) -> str:
         """A notebook shows the hits as a table."""
-        from ricordo.values.notebook import html_of
 
         return html_of(self)
 
@@ -266,3 +294,40 @@ class Explanation(Plain):
     reason: str
     rank: int | None = None
     hit: Hit | None = None
+
+
+LINK_TYPES: tuple[str, ...] = (
+    "supports", "contradicts", "extends", "sequences", "supersedes", "corrects", "mentions",
+)  # fmt: skip
+
+
+@frozen
+class Link(Plain):
+    """A link between two items, seen from one: ``ref`` is the far end, ``distance`` the number of this step.
+
+    A link between two neighbours of the item is a second step, although the item is linked with both its ends.
+
+    ``origin`` is ``manual``, ``text`` or ``mention`` (an entity's title in the text); ``text`` is the target as the
+    source's text has it.
+    """
+
+    source: str
+    target: str
+    type: str
+    origin: str
+    created_at: datetime
+    distance: int = 1
+    direction: str = "out"
+    ref: str = ""
+    title: str = ""
+    text: str = ""
+
+
+@frozen
+class LinkReport(Plain):
+    """The links around an item; ``unresolved`` are targets in its text for which there is no item yet."""
+
+    ref: str
+    depth: int
+    links: tuple[Link, ...]
+    unresolved: tuple[str, ...] = ()

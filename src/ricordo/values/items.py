@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -11,13 +13,51 @@ from typing import Annotated, Any
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.values import field_checks
-from ricordo.values.citations import CitedNow
 from ricordo.values.field_checks import HIGHEST_SEQ, LOADINGS, SEVERITIES
-from ricordo.values.first_words import first_words
 from ricordo.values.kinds import KIND_DRIVES, REMEMBERED_KINDS, SESSION
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, named, rounded
 from ricordo.values.provenance import NOBODY, Provenance
 from ricordo.verbs.declare import Say
+
+FRESH, CHANGED, MOVED, REPLACED, GONE, ELSEWHERE = "fresh", "changed", "moved", "replaced", "gone", "not on this branch"
+
+
+@frozen
+class CitedNow(Plain):
+    """One thing that a memory cites (``src/cart.py:12``, ``Cart.total``, ``make docs``, ``note:/plan``), and what it is
+    now: fresh, changed, moved, replaced, gone, or not on this branch.
+    """
+
+    what: str
+    state: str
+    where: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """Where it moved to, or what replaced it."""
+    diff: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """What changed since it was cited, where both texts are known; only for an item that is read on its own."""
+
+    def __str__(self) -> str:
+        by = {MOVED: " to ", REPLACED: " by "}.get(self.state, "")
+        return f"{self.what}: {self.state}{by}{self.where if by else ''}"
+
+
+LONGEST_TITLE = 70
+"""A title that is made of a text's first words has at most this many characters."""
+_MARKS = re.compile(r"^[\s#>*+\-`]+")
+
+
+def first_words(text: str) -> str:
+    """The first line of a text that holds words, without Markdown's marks, cut between words.
+
+    >>> first_words("# Keys\\nRotate them."), first_words("- a list")
+    ('Keys', 'a list')
+    """
+    lines = (" ".join(_MARKS.sub("", line).split()) for line in text[:2000].splitlines())
+    line = next((line for line in lines if any(map(str.isalnum, line))), "")
+    if len(line) <= LONGEST_TITLE:
+        return line
+    head = line[: LONGEST_TITLE - 1]
+    return (head.rpartition(" ")[0] or head).rstrip(" ,;:.") + "…"
+
 
 _MACHINE = re.compile(r"\A/@[0-9a-f]{8}(?=/|\Z)")
 _OF_NO_SCHEME = KIND_DRIVES | {"agent"}
@@ -372,3 +412,15 @@ class KnownFile:
     hash: str
     mark: str
     problem: str = ""
+
+
+def version_hash(draft: Draft, content_hash: str) -> str:
+    """SHA-256 of all that belongs to a version: content, kind, ref and every field."""
+    identity: dict[str, Any] = {
+        "ref": f"{draft.ref.drive}:{draft.ref.place}",
+        "kind": draft.kind,
+        "content": content_hash,
+        "fields": draft.fields.to_dict(),
+    }
+    canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,14 +1,16 @@
-"""The results of long jobs: refreshing, watching, embedding, exporting, importing, backing up, vacuuming."""
+"""What verbs report: long jobs (refresh, export, backup), models, sync, teams, and an overview of a store."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from datetime import datetime
 from typing import Any
 
 from ricordo.frozen import frozen
 from ricordo.values.items import Saved
-from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, rounded
+from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, NULL_WHEN_EMPTY, Plain, named, rounded
+from ricordo.values.provenance import Provenance
 
 
 @frozen
@@ -297,3 +299,294 @@ class DoctorReport(Plain):
 
     def to_dict(self) -> dict[str, Any]:
         return {"ok": self.ok} | Plain.to_dict(self)
+
+
+@frozen
+class ModelState(Plain):
+    """A provider and the model it would use.
+
+    ``role`` is ``in use``, ``fallback``, ``rerank`` or nothing; ``lacks`` says what is missing before it can be used:
+    a key, an extra, a download.
+    """
+
+    provider: str
+    model: str
+    dimensions: int | None
+    batch: int | None
+    key_variable: str = field(metadata=NULL_WHEN_EMPTY)
+    has_key: bool | None
+    role: str = field(default="", metadata=NULL_WHEN_EMPTY)
+    lacks: str = field(default="", metadata=NULL_WHEN_EMPTY)
+    about: str = ""
+
+
+@frozen
+class ModelTest(Plain):
+    """Whether a model works: how long its vectors are, and how many milliseconds the first and a second text took."""
+
+    provider: str
+    model: str
+    dimensions: int = field(default=0, metadata=NULL_WHEN_EMPTY)
+    first_ms: float = field(default=0.0, metadata=rounded(1))
+    again_ms: float = field(default=0.0, metadata=rounded(1))
+    error: Mapping[str, str] | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None
+
+    def to_dict(self) -> dict[str, Any]:
+        return Plain.to_dict(self) | {"works": self.ok}
+
+
+@frozen
+class ModelSwitch(Plain):
+    """What switching to a model takes: ``chunks`` to embed, and about how many ``tokens`` and ``seconds`` that is.
+
+    ``settings`` are written to the file (None removes one), ``is_written`` says whether that was done, and
+    ``embedding`` is the report of embedding, if it was asked for.
+    """
+
+    provider: str
+    model: str
+    dimensions: int | None
+    fingerprint: str = field(metadata=NULL_WHEN_EMPTY)
+    settings: Mapping[str, str | None]
+    chunks: int = 0
+    tokens: int = 0
+    rate: float | None = field(default=None, metadata=rounded(1))
+    notes: tuple[str, ...] = ()
+    is_written: bool = field(default=False, metadata=named("written"))
+    embedding: EmbedReport | None = field(default=None)
+
+    @property
+    def seconds(self) -> float | None:
+        """About how long embedding all would take, by the measured rate."""
+        return self.chunks / self.rate if self.rate else None
+
+    def to_dict(self) -> dict[str, Any]:
+        seconds = self.seconds
+        return Plain.to_dict(self) | {"seconds": round(seconds, 1) if seconds is not None else None}
+
+
+WHAT: dict[str, tuple[str, ...]] = {
+    "memories": ("memory", "entity", "resource", "entry"),
+    "notes": ("note", "article"),
+    "sessions": ("session",),
+    "feedback": (),
+    "documents": ("document",),
+}
+"""What can be chosen to travel, and the kinds of items that it means. Verdicts are no items."""
+USUALLY = ("memories", "notes", "sessions", "feedback")
+
+
+@frozen
+class SyncMachine(Plain):
+    """A machine that writes to a folder. Only what machines say that were let in is taken in."""
+
+    id: str
+    name: str
+    let_in: bool
+    is_this: bool = field(default=False, metadata=LEFT_OUT_WHEN_EMPTY)
+    files: int = 0
+    """How many files of it are in the folder."""
+    waiting: int = 0
+    """How many of them were not taken in."""
+
+
+@frozen
+class SyncFolder(Plain):
+    """A folder through which this store syncs."""
+
+    path: str
+    is_there: bool
+    unwritten: int = 0
+    """How many changes of this store are not in the folder yet."""
+    machines: tuple[SyncMachine, ...] = ()
+    problems: tuple[str, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
+    is_encrypted: bool = field(default=False, metadata=LEFT_OUT_WHEN_EMPTY)
+
+
+@frozen
+class SyncState(Plain):
+    """The folders of a store, and what travels through them."""
+
+    what: tuple[str, ...]
+    folders: tuple[SyncFolder, ...]
+
+
+@frozen
+class SyncRun(Plain):
+    """What one sync did."""
+
+    written: int = 0
+    """How many changes of this machine were written to folders."""
+    taken: int = 0
+    """How many changes of other machines were taken in."""
+    created: int = 0
+    updated: int = 0
+    archived: int = 0
+    removed: int = 0
+    erased: int = 0
+    apart: tuple[str, ...] = ()
+    """The items that were changed on two machines; both are kept as versions."""
+    problems: tuple[str, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
+
+
+LEVELS = ("reader", "writer", "owner", "backup")
+"""What a member may do: search and read; save, too; upgrade, invite and choose the model, too; read everything for a
+backup.
+"""
+
+
+@frozen
+class TeamMember(Plain):
+    """A role of the server that is in a team."""
+
+    name: str
+    role: str
+    connections: int
+    """How many connections it has open now."""
+
+
+@frozen
+class TeamInvitation(Plain):
+    """Somebody who was made a member."""
+
+    name: str
+    role: str
+    command: str
+    """The one line that the member runs. It holds a password if the login was made for it, and is shown this once."""
+    is_new_login: bool
+
+
+@frozen
+class SlowQuery(Plain):
+    """A question that took long."""
+
+    text: str
+    ms: float
+    at: str
+
+
+@frozen
+class TeamReport(Plain):
+    """What a team shares, and how its server does."""
+
+    store: str
+    model: str
+    """The fingerprint of the model that the team's vectors are made with; only an owner changes it."""
+    members: tuple[TeamMember, ...]
+    bytes: int
+    """What the tables of all workspaces of its schema take on the server's disk."""
+    lag_seconds: float | None
+    """How far the furthest replica is behind; None if there is none, or the server does not tell."""
+    slowest: tuple[SlowQuery, ...]
+    """The slowest questions of the last seven days."""
+
+
+@frozen
+class IndexReport(Plain):
+    """How a search engine does that is fed from a store."""
+
+    engine: str
+    """Where it is; empty if searches use the store's own index."""
+    passages: int
+    """How many passages the store has that can be found."""
+    applied: int
+    """Of how many the engine knows the words, according to the store."""
+    held: int | None
+    """How many it holds, according to itself; None if it does not answer."""
+    waiting: int
+    """How many changes wait for being applied; searches look at them beside the engine."""
+    lag_seconds: float
+    """How long the oldest of them has been waiting."""
+    feeding: str
+    """The process that applies changes now; empty if none does."""
+    vectors: dict[str, int]
+    """How many vectors the engine holds, by model."""
+    problem: str = ""
+
+
+@frozen
+class ShownHit(Plain):
+    """An item that a question was answered with, and what became of it."""
+
+    ref: str
+    title: str
+    opened: bool = False
+    """Whether it was opened soon after it was shown."""
+    verdict: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """What was said of it for this question: accepted, modified, dismissed or failed."""
+
+
+@frozen
+class AskedQuestion(Plain):
+    """Something that was asked: by whom and when, how much was found, what was shown, and whether it fitted."""
+
+    at: datetime
+    text: str
+    tool: str
+    asker: Provenance
+    results: int
+    milliseconds: float = field(metadata=rounded(3))
+    shown: tuple[ShownHit, ...] = ()
+    """The best hits that are still kept in this store."""
+    fit: float | None = field(default=None, metadata=rounded(3))
+    """How well the best hit fitted when it was asked; None where that was not judged or not recorded yet."""
+    fit_now: float | None = field(default=None, metadata=rounded(3))
+    """How well the best hit fits now, where the question was asked again for this report."""
+
+
+@frozen
+class AskedReport(Plain):
+    """Questions, the latest first; ``more`` says that the limit left some out."""
+
+    questions: tuple[AskedQuestion, ...]
+    more: bool = False
+
+
+@frozen
+class TagCount(Plain):
+    """A tag, and how many live items have it."""
+
+    tag: str
+    count: int
+
+
+@frozen
+class GraphNode(Plain):
+    """An item in a graph."""
+
+    ref: str
+    title: str
+    kind: str
+    at: datetime
+    """When the item was made."""
+
+
+@frozen
+class GraphEdge(Plain):
+    """A link in a graph, between two nodes by their places in the list of nodes."""
+
+    source: int
+    target: int
+    type: str
+
+
+@frozen
+class LinkGraph(Plain):
+    """Items and the links between them, those with the most links first; ``more`` says how many were left out."""
+
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
+    more: int = 0
+
+
+@frozen
+class Bundle(Plain):
+    """The texts of several items as one text, in Markdown or JSON."""
+
+    format: str
+    count: int
+    text: str

@@ -11,8 +11,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
-from ricordo.values.choices import (
+from ricordo.values.field_checks import LOADINGS, SEVERITIES
+from ricordo.values.items import Ref
+from ricordo.values.kinds import (
     IMPORT_FORMATS,
+    KINDS,
     BundleFormat,
     By,
     Mode,
@@ -23,9 +26,6 @@ from ricordo.values.choices import (
     Verdict,
     Writer,
 )
-from ricordo.values.field_checks import LOADINGS, SEVERITIES
-from ricordo.values.items import Ref
-from ricordo.values.kinds import KINDS
 from ricordo.verbs.declare import ADDED_TEXT, BY_FACE, Say
 
 __all__ = [

@@ -131,7 +131,7 @@ def _read(param: ParamRow, value: Any) -> Any:
     if param.kind == "weights":
         return weights_from(value)
     if param.kind == "time" and isinstance(value, str):
-        from ricordo.values.days import parse_time
+        from ricordo.values.times import parse_time
 
         return parse_time(value)
     if param.kind == "lines" and isinstance(value, str):

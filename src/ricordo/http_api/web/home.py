@@ -11,7 +11,7 @@ from ricordo.values.provenance import PERSON
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
     from ricordo.hosting.credentials import Caller
-    from ricordo.values.overview import AskedQuestion
+    from ricordo.values.reports import AskedQuestion
 
 MOST_LATEST = 6
 MOST_QUESTIONS = 5

@@ -9,11 +9,11 @@ from fastapi import Form, Query, Request, Response
 
 from ricordo.http_api.serving import Here
 from ricordo.http_api.web.frame import page, page_router, shows
-from ricordo.values.tidy import TIDY_KINDS
+from ricordo.values.review import TIDY_KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.values.steps import Step
+    from ricordo.values.log import Step
 
 undoing = page_router("write")
 

@@ -13,8 +13,8 @@ from ricordo.memory.citations.finding import MOST, defined_in, project_name, thi
 from ricordo.memory.citations.parts import cited_part, is_whole, label
 from ricordo.memory.citations.stored import StoredItems, is_of_item
 from ricordo.store.base import Store
-from ricordo.values.citations import CHANGED, FRESH, GONE, MOVED, CitedNow
 from ricordo.values.hits import Answer, Hit
+from ricordo.values.items import CHANGED, FRESH, GONE, MOVED, CitedNow
 
 LOST = 0.5
 """What the score of a memory is multiplied by that cites something that is gone."""

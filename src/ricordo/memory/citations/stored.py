@@ -10,8 +10,7 @@ from typing import Any
 
 from ricordo.errors import Error
 from ricordo.store.base import Store
-from ricordo.values.citations import CHANGED, FRESH, GONE, MOVED, REPLACED, CitedNow
-from ricordo.values.items import Item, Ref
+from ricordo.values.items import CHANGED, FRESH, GONE, MOVED, REPLACED, CitedNow, Item, Ref
 from ricordo.values.kinds import DRIVES
 
 Names = Callable[[str], Ref]

@@ -23,8 +23,7 @@ from ricordo.sources.sessions.lines import (
     text_of,
     time_of,
 )
-from ricordo.values.own_tools import called_name
-from ricordo.values.sessions import SessionEvent, SessionHint
+from ricordo.values.sessions import SessionEvent, SessionHint, called_name
 
 _SILENT = frozenset(
     {

@@ -25,8 +25,7 @@ from ricordo.sources.sessions.lines import (
     text_of,
     time_of,
 )
-from ricordo.values.own_tools import called_name
-from ricordo.values.sessions import SessionEvent, SessionHint
+from ricordo.values.sessions import SessionEvent, SessionHint, called_name
 
 _WRAPPED = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 _SILENT = frozenset({"reasoning", "ghost_snapshot", "compaction", "compaction_summary", "other"})

@@ -23,8 +23,7 @@ from ricordo.sources.sessions.lines import Format, Line, LineContent, session_id
 from ricordo.sources.sessions.opencode import is_opencode, opencode_files, opencode_transcripts
 from ricordo.sources.sessions.plain import PlainFormat, is_plain
 from ricordo.sources.sessions.records import RecordsTranscript
-from ricordo.values.own_tools import is_own_tool
-from ricordo.values.sessions import ReadCounts, SessionEvent
+from ricordo.values.sessions import ReadCounts, SessionEvent, is_own_tool
 
 LONGEST_LINE = 32 << 20
 """Longer lines are skipped, because no message is that long and images in lines are not read."""

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from ricordo.frozen import frozen
 from ricordo.sources.sessions.lines import LineContent
-from ricordo.values.own_tools import is_own_tool
-from ricordo.values.sessions import ReadCounts, SessionEvent, SessionHint
+from ricordo.values.sessions import ReadCounts, SessionEvent, SessionHint, is_own_tool
 
 
 @frozen

@@ -31,7 +31,7 @@ from ricordo.store.sql.matches import Matches, Wanted
 from ricordo.store.sql.new_chunks import FIELDS, LIVE
 from ricordo.store.sql.protocols import Connection, Row
 from ricordo.store.values import Scoring
-from ricordo.text.spelling import first_letters
+from ricordo.text.alike import first_letters
 
 _CACHE_BYTES = 16 << 20
 """Room for postings as they are stored. They are needed again when a commit changed what each adds to a score."""

@@ -15,7 +15,7 @@ from ricordo.store.sql.asked_words import RESPELLED, SpelledWords, holds_all, it
 from ricordo.store.sql.chunk_rows import chunk_texts, live_items
 from ricordo.store.sql.matches import Matches, Wanted
 from ricordo.store.sql.protocols import Connection
-from ricordo.text.spelling import MOST_LIKELY, MOST_LOOKED_UP, likely_words
+from ricordo.text.alike import MOST_LIKELY, MOST_LOOKED_UP, likely_words
 from ricordo.text.words import fold
 
 EVERY = 1 << 30

@@ -13,8 +13,7 @@ from ricordo.store.qdrant.choosing import IndexChoice
 from ricordo.store.qdrant.points import IndexAway, Space
 from ricordo.store.sql.store_id import known_id
 from ricordo.store.sql.times import now_micros
-from ricordo.values.reports import Check
-from ricordo.values.search_index import IndexReport
+from ricordo.values.reports import Check, IndexReport
 
 _SAMPLE = 50
 _FEED = f"SELECT prefix, spaces FROM index_feeds WHERE name = '{NAME}'"

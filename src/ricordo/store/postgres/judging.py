@@ -12,7 +12,7 @@ from ricordo.store.sql.chunk_rows import chunk_texts
 from ricordo.store.sql.pool import GatheredPool
 from ricordo.store.sql.tfidf_scores import tfidf_cosines
 from ricordo.values.items import Item
-from ricordo.values.use_scores import feedback_prior
+from ricordo.values.use import feedback_prior
 
 Texts = Mapping[int, tuple[int, str, str]]
 

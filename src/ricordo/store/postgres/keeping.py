@@ -203,7 +203,7 @@ one wrong letter leaves at most one letter on either side that the other word ha
 
 def likely_asked(written: Sequence[tuple[str, str]]) -> Asked:
     """The statement that looks for words that asked ones may mean, where these stand nowhere."""
-    from ricordo.text.spelling import LONG_WORD
+    from ricordo.text.alike import LONG_WORD
 
     words = [word for word, _ in written]
     return _LIKELY, (

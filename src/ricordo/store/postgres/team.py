@@ -12,8 +12,8 @@ from ricordo.errors import Forbidden
 from ricordo.store.postgres import team_roles
 from ricordo.store.postgres.open_workspace import OpenWorkspace
 from ricordo.store.sql.times import DAY, moment, now_micros
+from ricordo.values.reports import SlowQuery, TeamInvitation, TeamMember, TeamReport
 from ricordo.values.store_addresses import for_member
-from ricordo.values.team import SlowQuery, TeamInvitation, TeamMember, TeamReport
 
 _SLOWEST = 5
 _SLOW_DAYS = 7

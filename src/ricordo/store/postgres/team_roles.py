@@ -16,7 +16,7 @@ import psycopg
 
 from ricordo.errors import Forbidden, NotFound, UsageError
 from ricordo.store.postgres.permissions_sql import UNSEPARATED, separated_tables
-from ricordo.values.team import LEVELS, TeamMember
+from ricordo.values.reports import LEVELS, TeamMember
 
 _COLUMNS = {"reader": "readers", "writer": "writers", "owner": "owners", "backup": "backup"}
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")

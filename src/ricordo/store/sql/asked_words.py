@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ricordo.store.asking import Ask, Phrase
-from ricordo.text.phrases import holds_phrase, holds_prefix
-from ricordo.text.words import fold
+from ricordo.text.words import fold, holds_phrase, holds_prefix
 from ricordo.values.items import Item
 
 RESPELLED = 0.7

@@ -14,7 +14,7 @@ from ricordo import speaking
 from ricordo.store.sql import steps
 from ricordo.store.sql.protocols import Connection, Database
 from ricordo.store.sql.times import micros, moment, now_micros
-from ricordo.values.audit import AuditEntry
+from ricordo.values.log import AuditEntry
 from ricordo.values.provenance import read, stored
 
 AUDIT_COLUMNS = ("at", "what", "item", "ref", "version", "provenance")

@@ -14,8 +14,7 @@ from ricordo.errors import CorruptStore
 from ricordo.store.prepare import embed_hash, text_hash
 from ricordo.store.sql.items import draft_of
 from ricordo.store.sql.protocols import Connection, Database
-from ricordo.values.hashes import version_hash
-from ricordo.values.items import Draft
+from ricordo.values.items import Draft, version_hash
 from ricordo.values.reports import Check, Damage
 
 MOST_NAMED = 20

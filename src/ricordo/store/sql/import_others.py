@@ -22,7 +22,7 @@ from ricordo.store.sql.proposals import keep_rules, kept_rules
 from ricordo.store.sql.protocols import Connection
 from ricordo.store.sql.protocols import Row as Columns
 from ricordo.store.sql.times import micros
-from ricordo.values.proposals import WAITING, proposal_id
+from ricordo.values.review import WAITING, proposal_id
 
 _MANUAL_LINKS = "SELECT count(*) FROM links WHERE origin <> 'text'"
 

@@ -20,7 +20,7 @@ from ricordo.store.sql.times import DAY, micros, moment, now_micros, optional_mo
 from ricordo.values import provenance
 from ricordo.values.hits import Filters
 from ricordo.values.items import Draft, Item, Mark, Passage, Ref
-from ricordo.values.use_scores import decayed
+from ricordo.values.use import decayed
 
 ITEM_COLUMNS = (
     "i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.hash, i.fields, i.size, i.created_at,"

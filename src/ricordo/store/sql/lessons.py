@@ -10,7 +10,7 @@ from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.protocols import Connection, Database
 from ricordo.store.sql.times import moment, now_micros
 from ricordo.store.sql.usage import writable
-from ricordo.values.use_scores import feedback_prior
+from ricordo.values.use import feedback_prior
 
 if TYPE_CHECKING:
     from ricordo.values.use import Learned, Move, WeightChange

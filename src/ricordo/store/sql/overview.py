@@ -12,9 +12,9 @@ from datetime import datetime
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.protocols import Connection, Database
 from ricordo.store.sql.times import micros, moment
-from ricordo.values.first_words import first_words
-from ricordo.values.overview import AskedQuestion, GraphEdge, GraphNode, LinkGraph, ShownHit, TagCount
+from ricordo.values.items import first_words
 from ricordo.values.provenance import read
+from ricordo.values.reports import AskedQuestion, GraphEdge, GraphNode, LinkGraph, ShownHit, TagCount
 
 _BEGINNING = (
     "CASE WHEN i.title = '' THEN (SELECT substr(c.text, 1, 200) FROM chunks c WHERE c.item = i.n ORDER BY c.id DESC"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ricordo.store.sql.protocols import Connection, Database
 from ricordo.store.sql.times import micros, moment
-from ricordo.values.proposals import WAITING, Proposal
+from ricordo.values.review import WAITING, Proposal
 
 COLUMNS = ("id", "at", "state", "kind", "way", "text", "quote", "scope", "file", "session", "turn", "branch", "became")
 _RULES = "proposal_rules"

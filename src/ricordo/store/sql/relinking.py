@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from ricordo.store.sql import links
 from ricordo.store.sql.items import content_of, entity_titles
 from ricordo.store.sql.protocols import Connection, Database
-from ricordo.text.links import carries_links, names_of, targets_in
-from ricordo.text.mentions import mentioned
+from ricordo.text.links import carries_links, mentioned, names_of, targets_in
 from ricordo.values.items import Ref
 from ricordo.values.kinds import MENTIONING_KINDS
 from ricordo.values.reports import Check

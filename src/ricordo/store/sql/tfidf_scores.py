@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ricordo.store.sql.pool import GatheredPool
-from ricordo.text.tfidf import tfidf_cosine, tfidf_idf
-from ricordo.text.words import Analyzer
+from ricordo.text.words import Analyzer, tfidf_cosine, tfidf_idf
 from ricordo.values.items import Item
 
 Frequencies = Callable[[Collection[str]], tuple[int, dict[str, int]]]

@@ -12,8 +12,7 @@ from ricordo.store.sql.batches import in_parts, marks
 from ricordo.store.sql.protocols import Connection, Database, Dialect
 from ricordo.store.sql.times import micros, moment, optional_moment
 from ricordo.values import provenance
-from ricordo.values.first_words import first_words
-from ricordo.values.items import Item
+from ricordo.values.items import Item, first_words
 from ricordo.values.kinds import CHECKPOINT, REMEMBERED_KINDS, SESSION
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from ricordo.store.sql.protocols import Connection, Opened, Row
 from ricordo.store.sql.times import moment
 from ricordo.store.values import Backlog, PreparedItem
 from ricordo.values.items import Saved
+from ricordo.values.log import MOST_NAMED, Step, StepItem, step_words
 from ricordo.values.provenance import read
-from ricordo.values.steps import MOST_NAMED, Step, StepItem, step_words
 
 _STEP = (
     "SELECT s.id, s.at, s.verb, s.provenance, s.undone, s.erased,"

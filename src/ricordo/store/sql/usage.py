@@ -13,7 +13,7 @@ from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.items import decay_now
 from ricordo.store.sql.protocols import Connection, Database
 from ricordo.store.sql.times import DAY, moment, now_micros
-from ricordo.values.use_scores import opened
+from ricordo.values.use import opened
 
 if TYPE_CHECKING:
     from ricordo.values.use import Judged, Retrieval, StatsReport, Use

@@ -32,8 +32,7 @@ from ricordo.store.sql import exporting
 from ricordo.store.sql.damage import item_places, version_problem
 from ricordo.store.sql.protocols import UNREADABLE, Connection
 from ricordo.store.sql.stored_fields import fields_of
-from ricordo.values.hashes import version_hash
-from ricordo.values.items import Draft
+from ricordo.values.items import Draft, version_hash
 
 _ANY = (apsw.Error, Error, BadRecord, *UNREADABLE)
 

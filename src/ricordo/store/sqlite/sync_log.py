@@ -20,7 +20,7 @@ from ricordo.store.sqlite.sync_capture import Capture, actual_links, wanted_link
 from ricordo.store.sqlite.sync_showing import Showing, Shown
 from ricordo.store.values import Backlog, KnownFolder, Taken
 from ricordo.values.items import Saved
-from ricordo.values.syncing import USUALLY, WHAT
+from ricordo.values.reports import USUALLY, WHAT
 
 _WHAT = "sync_what"
 _KEY = "sync_key "

@@ -25,8 +25,7 @@ from ricordo.store.sqlite.sync_capture import SEEN, forget
 from ricordo.store.values import Backlog
 from ricordo.text.links import targets_in
 from ricordo.values.file_refs import DISK, FileRefs
-from ricordo.values.hashes import version_hash
-from ricordo.values.items import Draft, Ref
+from ricordo.values.items import Draft, Ref, version_hash
 
 _SUFFIX = 8
 

@@ -14,9 +14,8 @@ from ricordo.http_api.web.reading.rendered import current_heading, with_passage
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.values.hits import Evidence
+    from ricordo.values.hits import Evidence, Link
     from ricordo.values.items import Item
-    from ricordo.values.links import Link
 
 MOST_BACKLINKS = 50
 SHORT = 4_000

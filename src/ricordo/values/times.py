@@ -1,10 +1,14 @@
-"""Days as they are named in languages besides English: each name with the English one that ``days`` understands."""
+"""Times as people write them: ISO dates, words such as "last week" in fourteen languages, and spans such as 7d."""
 
 from __future__ import annotations
 
 import re
+import time
 import unicodedata
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
+
+from ricordo.errors import UsageError
 
 _NAMES = {
     "now": "jetzt, maintenant, ahora, adesso, agora, nu, сейчас, 现在, 現在, 今",
@@ -60,7 +64,7 @@ MOST_WORDS = 5
 _LAST_BEFORE = "letzten, letzter, vorigen, vergangenen, geçen, afgelopen, vorige, в прошлый, в прошлую"
 _LAST_BEHIND = "dernier, pasado, scorso, scorsa, passado, passada"
 _BEFORE_NUMBERS = ("vor", "il y a", "hace", "ha")
-_AGO = re.compile(
+_AGO_ABROAD = re.compile(
     rf"(?:(?:{'|'.join(_BEFORE_NUMBERS)})\s+(?P<before>\d{{1,5}})\s*(?P<unit_before>\D+?)"
     r"|(?P<behind>\d{1,5})\s*(?P<unit_behind>\D+?)\s*(?:fa|atras|geleden|temu|назад|once|之?前|前|전))"
 )
@@ -135,8 +139,163 @@ def in_english(text: str) -> str:
     name = plain(text)
     if name in _english():
         return _english()[name]
-    ago = _AGO.fullmatch(name)
+    ago = _AGO_ABROAD.fullmatch(name)
     if ago is None:
         return text
     unit = _units().get((ago["unit_before"] or ago["unit_behind"]).strip())
     return text if unit is None else f"{ago['before'] or ago['behind']} {unit}s ago"
+
+
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_AGO = re.compile(r"(\d{1,5}) ?(d|day|days|w|week|weeks|h|hour|hours|m|month|months|y|year|years)(?: ago)?")
+_DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
+SPOKEN = rf"(?:last|this)[ _-](?:week|month|year|{'|'.join(WEEKDAYS)})|\d{{1,5}}[ ](?:day|week|month|year)s?[ ]ago"
+"""The ones that are written with spaces, as a regular expression."""
+
+
+def spoken_day(text: str, now: datetime) -> datetime | None:
+    """The beginning of a day that is named in words, in the time zone of ``now``; None for other text.
+
+    A weekday is the latest one, today included. "last monday" is the latest one before today.
+
+    >>> spoken_day("monday", datetime(2026, 11, 18, 9)).isoformat()
+    '2026-11-16T00:00:00'
+    """
+    words = " ".join(re.split(r"[\s_-]+", in_english(text).strip().lower()))
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    week = today - timedelta(days=today.weekday())
+    month = today.replace(day=1)
+    named = {
+        "now": now,
+        "today": today,
+        "yesterday": today - timedelta(days=1),
+        "tomorrow": today + timedelta(days=1),
+        "this week": week,
+        "last week": week - timedelta(days=7),
+        "this month": month,
+        "last month": (month - timedelta(days=1)).replace(day=1),
+        "this year": month.replace(month=1),
+        "last year": month.replace(month=1, year=max(1, month.year - 1)),
+    }
+    if words in named:
+        return named[words]
+    is_last = words.startswith("last ")
+    name = words.removeprefix("last ").removeprefix("this ")
+    if name in WEEKDAYS:
+        days = (today.weekday() - WEEKDAYS.index(name)) % 7
+        return today - timedelta(days=days or (7 if is_last else 0))
+    ago = _AGO.fullmatch(words)
+    if ago is None:
+        return None
+    count, unit = int(ago[1]), ago[2][0]
+    return now - timedelta(hours=count) if unit == "h" else today - timedelta(days=count * _DAYS[unit])
+
+
+def spoken_days(text: str, now: datetime) -> tuple[datetime, datetime] | None:
+    """The beginning and the end of a day, week, month or year that is named in words; None for other text.
+
+    >>> [one.isoformat() for one in spoken_days("last week", datetime(2026, 11, 18, 9))]
+    ['2026-11-09T00:00:00', '2026-11-16T00:00:00']
+    """
+    start = spoken_day(text, now)
+    if start is None:
+        return None
+    words = in_english(text).lower()
+    if "month" in words or "year" in words:
+        days = 366 if "year" in words else 31
+        following = (start + timedelta(days=days)).replace(day=1)  # a year later is still January
+        return start, following if start.day == 1 else start + timedelta(days=days)
+    return start, start + timedelta(days=7 if "week" in words else 1)
+
+
+def moment_of(when: str | date) -> datetime:
+    """The moment that a text, a day or a time names; a day begins at midnight, and is local as all times without a
+    zone.
+    """
+    if isinstance(when, str):
+        return parse_time(when)
+    if not isinstance(when, date):
+        raise UsageError(f"{when!r} is not a date", hint="Give a datetime, a date, or a text such as 2026-11-15.")
+    return parse_time(when.isoformat())
+
+
+def parse_time(text: str) -> datetime:
+    """A date or time as people write it (``2026-11-15``, ``2026-11-15T10:00``, ``...Z``); local unless marked.
+
+    Days may be named in words, too: yesterday, last week, monday, 3 days ago.
+    """
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        spoken = _spoken(text)
+        if spoken is None:
+            raise UsageError(
+                f"'{text}' is not a date",
+                hint="Write 2026-11-15 or 2026-11-15T10:30 (with Z or +02:00 for a time zone), yesterday or last week.",
+            ) from None
+        moment = spoken
+    try:
+        return moment.astimezone(UTC)
+    except (OverflowError, OSError, ValueError):
+        raise UsageError(f"'{text}' is out of range", hint="Use a date between the years 1970 and 9998.") from None
+
+
+def _spoken(text: str) -> datetime | None:
+    try:
+        return spoken_day(text, datetime.now())  # local time, as for all times without a time zone
+    except OverflowError:
+        return None
+
+
+UNIT_DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0, "m": 30.0, "y": 365.0}
+"""A month counts 30 days and a year 365: these are ages, not dates in a calendar."""
+
+LONGEST_DAYS = 36_500
+_DURATION = re.compile(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*([hdwmy])[a-z]*\s*", re.IGNORECASE)
+_SPAN = re.compile(r"\s*[\d.]+\s*[a-zA-Z]+\s*")
+
+
+def parse_duration(text: str) -> timedelta:
+    """The span that a text names; hours, days, weeks, months or years, by their first letter.
+
+    >>> parse_duration("12w").days, parse_duration("6m").days, parse_duration("36h").total_seconds()
+    (84, 180, 129600.0)
+    """
+    match = _DURATION.fullmatch(text)
+    days = float(match[1]) * UNIT_DAYS[match[2].lower()] if match else -1.0
+    if not 0 <= days <= LONGEST_DAYS:
+        raise UsageError(f"'{text}' is not a span of time", hint="Write 36h, 90d, 12w, 6m or 1y; at most 100 years.")
+    return timedelta(days=days)
+
+
+def parse_retry_after(text: str) -> float | None:
+    """How many seconds a server asks to wait in its header ``Retry-After``: a number or a date; None for other text.
+
+    >>> parse_retry_after("120"), parse_retry_after("soon")
+    (120.0, None)
+    """
+    text = text.strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def moment_since(text: str | date | timedelta | None) -> datetime | None:
+    """The moment that ``7d``, ``36h``, a span or a date names."""
+    if text is None:
+        return None
+    if isinstance(text, timedelta):
+        return datetime.now(UTC) - text
+    if not isinstance(text, str):
+        return moment_of(text)
+    if _SPAN.fullmatch(text):
+        return datetime.now(UTC) - parse_duration(text)
+    try:
+        return parse_time(text)
+    except UsageError as error:
+        raise UsageError(error.message, hint="Write a span such as 36h, 7d or 2w, or a date: 2026-11-15.") from None

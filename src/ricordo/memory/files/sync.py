@@ -10,26 +10,78 @@ Files are never written here. A file that cannot be read is reported, and its it
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from ricordo.errors import Conflict, Error, PathConflict, Unreadable, from_dict
 from ricordo.frozen import frozen
 from ricordo.ingest.pipeline import Incoming, Pipeline, structure_of
-from ricordo.memory import knowledge_files
-from ricordo.memory.knowledge_files import KnowledgeFile, id_of, mark_of, ref_of
-from ricordo.memory.knowledge_folder import FileChanged, KnowledgeFolder, ReadFile
-from ricordo.memory.knowledge_look import FolderLook, look
-from ricordo.memory.knowledge_seals import Seals
-from ricordo.memory.noticing import FileNoticing
+from ricordo.memory.files import format as file_format
+from ricordo.memory.files.folder import FileChanged, KnowledgeFolder, Leftover, ReadFile, claim, place, read_regular
+from ricordo.memory.files.format import KnowledgeFile, Seals, id_of, mark_of, ref_of
+from ricordo.memory.upkeep import FileNoticing
+from ricordo.nofollow import LinkedFolder, Spot
 from ricordo.speaking import speaking
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, PreparedItem
 from ricordo.values.items import Item, KnownFile, Parsed, Ref, Saved
 from ricordo.values.provenance import PERSON, Provenance
 from ricordo.values.reports import Synced, SyncReport
+
+
+@dataclass(slots=True)
+class FolderLook:
+    """The differences between the folder and what is known about it."""
+
+    known: int
+    """How many files are known."""
+    fresh: list[str] = field(default_factory=list)
+    """Names of files that are new or changed."""
+    touched: list[KnownFile] = field(default_factory=list)
+    """Files with the known content, but another time, as they are now."""
+    gone: dict[str, KnownFile] = field(default_factory=dict)
+
+    @property
+    def is_quiet(self) -> bool:
+        return not self.fresh and not self.gone
+
+
+def look(store: Store, folder: KnowledgeFolder, only: Collection[str] | None = None) -> FolderLook:
+    """Compare the folder, or some names in it, with what is known."""
+    present = folder.scan() if only is None else folder.look(only)
+    known = store.knowledge.times_and_sizes()
+    found = FolderLook(len(known))
+    other = [name for name, looks in present.items() if known.get(name) != looks]
+    missing = [name for name in (known if only is None else only) if name in known and name not in present]
+    if not other and not missing:
+        return found
+    rows = store.knowledge.files([*other, *missing])
+    for name in other:
+        row = rows.get(name)
+        if row is None or row.size != present[name].size:
+            found.fresh.append(name)
+        else:
+            _compare(folder, row, found)
+    found.gone = {name: rows[name] for name in missing if name in rows}
+    return found
+
+
+def _compare(folder: KnowledgeFolder, row: KnownFile, found: FolderLook) -> None:
+    try:
+        read = folder.read(row.name, known=row.hash)
+    except OSError:  # the code that takes it in reports what is wrong
+        found.fresh.append(row.name)
+        return
+    if read.hash != row.hash:
+        found.fresh.append(row.name)
+    elif read.looks.mtime != row.mtime:
+        found.touched.append(replace(row, mtime=read.looks.mtime, size=read.looks.size))
+
 
 CREATED_AT_ONCE = 100
 REMOVED_AT_ONCE = 200
@@ -145,7 +197,7 @@ class Sync:
 
     def found(self, name: str, read: ReadFile, known: KnownFile | None) -> FileFound:
         """What a file says, as far as that is believed."""
-        says = knowledge_files.read(read.data, name)
+        says = file_format.read(read.data, name)
         if self.seals is not None:
             says, doubt = self.seals.believed(says, read.data, name)
             self.doubts += [f"{name}: {doubt}"] if doubt else []
@@ -397,3 +449,93 @@ class Sync:
 def _row(one: FileFound, n: int, item: Item) -> KnownFile:
     looks = one.read.looks
     return KnownFile(one.name, n, looks.mtime, looks.size, one.read.hash, mark_of(item))
+
+
+ABANDONED_SECONDS = 3600
+"""An older leftover is taken for abandoned, even if a process with the number in its name is running."""
+
+
+def recover(store: Store, folder: KnowledgeFolder, sync: Sync) -> list[str]:
+    """Recover what killed processes left. Returns the names of the files concerned."""
+    concerned = []
+    for left in sorted(folder.leftovers, key=lambda one: one.spot.base):
+        if is_abandoned(left):
+            with suppress(OSError, LinkedFolder):  # another process may recover the same file
+                _recover_one(store, folder, claim(left), left.name, sync)
+                concerned.append(left.name)
+    return concerned
+
+
+def is_abandoned(left: Leftover) -> bool:
+    """Whether the process that made it is gone."""
+    try:
+        age = time.time() - left.spot.lstat().st_ctime
+    except (OSError, LinkedFolder):
+        return False
+    if age > ABANDONED_SECONDS:
+        return True
+    if os.name != "posix" or left.pid == os.getpid():
+        return False
+    try:
+        os.kill(left.pid, 0)  # signal 0 sends nothing; it only checks that the process exists
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _recover_one(store: Store, folder: KnowledgeFolder, mine: Spot, name: str, sync: Sync) -> None:
+    target = folder.spot(name)
+    row = store.knowledge.files([name]).get(name)
+    is_kept = _is_in_history(store, mine, name, None if row is None else row.item)
+    if target.is_taken():
+        if is_kept or _keep(sync, name, read_regular(mine)):
+            mine.unlink()
+    elif is_kept and row is None:
+        mine.unlink()  # its item was removed, so the file is not needed
+    else:
+        place(mine, target)
+        sync.take_in(name)
+
+
+def _keep(sync: Sync, name: str, data: bytes) -> bool:
+    """Make what a file held before a version of its item, below the current one; returns whether that was done."""
+    for _ in range(_ATTEMPTS):
+        sync.take_in(name)
+        row = sync.store.knowledge.files([name]).get(name)
+        read = sync.read(name, row) if row is not None and row.item is not None else None
+        if row is None or row.item is None or read is None:
+            return False
+        try:
+            now = sync.found(name, read, row)
+            before = sync.found(name, replace(read, data=data), row)
+            item = sync.store.items.get(row.item)
+            with sync.store.transaction(durable=True, mirrored=False):
+                if not sync.folder.holds(name, read):
+                    raise FileChanged(name)
+                put = partial(sync.store.changes.rewrite, row.item, durable=True, backlog=sync.backlog)
+                put(sync.prepared(replace(before, says=replace(before.says, ref=now.says.ref))), base=item.version)
+                put(sync.prepared(now), base=item.version + 1)
+                if now.says.archived:
+                    sync.store.changes.archive([row.item])
+        except (FileChanged, Conflict):
+            continue
+        return True
+    return False
+
+
+def _is_in_history(store: Store, file: Spot, name: str, n: int | None) -> bool:
+    """Whether a version of the item has the text of the file."""
+    try:
+        says = file_format.read(read_regular(file), name)
+        if n is None and says.id:
+            ref = store.items.ref_by_id(says.id)
+            n = store.items.number(ref) if ref is not None else None
+        if n is None:
+            return False
+        return any(
+            store.items.get(n, version=version.number).content == says.text for version in store.items.history(n)
+        )
+    except (Error, OSError):
+        return False  # a file that cannot be read is kept

@@ -11,15 +11,64 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from ricordo.frozen import frozen
+from ricordo.models.base import TokenCounter
 from ricordo.search.candidates import OUT_OF_TIME
 from ricordo.store.asking import PassageText, Shown
 from ricordo.store.base import Store
+from ricordo.text.alike import repeats
+from ricordo.text.stopwords import STOP_WORDS
 from ricordo.text.words import fold
 from ricordo.trust.fence import clean
 from ricordo.trust.level import is_outside
 from ricordo.values.hits import Hit
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import CHECKPOINT, SESSION
+from ricordo.values.sessions import is_own_tool
+
+CUT = " …"
+_MOST_LETTERS = 64
+"""Tokens of prose are shorter than this, so no more letters per token need to be counted."""
+
+
+class Tokens:
+    """Counts with one counter, and remembers what it counted."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+        self._seen: dict[str, int] = {}
+
+    def of(self, text: str) -> int:
+        if text not in self._seen:
+            self._seen[text] = self._counter.count_tokens([text])[0]
+        return self._seen[text]
+
+    def of_all(self, texts: Sequence[str]) -> int:
+        return sum(map(self.of, texts))
+
+    def cut(self, text: str, room: int) -> str:
+        """The beginning of a text that takes at most ``room`` tokens with the mark of the cut; empty if nothing
+        fits.
+        """
+        room -= self._counter.count_tokens([CUT])[0]
+        if room < 1:
+            return ""
+        low, high = 0, min(len(text), room * _MOST_LETTERS)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._counter.count_tokens([text[:middle]])[0] <= room:
+                low = middle
+            else:
+                high = middle - 1
+        kept = text[:low]
+        # End with a whole line or word if there is one near.
+        for sign, share in (("\n", 0.7), (" ", 0.5)):
+            at = kept.rfind(sign)
+            if low < len(text) and at > low * share:
+                kept = kept[:at]
+                break
+        kept = kept.rstrip()
+        return kept + CUT if kept else ""
+
 
 WEAK = 0.4
 """Passages with less than this part of the best one's value are left out."""
@@ -187,3 +236,36 @@ def _shingles(text: str) -> frozenset[tuple[str, ...]]:
     if len(words) < SHINGLE:
         return frozenset({tuple(words)}) if words else frozenset()
     return frozenset(zip(*(words[at:] for at in range(SHINGLE)), strict=False))
+
+
+class EchoFilter:
+    """Drops passages that repeat one task, asked in one session (``session`` is its id, or empty), and the notes of the
+    program that asks, because it reads them itself.
+    """
+
+    def __init__(self, task: str, session: str = "", program: str = "") -> None:
+        self._asked = _words(task)
+        self._session = session
+        self._program = program
+
+    def without_echoes(self, passages: Iterable[ContextPassage]) -> list[ContextPassage]:
+        """The passages that do not repeat the task or the session."""
+        return [one for one in passages if not self._is_echo(one.item, one.text)]
+
+    def is_own(self, ref: Ref) -> bool:
+        """Whether an item belongs to the session that asks, and so is known there."""
+        return bool(self._session) and ref.drive == SESSION and ref.path.split("/")[1] == self._session
+
+    def _is_echo(self, item: Item, text: str) -> bool:
+        if self._program and item.ref.drive == "program" and item.ref.path.split("/")[1] == self._program:
+            return True
+        if item.kind != SESSION:
+            return False
+        if self.is_own(item.ref) or is_own_tool(str(item.fields.metadata.get("tool") or "")):
+            return True
+        persons = item.fields.metadata.get("role", "user") == "user"  # or the list of requests of a session's item
+        return repeats(_words(text), self._asked, is_persons=persons)
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(fold(text))) - STOP_WORDS["english"]
