@@ -34,7 +34,7 @@ from click.shell_completion import ShellComplete
 from ricordo import Ricordo
 from ricordo.cli.program import program
 from ricordo.http_api.generated import verb_routes
-from ricordo.mcp_server.mapped import generated
+from ricordo.mcp_server.tool import generated
 
 with Ricordo.open(sys.argv[1]) as memory:
     python = memory.greet("Ada", times=2, loud=True)

@@ -32,7 +32,7 @@ def test_versions_and_names_agree_everywhere() -> None:
     project = tomllib.loads((BUNDLE / "pyproject.toml").read_text())["project"]
     assert {listed["version"], package["version"], manifest["version"], project["version"]} == {__version__}
     assert project["dependencies"] == [f"ricordo == {__version__}"]
-    assert [tool["name"] for tool in manifest["tools"]] == [tool.name for tool in core_tools.TOOLS]
+    assert [tool["name"] for tool in manifest["tools"]] == [tool.name for tool in core_tools.CORE]
 
 
 def test_what_older_versions_of_pip_do_not_find_under_an_extra_is_a_dependency_of_our_own() -> None:

@@ -27,7 +27,7 @@ from ricordo.hooks.payload import read_payload
 from ricordo.ingest.parse import parse_bytes
 from ricordo.mcp_server.service import ToolService
 from ricordo.mcp_server.stdio import NotAMessage, read_message
-from ricordo.mcp_server.toolsets import TOOLSETS
+from ricordo.mcp_server.tool import TOOLSETS
 from ricordo.memory.files import format as file_format
 from ricordo.search.query import parse_query
 from ricordo.secrets.find import redact

@@ -14,7 +14,7 @@ from ricordo import ConfigProvider
 from ricordo.cli.program import program
 from ricordo.config.loading import load_config
 from ricordo.mcp_server.service import ToolService
-from ricordo.mcp_server.toolsets import TOOLSETS
+from ricordo.mcp_server.tool import TOOLSETS
 
 from .http_sites import Site
 

@@ -1,4 +1,6 @@
-"""The tools that every agent gets: search, get, add, remember, forget, context, recent, feedback, status."""
+"""The tools that every agent gets (search, get, add, remember, forget, context, recent, feedback, status), and the set
+``sessions``: what happened, in order, and where in earlier sessions a task is best continued.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import NotFound, UsageError
 from ricordo.mcp_server import shapes
-from ricordo.mcp_server.mapped import Arg, mapped
-from ricordo.mcp_server.sessions_tools import events
 from ricordo.mcp_server.tool import (
     READS,
     WRITES,
+    Arg,
     Effects,
+    Tool,
     answer,
     boolean,
     choice,
     integer,
+    mapped,
     string,
     strings,
     tool,
@@ -25,10 +28,76 @@ from ricordo.values.kinds import ON_CONFLICT, ON_DUPLICATE, REMEMBERED_KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
+    from ricordo.values.context import Gathered
     from ricordo.values.hits import Answer
     from ricordo.values.kinds import OnConflict, OnDuplicate
     from ricordo.values.reports import Progress
+    from ricordo.values.sessions import Routes, Timeline
     from ricordo.values.use import FeedbackReport
+
+
+def events(engine: Ricordo, found: Timeline) -> dict[str, Any]:
+    """What happened, an event in a few dozen tokens."""
+    return {"events": [shapes.event_row(event) for event in found.to_dict()["events"]]}
+
+
+def _routes(engine: Ricordo, found: Routes) -> dict[str, Any]:
+    plain = found.to_dict()
+    rows = [shapes.without_empty(one) for one in plain["routes"]]
+    return {"routes": rows} | shapes.without_empty({"notes": plain["notes"]})
+
+
+def _gathered(engine: Ricordo, found: Gathered) -> dict[str, Any]:
+    facts = {"text": shapes.for_tools(found.text), "tokens": found.tokens, "budget": found.budget}
+    return facts | shapes.without_empty({"more": found.more or None, "warnings": list(found.warnings)})
+
+
+SESSIONS: tuple[Tool, ...] = (
+    mapped(
+        "gather",
+        "gather",
+        "All evidence on a topic from memories, documents and sessions, oldest first, each piece once, with days and"
+        " refs: for what happened, in which order, and summaries. For one fact, use search.",
+        {
+            "topic": Arg("topic", "What it is about."),
+            "budget": Arg("budget", "In tokens, default 2000.", high=100_000),
+            "since": Arg("since", "How far back: a span such as 7d, or a day such as 2026-01-31."),
+            "until": Arg("until", "Until when: a span such as 7d, or a day."),
+            "kind": Arg("kinds", "Only this kind of item.", one=True, known=True),
+        },
+        effects=READS,
+        output=answer("text", text="string"),
+        shows=_gathered,
+    ),
+    mapped(
+        "timeline",
+        "timeline",
+        "List what happened, oldest first: what was said, saved, changed and archived.",
+        {
+            "since": Arg("since", "How far back: a span such as 7d, or a day such as 2026-01-31."),
+            "thread": Arg("thread", "Only this session; its tool calls are listed, too."),
+            "kind": Arg("kinds", "Only this kind of item.", one=True, known=True),
+            "limit": Arg("limit", "The most events; default 50.", high=500),
+        },
+        effects=READS,
+        output=answer("events", events="array"),
+        shows=events,
+    ),
+    mapped(
+        "route",
+        "route",
+        "Find points in earlier sessions from which a task could be continued, best first, with the session's id, the"
+        " turn, the files it touched and how well it went.",
+        {
+            "task": Arg("task", "What is to be done."),
+            "limit": Arg("limit", "The most points; default 5.", high=50),
+        },
+        effects=READS,
+        output=answer("routes", routes="array"),
+        shows=_routes,
+    ),
+)
+
 
 REMEMBERED = (*REMEMBERED_KINDS, "article")
 OBJECT = answer()
@@ -262,4 +331,4 @@ def status(engine: Ricordo) -> dict[str, Any]:
     return kept | {name: value for name, value in shapes.without_empty(more).items() if value != 0}
 
 
-TOOLS = (search, get, add, remember, forget, context, recent, feedback, status)
+CORE = (search, get, add, remember, forget, context, recent, feedback, status)

@@ -15,7 +15,7 @@ from ricordo._version import __version__
 from ricordo.bounded import caller_waits
 from ricordo.errors import Error
 from ricordo.log import report as note
-from ricordo.mcp_server import completion, prompts, resources
+from ricordo.mcp_server import resources
 from ricordo.mcp_server.service import Outcome, ToolService, failure
 from ricordo.mcp_server.tool import Tool
 from ricordo.permissions import asked_with
@@ -153,19 +153,19 @@ class Handlers:
 
     def list_prompts(self, params: dict[str, Any], _: Report | None) -> dict[str, Any]:
         _refuse_cursor(params)
-        return {"prompts": prompts.listed() if self.service.has_memory_tools else []}
+        return {"prompts": resources.prompts() if self.service.has_memory_tools else []}
 
     def get_prompt(self, params: dict[str, Any], _: Report | None) -> dict[str, Any]:
         arguments = params.get("arguments") or {}
         if not isinstance(arguments, dict) or not all(isinstance(value, str) for value in arguments.values()):
             raise RequestError(INVALID_PARAMS, "the arguments of a prompt are texts")
         try:
-            return prompts.filled(params["name"], arguments)
+            return resources.filled(params["name"], arguments)
         except Error as error:
             raise RequestError(INVALID_PARAMS, f"{error.message}. {error.hint}", error.to_dict()) from None
 
     def complete(self, params: dict[str, Any], _: Report | None) -> dict[str, Any]:
-        return {"completion": self._ask_engine(lambda engine: completion.completed(engine, params))}
+        return {"completion": self._ask_engine(lambda engine: resources.completed(engine, params))}
 
     def _ask_engine(self, work: Callable[[Any], T], *words: str) -> T:
         """Run something on the engine that is not a tool; its errors become errors of the protocol, which quote the

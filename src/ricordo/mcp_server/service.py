@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from ricordo.errors import Error, NotFound, PathConflict, UsageError
 from ricordo.frozen import frozen
 from ricordo.hosting.service import Service
-from ricordo.mcp_server import toolsets
+from ricordo.mcp_server.shapes import answer_for_agents, for_agents
 from ricordo.mcp_server.tool import BLOCKS, Tool
-from ricordo.mcp_server.wording import answer_for_agents, for_agents
+from ricordo.mcp_server.tool import chosen as chosen_tools
 from ricordo.trust.fence import Told, any_of, as_json, quoted, quoting
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class ToolService(Service):
         config: Callable[[], Config] | None = None,
     ) -> None:
         super().__init__(store=store, tier=tier, config=config)
-        self.tools: Mapping[str, Tool] = toolsets.chosen(chosen)
+        self.tools: Mapping[str, Tool] = chosen_tools(chosen)
 
     @property
     def has_memory_tools(self) -> bool:
