@@ -9,7 +9,7 @@ import pytest
 
 from ricordo import ConfigProvider, Ricordo
 from ricordo.errors import Forbidden, NotFound, UsageError
-from ricordo.mcp_server.tool import TOOLSETS, chosen
+from ricordo.mcp_server.service import TOOLSETS, chosen
 from ricordo.speaking import as_agent
 from ricordo.values.review import Proposal
 

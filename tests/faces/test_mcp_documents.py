@@ -11,8 +11,7 @@ import pytest
 
 from ricordo import ConfigProvider
 from ricordo.config.loading import init_project
-from ricordo.mcp_server.service import ToolService
-from ricordo.mcp_server.tool import TOOLSETS
+from ricordo.mcp_server.service import TOOLSETS, ToolService
 
 PLAIN = {"knowledge.enabled": False}
 

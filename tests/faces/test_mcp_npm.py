@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ricordo.mcp_server.tool import TOOLSETS, chosen
+from ricordo.mcp_server.service import TOOLSETS, chosen
 
 from .mcp_servers import environment, http_server
 from .npm_tools import npm_folder

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ricordo.mcp_server.tool import REFUSING_ITSELF, TOOLSETS, chosen, generated, why_not
+from ricordo.mcp_server.service import TOOLSETS, chosen
+from ricordo.mcp_server.tool import REFUSING_ITSELF, generated, why_not
 from ricordo.verbs.index import all_verbs, verb_named
 
 ROWS = all_verbs()

@@ -19,9 +19,8 @@ from mcp import Client
 from ricordo import ConfigProvider, Ricordo, registry
 from ricordo.hosting.threads import CallThreads
 from ricordo.mcp_server.http import server_for
-from ricordo.mcp_server.service import LARGEST_ARGUMENTS, ToolService
+from ricordo.mcp_server.service import LARGEST_ARGUMENTS, TOOLSETS, ToolService, chosen
 from ricordo.mcp_server.shapes import answer_for_agents
-from ricordo.mcp_server.tool import TOOLSETS, chosen
 
 from .mcp_servers import fails, works
 

@@ -20,7 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from ricordo import ConfigProvider, Ricordo
 from ricordo.cli.program import program
-from ricordo.mcp_server.tool import TOOLSETS
+from ricordo.mcp_server.service import TOOLSETS
 
 from .mcp_scenario import use_everything
 from .mcp_servers import HELLO, Lines, http_server, stdio, works

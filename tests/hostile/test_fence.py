@@ -22,8 +22,8 @@ from ricordo.hooks.answers import run as run_hook
 from ricordo.hooks.outlet import Outlet
 from ricordo.hooks.payload import NAMES
 from ricordo.mcp_server.protocol import Handlers
-from ricordo.mcp_server.service import ToolService
-from ricordo.mcp_server.tool import TOOLSETS, Tool
+from ricordo.mcp_server.service import TOOLSETS, ToolService
+from ricordo.mcp_server.tool import Tool
 from ricordo.registry import token_counter
 from ricordo.trust import fence
 from ricordo.values.context import LeftOut, Skill

@@ -25,9 +25,8 @@ from ricordo.errors import Error
 from ricordo.exchange import lines
 from ricordo.hooks.payload import read_payload
 from ricordo.ingest.parse import parse_bytes
-from ricordo.mcp_server.service import ToolService
+from ricordo.mcp_server.service import TOOLSETS, ToolService
 from ricordo.mcp_server.stdio import NotAMessage, read_message
-from ricordo.mcp_server.tool import TOOLSETS
 from ricordo.memory.files import format as file_format
 from ricordo.search.query import parse_query
 from ricordo.secrets.find import redact

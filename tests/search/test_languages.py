@@ -15,8 +15,7 @@ import pytest
 from ricordo import ConfigProvider, Ricordo, registry
 from ricordo.errors import UsageError
 from ricordo.ingest import embed
-from ricordo.mcp_server.service import ToolService
-from ricordo.mcp_server.tool import TOOLSETS
+from ricordo.mcp_server.service import TOOLSETS, ToolService
 from ricordo.models.multilingual import MultilingualEmbedder
 from ricordo.store.asking import Ask, Candidates
 from ricordo.values.hits import Answer

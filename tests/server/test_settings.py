@@ -13,8 +13,7 @@ from click.testing import CliRunner
 from ricordo import ConfigProvider
 from ricordo.cli.program import program
 from ricordo.config.loading import load_config
-from ricordo.mcp_server.service import ToolService
-from ricordo.mcp_server.tool import TOOLSETS
+from ricordo.mcp_server.service import TOOLSETS, ToolService
 
 from .http_sites import Site
 

@@ -7,7 +7,7 @@ import click
 from ricordo.cli.call import Call
 from ricordo.cli.verb import verb
 from ricordo.log import keep_log
-from ricordo.mcp_server.tool import TOOLSETS
+from ricordo.mcp_server.service import TOOLSETS
 
 
 @verb(

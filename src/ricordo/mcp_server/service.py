@@ -13,14 +13,14 @@ from ricordo.errors import Error, NotFound, PathConflict, UsageError
 from ricordo.frozen import frozen
 from ricordo.hosting.service import Service
 from ricordo.mcp_server.shapes import answer_for_agents, for_agents
-from ricordo.mcp_server.tool import BLOCKS, Tool
-from ricordo.mcp_server.tool import chosen as chosen_tools
+from ricordo.mcp_server.tool import BLOCKS, Tool, generated
 from ricordo.trust.fence import Told, any_of, as_json, quoted, quoting
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config
     from ricordo.values.reports import Progress
 
+TOOLSETS = ("core", "memory", "context", "vault", "knowledge", "sessions", "tools", "verbs")
 LARGEST_ARGUMENTS = 4 * 1024 * 1024
 """Bytes of the arguments of one call; larger ones are refused, over standard input as over HTTP."""
 
@@ -49,14 +49,14 @@ class ToolService(Service):
 
     def __init__(
         self,
-        chosen: Sequence[str] = (),
+        toolsets: Sequence[str] = (),
         *,
         store: str | None = None,
         tier: str | None = None,
         config: Callable[[], Config] | None = None,
     ) -> None:
         super().__init__(store=store, tier=tier, config=config)
-        self.tools: Mapping[str, Tool] = chosen_tools(chosen)
+        self.tools: Mapping[str, Tool] = chosen(toolsets)
 
     @property
     def has_memory_tools(self) -> bool:
@@ -161,3 +161,34 @@ def texts_in(value: Any) -> Iterator[str]:
 def written(plain: Any) -> bytes:
     """JSON in UTF-8: half characters become question marks, times become texts."""
     return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8", "replace")
+
+
+def chosen(names: Sequence[str]) -> dict[str, Tool]:
+    """The core tools and those of the sets, by name; a tool that two sets share is there once.
+
+    The set ``tools`` comes without the core tools when it is asked for alone: a gateway is there to be small.
+    """
+    found: dict[str, Tool] = {}
+    for name in names if set(names) == {"tools"} else ("core", *names):
+        for tool in _tools_of(name):
+            found.setdefault(tool.name, tool)
+    return found
+
+
+def _tools_of(name: str) -> Sequence[Tool]:
+    """The tools of a set; its module is imported only now."""
+    if name not in TOOLSETS:
+        raise UsageError(f"there is no toolset '{name}'", hint=f"One of: {', '.join(TOOLSETS)}.")
+    if name == "tools":
+        from ricordo.mcp_server.gateway_tools import TOOLS as GATEWAY
+
+        return GATEWAY
+    if name == "verbs":
+        return generated()
+    from ricordo.mcp_server import core_tools
+
+    if name in ("core", "sessions"):
+        return core_tools.CORE if name == "core" else core_tools.SESSIONS
+    from ricordo.mcp_server.document_tools import TOOLS
+
+    return TOOLS[name]

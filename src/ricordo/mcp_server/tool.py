@@ -5,7 +5,7 @@ description and those in the schema; arguments are checked before the function r
 with what would be right. ``mapped`` makes a tool from a row: its name, the verb that it calls, the parameters that an
 agent sees and what they are called there, and what is fixed. ``generated`` offers a verb as it is. Types, bounds and
 choices are those of the verb; only what an agent reads is written here, in few words, because every word takes tokens
-in every conversation. ``chosen`` says which tools a server offers.
+in every conversation.
 """
 
 from __future__ import annotations
@@ -360,37 +360,3 @@ def _schema(param: ParamRow, arg: Arg) -> Schema:
         return schema
     items = {name: value for name, value in schema.items() if name != "description"}
     return {"type": "array", "description": schema["description"], "items": items}
-
-
-TOOLSETS = ("core", "memory", "context", "vault", "knowledge", "sessions", "tools", "verbs")
-
-
-def chosen(names: Sequence[str]) -> dict[str, Tool]:
-    """The core tools and those of the sets, by name; a tool that two sets share is there once.
-
-    The set ``tools`` comes without the core tools when it is asked for alone: a gateway is there to be small.
-    """
-    found: dict[str, Tool] = {}
-    for name in names if set(names) == {"tools"} else ("core", *names):
-        for tool in _tools_of(name):
-            found.setdefault(tool.name, tool)
-    return found
-
-
-def _tools_of(name: str) -> Sequence[Tool]:
-    """The tools of a set; its module is imported only now."""
-    if name not in TOOLSETS:
-        raise UsageError(f"there is no toolset '{name}'", hint=f"One of: {', '.join(TOOLSETS)}.")
-    if name == "tools":
-        from ricordo.mcp_server.gateway_tools import TOOLS as GATEWAY
-
-        return GATEWAY
-    if name == "verbs":
-        return generated()
-    from ricordo.mcp_server import core_tools
-
-    if name in ("core", "sessions"):
-        return core_tools.CORE if name == "core" else core_tools.SESSIONS
-    from ricordo.mcp_server.document_tools import TOOLS
-
-    return TOOLS[name]
