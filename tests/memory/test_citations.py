@@ -1,4 +1,4 @@
-"""Memories that name files, lines, symbols, commands, items or pages say what became of them."""
+"""Memories that name files, symbols, items or pages say what became of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CART = "class Cart:\n    def total(self):\n        return 1\n\n    def clear(sel
 @pytest.fixture(autouse=True)
 def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow machine finds the same."""
-    for name in ("checking", "finding", "diffs"):
+    for name in ("check", "find"):
         monkeypatch.setattr(f"ricordo.memory.citations.{name}.SECONDS", 120.0)
     monkeypatch.setattr("ricordo.memory.upkeep.SECONDS", 120.0)
 
@@ -66,25 +66,6 @@ def test_a_memory_says_whether_the_file_it_names_is_fresh_changed_moved_or_gone(
     assert told(mind) == ("src/cart.py: gone",)
 
 
-@pytest.mark.parametrize("written", ["src/cart.py:2-3", "src/cart.py#L2-L3", "src/cart.py lines 2-3"])
-def test_cited_lines_are_followed_when_others_are_put_above_them(opens: Opens, project: Path, written: str) -> None:
-    file = project / "src" / "cart.py"
-    file.write_text("import os\ndef total():\n    return 1\n")
-    mind = opens()
-    mind.remember(f"The total is computed in {written}.")
-    assert told(mind) == ("src/cart.py:2-3: fresh",)
-    file.write_text(file.read_text() + "# the end\n")
-    assert told(mind) == ("src/cart.py:2-3: fresh",)
-    file.write_text("import sys\n" + file.read_text())
-    assert told(mind) == ("src/cart.py:2-3: moved to src/cart.py:3-4",)
-    file.write_text("".join(file.read_text().splitlines(keepends=True)[1:]).removesuffix("# the end\n"))
-    file.rename(project / "sums.py")
-    assert told(mind) == ("src/cart.py:2-3: moved to sums.py:2-3",)
-    (project / "sums.py").rename(file)
-    file.write_text(file.read_text().replace("return 1", "return 2"))
-    assert told(mind) == ("src/cart.py:2-3: changed",)
-
-
 @pytest.mark.parametrize("written", ["Cart.total()", "`Cart.total`", "Cart.total"])
 def test_a_cited_symbol_is_known_by_its_definition(opens: Opens, project: Path, written: str) -> None:
     file = project / "src" / "cart.py"
@@ -104,23 +85,6 @@ def test_a_cited_symbol_is_known_by_its_definition(opens: Opens, project: Path, 
     assert told(mind) == ("Cart.total: gone",)
 
 
-def test_commands_are_looked_up_and_never_run(opens: Opens, project: Path) -> None:
-    make, package = project / "Makefile", project / "package.json"
-    make.write_text("docs: src\n\ttouch ran\n\ntest:\n\tpytest\n")
-    package.write_text('{"scripts": {"build": "touch ran"}}')
-    (project / "pyproject.toml").write_text('[project]\nscripts = {shop = "shop:main"}\n')
-    mind = opens()
-    saved = mind.remember("The total is computed by make docs, `npm run build` and `shop total`; make sure of it.")
-    cited = mind.get(saved.ref).fields.metadata["citations"]
-    assert [one["command"] for one in cited] == ["make docs", "npm run build", "shop"]
-    make.write_text(make.read_text().replace("pytest", "pytest -x"))
-    assert told(mind) == ("make docs: fresh", "npm run build: fresh", "shop: fresh")
-    make.write_text(make.read_text().replace("touch", "echo"))
-    package.write_text('{"scripts": {}}')
-    assert told(mind) == ("make docs: changed", "npm run build: gone", "shop: fresh")
-    assert not (project / "ran").exists()
-
-
 def test_a_cited_item_is_followed_through_edits_moves_and_replacements(opens: Opens, project: Path) -> None:
     mind = opens()
     mind.note("Add up the prices.", ref="note:/sums")
@@ -133,7 +97,6 @@ def test_a_cited_item_is_followed_through_edits_moves_and_replacements(opens: Op
     mind.edit("note:/adding", "Add up the prices and the tax.")
     [cited] = mind.get(saved.ref).cites
     assert cited.state == "changed"
-    assert "+Add up the prices and the tax." in cited.diff
     right = mind.correct("note:/adding", "Multiply the prices.")
     assert told_of(mind, saved.ref) == [f"note:/sums: replaced by {right.ref}"]
     mind.rm(right.ref)
@@ -150,8 +113,7 @@ def test_a_url_is_compared_with_the_page_that_is_stored(opens: Opens, project: P
     saved = mind.remember("The total is explained on https://example.org/total, not on https://example.org/other.")
     assert told_of(mind, saved.ref) == ["https://example.org/total: fresh"]
     mind.edit("url:/https://example.org/total", "The total is a product.")
-    [cited] = mind.get(saved.ref).cites
-    assert (str(cited), "+The total is a product." in cited.diff) == ("https://example.org/total: changed", True)
+    assert told_of(mind, saved.ref) == ["https://example.org/total: changed"]
 
 
 def test_what_is_given_is_cited_besides_what_the_text_names_and_must_be_there(opens: Opens, project: Path) -> None:
@@ -159,7 +121,7 @@ def test_what_is_given_is_cited_besides_what_the_text_names_and_must_be_there(op
     mind = opens()
     mind.note("Add up.", ref="note:/sums")
     saved = mind.remember("The total has a tax.", cites=["src/cart.py:1", "tax()", "note:/sums"])
-    assert told_of(mind, saved.ref) == ["src/cart.py:1: fresh", "tax: fresh", "note:/sums: fresh"]
+    assert told_of(mind, saved.ref) == ["src/cart.py: fresh", "tax: fresh", "note:/sums: fresh"]
     mind.edit(saved.ref, "The total has two taxes, as src/tax.py says.")
     assert len(mind.get(saved.ref).cites) == 4
     with pytest.raises(UsageError, match=r"nothing here is called 'src/none\.py'"):
@@ -198,34 +160,7 @@ def test_a_file_that_git_renamed_is_moved_even_if_it_was_edited(opens: Opens, re
     assert told(mind) == ("src/cart.py: gone",)
 
 
-def test_what_changed_in_a_file_is_shown_from_git_without_secrets(opens: Opens, repository: Path) -> None:
-    mind = opens()
-    saved = mind.remember("The total is computed in src/cart.py, by Cart.total().")
-    key = "AKIAIOSFODNN7EXAMPLE"
-    (repository / "src" / "cart.py").write_text(CART.replace("return 1", f"return '{key}'"))
-    file, symbol = mind.get(saved.ref).cites
-    assert (str(file), str(symbol)) == ("src/cart.py: changed", "Cart.total: changed")
-    for one in (file, symbol):
-        assert "-        return 1" in one.diff
-        assert "+        return '[redacted: aws key]'" in one.diff
-    assert "clear" not in symbol.diff
-    assert mind.get(saved.ref, version=1).cites == ()
-
-
-def test_what_changed_in_a_stored_file_is_shown_without_git_and_cut_if_it_is_long(opens: Opens, project: Path) -> None:
-    file = project / "src" / "cart.py"
-    file.write_text("one = 1\n")
-    mind = opens()
-    mind.add(file)
-    saved = mind.remember("The total is computed in src/cart.py.")
-    file.write_text("".join(f"line = {n}\n" for n in range(1000)))
-    [cited] = mind.get(saved.ref).cites
-    assert "-one = 1\n+line = 0\n" in cited.diff
-    assert cited.diff.endswith("\n…")
-    assert len(cited.diff.splitlines()) < 50
-
-
-def test_citations_hold_in_all_work_trees_and_what_only_a_branch_has_is_not_called_gone(
+def test_citations_hold_in_all_work_trees(
     opens: Opens, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = tmp_path / "tree"
@@ -239,7 +174,7 @@ def test_citations_hold_in_all_work_trees_and_what_only_a_branch_has_is_not_call
     (tree / "src" / "cart.py").write_text("")
     assert told(mind) == ("src/cart.py: changed", "new.py: fresh")
     monkeypatch.chdir(repository)
-    assert told(mind) == ("src/cart.py: fresh", "new.py: not on this branch")
+    assert told(mind) == ("src/cart.py: fresh", "new.py: gone")
 
 
 def test_a_memory_of_a_lost_file_ranks_lower_and_agents_are_told_so(opens: Opens, project: Path) -> None:
@@ -276,6 +211,17 @@ def test_citations_that_nobody_can_read_are_left_alone(opens: Opens, project: Pa
     saved = mind.remember("The total is computed.", metadata={"citations": odd})
     assert mind.get(saved.ref).cites == ()
     assert told(mind) == ()
+
+
+def test_lines_that_an_earlier_version_cited_count_as_their_file_and_commands_as_nothing(
+    opens: Opens, project: Path
+) -> None:
+    mind = opens()
+    saved = mind.remember("The total is computed in src/cart.py.")
+    [cited] = mind.get(saved.ref).fields.metadata["citations"]
+    old = [cited | {"lines": [1, 1], "hash": "x", "file": cited["hash"]}, cited | {"command": "make", "runs": "make"}]
+    mind.edit(saved.ref, fields={"metadata": {"citations": old}})
+    assert told(mind) == ("src/cart.py: fresh",)
 
 
 def test_a_text_edited_in_its_file_cites_what_it_names_and_keeps_that(opens: Opens, project: Path) -> None:

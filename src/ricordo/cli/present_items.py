@@ -64,12 +64,10 @@ def show_content(screen: Screen, item: Item, original: bytes | None = None) -> N
 
 
 def show_stale_citations(screen: Screen, item: Item) -> None:
-    """What an item cites that is no longer as it was, and what changed there."""
+    """What an item cites that is no longer as it was."""
     for one in item.cites:
         if one.state != FRESH:
             screen.warn(f"it cites {one_line(str(one))}")
-            for line in clean(one.diff).splitlines():
-                screen.note(f"    {line}")
 
 
 def show_several(screen: Screen, items: Iterable[Item]) -> None:

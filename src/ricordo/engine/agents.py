@@ -286,7 +286,7 @@ def told_doubts(store: Store, cited: object, newer: tuple[int, str] | None) -> s
     """Why what every agent gets should be doubted: something newer contradicts it, or what it cites is lost."""
     from ricordo.context.passages import contradicted_by, no_longer_sure
 
-    states = tuple(map(str, cited_now(store, cited, with_diffs=False)))
+    states = tuple(map(str, cited_now(store, cited)))
     return ", ".join(filter(None, (contradicted_by(newer[1] if newer else ""), no_longer_sure(states))))
 
 

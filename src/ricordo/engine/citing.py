@@ -17,7 +17,7 @@ CITATIONS = "citations"
 
 def citations_of(context: EngineContext, kind: str, text: str, given: Sequence[str] = ()) -> dict[str, Any]:
     """What the metadata of a text say about what it cites, and what is ``given`` besides; empty if it cites nothing."""
-    from ricordo.memory.citations import CITING_KINDS, citations_in
+    from ricordo.memory.citations.find import CITING_KINDS, citations_in
 
     if kind not in CITING_KINDS:
         if given:
@@ -31,15 +31,15 @@ def citations_of(context: EngineContext, kind: str, text: str, given: Sequence[s
 
 def cited_again(context: EngineContext, kind: str, text: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata of an item that gets a new text: what that cites, and what was given besides the old one."""
-    from ricordo.memory.citations import cited_again as again
+    from ricordo.memory.citations.find import cited_again as again
 
     return again(context.store, context.resolve, kind, text, metadata)
 
 
-def cited_now(store: Store, cited: object, *, with_diffs: bool = True) -> tuple[CitedNow, ...]:
+def cited_now(store: Store, cited: object) -> tuple[CitedNow, ...]:
     """What became of what an item's metadata says it cites."""
     if not isinstance(cited, list | tuple) or not cited:
         return ()
-    from ricordo.memory.citations import CitationCheck
+    from ricordo.memory.citations.check import CitationCheck
 
-    return CitationCheck(store).states(cited, with_diffs=with_diffs)
+    return CitationCheck(store).states(cited)

@@ -150,11 +150,15 @@ class TidyVerbs(ProposalVerbs):
 
     def _cite_again(self, n: int, ref: str) -> Saved:
         """Note what a memory cites as it is now."""
-        from ricordo.memory.citations import NAME, renewed
+        from ricordo.memory.citations.check import CitationCheck
+        from ricordo.memory.citations.find import NAME
 
         store = self._context.unsynced_store
         item = store.items.get(n)
-        metadata: dict[str, Any] = {**item.fields.metadata, NAME: renewed(item.fields.metadata.get(NAME) or [], store)}
+        metadata: dict[str, Any] = {
+            **item.fields.metadata,
+            NAME: CitationCheck(store).renewed(item.fields.metadata.get(NAME) or []),
+        }
         return self.edit(ref, fields={"metadata": metadata})
 
 

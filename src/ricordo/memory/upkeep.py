@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-from ricordo.memory.citations import NAME as CITATIONS
-from ricordo.memory.citations import CitationCheck
+from ricordo.memory.citations.check import CitationCheck
+from ricordo.memory.citations.find import NAME as CITATIONS
 from ricordo.memory.contradictions import Claim, first_conflict, statements
 from ricordo.memory.duplicates import CLAIMING, NEAR, DuplicateFinder, hold_together, plain_text
 from ricordo.secrets.find import redact_item
 from ricordo.store.asking import Shown
 from ricordo.store.base import Store
 from ricordo.values.hits import Filters
-from ricordo.values.items import ELSEWHERE, FRESH, GONE, CitedNow, Fields, Item, Ref
+from ricordo.values.items import FRESH, GONE, CitedNow, Fields, Item, Ref
 from ricordo.values.kinds import REDACTED_KINDS
 from ricordo.values.review import WAITING, Finding, finding
 from ricordo.values.times import parse_duration, parse_time
 
 if TYPE_CHECKING:
-    from ricordo.memory.citations.stored import Names
+    from ricordo.memory.citations.find import Names
     from ricordo.memory.files.format import KnowledgeFile
     from ricordo.store.values import PreparedItem
 
@@ -244,9 +244,7 @@ class Look:
         check = CitationCheck(self._store, MOVED_SECONDS)
         found: dict[int, tuple[CitedNow, ...]] = {}
         for n, item in self.memories.items():
-            stale = tuple(
-                one for one in check.states(item.fields.metadata.get(CITATIONS)) if one.state not in (FRESH, ELSEWHERE)
-            )
+            stale = tuple(one for one in check.states(item.fields.metadata.get(CITATIONS)) if one.state != FRESH)
             if stale:
                 found[n] = stale
         return found
@@ -319,7 +317,7 @@ class FileNoticing:
         """The fields that a file gives its item. What Ricordo wrote into it about citations holds for the text that it
         wrote; a text by hand cites what it names, and as long as that text stays, what it cites stays.
         """
-        from ricordo.memory.citations import CITING_KINDS, NAME, cited_again
+        from ricordo.memory.citations.find import CITING_KINDS, NAME, cited_again
 
         if not says.is_by_hand or says.kind not in CITING_KINDS:
             return says.fields

@@ -54,15 +54,6 @@ def renames_in(listed: str) -> dict[str, str]:
     return {old: new for how, old, new in zip(parts[::3], parts[1::3], parts[2::3], strict=False) if how[:1] == "R"}
 
 
-def blob(top: Path, name: str, seconds: float = SECONDS) -> str | None:
-    """The text of a file by git's name of its content; None if git does not have it."""
-    process = started(top, "cat-file", "blob", name)
-    if process is None:
-        return None
-    output = _output(process, seconds)
-    return output.decode("utf-8", "replace") if process.returncode == 0 else None
-
-
 def output_of(top: Path, seconds: float, *arguments: str) -> str:
     """What git prints; nothing where it fails or takes too long."""
     process = started(top, *arguments) if seconds > 0 else None

@@ -19,21 +19,19 @@ from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, named, r
 from ricordo.values.provenance import NOBODY, Provenance
 from ricordo.verbs.declare import Say
 
-FRESH, CHANGED, MOVED, REPLACED, GONE, ELSEWHERE = "fresh", "changed", "moved", "replaced", "gone", "not on this branch"
+FRESH, CHANGED, MOVED, REPLACED, GONE = "fresh", "changed", "moved", "replaced", "gone"
 
 
 @frozen
 class CitedNow(Plain):
-    """One thing that a memory cites (``src/cart.py:12``, ``Cart.total``, ``make docs``, ``note:/plan``), and what it is
-    now: fresh, changed, moved, replaced, gone, or not on this branch.
+    """One thing that a memory cites (``src/cart.py``, ``Cart.total``, ``note:/plan``), and what it is now: fresh,
+    changed, moved, replaced or gone.
     """
 
     what: str
     state: str
     where: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """Where it moved to, or what replaced it."""
-    diff: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
-    """What changed since it was cited, where both texts are known; only for an item that is read on its own."""
 
     def __str__(self) -> str:
         by = {MOVED: " to ", REPLACED: " by "}.get(self.state, "")
