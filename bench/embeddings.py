@@ -21,7 +21,7 @@ from corpus import SourceDocument
 from ricordo import registry
 from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
-from ricordo.evaluate.vector_cache import RememberingEmbedder
+from ricordo.evaluate.stores import RememberingEmbedder
 from ricordo.ingest.embed import fingerprint_of
 from ricordo.models.base import Embedder
 

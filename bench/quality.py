@@ -31,10 +31,9 @@ from ricordo.engine import Ricordo
 from ricordo.evaluate import evaluate
 from ricordo.evaluate.datasets import Question, read_dataset
 from ricordo.evaluate.metrics import ndcg, recall
-from ricordo.evaluate.passages import evaluate_passages, folder_store
-from ricordo.evaluate.run import BASELINES
+from ricordo.evaluate.report import aligned
+from ricordo.evaluate.run import BASELINES, evaluate_passages, folder_store
 from ricordo.evaluate.stores import cached_store, make_vectors, position_of
-from ricordo.evaluate.tables import aligned
 from ricordo.values.hits import Filters
 
 PIECES = "event_ordering,summarization,multi_session_reasoning,multi-hop"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ricordo.evaluate.metrics import percentile
-from ricordo.evaluate.tables import aligned
+from ricordo.evaluate.report import aligned
 
 __all__ = [
     "CLOCKS",

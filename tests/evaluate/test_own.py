@@ -10,7 +10,7 @@ import pytest
 from ricordo import Ricordo, UsageError
 from ricordo.config.loading import ConfigProvider
 from ricordo.errors import NotFound
-from ricordo.evaluate.own import ENOUGH_QUERIES, evaluate_own, own_judgements
+from ricordo.evaluate.run import ENOUGH_QUERIES, evaluate_own, own_judgements
 
 
 @pytest.fixture

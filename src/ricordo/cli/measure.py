@@ -87,7 +87,7 @@ def _names(call: Call, profiles: tuple[str, ...]) -> list[str]:
 
 def _passages(call: Call, folders: tuple[Path, ...], questions: Path, names: list[str], *, plain: bool) -> int:
     """Whether the passages that are shown answer."""
-    from ricordo.evaluate.passages import evaluate_passages
+    from ricordo.evaluate.run import evaluate_passages
 
     if len(folders) != 1 or not plain:
         raise UsageError(
@@ -120,7 +120,7 @@ def _run(call: Call, folders: tuple[Path, ...], names: list[str], limit_queries:
 
 def _run_own(call: Call, names: list[str]) -> Suite:
     from ricordo.evaluate import Suite
-    from ricordo.evaluate.own import OWN_PROFILES, evaluate_own
+    from ricordo.evaluate.run import OWN_PROFILES, evaluate_own
 
     with call.engine() as engine, ProgressLine.for_call(call) as progress:
         return Suite((evaluate_own(engine, profiles=names or OWN_PROFILES, progress=progress),))

@@ -4,12 +4,22 @@
 difference is more than chance.
 """
 
-from ricordo.evaluate.compare import Compared, Comparison, compare, compare_profiles
 from ricordo.evaluate.datasets import Dataset, Document, Question, read_dataset
 from ricordo.evaluate.metrics import METRICS, Significance, judge, significance
-from ricordo.evaluate.report import QueryResult, Report, Suite, read_results, write_results
+from ricordo.evaluate.report import (
+    Compared,
+    Comparison,
+    QueryResult,
+    Report,
+    Suite,
+    compare,
+    compare_profiles,
+    comparison_table,
+    read_results,
+    results_table,
+    write_results,
+)
 from ricordo.evaluate.run import BASELINES, evaluate, evaluate_all
-from ricordo.evaluate.tables import comparison_table, results_table
 
 __all__ = [
     "BASELINES",

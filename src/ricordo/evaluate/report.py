@@ -1,7 +1,4 @@
-"""The results of an evaluation by query, profile and set, and the file that keeps them for a later comparison.
-
-These are only values; ``run`` makes them, ``compare`` reads them.
-"""
+"""The results of an evaluation: values, the file that keeps them, tables, and whether two differ by chance."""
 
 from __future__ import annotations
 
@@ -10,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ricordo.errors import NotFound, Unreadable
-from ricordo.evaluate.metrics import METRICS, mean, percentile
+from ricordo.errors import NotFound, Unreadable, UsageError
+from ricordo.evaluate.metrics import METRICS, Significance, mean, percentile, significance
 from ricordo.frozen import frozen
 
 COLUMNS: tuple[str, ...] = (*METRICS, "ms_p50")
@@ -145,3 +142,194 @@ def read_results(file: str | Path) -> tuple[Report, ...]:
             ) from None
         sets.setdefault(key, []).append(result)
     return tuple(Report(name, digest, tuple(results)) for (name, digest), results in sets.items())
+
+
+@frozen
+class Compared:
+    """One set under two profiles (or one profile in two runs), judged by one metric."""
+
+    dataset: str
+    profile_a: str
+    profile_b: str
+    metric: str
+    outcome: Significance
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "dataset": self.dataset,
+            "profile_a": self.profile_a,
+            "profile_b": self.profile_b,
+            "metric": self.metric,
+            **self.outcome.to_dict(),
+        }
+
+
+@frozen
+class Comparison:
+    """Every pair that could be formed, and what could not be paired."""
+
+    rows: tuple[Compared, ...]
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"rows": [row.to_dict() for row in self.rows], "notes": list(self.notes)}
+
+
+def compare(
+    a: Report | Sequence[Report],
+    b: Report | Sequence[Report],
+    *,
+    metrics: Sequence[str] = ("ndcg@10",),
+    seed: int = 0,
+) -> Comparison:
+    """Compare two runs, query by query, for each set and profile.
+
+    Profiles are paired by name; where each run has just one, they are paired whatever their names. Queries
+    that only one of the runs has are left out, with a note.
+    """
+    _check(metrics)
+    notes: list[str] = []
+    rows: list[Compared] = []
+    others = {report.dataset: report for report in _several(b)}
+    for left in _several(a):
+        right = others.get(left.dataset)
+        if right is None:
+            notes.append(f"{left.dataset}: only in the first run")
+            continue
+        if left.digest != right.digest:
+            notes.append(f"{left.dataset}: the set itself changed between the runs; equal query ids were compared")
+        for name_a, name_b in _profile_pairs(left, right):
+            rows += _compared(left, right, name_a, name_b, metrics, seed, notes)
+    if not rows:
+        raise UsageError(
+            "the two runs have no set and profile in common",
+            hint="Compare runs over the same sets, with one profile each or with the same profile names.",
+        )
+    return Comparison(tuple(rows), tuple(notes))
+
+
+def compare_profiles(
+    reports: Report | Sequence[Report],
+    profile_a: str,
+    profile_b: str,
+    *,
+    metrics: Sequence[str] = ("ndcg@10",),
+    seed: int = 0,
+) -> Comparison:
+    """Compare two profiles of the same run."""
+    _check(metrics)
+    notes: list[str] = []
+    rows: list[Compared] = []
+    for report in _several(reports):
+        names = report.profiles
+        for name in (profile_a, profile_b):
+            if name not in names:
+                raise UsageError(
+                    f"'{report.dataset}' was not run with the profile '{name}'",
+                    hint=f"It was run with: {', '.join(names)}.",
+                )
+        rows += _compared(report, report, profile_a, profile_b, metrics, seed, notes)
+    return Comparison(tuple(rows), tuple(notes))
+
+
+def _check(metrics: Sequence[str]) -> None:
+    for metric in metrics:
+        if metric not in METRICS:
+            raise UsageError(f"there is no metric '{metric}'", hint=f"One of: {', '.join(METRICS)}.")
+
+
+def _several(reports: Report | Sequence[Report]) -> Sequence[Report]:
+    return (reports,) if isinstance(reports, Report) else reports
+
+
+def _profile_pairs(left: Report, right: Report) -> list[tuple[str, str]]:
+    names_a, names_b = list(left.profiles), list(right.profiles)
+    if len(names_a) == len(names_b) == 1:
+        return [(names_a[0], names_b[0])]
+    return [(name, name) for name in names_a if name in names_b]
+
+
+def _compared(
+    left: Report,
+    right: Report,
+    profile_a: str,
+    profile_b: str,
+    metrics: Sequence[str],
+    seed: int,
+    notes: list[str],
+) -> list[Compared]:
+    scores_a, scores_b = _scores(left, profile_a), _scores(right, profile_b)
+    shared = [query for query in scores_a if query in scores_b]
+    unpaired = len(scores_a) + len(scores_b) - 2 * len(shared)
+    if unpaired:
+        notes.append(f"{left.dataset}: {unpaired} queries are in one run only and were left out")
+    return [
+        Compared(
+            left.dataset,
+            profile_a,
+            profile_b,
+            metric,
+            significance(
+                [scores_a[query][metric] for query in shared],
+                [scores_b[query][metric] for query in shared],
+                seed=seed,
+            ),
+        )
+        for metric in metrics
+    ]
+
+
+def _scores(report: Report, profile: str) -> dict[str, Mapping[str, float]]:
+    return {result.query: result.metrics for result in report.results if result.profile == profile}
+
+
+def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
+    """Rows under a header; the first ``left`` columns are aligned left, the others right."""
+    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
+
+    def line(cells: Sequence[str]) -> str:
+        parts = [
+            cell.ljust(width) if column < left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "  ".join(parts).rstrip()
+
+    return "\n".join([line(header), line(["-" * width for width in widths]), *(line(row) for row in rows)])
+
+
+def results_table(reports: Sequence[Report]) -> str:
+    """Every set and profile, and the mean over sets when there are several."""
+    rows = [
+        [report.dataset, name, str(report.queries), *_figures(figures)]
+        for report in reports
+        for name, figures in report.profiles.items()
+    ]
+    if len(reports) > 1:
+        total = str(sum(report.queries for report in reports))
+        rows += [["mean", name, total, *_figures(figures)] for name, figures in Suite(tuple(reports)).profiles.items()]
+    return aligned(("set", "profile", "queries", *COLUMNS), rows, left=2)
+
+
+def _figures(figures: dict[str, float]) -> list[str]:
+    return [f"{figures[column]:.1f}" if column == "ms_p50" else f"{figures[column]:.4f}" for column in COLUMNS]
+
+
+def comparison_table(comparison: Comparison) -> str:
+    """Both means, their difference with its 95 % interval, the p-value, and how many queries B won."""
+    rows = [
+        [
+            row.dataset,
+            f"{row.profile_a} / {row.profile_b}",
+            row.metric,
+            str(row.outcome.queries),
+            f"{row.outcome.mean_a:.4f}",
+            f"{row.outcome.mean_b:.4f}",
+            f"{row.outcome.difference:+.4f}",
+            f"{row.outcome.low:+.4f}..{row.outcome.high:+.4f}",
+            f"{row.outcome.p_value:.4f}{' *' if row.outcome.significant else '  '}",
+            f"{row.outcome.wins}/{row.outcome.ties}/{row.outcome.losses}",
+        ]
+        for row in comparison.rows
+    ]
+    header = ("set", "A / B", "metric", "queries", "A", "B", "B - A", "95 % of B - A", "p", "won/tied/lost")
+    return aligned(header, rows, left=3)

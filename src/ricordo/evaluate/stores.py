@@ -1,4 +1,4 @@
-"""The stores that evaluations search, built once per corpus and kept in the user's cache folder.
+"""The stores that evaluations search, built once per corpus and kept in the user's cache folder, and their vectors.
 
 A cached store is a folder ``<corpus>-<settings>/`` with ``store.db`` in it. It is built under a temporary name and
 renamed when it is complete, so that an interrupted run never leaves an incomplete store. Its name depends on the corpus
@@ -8,25 +8,33 @@ and on every setting that affects the index, but not on settings that only ranki
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ricordo import registry
+from ricordo.config.files import replace_file
 from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
 from ricordo.errors import StoreError
 from ricordo.evaluate.datasets import Dataset, Document
-from ricordo.evaluate.vector_cache import RememberingEmbedder
 from ricordo.ingest.embed import Worker
+from ricordo.models.base import Embedder
 from ricordo.models.vectors import fingerprint_of
 from ricordo.values.items import Entry
 from ricordo.values.reports import Progress
 from ricordo.values.store_addresses import in_workspace
+
+if TYPE_CHECKING:
+    from ricordo.models.base import Vectors
+
 
 UNUSED_DAYS = 30
 """A cached store that no evaluation used for this long is removed by the next one that builds."""
@@ -210,3 +218,60 @@ def _remove_unused(root: Path) -> None:
     for folder in root.iterdir():
         if folder.is_dir() and folder.stat().st_mtime < oldest:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+class RememberingEmbedder:
+    """Wraps an embedder; ``folder`` belongs to one corpus and one fingerprint."""
+
+    def __init__(self, inner: Embedder, folder: Path) -> None:
+        self._inner = inner
+        self._folder = folder
+        self._known: dict[bytes, Vectors] | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        return self._inner.fingerprint
+
+    @property
+    def dimensions(self) -> int:
+        return self._inner.dimensions
+
+    @property
+    def max_tokens(self) -> int:
+        return self._inner.max_tokens
+
+    def embed_query(self, text: str) -> Vectors:
+        return self._inner.embed_query(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of the texts; only those that were never embedded before are computed."""
+        import numpy as np
+
+        if self._known is None:
+            self._known = self._load()
+        keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._known}
+        if new:
+            computed = np.asarray(self._inner.embed_documents(list(new.values())), np.float32)
+            self._keep(list(new), computed)
+            self._known |= dict(zip(new, computed, strict=True))
+        return np.stack([self._known[key] for key in keys])
+
+    def _load(self) -> dict[bytes, Vectors]:
+        import numpy as np
+
+        known: dict[bytes, Vectors] = {}
+        if not self._folder.is_dir():
+            return known
+        os.utime(self._folder)
+        for file in self._folder.glob("*.npz"):
+            with np.load(file) as batch:
+                known |= {key.tobytes(): vector for key, vector in zip(batch["keys"], batch["vectors"], strict=True)}
+        return known
+
+    def _keep(self, keys: Sequence[bytes], vectors: Vectors) -> None:
+        import numpy as np
+
+        content = io.BytesIO()
+        np.savez(content, keys=np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), -1), vectors=vectors)
+        replace_file(self._folder / f"{uuid.uuid4().hex}.npz", content.getvalue(), mode=0o644)
