@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from ricordo import ConfigProvider, Ricordo
 from ricordo.cli.program import program
 from ricordo.config.files import data_home
-from ricordo.config.trusted_places import PLACES_NAME
+from ricordo.config.trust_lists import PLACES_NAME
 from ricordo.engine.project_stores import NOT_TRUSTED
 from ricordo.errors import Forbidden
 from ricordo.speaking import speaking

@@ -119,7 +119,7 @@ def add(call: Call, sources: tuple[str, ...] = (), **given: Any) -> int:
 def _ask_about_folders(call: Call, folders: list[str]) -> None:
     """Ask whether the user trusts folders whose files say that every agent gets them."""
     from ricordo.cli.trust_verbs import show_trust
-    from ricordo.config.trusted_places import is_in_trusted_folder
+    from ricordo.config.trust_lists import is_in_trusted_folder
 
     wanted = [folder for folder in folders if not is_in_trusted_folder(Path(folder).expanduser())]
     if not wanted:

@@ -13,8 +13,17 @@ from ricordo.cli.terminal import Screen, one_line
 from ricordo.cli.verb import verb
 from ricordo.cli.verb_group import verb_group
 from ricordo.config.files import current_folder, project_file, user_file
-from ricordo.config.loading import SETTINGS, Config, find_setting, is_trusted, load_config, locate_store, trust
-from ricordo.config.profiles import ProfileEntry, profile_entry
+from ricordo.config.loading import (
+    SETTINGS,
+    Config,
+    ProfileEntry,
+    find_setting,
+    is_trusted,
+    load_config,
+    locate_store,
+    profile_entry,
+    trust,
+)
 from ricordo.config.settings import DROPPED
 from ricordo.errors import NotFound
 

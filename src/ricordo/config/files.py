@@ -1,4 +1,4 @@
-"""The files behind the settings: where they are, how they are read, edited in place, and trusted.
+"""The user's and the project's folders, and small files in them: where they are, how they are read and written.
 
 It knows TOML, folders and locks, but not what a setting means; that is ``settings`` and ``config``.
 """
@@ -20,7 +20,8 @@ from ricordo.errors import NotFound, Unavailable, UsageError
 
 PROJECT_FOLDER = ".ricordo"
 CONFIG_NAME = "config.toml"
-TRUST_NAME = "trusted.json"
+IGNORE_NAME = ".ricordoignore"
+LARGEST_IGNORE_FILE = 1_000_000
 LOCK_SECONDS = 5.0
 
 Environment = Mapping[str, str]
@@ -118,6 +119,28 @@ def project_file(start: Path) -> Path | None:
     """The nearest project's ``config.toml``, if there is one."""
     folder = nearest_project(start, CONFIG_NAME)
     return folder / CONFIG_NAME if folder else None
+
+
+def is_left_alone(folder: Path) -> bool:
+    """Whether the user wants a folder left alone: a ``.ricordoignore`` above names it, or its own takes in everything.
+
+    What git ignores is not left alone: work trees and build folders are often ignored there.
+    """
+    for above in (folder, *folder.parents):
+        file, lines = above / IGNORE_NAME, list[str]()
+        with suppress(OSError):
+            if file.is_file() and file.stat().st_size <= LARGEST_IGNORE_FILE:
+                lines = file.read_text(encoding="utf-8-sig", errors="replace").splitlines()
+        if not lines:
+            continue
+        from pathspec import GitIgnoreSpec
+
+        spec = GitIgnoreSpec.from_lines(lines)
+        inside = folder.relative_to(above).parts
+        begun = ["/".join(inside[: place + 1]) + "/" for place in range(len(inside))] or ["anything"]
+        if any(spec.match_file(name) for name in begun):
+            return True
+    return False
 
 
 def read_bytes(path: Path) -> bytes | None:
@@ -245,69 +268,17 @@ def _try_lock(handle: int) -> bool:
     return True
 
 
-def is_trusted(path: Path, *, env: Environment | None = None, content: bytes | None = None) -> bool:
-    """Whether the user trusted this very file: the same path and the same bytes.
-
-    ``content`` are bytes already read, so that what was checked is what is used.
-    """
-    if content is None:
-        content = read_bytes(path)
-    return content is not None and _trust_list(_environment(env)).get(_trust_key(path)) == _digest(content)
-
-
-def trust(path: Path, *, env: Environment | None = None) -> None:
-    """Trust a project's configuration file as it stands now; any later change ends the trust."""
-    content = read_bytes(path)
-    if content is None:
-        raise NotFound(f"there is no file {path}", hint="Name the project's .ricordo/config.toml.")
-    env = _environment(env)
-    listed = trust_file(env)
-    with locked(listed):
-        _write_trust_list(listed, _trust_list(env) | {_trust_key(path): _digest(content)})
-
-
-def distrust(path: Path, *, env: Environment | None = None) -> bool:
-    """Take the file off the trust list; returns whether it was on it."""
-    env = _environment(env)
-    listed = trust_file(env)
-    with locked(listed):
-        known = _trust_list(env)
-        if known.pop(_trust_key(path), None) is None:
-            return False
-        _write_trust_list(listed, known)
-    return True
-
-
-def trust_file(env: Environment) -> Path:
-    """The list of trusted project files."""
-    return data_home(env) / TRUST_NAME
-
-
-def _write_trust_list(listed: Path, known: Mapping[str, str]) -> None:
+def read_json(path: Path) -> Any:
+    """What a small file of ours holds; None if there is none, or if it is damaged or cannot be read."""
     import json
 
-    replace_file(listed, json.dumps(known, indent=1, sort_keys=True).encode())
+    with suppress(ValueError, Unavailable):
+        return json.loads(read_bytes(path) or b"null")
+    return None
 
 
-def _trust_list(env: Environment) -> dict[str, str]:
+def write_json(path: Path, value: Any) -> None:
+    """Write such a file at once, readable by its owner alone."""
     import json
 
-    try:
-        known = json.loads(read_bytes(trust_file(env)) or b"{}")
-    except (ValueError, Unavailable):  # if the list is damaged or cannot be read, no file is trusted
-        return {}
-    return known if isinstance(known, dict) else {}
-
-
-def _trust_key(path: Path) -> str:
-    return str(path.resolve())
-
-
-def _digest(content: bytes) -> str:
-    import hashlib
-
-    return hashlib.sha256(content).hexdigest()
-
-
-def _environment(env: Environment | None) -> Environment:
-    return os.environ if env is None else env
+    replace_file(path, json.dumps(value, indent=1, sort_keys=True).encode())

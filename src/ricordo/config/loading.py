@@ -1,11 +1,13 @@
 """Finds the settings in force: flags > environment > project file > user file > defaults.
 
 ``load_config`` reads them once, ``ConfigProvider`` again whenever a file changed, ``set_value`` and ``unset_value``
-edit the files, ``locate_store`` says which store is meant. ``settings`` lists what can be set.
+edit the files, ``set_entry`` and ``unset_entry`` those of the user's own profiles (``profiles.mine.weights.recency``),
+which ``search`` checks as a whole. ``locate_store`` says which store is meant. ``settings`` lists what can be set.
 """
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 from collections.abc import Iterator, Mapping
@@ -20,8 +22,6 @@ from ricordo.config.files import (
     Environment,
     current_folder,
     data_home,
-    distrust,
-    is_trusted,
     locked,
     nearest_project,
     parse_toml,
@@ -29,8 +29,6 @@ from ricordo.config.files import (
     read_bytes,
     remove_entry,
     replace_file,
-    trust,
-    trust_file,
     user_file,
     write_entry,
 )
@@ -46,6 +44,7 @@ from ricordo.config.settings import (
     find_setting,
     unknown_setting,
 )
+from ricordo.config.trust_lists import distrust, is_trusted, trust, trust_file
 from ricordo.errors import NotFound, ReadOnlyStore, UsageError
 from ricordo.frozen import frozen
 from ricordo.masking import DATABASES, masked
@@ -385,3 +384,90 @@ def init_project(folder: Path) -> Path:
     if not ignore.exists():
         replace_file(ignore, b"*\n")
     return place
+
+
+PREFIX = "profiles."
+KEYS = ("base", "description", "min_score", "guard", "sides")
+TABLES = ("weights", "per_side")
+_TEXTS = ("base", "description")
+
+
+@frozen
+class ProfileEntry:
+    """One entry of a profile's table, by its keys; without keys, the whole table."""
+
+    profile: str
+    keys: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return ".".join(("profiles", self.profile, *self.keys))
+
+    def read(self, text: str) -> Any:
+        """The value that a text stands for."""
+        if not self.keys:
+            raise UsageError(f"{self.name} is a whole profile", hint=f"Set its parts: {self.name}.base brain")
+        text = text.strip()
+        if self.keys[0] in _TEXTS:
+            return text
+        if self.keys[0] == "sides":
+            return [part.strip() for part in text.split(",") if part.strip()]
+        try:
+            return float(text) if self.keys[0] in ("weights", "min_score") else int(text)
+        except ValueError:
+            raise UsageError(f"{self.name} cannot be '{text}'", hint="Give a number.") from None
+
+    def value(self, profiles: Mapping[str, Mapping[str, Any]]) -> Any:
+        """The value of the entry; None if it is not set."""
+        found: Any = profiles.get(self.profile)
+        for key in self.keys:
+            found = found.get(key) if isinstance(found, Mapping) else None
+        return found
+
+    def put(self, profiles: Mapping[str, Mapping[str, Any]], value: Any) -> dict[str, Any]:
+        """The profiles with this entry changed."""
+        changed = copy.deepcopy(dict(profiles))
+        table: Any = changed.setdefault(self.profile, {})
+        for key in self.keys[:-1]:
+            table = table.setdefault(key, {})
+            if not isinstance(table, dict):
+                where = f"profiles.{self.profile}.{key}"
+                raise UsageError(f"{where} is not a table", hint=f"Write it as [{where}] in the settings file.")
+        table[self.keys[-1]] = value
+        return changed
+
+
+def profile_entry(name: str) -> ProfileEntry | None:
+    """The entry that a setting's name means; None if it does not name a profile."""
+    if not name.startswith(PREFIX):
+        return None
+    profile, *keys = name.removeprefix(PREFIX).split(".", 2)
+    known = not keys or (len(keys) == 1 and keys[0] in (*KEYS, *TABLES)) or (len(keys) == 2 and keys[0] in TABLES)
+    if not profile or not known:
+        parts = ", ".join((*KEYS, "weights.NAME", "per_side.factor", "per_side.minimum"))
+        raise UsageError(
+            f"a profile has no setting '{name}'",
+            hint=f"After profiles.NAME. comes one of: {parts}. The file can hold more.",
+        )
+    return ProfileEntry(profile, tuple(keys))
+
+
+def set_entry(
+    entry: ProfileEntry, value: Any, *, scope: str = "user", env: Environment | None = None, start: Path | None = None
+) -> None:
+    """Write one entry into the user's or the project's file."""
+    env = os.environ if env is None else env
+    path = file_of(scope, env, current_folder() if start is None else start)
+    with edited(path, scope, env):
+        write_entry(path, ("profiles", entry.profile, *entry.keys[:-1]), entry.keys[-1], value)
+
+
+def unset_entry(
+    entry: ProfileEntry, *, scope: str = "user", env: Environment | None = None, start: Path | None = None
+) -> bool:
+    """Remove one entry, or the whole profile, from the file; returns whether it was there."""
+    env = os.environ if env is None else env
+    path = file_of(scope, env, current_folder() if start is None else start)
+    names = ("profiles", entry.profile, *entry.keys)
+    with edited(path, scope, env):
+        return remove_entry(path, names[:-1], names[-1])

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo.config.files import PROJECT_FOLDER
-from ricordo.config.ignored import is_left_alone
+from ricordo.config.files import PROJECT_FOLDER, is_left_alone
 from ricordo.config.repository import repository_around
 from ricordo.engine.context import EngineContext
 from ricordo.engine.proposals import NEVER, ProposalDesk, own_engine, rule_name

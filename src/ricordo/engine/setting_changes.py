@@ -8,8 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from ricordo import registry
-from ricordo.config.loading import Config, find_setting, load_config, set_value, unset_value
-from ricordo.config.profiles import ProfileEntry, profile_entry, set_entry, unset_entry
+from ricordo.config.loading import (
+    Config,
+    ProfileEntry,
+    find_setting,
+    load_config,
+    profile_entry,
+    set_entry,
+    set_value,
+    unset_entry,
+    unset_value,
+)
 from ricordo.config.settings import DROPPED, Setting
 from ricordo.errors import Forbidden
 from ricordo.frozen import frozen

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ricordo import registry
 from ricordo.config.files import CONFIG_NAME, PROJECT_FOLDER, nearest_project
 from ricordo.config.loading import SETTINGS, STORE_NAME, StoreLocation, distrust, trust
-from ricordo.config.trusted_places import TRUSTED, is_in_trusted_folder, note_place, trusted_places, withdraw_place
+from ricordo.config.trust_lists import TRUSTED, is_in_trusted_folder, note_place, trusted_places, withdraw_place
 from ricordo.engine.opening import OpenEngine
 from ricordo.errors import NotFound, ReadOnlyStore, UsageError
 from ricordo.nofollow import real_path

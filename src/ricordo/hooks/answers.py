@@ -207,7 +207,7 @@ def _start_reading(payload: Payload, config: Config, asked: _Place) -> None:
     """Start a process that reads the transcript and outlives this one; where there is no store, none is made."""
     import subprocess
 
-    from ricordo.config.ignored import is_left_alone
+    from ricordo.config.files import is_left_alone
     from ricordo.config.places import locate
     from ricordo.programs.table import DOOR
 

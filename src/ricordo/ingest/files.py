@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ricordo.config.settings import Config
-from ricordo.config.trusted_places import is_in_trusted_folder
+from ricordo.config.trust_lists import is_in_trusted_folder
 from ricordo.errors import Error, Unreadable, UsageError
 from ricordo.ingest.parse import Limits, parse_bytes, read_file
 from ricordo.ingest.pipeline import Incoming, merged_fields

@@ -14,7 +14,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from ricordo.config.files import Environment, config_home, is_trusted, read_bytes
+from ricordo.config.files import Environment, config_home, read_bytes
+from ricordo.config.trust_lists import is_trusted
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 
