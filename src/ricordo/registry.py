@@ -9,19 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ricordo.errors import Unavailable, UsageError
-from ricordo.values.file_refs import PLAIN, FileRefs
-from ricordo.values.items import Item, Ref
+from ricordo.values.file_refs import FileRefs
+from ricordo.values.items import Item
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config, StoreLocation
-    from ricordo.keys.finding import StoreKey
     from ricordo.models.base import LLM, Embedder, Reranker, TokenCounter
     from ricordo.models.hub import ModelFolder
-    from ricordo.models.multilingual import MultilingualEmbedder
     from ricordo.models.providers import EmbeddingProvider
-    from ricordo.search.profiles import Profile
     from ricordo.sources.base import Loader
-    from ricordo.sources.web import OpenWeb
     from ricordo.store.base import Store
     from ricordo.store.qdrant.choosing import IndexChoice
 
@@ -43,13 +39,6 @@ def open_store(location: StoreLocation, config: Config, *, create: bool, busy_se
         keep_versions=config.store.keep_versions,
         create=create,
     )
-
-
-def change_key(path: Path, before: StoreKey | None, after: StoreKey | None, seconds: float = 5.0) -> None:
-    """Encrypt or decrypt the file of a store in place; nobody may have it open."""
-    from ricordo.store.sqlite.encrypted import change_key
-
-    change_key(path, before, after, seconds)
 
 
 def _server_store(address: str, config: Config, *, create: bool, busy_seconds: float) -> Store:
@@ -133,27 +122,6 @@ def fallback_embedder(config: Config) -> Embedder | None:
     return make_embedder(settings, models_folder(config)) if settings is not None else None
 
 
-def has_multilingual() -> bool:
-    """Whether the package with the model for other languages is installed; it is not imported for that."""
-    from ricordo.models.multilingual import is_installed
-
-    return is_installed()
-
-
-def multilingual(config: Config) -> MultilingualEmbedder:
-    """The model for other languages, not loaded yet."""
-    from ricordo.models.multilingual import MultilingualEmbedder
-
-    return MultilingualEmbedder()
-
-
-def multilingual_languages() -> tuple[str, ...]:
-    """The languages besides English that the model for other languages reads."""
-    from ricordo.models.multilingual import FOREIGN
-
-    return FOREIGN
-
-
 def embedding_providers() -> dict[str, EmbeddingProvider]:
     """The providers that come with the package, by name, and those of plugins."""
     from ricordo.models.providers import EMBEDDERS, EmbeddingProvider, built_in, plugin_names
@@ -232,34 +200,6 @@ def loader(
     )
 
 
-def profiles(config: Config) -> dict[str, Profile]:
-    """The ranking profiles by name; no store is needed for this."""
-    from ricordo.search.profiles import profiles
-
-    return profiles(config)
-
-
-def profile(name: str, config: Config) -> Profile:
-    """One ranking profile; that another one is broken does not matter."""
-    from ricordo.search.profiles import find_profile
-
-    return find_profile(config, name)
-
-
-def worker_name() -> str:
-    """The name under which this process leases jobs."""
-    from ricordo.store.sql.jobs import worker_name
-
-    return worker_name()
-
-
-def disk_ref(path: Path, refs: FileRefs = PLAIN) -> Ref:
-    """The ref of a file of this machine, as the refs of a store say it."""
-    from ricordo.sources.disk import disk_ref
-
-    return disk_ref(path, refs)
-
-
 def same_bytes(item: Item, refs: FileRefs) -> bytes | None:
     """The bytes of an item's file, if it is on this machine and still the file that was added."""
     from ricordo.sources.disk import bytes_like, ref_path
@@ -267,24 +207,3 @@ def same_bytes(item: Item, refs: FileRefs) -> bytes | None:
     digest = item.fields.metadata.get("sha256")
     is_file = item.ref.drive == "disk" and refs.is_here(item.ref)
     return bytes_like(ref_path(item.ref, refs), str(digest)) if is_file and digest else None
-
-
-def disk_path(ref: Ref, refs: FileRefs) -> Path:
-    """The file of this machine that a ref of the drive ``disk`` names."""
-    from ricordo.sources.disk import ref_path
-
-    return ref_path(ref, refs)
-
-
-def url_ref(url: str, config: Config) -> Ref:
-    """The ref of a page, on the drive that its URL belongs to."""
-    from ricordo.sources.detect import Drives
-
-    return Drives(config.fetch).place(url).ref
-
-
-def web(config: Config) -> OpenWeb:
-    """The object that fetches pages as the settings allow; it opens no connection yet."""
-    from ricordo.sources.web import OpenWeb
-
-    return OpenWeb(config.fetch)

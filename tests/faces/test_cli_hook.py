@@ -377,7 +377,7 @@ def test_a_transcript_is_taken_in_behind_the_sessions_back(known: Hooks, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "setting", [{"RICORDO_HOOKS_ENABLED": "no"}, {"RICORDO_HOOKS_PROMPT_BUDGET": "0"}], ids=["off", "no budget"]
+    "setting", [{"RICORDO_HOOKS_ENABLED": "no"}, {"RICORDO_HOOKS_BUDGET": "0"}], ids=["off", "no budget"]
 )
 def test_hooks_can_be_switched_off(known: Hooks, setting: dict[str, str]) -> None:
     known.set(**setting)

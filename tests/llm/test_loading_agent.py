@@ -422,13 +422,13 @@ def test_servers_are_read_as_other_agents_read_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"mcpServers": []}', "null"])
 def test_a_file_that_is_no_list_of_servers_is_a_note_and_the_page_is_fetched(
-    open_engine: Opener, service: Service, plain_site: str, tmp_path: Path, text: str
+    open_engine: Opener, service: Service, plain_site: str, text: str
 ) -> None:
-    path = tmp_path / "servers.json"
-    path.write_text(text)
-    report = open_engine(**settings(service, str(path))).add(plain_site)
+    use_servers()
+    (Path(os.environ["RICORDO_CONFIG_HOME"]) / "mcp.json").write_text(text)
+    report = open_engine(**settings(service)).add(plain_site)
     assert report.items[0].status == "created"
-    assert any("servers.json" in note for note in report.notes)
+    assert any("mcp.json" in note for note in report.notes)
 
 
 def test_a_server_that_prints_what_is_no_message_fills_no_screen() -> None:

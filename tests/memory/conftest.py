@@ -17,7 +17,7 @@ DAY = 86_400_000_000_000
 
 @pytest.fixture
 def opens(tmp_path: Path) -> Iterator[Opens]:
-    """Opens the same store as often as it is called; keyword arguments are settings (``search__track=False``)."""
+    """Opens the same store as often as it is called; keyword arguments are settings (``usage__log=False``)."""
     opened: list[Ricordo] = []
 
     def open_it(**settings: Any) -> Ricordo:

@@ -125,15 +125,6 @@ def test_without_tracking_no_trace_is_left(memory: Ricordo) -> None:
     assert trace(memory) == [[], [], []]
 
 
-def test_the_setting_decides_when_the_call_does_not(memory: Ricordo, opens: Callable[..., Ricordo]) -> None:
-    silent = opens(search__track=False)
-    silent.search("keys")
-    silent.get("note:/keys")
-    assert trace(silent) == [[], [], []]
-    silent.search("keys", track=True)
-    assert item(silent, "note:/keys").retrieval_count == 1
-
-
 def test_without_the_log_counts_are_kept_and_queries_are_not(opens: Callable[..., Ricordo], memory: Ricordo) -> None:
     discreet = opens(usage__log=False)
     discreet.search("keys")

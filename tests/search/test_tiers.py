@@ -471,12 +471,15 @@ def test_a_tier_that_comes_back_is_searched_again(stores: dict[str, Path], opene
     assert answer.meta.degraded == ()
 
 
-def test_a_locked_tier_is_left_out_in_time(stores: dict[str, Path], opened: Callable[..., Ricordo]) -> None:
+def test_a_locked_tier_is_left_out_in_time(
+    stores: dict[str, Path], opened: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ricordo.search.tiers.TIER_SECONDS", 15.0)
     lock = apsw.Connection(str(stores["team"]))
     lock.pragma("journal_mode", "delete")
     lock.execute("BEGIN EXCLUSIVE").fetchall()
     try:
-        answer = opened(tiers__seconds=15).search("harbour")  # the lock is let go after it has answered
+        answer = opened().search("harbour")  # the lock is let go after it has answered
     finally:
         lock.close()
     assert answer.meta.tiers == ("agent", "project")
@@ -486,6 +489,7 @@ def test_a_locked_tier_is_left_out_in_time(stores: dict[str, Path], opened: Call
 def test_a_tier_that_hangs_does_not_hold_up_the_others(
     opened: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("ricordo.search.tiers.TIER_SECONDS", 15.0)
     from ricordo.search.pipeline import Searcher
 
     release = threading.Event()
@@ -497,7 +501,7 @@ def test_a_tier_that_hangs_does_not_hold_up_the_others(
         return search(self, request)
 
     monkeypatch.setattr(Searcher, "search", slow)
-    memory = opened(tiers__seconds=15)
+    memory = opened()
     for paused in ("", *[" lately, so it was not asked"] * 5):
         answer = memory.search("harbour")
         assert answer.meta.tiers == ("agent", "project")

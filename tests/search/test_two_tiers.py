@@ -302,12 +302,13 @@ def slow_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event,
 
 
 def test_a_tier_that_hangs_is_left_alone_by_this_process_and_the_next(
-    opened: Callable[..., Ricordo], slow_own: tuple[threading.Event, list[str]]
+    opened: Callable[..., Ricordo], slow_own: tuple[threading.Event, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("ricordo.search.tiers.TIER_SECONDS", 20.0)
     go, heard = slow_own
-    memory = opened(tiers__seconds=20)
+    memory = opened()
     paused = " lately, so it was not asked"
-    for engine, why in ((memory, ""), (memory, paused), (opened(tiers__seconds=20), paused)):
+    for engine, why in ((memory, ""), (memory, paused), (opened(), paused)):
         answer = engine.search("lighthouse")
         assert [hit.tier for hit in answer.hits] == ["project"]
         assert answer.meta.degraded == (f"tier agent: did not answer within 20 s{why}",)
@@ -356,11 +357,12 @@ def test_a_tier_gets_at_most_half_of_the_time_for_which_the_caller_waits(
 
 
 def test_that_a_caller_was_in_a_hurry_is_not_held_against_a_tier(
-    opened: Callable[..., Ricordo], slow_own: tuple[threading.Event, list[str]]
+    opened: Callable[..., Ricordo], slow_own: tuple[threading.Event, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("ricordo.search.tiers.TIER_SECONDS", 20.0)
     go, _ = slow_own
     with caller_waits(0.5, at_most=300):  # the project's own store may take its time on a busy machine
-        answer = opened(tiers__seconds=20).search("harbour lighthouse")
+        answer = opened().search("harbour lighthouse")
     assert [hit.tier for hit in answer.hits] == ["project"]
     assert "20 s" not in answer.meta.degraded[0], "it says how long was waited"
     go.set()
@@ -372,6 +374,7 @@ def test_that_a_caller_was_in_a_hurry_is_not_held_against_a_tier(
 def test_a_caller_in_a_hurry_gets_an_answer_if_one_comes_while_it_still_waits(
     opened: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch, hurry: float
 ) -> None:
+    monkeypatch.setattr("ricordo.search.tiers.TIER_SECONDS", 200.0)
     go = threading.Event()
     search = Searcher.search
 
@@ -380,7 +383,7 @@ def test_a_caller_in_a_hurry_gets_an_answer_if_one_comes_while_it_still_waits(
         return search(self, request)
 
     monkeypatch.setattr(Searcher, "search", slow)
-    memory = opened(tiers__seconds=200)
+    memory = opened()
     threading.Timer(0.5, go.set).start()
     with caller_waits(hurry, at_most=300):
         answer = memory.search("harbour lighthouse")
@@ -399,10 +402,11 @@ def test_a_search_that_is_refused_ends_after_all_tiers_did(
 
 
 def test_an_engine_is_closed_after_the_searches_of_late_tiers(
-    opened: Callable[..., Ricordo], slow_own: tuple[threading.Event, list[str]]
+    opened: Callable[..., Ricordo], slow_own: tuple[threading.Event, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("ricordo.search.tiers.TIER_SECONDS", 20.0)
     go, heard = slow_own
-    memory = opened(tiers__seconds=20)
+    memory = opened()
     memory.search("lighthouse")
     assert heard == ["asked"]
     threading.Timer(0.2, go.set).start()

@@ -168,7 +168,7 @@ def test_what_hooks_told_from_other_stores_is_not_counted(
 
 
 def test_a_hook_with_other_variables_does_the_work_itself(project: Path, site: Listening) -> None:
-    answer = hook(project, env={"RICORDO_HOOKS_PROMPT_BUDGET": "0"}, **PROMPT)
+    answer = hook(project, env={"RICORDO_HOOKS_BUDGET": "0"}, **PROMPT)
     assert answer == {}
     assert count(site) == 0
 

@@ -146,7 +146,7 @@ def test_a_slow_team_tier_is_left_out_in_time_and_said_so(tmp_path: Path, monkey
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections and never answers
         port = silent.getsockname()[1]
         monkeypatch.setenv("RICORDO_TIERS_TEAM", f"postgresql://ann:secret@127.0.0.1:{port}/team")
-        monkeypatch.setenv("RICORDO_TIERS_SECONDS", "20")
+        monkeypatch.setattr("ricordo.search.tiers.TIER_SECONDS", 20.0)
         with Ricordo.open(str(tmp_path / "own.db")) as engine:
             engine.remember("My release notes are in the drawer.")
             answer = engine.search("release")

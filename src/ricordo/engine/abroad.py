@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ricordo import registry
 from ricordo.errors import Error
+from ricordo.models.multilingual import FOREIGN
 from ricordo.search.meaning import INSTALL, SecondModel
+from ricordo.store.sql.jobs import worker_name
 from ricordo.store.values import EVERY_LANGUAGE
 from ricordo.values.reports import Check
 
@@ -35,7 +36,7 @@ def second_model(models: ModelsInUse) -> SecondModel:
         lambda store, language: reach_out(models, store, language),
         models.offers_second,
         models.spoken,
-        registry.multilingual_languages,
+        lambda: FOREIGN,
         left_behind,
     )
 
@@ -99,7 +100,7 @@ def reach_out(models: ModelsInUse, store: Store, language: str) -> None:
         if not 0 < counts["chunks"] - counts["embedded"] <= MOST_AT_ONCE:
             return
         store.jobs.enqueue_missing(name, second.dimensions, languages=EVERY_LANGUAGE)
-        Worker(store, second, registry.worker_name()).drain()
+        Worker(store, second, worker_name()).drain()
         settle(store, models.backlog())
     except Error:
         return  # the answer goes by words, and by the model that is set

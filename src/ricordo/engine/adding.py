@@ -186,9 +186,10 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
 
     def _pages(self, prompt_addition: str = "", transcript: Callable[[str], None] | None = None) -> PageReader:
         from ricordo.ingest.pages import PageReader
+        from ricordo.sources.web import OpenWeb
 
         return PageReader(
-            registry.web(self._context.config), self._context.files().limits, self._loader(transcript), prompt_addition
+            OpenWeb(self._context.config.fetch), self._context.files().limits, self._loader(transcript), prompt_addition
         )
 
     def _loader(self, transcript: Callable[[str], None] | None) -> Loader | None:

@@ -24,8 +24,10 @@ from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
 from ricordo.keys.sealing import holds_secrets
 from ricordo.memory.use import Tracker
 from ricordo.permissions import refuse_written_ref
+from ricordo.sources.disk import disk_ref
 from ricordo.steps import no_step
 from ricordo.store.base import Store
+from ricordo.store.sql.jobs import worker_name
 from ricordo.values.file_refs import DISK, FileRefs, elsewhere, is_marked
 from ricordo.values.items import Ref
 from ricordo.values.reports import AddReport, Progress
@@ -239,7 +241,7 @@ class EngineContext:
             adopted = left = sum(store.jobs.waiting(name) for name in backlog.fingerprints)
             if 0 < adopted <= HASTY_BATCH and not getattr(embedder, "is_remote", False):
                 drain(
-                    store, self.models.embedder, lambda: None, registry.worker_name(),
+                    store, self.models.embedder, lambda: None, worker_name(),
                     backlog=backlog, abroad=self.models.second, seconds=CATCH_UP_SECONDS,
                 )  # fmt: skip
                 wait_for_workers(store, CATCH_UP_SECONDS)  # the thread that was woken by the last write
@@ -277,7 +279,7 @@ class EngineContext:
 
         models = self.models
         return drain(
-            store, models.embedder, models.fallback, registry.worker_name(), progress,
+            store, models.embedder, models.fallback, worker_name(), progress,
             backlog=models.backlog(), abroad=models.second, **options,
         )  # fmt: skip
 
@@ -307,20 +309,22 @@ class EngineContext:
         if isinstance(text, Ref):
             return text
         if isinstance(text, Path):
-            return self._file_ref(registry.disk_ref(text))
+            return self._file_ref(disk_ref(text))
         check_type("ref", text, str)
         if is_id(text):
             if (found := self.store.items.ref_by_id(text)) is not None:
                 return found
             raise NotFound(f"there is no item with the id {text}", hint="‹:list› shows what is there.")
         if is_url(text):
-            return registry.url_ref(text, self.config)
+            from ricordo.sources.detect import Drives
+
+            return Drives(self.config.fetch).place(text).ref
         if Ref.looks_like(text):
             ref = Ref.parse(text)
             return ref if ref.drive != DISK else self._file_ref(ref, as_written=True)
         if not text.strip():
             raise UsageError("an empty name is not a ref", hint="Name a file, a ref such as note:/plan, or an item id.")
-        return self._file_ref(registry.disk_ref(Path(text)))
+        return self._file_ref(disk_ref(Path(text)))
 
     def _file_ref(self, plain: Ref, *, as_written: bool = False) -> Ref:
         """The ref of a file in this store: a path means this machine's file, unless only another one of that path is

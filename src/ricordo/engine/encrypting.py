@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ricordo import registry, told_log
+from ricordo import told_log
 from ricordo.config.files import state_home
 from ricordo.config.loading import StoreLocation
 from ricordo.engine.encrypted import hide_knowledge_files, make_encrypted, refuse_without_note
@@ -13,6 +13,7 @@ from ricordo.engine.opening import OpenEngine
 from ricordo.errors import UsageError
 from ricordo.keys.finding import find_key, forget_key, make_key, way_of
 from ricordo.keys.note import is_encrypted, is_plain, look_again
+from ricordo.store.sqlite.encrypted import change_key
 
 
 def encrypt_in_place(location: StoreLocation, choice: str) -> str:
@@ -29,7 +30,7 @@ def encrypt_in_place(location: StoreLocation, choice: str) -> str:
     _refuse_readable_folders(path)
     made = make_key(path, choice)
     try:
-        registry.change_key(path, None, made)
+        change_key(path, None, made)
     finally:
         if is_plain(path):  # it failed, and nothing was changed
             forget_key(path)
@@ -45,7 +46,7 @@ def decrypt_in_place(location: StoreLocation) -> None:
     path = _file_of(location)
     _refuse_plain(path)
     _settle(path)
-    registry.change_key(path, find_key(path), None)
+    change_key(path, find_key(path), None)
     forget_key(path)
 
 

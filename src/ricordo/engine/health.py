@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ricordo import registry
 from ricordo.config.settings import Config
 from ricordo.engine.abroad import check_second, second_counts
 from ricordo.engine.file_systems import network_kind
@@ -21,6 +20,7 @@ from ricordo.engine.removing import RemoveVerbs
 from ricordo.errors import Error
 from ricordo.keys.finding import way_of
 from ricordo.keys.sealing import holds_secrets
+from ricordo.search.profiles import profiles
 from ricordo.store.base import Store
 from ricordo.values.hits import Filters
 from ricordo.values.reports import Check, DoctorReport
@@ -50,7 +50,7 @@ class HealthVerbs(RemoveVerbs):
     )
     def profiles(self) -> dict[str, Profile]:
         """The ways to rank, by name: the built-in ones and those of the settings."""
-        return registry.profiles(self._context.config)
+        return profiles(self._context.config)
 
     @verb("read", "look after", "Show what the store holds.", examples=("ricordo status", "ricordo status --json"))
     def status(self) -> dict[str, Any]:

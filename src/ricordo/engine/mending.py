@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ricordo import registry
 from ricordo.engine.context import EngineContext
 from ricordo.errors import Error
+from ricordo.sources.disk import ref_path
 from ricordo.values.items import Ref
 from ricordo.values.reports import Check, Damage
 
@@ -52,7 +52,7 @@ def _texts(context: EngineContext, one: Damage) -> Iterator[str]:
                 continue
     if one.ref.startswith("disk:") and context.file_refs.is_here(ref := Ref.parse(one.ref)):
         files = context.files()
-        for entry in files.at(registry.disk_path(ref, context.file_refs)):
+        for entry in files.at(ref_path(ref, context.file_refs)):
             if isinstance(entry, FoundFile):
                 try:
                     yield parse_bytes(files.bytes_of(entry), entry.path.name, limits=files.limits).text

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ricordo import registry
 from ricordo.engine.opening import OpenEngine
+from ricordo.store.sql.jobs import worker_name
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class ModelVerbs(OpenEngine):
         from ricordo.ingest.embed import Worker
 
         self._context.store.jobs.enqueue_missing(switch.fingerprint, embedder.dimensions)
-        return Worker(self._context.store, embedder, registry.worker_name(), progress).drain()
+        return Worker(self._context.store, embedder, worker_name(), progress).drain()
 
     def _models(self) -> Models:
         from ricordo.engine.model_choice import Models

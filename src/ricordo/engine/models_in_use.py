@@ -12,6 +12,7 @@ from ricordo import registry
 from ricordo.config.files import data_home
 from ricordo.config.settings import Config
 from ricordo.errors import Unavailable
+from ricordo.models import multilingual
 from ricordo.store.values import EVERY_LANGUAGE, Backlog, Languages
 from ricordo.values.store_addresses import is_address
 
@@ -62,15 +63,15 @@ class ModelsInUse:
         the shipped one, because others know many languages themselves.
         """
         config = self._provider()
-        if config.embedding.provider != "local" or not registry.has_multilingual():
+        if config.embedding.provider != "local" or not multilingual.is_installed():
             return None
         if self._second is None:
-            self._second = registry.multilingual(config)
+            self._second = multilingual.MultilingualEmbedder()
         return self._second
 
     def offers_second(self) -> bool:
         """Whether installing the embedder for other languages would help."""
-        return self._provider().embedding.provider == "local" and not registry.has_multilingual()
+        return self._provider().embedding.provider == "local" and not multilingual.is_installed()
 
     def second_fingerprint(self) -> str:
         """The fingerprint that vectors for other languages have, whether the model is installed or not; "" where the
@@ -79,7 +80,7 @@ class ModelsInUse:
         from ricordo.models.vectors import fingerprint_of
 
         config = self._provider()
-        return fingerprint_of(registry.multilingual(config)) if config.embedding.provider == "local" else ""
+        return fingerprint_of(multilingual.MultilingualEmbedder()) if config.embedding.provider == "local" else ""
 
     def spoken(self) -> Sequence[str]:
         """The languages that the user says to speak (``language.mine``)."""

@@ -13,9 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo import registry
 from ricordo.errors import Error
 from ricordo.programs.table import PROGRAMS, MemoryFile, memory_files
+from ricordo.sources.disk import disk_ref
 from ricordo.speaking import speaker
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Ref
@@ -83,7 +83,7 @@ class ProgramNotes:
 
     def _not_added(self, store: Store, files: Sequence[MemoryFile]) -> list[MemoryFile]:
         """The files that the user did not add, because those are documents already."""
-        refs = {registry.disk_ref(one.path): one for one in files}
+        refs = {disk_ref(one.path): one for one in files}
         items = store.items.get_many(list(store.items.numbers(list(refs)).values()))
         added = {item.ref for item in items.values() if item.state == "live"}
         return [one for ref, one in refs.items() if ref not in added]

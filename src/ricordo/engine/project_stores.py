@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ricordo.config.files import PROJECT_FOLDER
 from ricordo.config.loading import StoreLocation
-from ricordo.config.trust_lists import MADE, how_trusted, list_stamp, note_place, recorded_id, withdraw_place
+from ricordo.config.trust_lists import MADE, TRUSTED, how_trusted, list_stamp, note_place, recorded_id, withdraw_place
 from ricordo.store.base import Store
 
 NOT_TRUSTED = (
@@ -68,4 +68,4 @@ def note_made_here(store: Store, location: StoreLocation) -> None:
 
 def is_trusted_whole(store: Store, path: Path) -> bool:
     """Whether the user said that all of a project counts as theirs, its knowledge files as well."""
-    return how_trusted(path, store.store_id) == trust_lists.TRUSTED
+    return how_trusted(path, store.store_id) == TRUSTED

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo import registry
 from ricordo.engine.checks import check_number, kinds_of, refuse_binned, texts
 from ricordo.engine.following import follows, follows_each
 from ricordo.engine.items import ItemVerbs
 from ricordo.errors import NotFound, UsageError
 from ricordo.permissions import refuse_erasing
+from ricordo.sources.disk import disk_ref
 from ricordo.steps import no_step, undoable
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Ref, Saved
@@ -173,7 +173,7 @@ class RemoveVerbs(ItemVerbs):
             if folder.drive == "disk":
                 below, refs = f"{folder.path.rstrip('/')}/", self._context.file_refs
                 for root, _ in files.roots():
-                    if f"{registry.disk_ref(Path(root), refs).path}/".startswith(below):
+                    if f"{disk_ref(Path(root), refs).path}/".startswith(below):
                         files.forget_root(root)
 
     def _folder(self, text: str) -> Ref:

@@ -14,7 +14,7 @@ from ricordo.config.machine import name_machine
 from ricordo.engine.opening import OpenEngine
 from ricordo.engine.takeover import Takeover, known_machines, moved
 from ricordo.errors import NotFound, UsageError
-from ricordo.registry import disk_path, disk_ref
+from ricordo.sources.disk import disk_ref, ref_path
 from ricordo.values.file_refs import UNKNOWN_MACHINE
 from ricordo.values.items import Ref
 from ricordo.values.reports import KnownMachine, RefreshReport, Root
@@ -104,7 +104,7 @@ class RootVerbs(OpenEngine):
     def _relocate(self, old: str | Path, new: str | Path) -> RefreshReport:
         refs = self._context.file_refs
         before, after = (disk_ref(Path(os.path.expanduser(path)), refs).path for path in (old, new))  # noqa: PTH111
-        place = disk_path(Ref("disk", after), refs)
+        place = ref_path(Ref("disk", after), refs)
         if not place.exists():
             raise UsageError(
                 f"there is no file or folder {place}", hint="Name the place where the files are now, after the old one."
@@ -131,7 +131,7 @@ class RootVerbs(OpenEngine):
             place = disk_ref(Path(root), refs).path
             if _is_within(place, before):
                 files.forget_root(root)
-                files.remember_root(str(disk_path(Ref("disk", f"{after}{place[len(before) :]}"), refs)), globs)
+                files.remember_root(str(ref_path(Ref("disk", f"{after}{place[len(before) :]}"), refs)), globs)
 
     @verb(
         "files",
@@ -172,7 +172,7 @@ class RootVerbs(OpenEngine):
         items = [one for one in self._context.store.items.refs_below("disk", "/") if refs.is_here(one[1])]
         sample = items[:: max(1, len(items) // SAMPLE)][:SAMPLE]
         states = self._context.store.files.states([n for n, _, _ in sample])
-        places = {n: disk_path(ref, refs) for n, ref, _ in sample if n in states}
+        places = {n: ref_path(ref, refs) for n, ref, _ in sample if n in states}
         missing = [n for n, path in places.items() if not path.exists()]
         found: Counter[str] = Counter()
         for n in missing:

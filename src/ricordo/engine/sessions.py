@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo import registry
 from ricordo.engine.capturing import Capturer
 from ricordo.engine.checks import check_type, texts
 from ricordo.engine.finding import FindVerbs
@@ -16,6 +15,7 @@ from ricordo.engine.proposals import ProposalVerbs
 from ricordo.engine.successors import replacement
 from ricordo.errors import Error, NotFound, Unreadable, UsageError
 from ricordo.permissions import refuse_secrets
+from ricordo.sources.disk import disk_ref
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Ref, Saved
 from ricordo.values.kinds import CHECKPOINT, REMEMBERED_KINDS, SESSION
@@ -125,15 +125,15 @@ class SessionVerbs(FindVerbs, ProposalVerbs):
                 taker.notes.extend(transcript.counts.notes(file.name))
             return answers
         except Unreadable as error:
-            name = str(registry.disk_ref(file))
+            name = str(disk_ref(file))
             if not is_named:
                 return [*answers, Saved(name, "skipped", reason=error.message)]
             return [*answers, Saved(name, "failed", error=error.to_dict())]
         except Error as error:
-            return [*answers, Saved(str(registry.disk_ref(file)), "failed", error=error.to_dict())]
+            return [*answers, Saved(str(disk_ref(file)), "failed", error=error.to_dict())]
         except OSError as error:
             problem = Unreadable(f"{file} cannot be read: {error.strerror or error}", hint="Check its permissions.")
-            return [*answers, Saved(str(registry.disk_ref(file)), "failed", error=problem.to_dict())]
+            return [*answers, Saved(str(disk_ref(file)), "failed", error=problem.to_dict())]
 
     @verb(
         "read",

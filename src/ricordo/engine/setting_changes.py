@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ricordo import registry
 from ricordo.config.loading import (
     Config,
     ProfileEntry,
@@ -23,6 +22,7 @@ from ricordo.config.settings import DROPPED, Setting
 from ricordo.errors import Forbidden
 from ricordo.frozen import frozen
 from ricordo.permissions import is_agent, refuse_settings
+from ricordo.search.profiles import find_profile
 
 
 @frozen
@@ -67,7 +67,7 @@ def change_setting(
     known = find_setting(name)
     _refuse_agent(known)
     if known.name == "search.profile":
-        registry.profile(text, config())  # a profile that does not exist would break every search
+        find_profile(config(), text)  # a profile that does not exist would break every search
     value = known.shown(set_value(known.name, text, scope=scope, start=start))
     source = config().source(known.name)
     return SettingChange(known.name, value, scope, source, source.startswith(f"{scope}:"))
@@ -78,7 +78,7 @@ def _change_entry(
 ) -> SettingChange:
     """Set a part of a profile, if the profile as a whole can still be used."""
     value, before = entry.read(text), config()
-    registry.profile(entry.profile, replace(before, profiles=entry.put(before.profiles, value)))
+    find_profile(replace(before, profiles=entry.put(before.profiles, value)), entry.profile)
     set_entry(entry, value, scope=scope, start=start)
     after = config()
     return SettingChange(entry.name, value, scope, _source(entry, after), entry.value(after.profiles) == value)

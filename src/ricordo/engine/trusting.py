@@ -16,6 +16,7 @@ from ricordo.engine.opening import OpenEngine
 from ricordo.errors import NotFound, ReadOnlyStore, UsageError
 from ricordo.nofollow import real_path
 from ricordo.permissions import refuse_agents, refuse_settings
+from ricordo.sources.disk import disk_ref, ref_path
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item
 from ricordo.values.provenance import TrustReport
@@ -139,9 +140,7 @@ class TrustVerbs(OpenEngine):
     def _added_from(self, place: Path) -> Sequence[tuple[int, Item]]:
         """The items of files in a folder, in the engine's own store."""
         store = self._context.unsynced_store
-        below = [
-            n for n, _, _ in store.items.refs_below("disk", registry.disk_ref(place, self._context.file_refs).path)
-        ]
+        below = [n for n, _, _ in store.items.refs_below("disk", disk_ref(place, self._context.file_refs).path)]
         return tuple(store.items.get_many(below).items())
 
     def _read_again(self, place: Path, *, withdraw: bool = False) -> None:
@@ -160,7 +159,7 @@ class TrustVerbs(OpenEngine):
             adding_to(self._context, "overwrite", None).sources(files, globs=(), as_ref=None)
 
     def _file(self, item: Item) -> Path:
-        return registry.disk_path(item.ref, self._context.file_refs)
+        return ref_path(item.ref, self._context.file_refs)
 
 
 def _repository(place: Path) -> str:

@@ -26,8 +26,10 @@ from ricordo.engine import Ricordo
 from ricordo.errors import StoreError
 from ricordo.evaluate.datasets import Dataset, Document
 from ricordo.ingest.embed import Worker
+from ricordo.models import multilingual
 from ricordo.models.base import Embedder
 from ricordo.models.vectors import fingerprint_of
+from ricordo.store.sql.jobs import worker_name
 from ricordo.values.items import Entry
 from ricordo.values.reports import Progress
 from ricordo.values.store_addresses import in_workspace
@@ -83,13 +85,13 @@ def make_vectors(
     interrupted run or when the store is built again.
     """
     root = cache_dir or default_cache_folder()
-    second = registry.multilingual(engine.config) if registry.has_multilingual() else None
+    second = multilingual.MultilingualEmbedder() if multilingual.is_installed() else None
     for embedder in (registry.embedder(engine.config), second):
         if embedder is None or not engine.store.jobs.waiting(fingerprint := fingerprint_of(embedder)):
             continue
         folder = root / f"{dataset.corpus_digest[:16]}-vectors-{_short_hash({'fingerprint': fingerprint})}"
         remembering = RememberingEmbedder(embedder, folder)
-        stopped = Worker(engine.store, remembering, registry.worker_name(), progress).drain().stopped
+        stopped = Worker(engine.store, remembering, worker_name(), progress).drain().stopped
         if stopped:
             return stopped
     return ""
@@ -155,7 +157,7 @@ def index_settings(config: Config) -> dict[str, str]:
         "chunker": config.ingest.chunker,
         "language": config.lexical.language,
         "embedding": fingerprint_of(embedder) if embedder is not None else "none",
-        "second": str(registry.has_multilingual()),
+        "second": str(multilingual.is_installed()),
         "mine": ",".join(config.language.mine),
         "code": _code_digest(),
     }

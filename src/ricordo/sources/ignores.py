@@ -10,10 +10,12 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING
 
 from ricordo.frozen import frozen
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 IGNORE_FILES = (".gitignore", ".ricordoignore")
 _LARGEST_FILE = 1_000_000
@@ -110,6 +112,8 @@ def _read(folder: str, path: Path) -> Rules | None:
 
 
 def _rules(folder: str, lines: Iterable[str]) -> Rules | None:
+    from pathspec import GitIgnoreSpec  # only when files are walked: a search names files, too
+
     spec = GitIgnoreSpec.from_lines(line for line in lines if _is_valid(line))
     regexes = [pattern.regex.pattern for pattern in spec.patterns if pattern.regex is not None]
     if not regexes:
@@ -127,6 +131,8 @@ def _any_of(regexes: Sequence[str]) -> re.Pattern[str]:
 
 def _is_valid(line: str) -> bool:
     """Whether Git would take the line for a pattern; it skips the others, and so do we."""
+    from pathspec import GitIgnoreSpec
+
     try:
         GitIgnoreSpec.from_lines([line])
     except (ValueError, re.error):
