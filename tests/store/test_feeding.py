@@ -360,7 +360,7 @@ def test_a_server_that_cannot_be_reached_is_away(place: str) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"http://kim:geheim@127.0.0.1:{free.getsockname()[1]}"
-    settings = {"embedding.provider": "none", "store.index": "qdrant", "store.index_address": address}
+    settings = {"embedding.provider": "none", "store.index_address": address}
     with Ricordo.open(place, config=ConfigProvider(settings)) as engine:
         with pytest.raises(IndexAway, match="did not do its work") as raised:
             engine.index_rebuild()
