@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ricordo.models.base import LLM, Embedder, Reranker, TokenCounter
     from ricordo.models.hub import ModelFolder
     from ricordo.models.providers import EmbeddingProvider
+    from ricordo.search.profiles import Profile
     from ricordo.sources.base import Loader
     from ricordo.store.base import Store
     from ricordo.store.qdrant.choosing import IndexChoice
@@ -207,3 +208,17 @@ def same_bytes(item: Item, refs: FileRefs) -> bytes | None:
     digest = item.fields.metadata.get("sha256")
     is_file = item.ref.drive == "disk" and refs.is_here(item.ref)
     return bytes_like(ref_path(item.ref, refs), str(digest)) if is_file and digest else None
+
+
+def profiles(config: Config) -> dict[str, Profile]:
+    """The ranking profiles by name; no store is needed for this."""
+    from ricordo.search.profiles import profiles
+
+    return profiles(config)
+
+
+def profile(name: str, config: Config) -> Profile:
+    """One ranking profile; that another one is broken does not matter."""
+    from ricordo.search.profiles import find_profile
+
+    return find_profile(config, name)

@@ -64,9 +64,9 @@ class Call:
         if dropped := config().dropped:
             self.screen().note(f"earlier settings are ignored: {', '.join(dropped)} (ricordo config list)")
         if self.profile:
-            from ricordo.search.profiles import find_profile
+            from ricordo.registry import profile
 
-            find_profile(config(), self.profile)  # an error if there is no such profile
+            profile(self.profile, config())  # an error if there is no such profile
         embedder = None
         if meaning and config().search.backend == "hybrid":
             from ricordo.registry import embedder_ahead

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ricordo import registry
 from ricordo.cli.call import Call
 from ricordo.cli.generated import command
 from ricordo.cli.terminal import Screen, one_line
 from ricordo.cli.verb import verb
 from ricordo.cli.verb_group import verb_group
 from ricordo.config.loading import load_config
-from ricordo.search.profiles import find_profile
-from ricordo.search.profiles import profiles as all_profiles
 
 if TYPE_CHECKING:
     from ricordo import Profile
@@ -33,7 +32,7 @@ profiles = verb_group(
 def list_profiles(call: Call) -> int:
     """The profile marked * is the default. With --verbose, it shows their weights."""
     config = load_config()
-    known, used = all_profiles(config), call.profile or config.search.profile
+    known, used = registry.profiles(config), call.profile or config.search.profile
 
     def draw(screen: Screen) -> None:
         rows = [
@@ -58,7 +57,7 @@ def list_profiles(call: Call) -> int:
 @click.argument("name")
 def show(call: Call, name: str) -> int:
     """Weights are shown so that they add up to 1. To see what feedback changed: ricordo learn status"""
-    found = find_profile(load_config(), name)
+    found = registry.profile(name, load_config())
     return call.answer(found.to_dict(), lambda screen: show_profile(screen, found))
 
 
