@@ -14,6 +14,7 @@ from ricordo.values.items import Item
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config, StoreLocation
+    from ricordo.keys.finding import StoreKey
     from ricordo.models.base import LLM, Embedder, Reranker, TokenCounter
     from ricordo.models.hub import ModelFolder
     from ricordo.models.providers import EmbeddingProvider
@@ -40,6 +41,13 @@ def open_store(location: StoreLocation, config: Config, *, create: bool, busy_se
         keep_versions=config.store.keep_versions,
         create=create,
     )
+
+
+def change_key(path: Path, before: StoreKey | None, after: StoreKey | None, seconds: float = 5.0) -> None:
+    """Encrypt or decrypt the file of a store in place; nobody may have it open."""
+    from ricordo.store.sqlite.encrypted import change_key
+
+    change_key(path, before, after, seconds)
 
 
 def _server_store(address: str, config: Config, *, create: bool, busy_seconds: float) -> Store:

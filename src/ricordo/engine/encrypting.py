@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ricordo import told_log
+from ricordo import registry, told_log
 from ricordo.config.files import state_home
 from ricordo.config.loading import StoreLocation
 from ricordo.engine.encrypted import hide_knowledge_files, make_encrypted, refuse_without_note
@@ -13,7 +13,6 @@ from ricordo.engine.opening import OpenEngine
 from ricordo.errors import UsageError
 from ricordo.keys.finding import find_key, forget_key, make_key, way_of
 from ricordo.keys.note import is_encrypted, is_plain, look_again
-from ricordo.store.sqlite.encrypted import change_key
 
 
 def encrypt_in_place(location: StoreLocation, choice: str) -> str:
@@ -30,7 +29,7 @@ def encrypt_in_place(location: StoreLocation, choice: str) -> str:
     _refuse_readable_folders(path)
     made = make_key(path, choice)
     try:
-        change_key(path, None, made)
+        registry.change_key(path, None, made)
     finally:
         if is_plain(path):  # it failed, and nothing was changed
             forget_key(path)
@@ -46,7 +45,7 @@ def decrypt_in_place(location: StoreLocation) -> None:
     path = _file_of(location)
     _refuse_plain(path)
     _settle(path)
-    change_key(path, find_key(path), None)
+    registry.change_key(path, find_key(path), None)
     forget_key(path)
 
 
