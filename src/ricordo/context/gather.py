@@ -13,8 +13,7 @@ from datetime import datetime
 
 from ricordo.context.passages import ContextPassage, ShownTexts, Tokens
 from ricordo.models.base import TokenCounter
-from ricordo.text.stopwords import STOP_WORDS
-from ricordo.text.words import fold
+from ricordo.text.alike import content_words
 from ricordo.trust.fence import LONGEST_REF, LONGEST_TITLE, Told, joined, one_line, told_text
 from ricordo.values.context import HOW_TO_READ, Gathered, GatheredPiece
 from ricordo.values.kinds import REMEMBERED_KINDS, SESSION
@@ -110,7 +109,7 @@ class Gatherer:
                 continue
             seen.add(one.ref, one.text)
             session = one.item.fields.thread or ""
-            found.append(_Choice(one, time_of(one), session, _words(one.text)))
+            found.append(_Choice(one, time_of(one), session, content_words(one.text)))
         return found
 
     def _chosen(self) -> list[_Choice]:
@@ -181,10 +180,6 @@ def _piece(one: _Choice) -> GatheredPiece:
         passage.ref, one.at, passage.item.kind, passage.item.title_with(passage.text), one.shown, passage.lines,
         passage.place, passage.value, cut,
     )  # fmt: skip
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(word for word in fold(text).split() if word.isalnum()) - STOP_WORDS["english"]
 
 
 def _alike(one: _Choice, other: _Choice) -> float:

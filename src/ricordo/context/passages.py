@@ -15,9 +15,7 @@ from ricordo.models.base import TokenCounter
 from ricordo.search.candidates import OUT_OF_TIME
 from ricordo.store.asking import PassageText, Shown
 from ricordo.store.base import Store
-from ricordo.text.alike import repeats
-from ricordo.text.stopwords import STOP_WORDS
-from ricordo.text.words import fold
+from ricordo.text.alike import SAME_PASSAGE, content_words, repeats, shingles
 from ricordo.trust.fence import clean
 from ricordo.trust.level import is_outside
 from ricordo.values.hits import Hit
@@ -74,9 +72,6 @@ WEAK = 0.4
 """Passages with less than this part of the best one's value are left out."""
 ANOTHER = 0.8
 """A passage's value is multiplied by this for each better passage of its item, so that other items come first."""
-SHINGLE = 3
-ALIKE = 0.8
-_WORD = re.compile(r"\w+")
 _NAME = re.compile(r"[\w.:/@#+~=%,-]{1,120}")
 _GONE_TO = re.compile(r": (moved to|replaced by) (.*)\Z", re.DOTALL)
 
@@ -222,20 +217,12 @@ class ShownTexts:
 
     def same_as(self, text: str) -> str | None:
         """The ref of a text shown before that says nearly all of this one, if there is one."""
-        mine = _shingles(text)
-        alike = (ref for ref, theirs in self._shown if mine and len(mine & theirs) >= ALIKE * len(mine))
+        mine = shingles(text)
+        alike = (ref for ref, theirs in self._shown if mine and len(mine & theirs) >= SAME_PASSAGE * len(mine))
         return next(alike, None)
 
     def add(self, ref: str, text: str) -> None:
-        self._shown.append((ref, _shingles(text)))
-
-
-def _shingles(text: str) -> frozenset[tuple[str, ...]]:
-    """Runs of three words; of a shorter text, all its words."""
-    words = _WORD.findall(fold(text))
-    if len(words) < SHINGLE:
-        return frozenset({tuple(words)}) if words else frozenset()
-    return frozenset(zip(*(words[at:] for at in range(SHINGLE)), strict=False))
+        self._shown.append((ref, shingles(text)))
 
 
 class EchoFilter:
@@ -244,7 +231,7 @@ class EchoFilter:
     """
 
     def __init__(self, task: str, session: str = "", program: str = "") -> None:
-        self._asked = _words(task)
+        self._asked = content_words(task)
         self._session = session
         self._program = program
 
@@ -264,8 +251,4 @@ class EchoFilter:
         if self.is_own(item.ref) or is_own_tool(str(item.fields.metadata.get("tool") or "")):
             return True
         persons = item.fields.metadata.get("role", "user") == "user"  # or the list of requests of a session's item
-        return repeats(_words(text), self._asked, is_persons=persons)
-
-
-def _words(text: str) -> set[str]:
-    return set(_WORD.findall(fold(text))) - STOP_WORDS["english"]
+        return repeats(content_words(text), self._asked, is_persons=persons)

@@ -129,7 +129,8 @@ class Capturer:
     def _is_in(self, store: Store, text: str) -> bool:
         from ricordo.ingest.pipeline import Incoming
         from ricordo.memory.capture.finder import says_the_same
-        from ricordo.memory.duplicates import DuplicateFinder, plain_text
+        from ricordo.memory.duplicates import DuplicateFinder
+        from ricordo.text.alike import plain_text
 
         item = self._context.pipeline.prepare(Incoming(Ref("memory", "/proposal"), Parsed(text), "memory", {}))
         alike = store.items.get_many(DuplicateFinder(store).alike(item)).values()

@@ -254,7 +254,7 @@ class MemoryVerbs(ItemVerbs):
 
     def _linked(self, saved: Saved, text: str, targets: Sequence[tuple[str, int]]) -> Saved:
         """Link what was saved, also if the same text was there already."""
-        from ricordo.memory.duplicates import plain_text
+        from ricordo.text.alike import plain_text
 
         store = self._context.store
         if not targets or saved.status not in ("created", "updated", "skipped"):

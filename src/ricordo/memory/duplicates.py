@@ -7,7 +7,6 @@ Only live items of the same kind count. Nothing is written here; the caller deci
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.store.asking import Ask, AskedWord, Passages, QueryVector, Shown
 from ricordo.store.base import Store
 from ricordo.store.values import PreparedItem
+from ricordo.text.alike import NEAR, plain_text, ratio
 from ricordo.text.words import fold
 from ricordo.values.hits import Filters
 from ricordo.values.items import Duplicate, Fields, Item
@@ -154,9 +154,6 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-NEAR = 0.9
-"""Texts at least as alike as this, by words or by meaning, are near duplicates: a person or agent must decide."""
-
 COMPARED = 12
 """How many candidates by words, and how many by meaning, are compared."""
 
@@ -172,11 +169,6 @@ _MOST_TERMS = 400
 _MOST_CHARACTERS = 20_000
 """Of longer texts only the beginnings are compared, because the time grows with the square of the length."""
 _SNIPPET = 160
-
-
-def plain_text(text: str) -> str:
-    """The text in the form in which it is compared: Unicode, case and white space make no difference."""
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
 class DuplicateFinder:
@@ -228,10 +220,10 @@ class DuplicateFinder:
             other = self._item(n)
             if other.ref == item.draft.ref or other.state != "live":
                 continue
-            ratio = _ratio(text, plain_text(other.content)[:_MOST_CHARACTERS])
-            if n in against or max(ratio, cosine or 0.0) >= NEAR:
+            letters = ratio(text, plain_text(other.content)[:_MOST_CHARACTERS])
+            if n in against or max(letters, cosine or 0.0) >= NEAR:
                 found.append(
-                    Duplicate(str(other.ref), other.title, ratio, cosine, _snippet(other.content), against.get(n, ""))
+                    Duplicate(str(other.ref), other.title, letters, cosine, _snippet(other.content), against.get(n, ""))
                 )
         found.sort(key=lambda one: (not one.contradiction, -max(one.ratio, one.cosine or 0.0), one.ref))
         return tuple(found[:MOST_SHOWN])
@@ -286,12 +278,6 @@ def hold_together(one: Fields, other: Fields) -> bool:
     now, never = datetime.now(UTC), datetime.max.replace(tzinfo=UTC)
     begin = max(moment(one.valid_from, now), moment(other.valid_from, now))
     return begin < min(moment(one.valid_until, never), moment(other.valid_until, never))
-
-
-def _ratio(one: str, other: str) -> float:
-    from rapidfuzz import fuzz
-
-    return float(fuzz.ratio(one, other)) / 100.0
 
 
 def _snippet(text: str) -> str:

@@ -21,13 +21,14 @@ from ricordo.bounded import call_within
 from ricordo.errors import ContractError, PathConflict, StaleVersion, Unavailable, UsageError, from_dict
 from ricordo.frozen import frozen
 from ricordo.ingest.pipeline import Incoming, Pipeline
-from ricordo.memory.duplicates import NEAR, DuplicateFinder, merged_fields, merged_text, plain_text
+from ricordo.memory.duplicates import DuplicateFinder, merged_fields, merged_text
 from ricordo.models.base import Embedder
 from ricordo.models.vectors import fingerprint_of
 from ricordo.secrets.find import redact_item
 from ricordo.store.base import Store
 from ricordo.store.prepare import embedded_text
 from ricordo.store.values import Backlog, PreparedItem
+from ricordo.text.alike import NEAR, plain_text
 from ricordo.values.field_checks import check_validity
 from ricordo.values.items import Duplicate, Item, Parsed, Ref, Saved, checked_fields
 

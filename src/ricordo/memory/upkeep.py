@@ -14,10 +14,11 @@ from ricordo.frozen import frozen
 from ricordo.memory.citations.check import CitationCheck
 from ricordo.memory.citations.find import NAME as CITATIONS
 from ricordo.memory.contradictions import Claim, first_conflict, statements
-from ricordo.memory.duplicates import CLAIMING, NEAR, DuplicateFinder, hold_together, plain_text
+from ricordo.memory.duplicates import CLAIMING, DuplicateFinder, hold_together
 from ricordo.secrets.find import redact_item
 from ricordo.store.asking import Shown
 from ricordo.store.base import Store
+from ricordo.text.alike import NEAR, plain_text, ratio
 from ricordo.values.hits import Filters
 from ricordo.values.items import FRESH, GONE, CitedNow, Fields, Item, Ref
 from ricordo.values.kinds import REDACTED_KINDS
@@ -77,7 +78,7 @@ def pairs(told: Mapping[int, ComparedMemory]) -> Iterator[Pair]:
         if texts[one] != texts[other]:
             if hold_together(told[one].fields, told[other].fields):
                 why = first_conflict(claims[older], claims[newer])
-            if not why and not _is_near(texts[one], texts[other]):
+            if not why and not ratio(texts[one], texts[other], NEAR):
                 continue
         seen.add(older)
         yield Pair(older, newer, why)
@@ -102,12 +103,6 @@ def _candidates(texts: Mapping[int, str], claims: Mapping[int, Sequence[Claim]])
         for other, _ in sorted(shared.items(), key=lambda one: (-one[1], one[0]))[:MOST_COMPARED]:
             if texts[n] != texts[other]:
                 yield n, other
-
-
-def _is_near(one: str, other: str) -> bool:
-    from rapidfuzz import fuzz
-
-    return fuzz.ratio(one, other, score_cutoff=NEAR * 100) > 0
 
 
 @frozen

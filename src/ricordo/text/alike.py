@@ -1,12 +1,56 @@
-"""Whether words or texts say the same: words that are spelt alike, and turns that only repeat a question."""
+"""Whether two words or texts say the same: one normal form, one ratio, and what counts as alike for what."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from ricordo.patterns import late
+from ricordo.text.stopwords import STOP_WORDS
 from ricordo.text.words import fold
+
+NEAR = 0.9
+"""Texts at least as alike as this, by letters or by meaning, are near duplicates: a person or agent must decide."""
+SAME_PASSAGE = 0.8
+"""A passage is shown once if this share of its runs of words was shown before."""
+SAME_SENTENCE = 0.7
+"""Two sentences at least as alike as this, letter by letter, …"""
+OTHER_WORDS = 0.2
+"""… and with at most this share of words that only one of them has, say the same, unless they contradict each other."""
+SAME_COMMAND = 0.5
+"""Two commands at least as alike as this try the same."""
+REPEATED = 0.7
+"""A person's turn repeats a question if at least this share of its words, without stop words, occurs in it."""
+SHINGLE = 3
+_WORD = re.compile(r"\w+")
+
+
+def plain_text(text: str) -> str:
+    """The text in the form in which it is compared: Unicode, case and white space make no difference."""
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+def ratio(one: str, other: str, least: float = 0.0) -> float:
+    """How alike two texts are letter by letter, from 0 to 1; 0 below ``least``, which is found out faster."""
+    from rapidfuzz import fuzz
+
+    return float(fuzz.ratio(one, other, score_cutoff=least * 100)) / 100.0
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The words of a text, without English stop words."""
+    return frozenset(_WORD.findall(fold(text))) - STOP_WORDS["english"]
+
+
+def shingles(text: str) -> frozenset[tuple[str, ...]]:
+    """Runs of three words; of a shorter text, all its words."""
+    words = _WORD.findall(fold(text))
+    if len(words) < SHINGLE:
+        return frozenset({tuple(words)}) if words else frozenset()
+    return frozenset(zip(*(words[at:] for at in range(SHINGLE)), strict=False))
+
 
 SHORTEST_WORD = 5
 """Shorter words are not corrected, because too many words differ from them in one letter."""
@@ -58,8 +102,6 @@ def first_letters(words: Sequence[str]) -> list[str]:
     return sorted({word[0] for word in words if word})
 
 
-ALIKE = 0.7
-"""A person's turn repeats a question if at least this share of its words, without stop words, occurs in it."""
 FEW = 12
 """A person's turn with fewer new words than this tells something only if one of them is definite."""
 _DEFINITE = late(
@@ -92,7 +134,7 @@ def repeats(said: AbstractSet[str], asked: AbstractSet[str], *, is_persons: bool
     False
     """
     new = len(said - asked)
-    return bool(said) and (not new or (is_persons and new <= (1 - ALIKE) * len(said)))
+    return bool(said) and (not new or (is_persons and new <= (1 - REPEATED) * len(said)))
 
 
 def only_asks(text: str, said: AbstractSet[str], asked: AbstractSet[str]) -> bool:

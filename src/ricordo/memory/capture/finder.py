@@ -11,15 +11,13 @@ from itertools import pairwise
 from ricordo.memory.capture.patterns import Lesson, begins_correction, lesson_in, sentences
 from ricordo.memory.capture.turns import SaidTurn
 from ricordo.memory.contradictions import first_conflict, statements, stem
-from ricordo.memory.duplicates import plain_text
 from ricordo.secrets.find import find_secrets
+from ricordo.text.alike import OTHER_WORDS, SAME_COMMAND, SAME_SENTENCE, plain_text, ratio
 from ricordo.values.review import Proposal
 
 TRIES = 6
 """How many commands after one that failed may be the one that was meant."""
 LONGEST_COMMAND = 120
-ALIKE = 0.5
-"""Two commands at least as alike as this try the same."""
 
 _LOOKS = re.compile(
     r"^(?:ls|cat|grep|rg|find|cd|pwd|echo|head|tail|sed|awk|which|test|stat|wc|diff|sleep|kill|pkill|rm|mkdir|cp|mv|curl|"
@@ -84,11 +82,9 @@ def _result(turns: Sequence[SaidTurn], place: int) -> SaidTurn | None:
 
 def _alike(one: str, other: str) -> bool:
     """Whether two commands try the same: the same program or the same arguments, most of it alike."""
-    from rapidfuzz import fuzz
-
     mine, theirs = one.split(), other.split()
     shares = mine[0] == theirs[0] or bool(set(mine[1:]) & set(theirs[1:])) or mine[0] in theirs
-    return shares and fuzz.ratio(one, other) / 100 >= ALIKE
+    return shares and ratio(one, other) >= SAME_COMMAND
 
 
 def _why(output: str) -> str:
@@ -126,10 +122,6 @@ MOST = 5
 """How many proposals one session makes."""
 SECONDS = 5.0
 """How long a session is looked at; what was found by then is proposed."""
-LIKE = 0.7
-"""Two sentences at least as alike as this, letter by letter, …"""
-OTHER_WORDS = 0.2
-"""… and with at most this share of words that only one of them has, say the same, unless they contradict each other."""
 LONGEST_QUOTE = 240
 _FILE = re.compile(
     r"(?<![\w/.:-])(?:[\w.-]+/)*[\w-]{2,}\.(?:py|[cm]?[jt]sx?|go|rs|java|kt|rb|php|cs?|h|cc|cpp|hpp|swift|sh|sql|md|rst|txt"
@@ -176,13 +168,11 @@ def says_the_same(one: str, other: str) -> bool:
     >>> says_the_same("Always run make lint.", "always run `make lint`"), says_the_same("Use npm.", "Use pnpm.")
     (True, False)
     """
-    from rapidfuzz import fuzz
-
     mine, theirs = plain_text(one), plain_text(other)
     if mine == theirs:
         return True
     some, others = _stems(mine), _stems(theirs)
-    if fuzz.ratio(mine, theirs) / 100 < LIKE or len(some ^ others) > OTHER_WORDS * len(some | others):
+    if ratio(mine, theirs) < SAME_SENTENCE or len(some ^ others) > OTHER_WORDS * len(some | others):
         return False
     return not first_conflict(statements(one), statements(other))
 
