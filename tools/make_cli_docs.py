@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from ricordo.cli.call import Call
+from ricordo.cli.command import GLOBAL_OPTIONS, SECTIONS, shown_commands
 from ricordo.cli.program import program
-from ricordo.cli.verb import GLOBAL_OPTIONS
-from ricordo.cli.verbs import GROUPS, shown_commands
 
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 WIDTH = 88
@@ -77,8 +76,8 @@ def page() -> str:
         "ricordo", [], resilient_parsing=True, terminal_width=WIDTH, max_content_width=WIDTH, obj=Call()
     )
     commands = shown_commands()
-    for group, title in GROUPS.items():
-        names = [name for name, entry in commands.items() if entry.group == group]
+    for section, title in SECTIONS.items():
+        names = [name for name, (found, _) in commands.items() if found == section]
         if names:
             parts.append(f"### {title}\n")
             parts += [_verb(root, name) for name in names]

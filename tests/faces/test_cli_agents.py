@@ -72,7 +72,7 @@ def test_skills_are_listed_found_and_shown(kitchen: Any) -> None:
     shown = kitchen.run("skills", "show", "bread")
     assert shown.stdout == "# Bread\n\nKnead.\n"
     assert str(kitchen.folder / "skills/bread/SKILL.md") in shown.stderr
-    assert kitchen.json("skills", "show", "bread")["name"] == "bread"
+    assert kitchen.json("skills", "show", "bread")["title"] == "bread"
 
 
 def test_an_unknown_skill_exits_3_and_names_near_ones(kitchen: Any) -> None:

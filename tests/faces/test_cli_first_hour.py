@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ricordo.cli.editors import editor_command
+from ricordo.cli.cmd_search import editor_command
 from ricordo.config.settings import LANGUAGES
 from ricordo.text.words import languages
 

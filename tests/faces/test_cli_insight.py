@@ -77,11 +77,11 @@ def test_another_process_uses_the_new_weights_at_its_next_query(notes: Any) -> N
 
 
 def test_learning_is_frozen_and_thawed(notes: Any) -> None:
-    assert notes.json("learn", "freeze") == {"frozen": True}
+    assert notes.json("learn", "freeze") == {"done": True}
     assert "learning is frozen" in notes.run("learn").stdout
     printed = notes.run("feedback", "keys", "keys.md", "accepted")
     assert "does not count" in printed.stderr
-    assert notes.json("learn", "unfreeze") == {"frozen": False}
+    assert notes.json("learn", "unfreeze") == {"done": True}
     assert notes.json("feedback", "keys", "keys.md", "accepted")["counted"]
 
 
@@ -112,7 +112,7 @@ def test_stats_count_queries_results_and_items(notes: Any) -> None:
 
 def test_stats_are_cleared_on_request(notes: Any) -> None:
     notes.run("search", "keys")
-    assert notes.run("stats", "clear").stdout == "1 query erased from the log\n"
+    assert notes.json("stats", "clear") == {"count": 1}
     assert notes.json("stats")["queries"] == 0
     assert notes.json("get", "keys.md", "--no-track")["retrieval_count"] == 1
 

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo._version import __version__
-from ricordo.cli import install_verbs
-from ricordo.cli.verbs import shown_commands
+from ricordo.cli import cmd_install as install_verbs
+from ricordo.cli.command import shown_commands
 from ricordo.programs import json_text
 from ricordo.programs.pieces import plugin_folder, program_command
 from ricordo.programs.table import PROGRAMS

@@ -118,7 +118,7 @@ def test_correct_supersede_and_forget_put_the_old_one_away(house: Any) -> None:
     assert [hit["ref"] for hit in house.json("search", "office")["hits"]] == [new]
     house.run("remember", "We have no office any more.", "--as", "memory:/none", "--on-duplicate", "save")
     data = house.json("supersede", new, "memory:/none")
-    assert (data["archived"], data["items"][0]["reason"]) == (1, "superseded by memory:/none")
+    assert (data["items"][0]["status"], data["items"][0]["reason"]) == ("archived", "superseded by memory:/none")
     assert "archived" in house.run("forget", "memory:/none").stdout
     assert house.json("list")["total"] == 0
     assert house.json("list", "--archived")["total"] == 3

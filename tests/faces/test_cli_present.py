@@ -12,19 +12,33 @@ from typing import Any
 
 import pytest
 
-from ricordo.cli.present_hits import bar, location, show_answer, show_explanation
-from ricordo.cli.present_items import (
+from ricordo.cli.show import (
+    bar,
     local_time,
+    location,
+    show_answer,
     show_content,
     show_diff,
+    show_explanation,
     show_matches,
     show_tree,
     show_versions,
     size_text,
 )
-from ricordo.cli.present_reports import show_checks, show_facts, show_refreshed, show_saved
-from ricordo.cli.progress import ProgressLine, progress_text, span_of_time
-from ricordo.cli.terminal import Screen, cells, clip, clip_left, one_line, wants_color, wrap, wrap_lines
+from ricordo.cli.show_reports import show_checks, show_facts, show_refresh, show_saved
+from ricordo.cli.terminal import (
+    ProgressLine,
+    Screen,
+    cells,
+    clip,
+    clip_left,
+    one_line,
+    progress_text,
+    span_of_time,
+    wants_color,
+    wrap,
+    wrap_lines,
+)
 from ricordo.values.hits import (
     Answer,
     Evidence,
@@ -210,7 +224,7 @@ def test_stored_text_cannot_steer_the_terminal(terminal: Screen) -> None:
     bad = "\x1b]0;owned\x07\x1b[2Jtext\x9b31m\r"
     show_answer(terminal, answer(hit(title=bad, snippet=bad, tags=(bad,), ref=f"note:/{bad}")), query="")
     show_content(terminal, item(content=bad))
-    show_matches(terminal, [GrepMatch("note:/a", 1, bad, (bad,), (bad,))], context=1)
+    show_matches(terminal, [GrepMatch("note:/a", 1, bad, (bad,), (bad,))])
     show_diff(terminal, f"+{bad}\n")
     terminal.error(bad, bad)
     left = CODES.sub("", out(terminal) + err(terminal))
@@ -262,7 +276,7 @@ def test_a_diff_is_coloured_on_a_terminal(terminal: Screen) -> None:
 
 def test_grep_prints_ref_line_and_text_with_its_neighbours(pipe: Screen) -> None:
     found = [GrepMatch("note:/a", 5, "hit", ("b1", "b2"), ("a1",)), GrepMatch("note:/b", 1, "hit")]
-    show_matches(pipe, found, context=2)
+    show_matches(pipe, found)
     assert out(pipe).splitlines() == [
         "note:/a-3-b1", "note:/a-4-b2", "note:/a:5:hit", "note:/a-6-a1", "--", "note:/b:1:hit",
     ]  # fmt: skip
@@ -272,7 +286,7 @@ def test_a_report_counts_and_says_why_each_failure_failed(pipe: Screen) -> None:
     failed = Saved("disk:/x.pdf", "failed", error={"code": "unreadable", "message": "is encrypted", "hint": "h"})
     saved = [Saved(f"disk:/{n}", "created", version=1) for n in range(12)]
     skipped = [Saved(f"disk:/s{n}", "skipped", reason="exists") for n in range(3)]
-    show_saved(pipe, AddReport((*saved, *skipped, failed), ("a note",)).to_dict())
+    show_saved(pipe, AddReport((*saved, *skipped, failed), ("a note",)))
     assert out(pipe) == "12 created, 3 skipped, 1 failed\n"
     assert err(pipe).splitlines() == [
         "error: /x.pdf: is encrypted",
@@ -285,12 +299,12 @@ def test_a_report_counts_and_says_why_each_failure_failed(pipe: Screen) -> None:
 
 
 def test_one_saved_item_is_named_with_its_version(pipe: Screen) -> None:
-    show_saved(pipe, AddReport((Saved("note:/a", "skipped", version=3, reason="unchanged"),)).to_dict())
+    show_saved(pipe, AddReport((Saved("note:/a", "skipped", version=3, reason="unchanged"),)))
     assert out(pipe) == "skipped note:/a (version 3): unchanged\n"
 
 
 def test_many_failures_are_cut_unless_verbose(pipe: Screen) -> None:
-    report = AddReport(tuple(Saved(f"disk:/{n}", "failed", reason="bad") for n in range(30))).to_dict()
+    report = AddReport(tuple(Saved(f"disk:/{n}", "failed", reason="bad") for n in range(30)))
     show_saved(pipe, report)
     assert err(pipe).count("error: /") == 20
     assert "10 more failed; --verbose lists them" in err(pipe)
@@ -306,7 +320,7 @@ def test_a_refresh_names_what_changed_and_counts_the_rest(pipe: Screen) -> None:
         {"ref": "note:/c", "status": "missing"},
         {"ref": "note:/d", "status": "failed", "error": {"message": "is encrypted", "hint": ""}},
     ]
-    show_refreshed(pipe, {"checked": 4, "updated": 1, "created": 0, "missing": 1, "failed": 1, "items": items})
+    show_refresh(pipe, {"checked": 4, "updated": 1, "created": 0, "missing": 1, "failed": 1, "items": items})
     assert out(pipe).splitlines() == [
         "updated note:/a",
         "missing note:/c",
@@ -412,7 +426,7 @@ def test_progress_is_drawn_over_itself_and_wiped_at_the_end(terminal: Screen) ->
 
 def test_progress_without_a_terminal_is_a_line_now_and_then(pipe: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([100.0, 100.5, 111.0, 112.0])
-    monkeypatch.setattr("ricordo.cli.progress.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("ricordo.cli.terminal.time.monotonic", lambda: next(clock))
     with ProgressLine(pipe, active=True, redraws=False) as line:
         for done in (1, 2, 3):
             line(Progress(done, 4, f"file-{done}"))

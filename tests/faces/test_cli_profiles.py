@@ -170,7 +170,7 @@ def test_config_writes_no_profile_that_cannot_be_used(notes: Any, name: str, val
 
 @pytest.mark.parametrize(
     "words",
-    [("list",), ("get", "note:/keys"), ("semantic", "keys"), ("similar", "note:/keys"), ("skills",), ("status",)],
+    [("list",), ("get", "note:/keys"), ("similar", "note:/keys"), ("skills",), ("status",)],
 )
 def test_a_profile_given_to_a_verb_that_does_not_rank_with_it_is_refused_with_the_reason(
     notes: Any, words: tuple[str, ...]

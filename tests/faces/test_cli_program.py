@@ -15,10 +15,9 @@ import pytest
 
 from ricordo._version import __version__
 from ricordo.cli.call import Call
+from ricordo.cli.command import FIRST, SECTIONS, Verb, shown_commands
+from ricordo.cli.generated import VerbGroup
 from ricordo.cli.program import program
-from ricordo.cli.verb import Verb
-from ricordo.cli.verb_group import VerbGroup
-from ricordo.cli.verbs import FIRST, GROUPS, shown_commands
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,15 +52,15 @@ def test_every_verb_has_one_line_of_help_then_an_example(path: str, command: Any
 
 def test_the_help_names_commands_that_exist_in_groups_that_exist() -> None:
     found = dict(commands())
-    for name, entry in shown_commands().items():
+    for name, (section, line) in shown_commands().items():
         assert found[name].name == name
-        assert found[name].help == entry.line
-        assert entry.group in GROUPS
+        assert found[name].help == line
+        assert section in SECTIONS
 
 
 def test_help_shows_the_first_verbs_in_their_groups(house: Any) -> None:
     shown = house.run("--help").stdout
-    titles = [f"\n{title}:\n" for title in GROUPS.values()]
+    titles = [f"\n{title}:\n" for title in SECTIONS.values()]
     places = [shown.index(title) for title in titles]
     assert places == sorted(places)
     assert shown.index("\n  search ") > shown.index("\nFind:\n") > shown.index("\n  add ")
@@ -149,7 +148,7 @@ def test_an_unexpected_error_is_one_line_and_the_trace_comes_on_request(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a\nb")
 
-    monkeypatch.setattr("ricordo.cli.config_verbs.load_config", broken)
+    monkeypatch.setattr("ricordo.cli.cmd_config.load_config", broken)
     printed = house.run("config", "list", code=1)
     assert printed.stderr == (
         "error: unexpected error: ZeroDivisionError: a b\n"
@@ -166,7 +165,7 @@ def test_an_error_of_the_system_is_told_without_a_trace(house: Any, monkeypatch:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", "/x/y")
 
-    monkeypatch.setattr("ricordo.cli.config_verbs.load_config", full)
+    monkeypatch.setattr("ricordo.cli.cmd_config.load_config", full)
     assert house.run("config", "list", code=1).stderr.startswith("error: No space left on device: /x/y\nhint: ")
 
 
@@ -174,7 +173,7 @@ def test_an_interrupt_exits_130_and_says_that_nothing_is_lost(house: Any, monkey
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ricordo.cli.config_verbs.load_config", stopped)
+    monkeypatch.setattr("ricordo.cli.cmd_config.load_config", stopped)
     printed = house.run("config", "list", code=130)
     assert "Nothing that was saved is lost" in printed.stderr
     assert house.json("config", "list", code=130)["code"] == "interrupted"
@@ -199,7 +198,8 @@ def test_completion_offers_verbs_without_loading_them(house: Any) -> None:
 
 def test_help_and_version_import_nothing_but_click_and_the_table(imported: Callable[..., set[str]]) -> None:
     allowed = {
-        "ricordo", "ricordo.cli", "ricordo.cli.program", "ricordo.cli.verb", "ricordo.cli.verbs",
+        "ricordo", "ricordo.cli", "ricordo.cli.program", "ricordo.cli.command", "ricordo.verbs",
+        "ricordo.verbs.index", "ricordo.verbs.rows",
         "ricordo.cli.call", "ricordo.cli.terminal", "ricordo.errors",
         "ricordo._version", "ricordo.log",
     }  # fmt: skip

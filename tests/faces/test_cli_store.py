@@ -528,8 +528,8 @@ def test_what_is_added_without_waiting_is_worked_off_later(house: Any) -> None:
     assert "pending" in house.run("jobs").stdout
     assert house.json("embed", "--limit", "5")["embedded"] == 1
     assert house.json("jobs")["pending"] == 0
-    assert house.json("jobs", "retry") == {"retried": 0}
-    assert house.run("jobs", "retry").stdout == "0 jobs will be tried again\n"
+    assert house.json("jobs", "retry") == {"count": 0}
+    assert house.run("jobs", "retry").stdout == "count: 0\n"
     assert house.json("reembed")["failed"] == 0
 
 

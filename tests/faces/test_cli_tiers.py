@@ -57,9 +57,9 @@ def test_a_store_alone_is_one_tier(house: Any) -> None:
 
 
 def test_an_item_is_promoted_on_the_command_line(tiers: Any) -> None:
-    assert tiers.json("promote", "note:/agent", "--to", "team")["status"] == "created"
+    assert tiers.json("promote", "note:/agent", "--to", "team")["items"][0]["status"] == "created"
     assert tiers.json("get", "note:/agent", "--tier", "team")["content"] == "agent harbour"
-    assert "skipped note:/agent in team" in tiers.run("promote", "note:/agent", "--to", "team").stdout
+    assert "skipped note:/agent" in tiers.run("promote", "note:/agent", "--to", "team").stdout
     problem = tiers.json("--tier", "team", "promote", "note:/agent", "--to", "team", code=2)
     assert "already" in problem["message"]
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ricordo import Ricordo
-from ricordo.cli.present_hits import show_answer
+from ricordo.cli.show import show_answer
 from ricordo.cli.terminal import Screen
 from ricordo.mcp_server.shapes import hit_row
 from ricordo.search import candidates, ranking
@@ -55,7 +55,7 @@ def test_agents_and_people_see_that_a_hit_no_longer_holds(engine: Ricordo) -> No
     assert hit_row(hit)["validity"] == "no longer valid"
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        show_answer(Screen(color=False), engine.search("price of tea"), query="price of tea", language="english")
+        show_answer(Screen(color=False), engine.search("price of tea"), query="price of tea")
     assert "no longer valid" in out.getvalue()
 
 

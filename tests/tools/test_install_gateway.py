@@ -145,7 +145,7 @@ def test_the_user_is_told_which_tools_stop_working_and_asked_which_to_allow(
     assert all(f"raw/{name}" in told for name in ("both", "delete_everything", "unmarked"))
     assert "raw/say_words" not in told
     run("uninstall", "cursor")
-    monkeypatch.setattr("ricordo.cli.tool_verbs.can_ask", lambda call: True)
+    monkeypatch.setattr("ricordo.cli.cmd_tools.can_ask", lambda call: True)
     done = CliRunner().invoke(program, ["install", "cursor", "--gateway"], input="raw/un* raw/both\n")
     assert "raw/delete_everything. Such as: ricordo config set tools.allow" in done.stderr
     assert "until you allow them, because they may change things: raw/delete_everything." in done.stderr

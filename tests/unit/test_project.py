@@ -31,8 +31,7 @@ RANKS = (
 COMPOSITION_ROOTS = {
     "__main__.py": {"cli"},
     "cli/__init__.py": {"mcp_server"},
-    "cli/serve_verbs.py": {"http_api", "mcp_server"},
-    "cli/mcp_verb.py": {"mcp_server"},
+    "cli/cmd_serve.py": {"http_api", "mcp_server"},
 }
 """The modules that start a server, and the faces they put it together from."""
 

@@ -1,8 +1,7 @@
 """The command line: parse, call the engine, format. No logic lives here.
 
-``generated`` makes commands from the declarations of verbs, ``verbs`` says what these do not, ``program`` finds and
-runs commands, ``running`` calls the engine, ``call`` is one invocation. Modules named after groups hold what is written
-by hand, and ``present_*`` turn values into text.
+``program`` finds and runs commands, ``generated`` makes them from the declarations of verbs and runs verbs, ``call`` is
+one invocation. ``cmd_*`` hold what is written by hand, ``show`` and ``show_reports`` turn values into text.
 """
 
 from __future__ import annotations

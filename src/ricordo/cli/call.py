@@ -47,18 +47,18 @@ class Call:
     opened: Ricordo | None = None
 
     def screen(self) -> Screen:
-        return Screen(color=self.color, quiet=self.quiet or self.json, verbose=self.verbose)
+        language = self.opened.config.lexical.language if self.opened is not None else "english"
+        return Screen(color=self.color, quiet=self.quiet or self.json, verbose=self.verbose, language=language)
 
     def engine(self, *, create: bool = False, meaning: bool = False) -> Ricordo:
         """The store's engine; verbs that only read do not make a store.
 
         ``meaning`` says that the query's vector will be asked for: the model loads while the engine is imported.
         """
-        from ricordo.cli.passphrases import asking_at_terminal
         from ricordo.config.loading import ConfigProvider
         from ricordo.speaking import speak_as
 
-        asking_at_terminal()
+        ask_for_passphrases()
         speak_as(said_at_terminal(os.environ))
         config = ConfigProvider({"search.profile": self.profile} if self.profile else None)
         if dropped := config().dropped:
@@ -143,10 +143,14 @@ def write_envelope(call: Call, plain: object, error: Mapping[str, str] | None) -
     sys.stdout.write(json.dumps(envelope, ensure_ascii=False, default=str) + "\n")
 
 
-def some_failed(failed: int, total: int) -> dict[str, str]:
-    """The error in the envelope if only part of the work was done; the items say which failed and why."""
-    return {
-        "code": "some_failed",
-        "message": f"{failed} of {total} failed",
-        "hint": "Each failed item carries its error in data.items.",
-    }
+def ask_for_passphrases() -> None:
+    """From now on, the passphrase of an encrypted store is asked for when it is needed, if a person sits there."""
+    from ricordo.keys.finding import ask_with
+
+    def ask(what: str, is_new: bool) -> str:
+        import click
+
+        return str(click.prompt(what, hide_input=True, confirmation_prompt=is_new, err=True))
+
+    is_person = all(one is not None and one.isatty() for one in (sys.stdin, sys.stderr))
+    ask_with(ask if is_person else None)

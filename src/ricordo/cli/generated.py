@@ -1,36 +1,56 @@
-"""Makes commands from the declarations of verbs: their arguments, options, help and examples.
+"""Makes commands from the declarations of verbs: their arguments, options, help and examples; and runs verbs.
 
-A verb without a function of its own gets ``run``, which calls the engine and prints the answer. A verb that is shown in
-a way of its own has a function marked ``@command(path)``; it is handed the call and what was given, by the
-parameters' names in Python.
+A verb without a function of its own calls the engine and prints the answer, by the type of what it returns
+(``show_reports``). A verb that needs more has a function marked ``@command(path)``; it is handed the call and what was
+given, by the parameters' names in Python.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ricordo.cli.call import Call
-from ricordo.cli.completing import RefType
-from ricordo.cli.fields import ANY_FIELD, fields_from, item_fields
-from ricordo.cli.query_verb import QueryVerb
-from ricordo.cli.running import run
-from ricordo.cli.verb import Verb
+from ricordo.cli.command import (
+    GLOBAL_OPTIONS,
+    OWN,
+    QueryVerb,
+    Verb,
+    refuse_profile,
+    write_help_text,
+    write_options,
+)
+from ricordo.cli.completion import RefType
 from ricordo.errors import UsageError
-from ricordo.verbs.index import verb_named
-from ricordo.verbs.rows import ParamRow, VerbRow
+from ricordo.verbs.index import all_verbs, has_verb, verb_named
+from ricordo.verbs.rows import ParamRow, VerbRow, plain_answer, prepared
+
+if TYPE_CHECKING:
+    from ricordo.cli.terminal import ProgressLine, Screen
 
 SENTENCE = 100_000
 """A text that may be this long is typed as several words, or read from standard input with ``-``."""
 PATH, REF = RefType(), RefType(hits=True)
 """A ref, an item's id, a URL or a path; shells complete it, and the engine says what it is."""
+ANY_FIELD = click.Option(["--set", "pairs"], multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
+YES = click.Option(["--yes", "-y"], is_flag=True, help="Do not ask for confirmation.")
 
 Handler = Callable[..., int]
+
+
+def generated(path: str) -> Verb:
+    """A command that calls its verb and prints what it returns."""
+    row = verb_named(path)
+    words = [param for param in row.on("cli") if param.argument and _is_sentence(param)]
+    cls = QueryVerb if any(param.name in ("query", "task") for param in words) else Verb
+    return command(path, cls=cls)(lambda call, **given: run(call, path, given))
 
 
 def command(
@@ -40,31 +60,88 @@ def command(
     cls: type[Verb] = Verb,
     without: Sequence[str] = (),
     extra: Sequence[click.Parameter] = (),
-    defaults: Mapping[str, Any] | None = None,
 ) -> Callable[[Handler], Verb]:
-    """A command with a function of its own, whose docstring is the rest of the help.
+    """A command with a function of its own, whose docstring, if it has one, replaces that of the verb.
 
-    ``row`` is the verb, where the command is called otherwise. ``without`` leaves parameters out, ``extra`` adds what
-    only a terminal needs, ``defaults`` says what is usual on a terminal.
+    ``row`` is the verb as the command takes it, where that differs. ``without`` leaves parameters out, ``extra`` adds
+    what only a terminal needs.
     """
 
     def decorate(function: Handler) -> Verb:
         verb = row or verb_named(path)
-        usual = dict(defaults or {})
-        params = [one._replace(default=usual.get(one.name, one.default)) for one in verb.params]
-        handler = (lambda call, **given: function(call, **{**usual, **given})) if usual else function
-        details = function.__doc__ or _for_a_terminal(verb)
-        return _command(verb._replace(path=path, params=tuple(params)), handler, cls, without, details, extra)
+        details = inspect.cleandoc(function.__doc__) if function.__doc__ else _for_a_terminal(verb)
+        return _command(verb, function, cls, without, details, extra)
 
     return decorate
 
 
-def generated(path: str) -> Verb:
-    """A command that calls its verb and prints what it returns, in a form of its own if ``SHOWN`` names one."""
-    row = verb_named(path)
-    words = [param for param in row.on("cli") if param.argument and _is_sentence(param)]
-    make = command(path, cls=QueryVerb if words and row.scope == "read" else Verb)
-    return make(_printing(path))
+class VerbGroup(click.Group):
+    """A command with commands of its own, such as ``config get``; those without a function are made from their rows.
+
+    Alone it does what one of them does, mostly ``list``; or ``alone`` is a command, whose options it takes.
+    """
+
+    def __init__(
+        self, *args: Any, examples: Sequence[str] = (), details: str = "", alone: str | Verb = "list", **settings: Any
+    ) -> None:
+        super().__init__(*args, **settings)
+        self.alone = alone
+        self.callback = self._alone
+        self.invoke_without_command = True
+        self.no_args_is_help = False
+        self.examples = tuple(examples)
+        self.details = details
+        self.params.extend(alone.params if isinstance(alone, Verb) else GLOBAL_OPTIONS)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        begin = f"{self.name} "
+        rows = [row.path.removeprefix(begin) for row in all_verbs() if row.path.startswith(begin)]
+        return list(dict.fromkeys([*self.commands, *rows]))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        path = f"{self.name} {cmd_name}"
+        if cmd_name not in self.commands and has_verb(path):
+            self.add_command(generated(path))
+        return super().get_command(ctx, cmd_name)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.ensure_object(Call).command = ctx.command_path.partition(" ")[2]
+        return super().parse_args(ctx, args)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_help_text(formatter, self.help, self.examples, self.details)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_commands(ctx, formatter)
+        write_options(self, ctx, formatter)
+
+    def _alone(self, **given: Any) -> int:
+        context = click.get_current_context()
+        if context.invoked_subcommand:
+            return 0
+        call = context.ensure_object(Call)
+        if isinstance(self.alone, Verb):
+            refuse_profile(call, call.command)
+            assert self.alone.callback is not None
+            return int(context.invoke(self.alone.callback, **given))
+        refuse_profile(call, f"{call.command} {self.alone}")
+        command = self.get_command(context, self.alone)
+        assert command is not None, "the group has the verb that it does alone"
+        return int(context.invoke(command))
+
+
+def verb_group(name: str, *, examples: Sequence[str] = ()) -> VerbGroup:
+    """A group of verbs from the table, to which hand-written ones are added; its examples are those of its verbs."""
+    own = OWN[name]
+    shown = examples or [row.examples[0] for row in all_verbs() if row.path.startswith(f"{name} ") and row.examples][:3]
+    return VerbGroup(name, help=own.line, examples=shown, details=own.details, alone=own.alone)
+
+
+def with_parts(command: Verb) -> Verb | VerbGroup:
+    """A verb that has verbs of its own, too (``stats log``), as a group that does what the verb does."""
+    if not any(row.path.startswith(f"{command.name} ") for row in all_verbs()):
+        return command
+    return VerbGroup(command.name, help=command.help, examples=command.examples, details=command.details, alone=command)
 
 
 def optional(path: str, name: str) -> VerbRow:
@@ -73,11 +150,63 @@ def optional(path: str, name: str) -> VerbRow:
     return row._replace(params=tuple(one._replace(required=one.required and one.name != name) for one in row.params))
 
 
-def _printing(path: str) -> Handler:
-    def handler(call: Call, **given: Any) -> int:
-        return run(call, path, given)
+def run(call: Call, path: str, given: Mapping[str, Any]) -> int:
+    """Call a verb and print its answer."""
+    row = verb_named(path)
+    given = with_globals(call, row, given)
+    progress: ProgressLine | None = None
+    if any(param.name == "progress" for param in row.params):
+        from ricordo.cli.terminal import ProgressLine
 
-    return handler
+        progress = ProgressLine.for_call(call)
+        given["progress"] = progress
+    ask = prepared(row, given)
+    with call.engine(create=row.creates, meaning=asks_by_meaning(row, given)) as engine, progress or nullcontext():
+        result = ask(engine)
+    return tell(call, row, result, limit=given.get("limit"))
+
+
+def asks_by_meaning(row: VerbRow, given: Mapping[str, Any]) -> bool:
+    """Whether the vector of a query will be asked for."""
+    asked = given.get("query", "") or given.get("task", "")
+    return bool(row.needs_model and asked and given.get("by") not in ("words", "text"))
+
+
+def tell(call: Call, row: VerbRow, result: Any, *, limit: int | None = None) -> int:
+    """Print what a verb returned, and what of it failed."""
+    from ricordo.cli.show_reports import presenter, problem_of
+    from ricordo.values.reports import AddReport
+
+    if row.returns == "Saved":
+        result = AddReport((result,))
+    plain = plain_answer(row, result)
+    code, error = problem_of(result) or (0, None)
+
+    def draw(screen: Screen) -> None:
+        presenter(row)(screen, result if result is not None else plain)
+        most = limit or next((one.default for one in row.params if one.name == "limit"), None)
+        if isinstance(result, list | tuple) and most and len(result) >= most:
+            screen.note(f"stopped at {most:,}; --limit shows more")
+
+    return call.answer(plain, draw, exit_code=code, error=error)
+
+
+def with_globals(call: Call, row: VerbRow, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given, with the global flags that are parameters of the verb: the tier and the profile."""
+    names = {param.name for param in row.params if not param.is_on("cli")}
+    flags: dict[str, Any] = {}
+    if call.tier and "tiers" in names:
+        flags["tiers"] = (call.tier,)
+    if call.profile and "profile" in names:
+        flags["profile"] = call.profile
+    return {**given, **flags}
+
+
+def confirm(what: str, count: int, *, always: bool = False) -> None:
+    """Ask a person on a terminal before more than one item is changed or text is erased; a script is not asked."""
+    asks = (always or count > 1) and sys.stdin.isatty() and sys.stderr.isatty()
+    if asks and not click.confirm(f"{what} {count} item{'' if count == 1 else 's'}?", err=True):
+        raise UsageError("you did not confirm, so nothing was done", hint="Answer y, or use --yes.")
 
 
 def _for_a_terminal(row: VerbRow) -> str:
@@ -99,8 +228,6 @@ def _command(
     details: str,
     extra: Sequence[click.Parameter],
 ) -> Verb:
-    import inspect
-
     params = [param for param in row.on("cli") if param.name not in without]
     arguments = [param for param in params if param.argument]
     words = next((at for at, param in enumerate(arguments) if _is_sentence(param)), None)
@@ -133,7 +260,7 @@ def _command(
 
     return cls(
         row.path.split()[-1], params=[*shown, *extra], callback=callback, help=row.line,
-        details=inspect.cleandoc(details), examples=row.examples,
+        details=details, examples=row.examples,
     )  # fmt: skip
 
 
@@ -245,7 +372,9 @@ def _sentence(row: VerbRow, arguments: Sequence[ParamRow], words: tuple[str, ...
         names = " ".join([f"{first.shown or first.name.upper()}...", *(one.shown or one.name.upper() for one in after)])
         raise UsageError(f"'{row.path}' takes {names.lower()}", hint=f"For example: {row.examples[0]}")
     cut = len(words) - len(after)
-    given: dict[str, Any] = {one.name: word for one, word in zip(after, words[cut:], strict=True)}
+    given: dict[str, Any] = {
+        one.name: REF.hit(word) if one.kind == "ref" else word for one, word in zip(after, words[cut:], strict=True)
+    }
     for one in after:
         if one.choices and given[one.name] not in one.choices:
             raise UsageError(f"{one.name} cannot be '{given[one.name]}'", hint=f"One of: {', '.join(one.choices)}.")
@@ -257,3 +386,64 @@ def text_from(words: Sequence[str]) -> str:
     if list(words) == ["-"]:
         return sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\n")
     return " ".join(words)
+
+
+_INTEGER_FIELDS = ("importance", "seq")
+_FLAG_FIELDS = ("immutable", "decay_protected", "is_textual")
+_TEXT_FIELDS = ("title", "description", "context")
+
+
+def item_fields(but: Sequence[ParamRow]) -> list[ParamRow]:
+    """The fields of an item that have an option of their own, but for names that are taken."""
+    taken = {param.name for param in but}
+    return [param for param in verb_named("remember").on("cli") if param.group == "**" and param.name not in taken]
+
+
+def fields_from(given: dict[str, Any]) -> dict[str, Any]:
+    """Take the fields of an item out of what was given, by options of their own or by ``--set``."""
+    from ricordo.values.field_checks import checked_tags
+    from ricordo.values.items import FIELD_NAMES, checked_fields
+
+    changes: dict[str, Any] = {}
+    for pair in given.pop("pairs", ()):
+        name, equals, value = pair.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals:
+            raise UsageError(f"'{pair}' is not FIELD=VALUE", hint="Write --set severity=warning")
+        changes[name] = _field(name, value) if name in FIELD_NAMES else value
+    for name in FIELD_NAMES:
+        value = given.pop(name, None)
+        if value not in (None, ()):
+            changes[name] = checked_tags(",".join(value)) if name == "tags" else value
+    return checked_fields(changes)
+
+
+def _field(name: str, text: str) -> object:
+    """The value of one field from its text; ``checked_fields`` says what is allowed."""
+    value = text.strip()
+    if name == "tags":
+        return value
+    if name in _FLAG_FIELDS:
+        if value.lower() not in ("true", "false", "yes", "no", "1", "0"):
+            raise UsageError(f"{name} cannot be '{value}'", hint="true or false.")
+        return value.lower() in ("true", "yes", "1")
+    if name == "metadata":
+        return _metadata(value)
+    if not value and name not in _TEXT_FIELDS:
+        return None
+    if name in _INTEGER_FIELDS:
+        try:
+            return int(value)
+        except ValueError:
+            raise UsageError(f"{name} cannot be '{value}'", hint="A whole number.") from None
+    return text
+
+
+def _metadata(value: str) -> Mapping[str, Any]:
+    try:
+        read = json.loads(value or "{}")
+    except ValueError:
+        read = None
+    if not isinstance(read, dict):
+        raise UsageError("metadata must be a JSON object", hint="""For example --set 'metadata={"team": "search"}'""")
+    return read

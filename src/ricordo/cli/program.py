@@ -9,21 +9,28 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ricordo.cli.call import Call, write_envelope
+from ricordo.cli.command import (
+    GLOBAL_OPTIONS,
+    MODULES,
+    OWN,
+    SECTIONS,
+    first_commands,
+    shown_commands,
+    write_options,
+)
 from ricordo.cli.terminal import prepare_streams
-from ricordo.cli.verb import GLOBAL_OPTIONS, write_options
-from ricordo.cli.verbs import FIRST, GROUPS, MODULES, shown_commands
 from ricordo.errors import Error
 from ricordo.log import FILE_NAME, keep_log, report
+from ricordo.verbs.index import has_verb
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-INTERRUPTED = 130
 ALL = "ricordo.all"
 """Whether the help shows all verbs."""
 
@@ -45,21 +52,18 @@ class Program(click.Group):
         return list(shown_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        module = MODULES.get(cmd_name)
-        if module is None:
-            from ricordo.verbs.index import has_verb
+        if module := MODULES.get(cmd_name):
+            from importlib import import_module
 
-            if not has_verb(cmd_name):
-                return None
-            from ricordo.cli.generated import generated
+            held = vars(import_module(f"ricordo.cli.{module}"))
+            name = cmd_name.replace("-", "_")
+            command: click.Command = held.get(f"{name}_") or held[name]  # list_, because list is Python's
+            return command
+        from ricordo.cli.generated import generated, verb_group, with_parts
 
-            return generated(cmd_name)
-        from importlib import import_module
-
-        held = vars(import_module(f"ricordo.cli.{module}"))
-        name = cmd_name.replace("-", "_")
-        command: click.Command = held.get(f"{name}_") or held[name]  # list_, because list is Python's
-        return command
+        if has_verb(cmd_name):
+            return with_parts(generated(cmd_name))
+        return verb_group(cmd_name) if cmd_name in OWN else None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--all" in args and set(args) <= {"--all", "--help", "-h", "--no-color"}:
@@ -75,13 +79,13 @@ class Program(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        commands = shown_commands() if ctx.meta.get(ALL) else FIRST
-        for group, title in GROUPS.items():
-            lines = [(name, entry.line) for name, entry in commands.items() if entry.group == group]
+        commands = shown_commands() if ctx.meta.get(ALL) else first_commands()
+        for wanted, title in SECTIONS.items():
+            lines = [(name, line) for name, (section, line) in commands.items() if section == wanted]
             if lines:
                 with formatter.section(title):
                     formatter.write_dl(lines)
-        if commands is FIRST:
+        if not ctx.meta.get(ALL):
             formatter.write_paragraph()
             formatter.write_text("'ricordo --help --all' shows all verbs, and 'ricordo VERB --help' one of them.")
         write_options(self, ctx, formatter)
@@ -90,7 +94,7 @@ class Program(click.Group):
         from click.shell_completion import CompletionItem
 
         known = shown_commands().items()
-        names = [CompletionItem(name, help=entry.line) for name, entry in known if name.startswith(incomplete)]
+        names = [CompletionItem(name, help=line) for name, (_, line) in known if name.startswith(incomplete)]
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def main(  # type: ignore[override]  # this one always ends the process
@@ -103,44 +107,21 @@ class Program(click.Group):
         argv = list(sys.argv[1:] if args is None else args)
         code = 0
         try:
-            code = self._run(call, args, argv, prog_name or "ricordo", extra)
+            code = super().main(args, prog_name or "ricordo", standalone_mode=False, obj=call, **extra)
             sys.stdout.flush()
         except BrokenPipeError:
             code = _let_the_reader_go(code)
-        sys.exit(code)
-
-    def run(self, args: Sequence[str], call: Call) -> int:
-        """Run a command line in this process and hand back its exit code."""
-        return self._run(call, list(args), args, "ricordo", {})
-
-    def interrupted(self, args: Sequence[str]) -> NoReturn:
-        """Say that a command was interrupted before it began here, and end the process."""
-        prepare_streams()
-        sys.exit(_interrupted(Call(command=args[0]), args))
-
-    def _run(
-        self,
-        call: Call,
-        args: Sequence[str] | None,
-        argv: Sequence[str],
-        prog_name: str,
-        extra: dict[str, Any],
-    ) -> int:
-        try:
-            code = super().main(args, prog_name, standalone_mode=False, obj=call, **extra)
-        except BrokenPipeError:
-            raise
         except Error as error:
-            return _fail(call, argv, error.to_dict("cli"), error.exit_code)
+            code = _fail(call, argv, error.to_dict("cli"), error.exit_code)
         except click.ClickException as error:
-            return _fail(call, argv, _usage_error(error), error.exit_code)
+            code = _fail(call, argv, _usage_error(error), error.exit_code)
         except click.Abort:
-            return _interrupted(call, argv)
+            code = _fail(call, argv, _INTERRUPTED, 130)
         except OSError as error:
-            return _fail(call, argv, _system_error(error), 1)
+            code = _fail(call, argv, _system_error(error), 1)
         except Exception as error:  # noqa: BLE001 - the last boundary: a person gets one line, the log the trace
-            return _unexpected(call, argv, error)
-        return code if isinstance(code, int) else 0
+            code = _unexpected(call, argv, error)
+        sys.exit(code)
 
     def invoke(self, ctx: click.Context) -> Any:
         # click ends the process with 1 on a closed pipe; but it is no failure if a reader has seen enough
@@ -155,7 +136,7 @@ class Program(click.Group):
 def _unknown_verb(name: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, list(shown_commands()), n=1)
+    near = get_close_matches(name, shown_commands(), n=1)
     return f"there is no verb '{name}'" + (f"; did you mean '{near[0]}'?" if near else "")
 
 
@@ -201,26 +182,12 @@ def _system_error(error: OSError) -> dict[str, str]:
     }
 
 
-_GO_ON = {
-    "add": "run it again: it skips what is saved, and makes the vectors that are missing",
-    "refresh": "run it again: it reads what is left, and makes the vectors that are missing",
-    "import": "run it again: it skips what is saved, and makes the vectors that are missing",
-    "sync": "run it again: it reads what is left, and makes the vectors that are missing",
-    "embed": "run it again: it makes the vectors that are still missing",
-    "embed again": "run it again: it makes the vectors that are still missing",
-    "reembed": "run it again: it makes the vectors that are still missing",
-    "models use": "run it again: vectors that were made are kept, and the model in use is the one from before",
+_INTERRUPTED = {
+    "code": "interrupted",
+    "message": "interrupted",
+    "hint": "Nothing that was saved is lost. To go on, run it again: it skips what is saved, and makes the vectors that"
+    " are missing.",
 }
-"""How to continue a command that was interrupted."""
-
-
-def _interrupted(call: Call, argv: Sequence[str]) -> int:
-    error = {
-        "code": "interrupted",
-        "message": "interrupted",
-        "hint": f"Nothing that was saved is lost. To go on, {_GO_ON.get(call.command, 'run it again')}.",
-    }
-    return _fail(call, argv, error, INTERRUPTED)
 
 
 def _unexpected(call: Call, argv: Sequence[str], error: Exception) -> int:
@@ -252,10 +219,10 @@ def _start(ctx: click.Context, show_version: bool) -> int:
     if ctx.invoked_subcommand is not None:
         return 0
     if show_version:
-        from ricordo.cli.look_after import version
+        from ricordo.cli.cmd_program import version
 
         return int(ctx.invoke(version))
-    from ricordo.cli.welcome import welcome
+    from ricordo.cli.cmd_program import welcome
 
     return welcome(ctx.ensure_object(Call))
 

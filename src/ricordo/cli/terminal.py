@@ -1,6 +1,6 @@
-"""Text on a terminal: widths, wrapping, colours, and the two streams of a command.
+"""Text on a terminal: widths, wrapping, colours, tables, progress, and the two streams of a command.
 
-It knows nothing of items or hits; ``present_*`` decide what to say.
+It knows nothing of items or hits; ``show`` and ``show_reports`` decide what to say.
 """
 
 from __future__ import annotations
@@ -11,14 +11,35 @@ import re
 import shutil
 import sys
 import textwrap
+import time
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TextIO
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+if TYPE_CHECKING:
+    from ricordo.cli.call import Call
+    from ricordo.values.reports import Progress
+
 MAX_WIDTH = 120
 """Lines longer than this are hard to read, however wide the window is."""
+
+REDRAW_SECONDS = 0.1
+LINE_SECONDS = 10.0
+"""How often a line is printed where there is no terminal to draw over; a short job prints none."""
+
+COSTLY_BYTES = 5_000_000
+"""From this size on, a line says how much will be read."""
+
+BYTES_OF_PASSAGE = 400
+"""About how many bytes a passage of plain text has; logs and tables have a little less, prose a little more."""
+
+MANY_PASSAGES = 500
+"""From this many passages on, a line says that their vectors can be left to later."""
+
+BAR = 20
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """Codes that control a terminal, and those that change the direction of text."""
@@ -134,13 +155,16 @@ def prepare_streams() -> None:
 class Screen:
     """Writes to a person: results on standard output, the rest on standard error."""
 
-    def __init__(self, *, color: bool | None = None, quiet: bool = False, verbose: bool = False) -> None:
+    def __init__(
+        self, *, color: bool | None = None, quiet: bool = False, verbose: bool = False, language: str = "english"
+    ) -> None:
         self.out: TextIO = sys.stdout
         self.err: TextIO = sys.stderr
         self.color = wants_color(self.out, color)
         self.err_color = wants_color(self.err, color)
         self.quiet = quiet
         self.verbose = verbose
+        self.language = language
         self.is_terminal = self.out.isatty()
         columns, self.height = shutil.get_terminal_size((100, 24))
         self.width = min(columns, MAX_WIDTH)
@@ -240,3 +264,91 @@ def _fitted(widths: list[int], total: int) -> list[int]:
             break
         widths[widest] -= 1
     return widths
+
+
+class ProgressLine:
+    """A progress callback. On a terminal it draws over its own line and wipes it at the end; else it prints lines."""
+
+    def __init__(self, screen: Screen, *, active: bool, redraws: bool = True) -> None:
+        self._screen = screen
+        self._active = active
+        self._redraws = redraws
+        self._printed_at = 0.0 if redraws else time.monotonic()
+        self._is_drawn = False
+        self._cost_is_shown = False
+
+    @classmethod
+    def for_call(cls, call: Call) -> ProgressLine:
+        """Drawn on a terminal, printed as lines elsewhere; nothing with ``--json`` or ``--quiet``."""
+        return cls(call.screen(), active=not (call.json or call.quiet), redraws=sys.stderr.isatty())
+
+    def __call__(self, progress: Progress) -> None:
+        if not self._active:
+            return
+        self._show_cost(progress)
+        now = time.monotonic()
+        if now - self._printed_at < (REDRAW_SECONDS if self._redraws else LINE_SECONDS):
+            return
+        self._printed_at = now
+        if not self._redraws:
+            self._screen.note(progress_text(progress, self._screen.width))
+            return
+        self._is_drawn = True
+        self._screen.err.write("\r\x1b[2K" + progress_text(progress, self._screen.width - 1))
+        self._screen.err.flush()
+
+    def _show_cost(self, progress: Progress) -> None:
+        """Say once, before much is read or embedded, how much it is, and that it may be left to later."""
+        embeds = progress.phase == "embedding" and (progress.total or 0) >= MANY_PASSAGES
+        if self._cost_is_shown or not (embeds or progress.size >= COSTLY_BYTES):
+            return
+        self._cost_is_shown = True
+        if embeds:
+            self._screen.note(
+                f"{progress.total:,} passages get their vectors, also those that waited. Ctrl-C loses nothing;"
+                " 'ricordo embed' makes the rest later."
+            )
+            return
+        passages = round(progress.size / BYTES_OF_PASSAGE, -3)
+        self._screen.note(
+            f"{progress.size / 1e6:,.0f} MB to read: if it is all text, about {passages:,.0f} passages, and making"
+            " their vectors takes most of the time. Ctrl-C loses nothing; 'ricordo embed' makes the vectors later."
+        )
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._is_drawn:
+            self._screen.err.write("\r\x1b[2K")
+            self._screen.err.flush()
+
+
+def progress_text(progress: Progress, width: int) -> str:
+    """``reading  ████░░░  120/500  34/s  11 s left  notes/a.md`` in at most ``width`` columns."""
+    parts = [progress.phase]
+    if progress.total:
+        full = round(BAR * min(progress.done / progress.total, 1.0))
+        parts += ["█" * full + "░" * (BAR - full), f"{progress.done:,}/{progress.total:,}"]
+    else:
+        parts.append(f"{progress.done:,}")
+    if progress.rate > 0:
+        parts.append(f"{progress.rate:,.0f}/s" if progress.rate >= 10 else f"{progress.rate:.1f}/s")
+    if progress.eta is not None:
+        parts.append(f"{span_of_time(progress.eta)} left")
+    state = "  ".join(parts)
+    room = width - len(state) - 2
+    label = one_line(progress.label)
+    return f"{state}  {clip_left(label, room)}" if label and room >= 8 else clip(state, width)
+
+
+def span_of_time(seconds: float) -> str:
+    """``8 s``, ``3 min 20 s`` or ``2 h 5 min``."""
+    whole = max(round(seconds), 0)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -80,6 +80,7 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
             "ricordo add https://example.org/guide --depth 2",
             "git log | ricordo add - --as note:/log",
         ),
+        creates=True,
     )
     def add(
         self,
@@ -254,6 +255,7 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
         "Keep folders up to date while they change.",
         not_on=WATCHED,
         examples=("ricordo watch notes/", "ricordo watch . --quiet", "ricordo watch"),
+        creates=True,
     )
     def watch(
         self,

@@ -60,6 +60,7 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
             "ricordo context what happened with the login --gather",
             "ricordo context - --no-skills < task.txt",
         ),
+        needs_model=True,
     )
     def context(
         self,

@@ -63,6 +63,7 @@ class FindVerbs(OpenEngine):
             "ricordo search login --files",
             "echo 'a long question' | ricordo search -",
         ),
+        needs_model=True,
     )
     def search(
         self,
@@ -188,6 +189,7 @@ class FindVerbs(OpenEngine):
             "ricordo explain how do I rotate the keys notes/keys.md",
             "ricordo explain login memory:/login-bug",
         ),
+        needs_model=True,
     )
     def explain(
         self,

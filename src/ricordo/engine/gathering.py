@@ -50,6 +50,7 @@ class GatherVerbs(SkillVerbs):
             "ricordo gather 'database migration' --budget 4000 --since 90d",
             "ricordo gather release plan --kind session --json",
         ),
+        needs_model=True,
     )
     def gather(
         self,

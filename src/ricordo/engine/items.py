@@ -57,6 +57,7 @@ class ItemVerbs(OpenEngine):
             "ricordo save --kind note note:/plan 'Ship on Friday.'",
             "ricordo save keys 'Rotate the signing keys every quarter.'",
         ),
+        creates=True,
     )
     @undoable
     def save(

@@ -28,6 +28,7 @@ class KnowledgeVerbs(OpenEngine):
         "Read knowledge files that were changed by hand.",
         is_long=True,
         examples=("ricordo sync", "ricordo sync --write"),
+        creates=True,
     )
     def sync(
         self,

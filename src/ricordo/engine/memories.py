@@ -87,6 +87,7 @@ class MemoryVerbs(ItemVerbs):
             "ricordo remember - --title 'Release checklist' --importance 4 < checklist.md",
             "ricordo remember 'The keys rotate monthly now.' --on-duplicate supersede",
         ),
+        creates=True,
     )
     @undoable
     def remember(

@@ -113,6 +113,7 @@ class MoveVerbs(ItemVerbs):
             "ricordo import --from mem0 memories.json",
             "ricordo import --from claude export.zip",
         ),
+        creates=True,
     )
     def import_(
         self,

@@ -139,6 +139,7 @@ class RootVerbs(OpenEngine):
         "Show this machine and the others that have files in the store, or name this one.",
         answers="machines",
         examples=("ricordo machine", "ricordo machine laptop"),
+        creates=True,
     )
     def machine(
         self,

@@ -67,6 +67,7 @@ class SessionVerbs(FindVerbs, ProposalVerbs):
             "ricordo sessions add ~/.claude/projects/-home-me-app",
             "ricordo sessions add chat.jsonl --no-wait",
         ),
+        creates=True,
     )
     def sessions_add(
         self,
@@ -266,6 +267,7 @@ class SessionVerbs(FindVerbs, ProposalVerbs):
         "agents",
         "Find points in earlier sessions from which to continue.",
         examples=("ricordo route 'add a retry to the upload'", "ricordo route 'fix the login' --limit 3"),
+        needs_model=True,
     )
     def route(self, task: TaskText, limit: LimitFlag = 5) -> Routes:
         """Points in sessions to fork from for a task, by words and meaning, weighed by how it went on from there."""

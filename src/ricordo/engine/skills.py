@@ -54,6 +54,7 @@ class SkillVerbs(FindVerbs, ReadVerbs):
         path="skills add",
         is_long=True,
         examples=("ricordo skills add", "ricordo skills add ~/team/skills --prune"),
+        creates=True,
     )
     def skills_add(
         self,

@@ -47,6 +47,7 @@ class SyncVerbs(OpenEngine):
             "ricordo sync-folder add ~/Dropbox/ricordo",
             "ricordo sync-folder add /media/stick/ricordo --what memories --what notes",
         ),
+        creates=True,
     )
     def sync_folder_add(
         self,

@@ -26,6 +26,7 @@ class TeamVerbs(OpenEngine):
         "Make a team of a workspace on a server.",
         path="team init",
         examples=("ricordo team init --store postgresql://ann@db/team",),
+        creates=True,
     )
     def team_init(self) -> TeamReport:
         """Makes four groups of roles on the server: readers, writers, owners, and one for backups. From then on, only

@@ -113,6 +113,7 @@ class IndexedTools:
         path="tools find",
         answers="tools",
         examples=("ricordo tools find what time is it in Tokyo",),
+        needs_model=True,
     )
     def find(self, task: TaskText, limit: LimitFlag = 5, *, track: Track | None = None) -> tuple[ToolEntry, ...]:
         """The tools that fit a task best, judged by name, description and parameters."""
@@ -149,6 +150,7 @@ class IndexedTools:
         path="tools add",
         not_on={"http": "somebody must be asked", "mcp": "somebody must be asked"},
         examples=("ricordo tools add", "ricordo tools add time git"),
+        creates=True,
     )
     def add(
         self,

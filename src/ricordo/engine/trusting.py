@@ -41,6 +41,7 @@ class TrustVerbs(OpenEngine):
         "Trust what a project or a folder of yours brings.",
         not_on={"mcp": "only the user gives trust", "http": "places are trusted on the machine that they are on"},
         examples=("ricordo trust", "ricordo trust ~/notes", "ricordo trust --list", "ricordo trust --withdraw"),
+        creates=True,
     )
     def trust(
         self,

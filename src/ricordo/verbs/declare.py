@@ -77,6 +77,10 @@ class Declared(NamedTuple):
     short_for: str = ""
     """The verb that it is a short form of; it takes the same parameters, but for those it fixes."""
     fixed: Mapping[str, Any] = {}
+    creates: bool = False
+    """It brings something in, so that it makes a store where there is none."""
+    needs_model: bool = False
+    """It turns a query or a task into a vector, and ranks by the profile of the settings or of a parameter."""
 
 
 def verb(
@@ -90,12 +94,17 @@ def verb(
     is_long: bool = False,
     not_on: Mapping[Face, str] = {},
     looking: Mapping[str, Any] | None = None,
+    creates: bool = False,
+    needs_model: bool = False,
 ) -> Callable[[Function], Function]:
     """Declare a method of the engine as a verb. ``line`` says what it does; the docstring says the rest."""
 
     def declare(function: Function) -> Function:
         words = path or function.__name__.strip("_").replace("_", "-")
-        said = Declared(scope, group, line, words, examples, answers, is_long, not_on, looking)
+        said = Declared(
+            scope, group, line, words, examples, answers, is_long, not_on, looking, creates=creates,
+            needs_model=needs_model,
+        )  # fmt: skip
         function.declared = said  # type: ignore[attr-defined]
         return function
 

@@ -99,7 +99,8 @@ def _row(name: str, function: Any) -> VerbRow:
     returned = returns if isinstance(returns, str) else getattr(returns, "__name__", "")
     return VerbRow(
         name, said.path, said.scope, said.group, said.line, inspect.cleandoc(function.__doc__ or ""), tuple(params),
-        returned, said.answers, said.is_long, tuple(said.examples), not_on, looking=said.looking,
+        returned, said.answers, said.is_long, tuple(said.examples), not_on, looking=said.looking, creates=said.creates,
+        needs_model=said.needs_model,
     )  # fmt: skip
 
 

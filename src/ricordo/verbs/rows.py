@@ -74,6 +74,8 @@ class VerbRow(NamedTuple):
     fixed: Mapping[str, Any] = {}
     looking: Mapping[str, Any] | None = None
     """With these parameters fixed it only looks, which is ``GET`` over HTTP."""
+    creates: bool = False
+    needs_model: bool = False
 
     def on(self, face: str) -> list[ParamRow]:
         """The parameters that a face has."""

@@ -1,37 +1,80 @@
-"""Verbs that show stored items: get, open, list, history, diff, grep."""
+"""Commands that find and show, and differ from their verbs: search, similar, get, open, list, history."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ricordo.cli.call import Call, some_failed
-from ricordo.cli.generated import REF, command
-from ricordo.cli.lines import Lines, lines_behind
-from ricordo.cli.present_hits import replaced_text, short_ref
-from ricordo.cli.present_items import (
+from ricordo.cli import last_search
+from ricordo.cli.call import Call
+from ricordo.cli.command import QueryVerb, verb
+from ricordo.cli.generated import REF, asks_by_meaning, command, with_globals
+from ricordo.cli.show import (
+    replaced_text,
+    short_ref,
+    show_answer,
     show_content,
-    show_diff,
     show_fields,
     show_items,
-    show_matches,
     show_several,
     show_stale_citations,
     show_versions,
 )
-from ricordo.cli.running import run, with_globals
 from ricordo.cli.terminal import Screen
-from ricordo.cli.verb import verb
-from ricordo.errors import Error, NotFound, UsageError
-from ricordo.values.items import Item, Version
+from ricordo.errors import Error, NotFound, Unavailable, UsageError
 from ricordo.verbs.index import verb_named
 from ricordo.verbs.rows import prepared
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.values.hits import GrepMatch
+    from ricordo.values.items import Item
+
+Lines = tuple[int, int]
+
+FORM = (
+    click.Option(["--brief", "form"], flag_value="brief", default="", help="Print one line for each hit."),
+    click.Option(["--files", "form"], flag_value="files", help="Print only the paths or refs of the hits."),
+)
+RERANK = click.Option(["--rerank"], metavar="KIND", help="Rank the best hits again with a cross-encoder or llm.")
+"""Not one of a few choices: a plugin brings names of its own, and the engine knows them."""
+
+
+@command("search", cls=QueryVerb, without=("rerank",), extra=(RERANK, *FORM))
+def search(call: Call, **given: Any) -> int:
+    """In a query, "a phrase" must occur as it is, -word excludes items with the word, and word* matches words that
+    begin so. Filters are kind: tag: drive: path: domain: severity: category: importance: tier: after: before:.
+    With filters and no words, it lists what passes them, newest first. On a terminal, hits are shown as fully as fits
+    the window, and what does not fit goes through your pager.
+    """
+    return _ranked(call, "search", {"query": "", **given})
+
+
+@command("similar", extra=FORM)
+def similar(call: Call, **given: Any) -> int:
+    """Items are compared by meaning. The item itself is not listed."""
+    return _ranked(call, "similar", given)
+
+
+def _ranked(call: Call, path: str, given: dict[str, Any]) -> int:
+    """Show hits, and keep their numbers for the next command."""
+    form, first, row = given.pop("form", ""), given.get("offset", 0) + 1, verb_named(path)
+    ask = prepared(row, with_globals(call, row, given))
+    with call.engine(meaning=asks_by_meaning(row, given)) as engine:
+        answer = ask(engine)
+
+        def draw(screen: Screen) -> None:
+            from ricordo.engine.lending import sealing_store
+
+            last_search.keep([hit.ref for hit in answer.hits], first, sealing_store(engine))
+            show_answer(screen, answer, query=given.get("query", ""), first=first, form=form)
+
+        return call.answer(answer.to_dict(), draw)
 
 
 _SEVERAL = verb_named("get")._replace(
@@ -91,8 +134,12 @@ def get(call: Call, refs: tuple[str, ...], meta: bool = False, lines: Lines | No
     if len(refs) > 1:
         failed = [{"ref": ref, "status": "failed", "error": error.to_dict()} for ref, error in missed]
         plain = {"items": [item.to_dict(with_content=not meta) for item in items], "failed": failed}
-    partly = some_failed(len(missed), len(refs)) if missed else None
+    partly = _some_missed(len(missed), len(refs)) if missed else None
     return call.answer(plain, draw, exit_code=1 if missed else 0, error=partly)
+
+
+def _some_missed(missed: int, refs: int) -> dict[str, str]:
+    return {"code": "some_failed", "message": f"{missed} of {refs} failed", "hint": "data.failed says why."}
 
 
 def _got(engine: Ricordo, ref: str, lines: Lines | None, **given: Any) -> Item:
@@ -116,8 +163,6 @@ def open_(call: Call, ref: str) -> int:
     article opens as its Markdown file, and what you save there is taken in by the next command. A page opens in the
     browser.
     """
-    from ricordo.cli.editors import open_place
-
     with call.engine() as engine:
         behind = lines_behind(ref)
         try:
@@ -137,11 +182,13 @@ _PUT_AWAY = (
 )
 
 
-@command("list", extra=_PUT_AWAY, defaults={"limit": 50, "offset": 0})
-def list_(call: Call, limit: int, offset: int, archived: bool = False, removed: bool = False, **given: Any) -> int:
+@command("list", extra=_PUT_AWAY)
+def list_(
+    call: Call, limit: int = 50, offset: int = 0, archived: bool = False, removed: bool = False, **given: Any
+) -> int:
     """It shows titles and refs; get prints the texts."""
     states = (*(("archived",) if archived else ()), *(("deleted",) if removed else ()))
-    given = with_globals(call, "list", given) | ({"states": states} if states else {})
+    given = with_globals(call, verb_named("list"), given) | ({"states": states} if states else {})
     ask = prepared(verb_named("list"), {**given, "limit": limit, "offset": offset})
     count = prepared(verb_named("count"), given)
     with call.engine() as engine:
@@ -170,7 +217,8 @@ def history(call: Call, ref: str) -> int:
     """The current version is marked with a star."""
     with call.engine() as engine:
         versions = engine.history(ref)
-        item = engine.get(ref, track=False) if _newest(versions).state == "archived" else None
+        newest = next(version for version in versions if not version.commit)  # commits may precede it
+        item = engine.get(ref, track=False) if newest.state == "archived" else None
     plain = {"ref": ref, "versions": [version.to_dict() for version in versions]}
     if item is not None:
         plain |= {name: by for name in ("corrected_by", "superseded_by") if (by := getattr(item, name))}
@@ -183,31 +231,69 @@ def history(call: Call, ref: str) -> int:
     return call.answer(plain, draw)
 
 
-def _newest(versions: Sequence[Version]) -> Version:
-    """The newest version, which commits may precede."""
-    return next(version for version in versions if not version.commit)
+_LINES = re.compile(r"(\d+)(?:-(\d+))?")
 
 
-@command("diff")
-def diff(call: Call, **given: Any) -> int:
-    """Without numbers, it shows the last change; with one, the changes since that version."""
-
-    def show(screen: Screen, text: str) -> None:
-        show_diff(screen, text)
-        if not text:
-            screen.note("no difference")
-
-    asked = {name: given.get(name) for name in ("ref", "old", "new")}
-    return run(call, "diff", given, show, plain=lambda text: {**asked, "diff": text})
+def lines_from(text: str) -> Lines:
+    """The first and the last line."""
+    found = _LINES.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"'{text}' is not a range of lines", hint="Write one line (8) or a range (8-12).")
+    first, last = int(found[1]), int(found[2] or found[1])
+    if not 1 <= first <= last:
+        raise UsageError(f"there are no lines {text}", hint="Lines count from 1, and the first is not after the last.")
+    return first, last
 
 
-@command("grep", defaults={"context": 0, "limit": 100})
-def grep(call: Call, context: int, limit: int, **given: Any) -> int:
-    """It prints ref:line:text for each match. Without a match it prints nothing, and the exit code is 0."""
+def lines_behind(ref: str) -> tuple[str, Lines] | None:
+    """A ref and the lines behind it (``notes/a.md:8-12``); None if there are none.
 
-    def show(screen: Screen, matches: Sequence[GrepMatch]) -> None:
-        show_matches(screen, matches, context=context)
-        if len(matches) >= limit:
-            screen.note(f"stopped at {limit} matches; --limit shows more")
+    >>> lines_behind("notes/a.md:8-12")
+    ('notes/a.md', (8, 12))
+    """
+    before, _, text = ref.rpartition(":")
+    if not before or not _LINES.fullmatch(text):
+        return None
+    return before, lines_from(text)
 
-    return run(call, "grep", {**given, "context": context, "limit": limit}, show)
+
+_AT_COLON = ("code", "codium", "cursor", "windsurf", "subl", "zed", "hx", "helix")
+"""Editors that take ``file:line``; most others take ``+line file``."""
+
+_WITH_GOTO = ("code", "codium", "cursor", "windsurf")
+"""Editors that read ``file:line`` only behind this flag."""
+
+
+def open_place(place: str, line: int = 0) -> None:
+    """Open a file in the editor, and wait until it is closed; or a page in the browser."""
+    if place.startswith(("http://", "https://")):
+        click.launch(place)
+        return
+    command = editor_command(place, line)
+    try:
+        done = subprocess.run(command, check=False)
+    except OSError as error:
+        raise Unavailable(
+            f"the editor '{command[0]}' cannot be started ({error.strerror})",
+            hint="Set VISUAL or EDITOR to an editor that is installed.",
+        ) from None
+    if done.returncode:
+        raise Unavailable(f"the editor '{command[0]}' ended with {done.returncode}", hint=f"The file is {place}.")
+
+
+def editor_command(place: str, line: int = 0) -> list[str]:
+    """The command line that opens a file at a line.
+
+    >>> os.environ["VISUAL"] = "vim"
+    >>> editor_command("/notes/a.md", 12)
+    ['vim', '+12', '/notes/a.md']
+    """
+    default = "notepad" if os.name == "nt" else "vi"
+    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or default, posix=os.name != "nt")
+    name = Path(editor[0]).stem.lower()
+    if not line or name == "notepad":
+        return [*editor, place]
+    if name in _AT_COLON:
+        goto = ["-g"] if name in _WITH_GOTO else []
+        return [*editor, *goto, f"{place}:{line}"]
+    return [*editor, f"+{line}", place]

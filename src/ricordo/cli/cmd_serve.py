@@ -1,4 +1,4 @@
-"""The verb serve, which puts the server together, and its parts."""
+"""The commands serve, which puts the server together, and mcp, which serves agents over standard streams."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import Any
 import click
 
 from ricordo.cli.call import Call
+from ricordo.cli.command import OWN, verb
+from ricordo.cli.generated import VerbGroup
 from ricordo.cli.terminal import Screen
-from ricordo.cli.verb import verb
-from ricordo.cli.verb_group import VerbGroup, verb_group
+from ricordo.log import keep_log
+from ricordo.mcp_server.service import TOOLSETS
 from ricordo.permissions import is_agent, refuse_agents
 
 _OPTIONS = (
@@ -139,8 +141,9 @@ def _open(link: str) -> None:
     webbrowser.open(link)
 
 
-serve = verb_group(
+serve = VerbGroup(
     "serve",
+    help=OWN["serve"].line,
     examples=[
         "ricordo serve",
         "ricordo serve start",
@@ -317,3 +320,28 @@ def remove_token(call: Call, name: str) -> int:
 
 
 serve.add_command(tokens)
+
+
+@verb(
+    "mcp",
+    examples=[
+        "ricordo mcp",
+        "ricordo mcp --toolset context --toolset vault",
+        "ricordo mcp --toolset tools",
+    ],
+)
+@click.option(
+    "--toolset", "toolsets", multiple=True, type=click.Choice(TOOLSETS), help="Offer these tools as well (repeatable)."
+)
+def mcp(call: Call, toolsets: tuple[str, ...]) -> int:
+    """Agents' programs start this command; 'ricordo install' sets it up. Standard output carries only the
+    protocol; messages go to standard error. The server ends when its standard input ends. Over HTTP, agents
+    are served by 'ricordo serve', at /mcp. The toolset 'tools' lets an agent call
+    tools of other MCP servers; alone, it replaces the core tools, and with --toolset core both are there.
+    """
+    keep_log(verbose=True)  # programs that start servers show or keep what these write to standard error
+    from ricordo.mcp_server import stdio
+    from ricordo.mcp_server.service import ToolService
+
+    stdio.serve(ToolService(toolsets, store=call.store, tier=call.tier))
+    return 0

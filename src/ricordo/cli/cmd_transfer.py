@@ -1,31 +1,18 @@
-"""Verbs that take a store or an item elsewhere: export, import, backup, migrate, promote."""
+"""Commands that take a store elsewhere: export, import, migrate."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
-from ricordo.cli.call import Call, some_failed
-from ricordo.cli.generated import command, optional
-from ricordo.cli.present_reports import show_saved, size_text_of
-from ricordo.cli.progress import ProgressLine
-from ricordo.cli.running import Problem, run
-from ricordo.cli.terminal import Screen
-from ricordo.errors import CorruptStore, UsageError
-
-if TYPE_CHECKING:
-    from ricordo.values.items import Saved
-    from ricordo.values.reports import BackupReport, ImportReport
-
-_NAMES = {
-    "item": ("item", "items"), "link": ("link", "links"), "feedback": ("verdict", "verdicts"),
-    "weights": ("change of weights", "changes of weights"), "query": ("query", "queries"),
-    "opening": ("opening", "openings"), "root": ("folder", "folders"),
-    "proposal": ("proposal", "proposals"),
-}  # fmt: skip
+from ricordo.cli.call import Call, ask_for_passphrases
+from ricordo.cli.generated import command, optional, run
+from ricordo.cli.show_reports import counts_text, problem_of, size_text_of
+from ricordo.cli.terminal import ProgressLine, Screen
+from ricordo.errors import UsageError
 
 
 @command("export", row=optional("export", "target"))
@@ -37,25 +24,15 @@ def export(call: Call, target: str = "-", **given: Any) -> int:
         raise UsageError("--json and the export cannot both use standard output", hint="Name a file.")
     with call.engine() as engine:
         report = engine.export(sys.stdout.buffer if target == "-" else target, **given)
-    text = f"{_counts(report.records)} in {size_text_of(report.bytes)}"
+    text = f"{counts_text(report.records)} in {size_text_of(report.bytes)}"
     for one in report.left_out:
         call.screen().note(f"damaged: {one}")
+    code, error = problem_of(report) or (0, None)
     if target == "-":
         call.screen().note(text)
-        return 1 if report.left_out else 0
-    return call.answer(
-        report.to_dict(),
-        lambda screen: screen.line(f"{text}: {report.file}"),
-        exit_code=1 if report.left_out else 0,
-        error=_damaged(report.left_out),
-    )
-
-
-def _damaged(text: Sequence[str]) -> dict[str, str] | None:
-    """The error for a copy of a store in which something is damaged; the copy was made."""
-    if not text:
-        return None
-    return CorruptStore(f"{len(text)} versions or rows are damaged", hint="'ricordo doctor' names them.").to_dict()
+        return code
+    show = f"{text}: {report.file}"
+    return call.answer(report.to_dict(), lambda screen: screen.line(show), exit_code=code, error=error)
 
 
 @command("import")
@@ -64,42 +41,7 @@ def import_(call: Call, source: str, **given: Any) -> int:
     history. Without --trust, an export brings texts, but nothing that would make Ricordo read files or give a text to
     every agent.
     """
-
-    def show(screen: Screen, report: ImportReport) -> None:
-        show_saved(screen, report.to_dict())
-        if report.records:
-            screen.note(f"with them {_counts(report.records)}")
-
-    def problem(report: ImportReport) -> Problem | None:
-        return (1, some_failed(report.failed, len(report.saved.items))) if report.failed else None
-
-    place = sys.stdin.buffer if source == "-" else source
-    return run(call, "import", {"source": place, **given}, show, problem=problem)
-
-
-@command("backup")
-def backup(call: Call, **given: Any) -> int:
-    """Others may write meanwhile; the copy is the store at one moment. It is opened, checked and counted before it
-    gets its name. Open it with --store FILE.
-    """
-
-    def show(screen: Screen, report: BackupReport) -> None:
-        count = _counts({"item": report.items})
-        screen.line(f"{size_text_of(report.bytes)} in {report.seconds:.1f} s, checked, {count}: {report.file}")
-
-    def problem(report: BackupReport) -> Problem | None:
-        for one in report.damaged:
-            call.screen().note(f"damaged, in the store too: {one}")
-        error = _damaged(report.damaged)
-        return (1, error) if error else None
-
-    return run(call, "backup", given, show, problem=problem)
-
-
-def _counts(records: Mapping[str, int]) -> str:
-    """``12 items, 3 links``; rare kinds of records are not mentioned."""
-    text = [f"{records[name]:,} {words[records[name] != 1]}" for name, words in _NAMES.items() if records.get(name)]
-    return ", ".join(text) or "nothing"
+    return run(call, "import", {"source": sys.stdin.buffer if source == "-" else source, **given})
 
 
 @command(
@@ -117,9 +59,8 @@ def migrate(call: Call, source: str = "", target: str = "", rekey: bool = False,
     hashes. Without TO, --encrypt and --decrypt change the store where it lies; nobody else may use it meanwhile.
     """
     from ricordo import Ricordo
-    from ricordo.cli.passphrases import asking_at_terminal
 
-    asking_at_terminal()
+    ask_for_passphrases()
     if not target:
         return _in_place(call, source, rekey=rekey, **given)
     if rekey:
@@ -138,8 +79,6 @@ def _in_place(
     call: Call, source: str, *, rekey: bool, encrypt: bool = False, decrypt: bool = False, key: str = ""
 ) -> int:
     """Encrypt or decrypt a store where it lies, or keep its key elsewhere."""
-    from pathlib import Path
-
     from ricordo.config.loading import ConfigProvider
     from ricordo.config.places import locate
     from ricordo.engine import encrypting
@@ -171,13 +110,3 @@ def _in_place(
             screen.line(f"the store {location.name} is no longer encrypted")
 
     return call.answer({"store": location.name, "encrypted": how or None}, draw)
-
-
-@command("promote")
-def promote(call: Call, **given: Any) -> int:
-    """The item is copied with its history and keeps its id. Promoting it again brings the copy up to date."""
-
-    def show(screen: Screen, saved: Saved) -> None:
-        screen.line(f"{saved.status} {saved.ref} in {given['tier']}")
-
-    return run(call, "promote", given, show)

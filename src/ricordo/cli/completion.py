@@ -1,4 +1,4 @@
-"""What a shell offers when a word is completed: refs of the store, and names of profiles.
+"""Completion: the script of a shell, and what it offers: refs of the store, and names of profiles.
 
 Completion must never fail or make a store: if anything goes wrong, nothing is offered.
 """
@@ -65,11 +65,16 @@ class RefType(click.Path):
         self._hits = hits
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if self._hits and isinstance(value, str) and value[:1].isdigit():
-            from ricordo.cli.last_search import ref_of
+        return super().convert(self.hit(value) if self._hits else value, param, ctx)
 
-            value = ref_of(value)
-        return super().convert(value, param, ctx)
+    @staticmethod
+    def hit(value: Any) -> Any:
+        """The ref of a hit of the last search; any other name as it is."""
+        if not (isinstance(value, str) and value[:1].isdigit()):
+            return value
+        from ricordo.cli.last_search import ref_of
+
+        return ref_of(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         refs = [] if incomplete.startswith(("/", ".", "~")) else _refs(ctx, incomplete)

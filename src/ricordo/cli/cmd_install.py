@@ -1,4 +1,5 @@
-"""Moves the MCP servers of a program behind our gateway, and puts them back as they were.
+"""Commands that set up agents' programs: install, uninstall; and the gateway, behind which install --gateway moves a
+program's other MCP servers.
 
 The servers are taken in first, which starts each once. Only those that answered leave the program's file. A record
 beside that file keeps its bytes, so that ``uninstall`` can restore it; if somebody changed the file since,
@@ -12,7 +13,7 @@ import hashlib
 import json
 import shlex
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,22 +21,165 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ricordo.cli.terminal import one_line
+from ricordo.cli.call import Call
+from ricordo.cli.command import verb
+from ricordo.cli.terminal import Screen, one_line
 from ricordo.config.files import read_bytes, replace_file
-from ricordo.engine.setting_changes import change_setting
+from ricordo.config.loading import load_config
+from ricordo.config.places import locate
 from ricordo.errors import Unreadable, UsageError
 from ricordo.programs import json_text
-from ricordo.programs.pieces import NAME, Piece
-from ricordo.programs.table import SERVER_KEYS
+from ricordo.programs.pieces import NAME, Piece, boundaries, default_scope, is_passing, pieces_for, program_command
+from ricordo.programs.table import PROGRAMS, SERVER_KEYS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
     from ricordo.engine.tool_index import Agree
     from ricordo.values.tools import ServerFound
 
-
 MOST_SHOWN = 20
 NOBODY_SAID_YES = "it is in the project's file, and nobody said yes to starting it (--yes does)"
+
+
+def _agent_and_scope(function: Callable[..., int]) -> Callable[..., int]:
+    """Which program, and for which projects."""
+    function = click.option(
+        "--project", "scope", flag_value="project", help="For the project here (default for vscode)."
+    )(function)
+    function = click.option(
+        "--user", "scope", flag_value="user", help="For all your projects (default, but for vscode)."
+    )(function)
+    return click.argument("agent", type=click.Choice(sorted(PROGRAMS)), metavar="AGENT")(function)
+
+
+@verb(
+    "install",
+    examples=[
+        "ricordo install claude-code",
+        "ricordo install codex --print",
+        "ricordo install vscode",
+        "ricordo install cursor --project",
+        "ricordo install claude-desktop --gateway",
+    ],
+)
+@_agent_and_scope
+@click.option("--print", "only_print", is_flag=True, help="Only show what to add, and to which file.")
+@click.option("--gateway", is_flag=True, help="Start its other MCP servers once, and move them behind Ricordo.")
+@click.option("--yes", "-y", is_flag=True, help="With --gateway: start a project's servers without asking.")
+def install(call: Call, agent: str, scope: str | None, only_print: bool, gateway: bool, yes: bool) -> int:
+    """AGENT is claude-code, claude-desktop, cline, codex, continue, cursor, gemini, opencode, qwen, vscode, windsurf
+    or zed. The MCP server is added to the program's settings; Claude Code, Codex, Gemini CLI and Qwen Code also get
+    hooks, and Claude Code a skill. Everything else in a file stays as it is, comments included. A copy of the file as
+    it was is kept beside it until you uninstall. Running it again changes nothing. A broken file is left alone.
+    With --gateway the program's other MCP servers are taken in as tools and leave its file; uninstall puts them back.
+    Those in a project's file, which others may have written, are started only after your yes.
+    """
+    scope = _scope(agent, scope)
+    pieces = pieces_for(agent, scope, Path.cwd(), program_command())
+    if gateway:
+        pieces = gateway_pieces(pieces)
+    if only_print:
+        return _show(call, agent, scope, pieces)
+    from ricordo.programs.installing import install_all, installed
+
+    for piece in pieces:
+        installed(piece)  # a file that cannot be changed is noticed before any file is changed
+    moved, gateway_notes = _moved_behind(call, pieces, is_agreed=yes or scope == "user") if gateway else ([], [])
+    changes = install_all(pieces)
+    plain: dict[str, Any] = {"agent": agent, "scope": scope, "files": [change.to_dict() for change in changes]}
+    plain["notes"] = [*gateway_notes, *_notes(call, agent, scope)]
+    if gateway:
+        plain["moved"] = moved
+    return call.answer(plain, lambda screen: _draw(screen, plain))
+
+
+@verb("uninstall", examples=["ricordo uninstall claude-code", "ricordo uninstall vscode"])
+@_agent_and_scope
+def uninstall(call: Call, agent: str, scope: str | None) -> int:
+    """It removes what install wrote, the copies of files it kept, and folders that are empty then. It does not touch
+    the store, nor what others wrote into the same files.
+    """
+    from ricordo.programs.installing import uninstall_all
+
+    scope = _scope(agent, scope)
+    pieces = pieces_for(agent, scope, Path.cwd(), program_command())
+    changes = uninstall_all(pieces, boundaries(Path.cwd()))
+    notes = _moved_back(call, pieces)
+    plain = {"agent": agent, "scope": scope, "files": [change.to_dict() for change in changes], "notes": notes}
+    return call.answer(plain, lambda screen: _draw(screen, plain))
+
+
+def _moved_behind(call: Call, pieces: list[Piece], *, is_agreed: bool) -> tuple[list[str], list[str]]:
+    """The servers that moved behind the gateway, and notes for the user."""
+    from ricordo.cli.cmd_tools import agreed, can_ask
+
+    def agree(found: ServerFound) -> bool:
+        return is_agreed or (can_ask(call) and agreed(found))
+
+    moved, notes = [], []
+    with call.engine(create=True) as engine:
+        for piece in pieces:
+            if piece.what == "MCP server":
+                names, said = move_behind(engine, piece, agree)
+                moved += names
+                notes += said
+        notes += allow_some(engine, moved, is_asked=can_ask(call))
+    return moved, [*notes, f"Behind the gateway now: {', '.join(moved) or 'nothing; there were no other servers'}."]
+
+
+def _moved_back(call: Call, pieces: list[Piece]) -> list[str]:
+    """Put back the servers that an installation with --gateway moved; returns notes for the user."""
+    behind = [piece for piece in pieces if piece.what == "MCP server" and record_of(piece.path).exists()]
+    if not behind:
+        return []
+    with call.engine(create=True) as engine:
+        names = [name for piece in behind for name in move_back(engine, piece)]
+    return [f"Put back: {', '.join(names)}."]
+
+
+def _scope(agent: str, given: str | None) -> str:
+    if given == "project" and not PROGRAMS[agent].project_servers:
+        raise UsageError(
+            f"{PROGRAMS[agent].title} has no settings for a single project",
+            hint=f"Leave out --project: ricordo install {agent}",
+        )
+    return given or default_scope(agent)
+
+
+def _show(call: Call, agent: str, scope: str, pieces: list[Piece]) -> int:
+    files = [{"what": piece.what, "path": str(piece.path), "content": piece.snippet()} for piece in pieces]
+
+    def draw(screen: Screen) -> None:
+        for file in files:
+            screen.line(screen.dim(f"# {file['what']}: {file['path']}"))
+            screen.line(file["content"] + "\n")
+
+    return call.answer({"agent": agent, "scope": scope, "files": files}, draw)
+
+
+def _notes(call: Call, agent: str, scope: str) -> list[str]:
+    notes = [f"Restart {PROGRAMS[agent].title} to use it."]
+    if agent == "codex":
+        notes.append("Codex asks you to review new hooks: type /hooks there and trust them.")
+    if is_passing(program_command()):
+        notes.append(
+            "This Ricordo is kept only for a while, and the files name its place. Run 'uv tool install ricordo' (or "
+            "'pipx install ricordo'), and then 'ricordo install' again."
+        )
+    if scope == "project":
+        notes.append("The files name the program on this machine; others run 'ricordo install' themselves.")
+    if not locate(call.store, load_config(), Path.cwd(), call.tier).location.is_there:
+        notes.append("There is no store yet: 'ricordo init' makes one for this project, 'ricordo add' one for you.")
+    return notes
+
+
+def _draw(screen: Screen, plain: dict[str, Any]) -> None:
+    for file in plain["files"]:
+        screen.line(f"{file['status']:<9}  {file['what']:<10}  {file['path']}")
+        if "backup" in file:
+            screen.note(f"           as it was: {file['backup']}")
+    for note in plain["notes"]:
+        screen.note(note)
 
 
 def record_of(path: Path) -> Path:
@@ -106,6 +250,7 @@ def allow_some(engine: Ricordo, moved: Sequence[str], *, is_asked: bool) -> list
 
     Returns notes about those that stop working until the user allows them.
     """
+    from ricordo.engine.setting_changes import change_setting
     from ricordo.engine.tools import may_call
 
     waiting = [one.name for one in engine.tools.list() if one.server in moved and not one.callable]

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ricordo.cli.call import Call
-from ricordo.cli.progress import ProgressLine
-from ricordo.cli.terminal import Screen
-from ricordo.cli.verb import verb
+from ricordo.cli.command import verb
+from ricordo.cli.terminal import ProgressLine, Screen
 from ricordo.errors import UsageError
 from ricordo.values.store_addresses import is_address
 

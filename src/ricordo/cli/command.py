@@ -1,0 +1,337 @@
+"""What every command shares: its place in the help, the global flags on both sides of the verb, help with examples.
+
+Commands are made from the declarations of verbs (``generated``); the tables here name those that are no verbs of the
+engine, and those that are written by hand. The first help reads nothing but them and the index of verbs.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from ricordo.cli.call import Call
+from ricordo.errors import UsageError
+from ricordo.log import keep_log
+from ricordo.verbs.index import all_verbs, has_verb, verb_named
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+SECTIONS: dict[str, str] = {
+    "add": "Add",
+    "find": "Find",
+    "remember": "Remember",
+    "agents": "For agents",
+    "look after": "Look after",
+}
+"""The sections of the help, by the groups of verbs."""
+
+FIRST = (
+    "init", "add", "refresh", "search", "get", "list", "remember", "correct", "edit", "forget", "rm", "context",
+    "install", "serve", "status", "config",
+)  # fmt: skip
+"""What the first help shows."""
+
+
+class Own(NamedTuple):
+    """A command that is no verb of the engine: one of the program, or a group of verbs."""
+
+    section: str
+    line: str
+    alone: str = ""
+    """The verb of the group that it runs when it is called alone."""
+    details: str = ""
+
+
+OWN: dict[str, Own] = {
+    "init": Own("add", "Make a store for this project."),
+    "roots": Own(
+        "add",
+        "Show the folders that were added, leave one, or say that it was moved.",
+        "list",
+        "refresh finds new files in these folders. 'roots rm' leaves a folder and keeps its items; 'rm FOLDER/' removes"
+        " the items, too.",
+    ),
+    "open": Own("find", "Open an item in your editor, or its page in the browser."),
+    "skills": Own(
+        "agents",
+        "Index skills, and find the one for a task.",
+        "list",
+        "A skill is a folder with a file SKILL.md, which has a name, a description, and instructions. Skills are"
+        " searched in the workspace, then in your home folder, then in system folders; if two have the same name, the"
+        " first is used.",
+    ),
+    "sessions": Own("agents", "Index and show sessions of agents.", "list"),
+    "tools": Own(
+        "agents",
+        "Find and call the tools of other MCP servers.",
+        "list",
+        "MCP servers that your programs know (Claude, Cursor, VS Code, Codex, Gemini, …) offer tools, resources and"
+        " prompts. Taken in here, the few that fit a task are found instead of all being listed to the agent. Tools"
+        " that say they only read can be called; others when the setting tools.allow of your own names them.",
+    ),
+    "install": Own("agents", "Set up an agent's program to use Ricordo."),
+    "uninstall": Own("agents", "Undo install."),
+    "hook": Own("agents", "Answer a hook of an agent's program: JSON in, JSON out."),
+    "mcp": Own("agents", "Serve agents over the Model Context Protocol."),
+    "serve": Own("agents", "Serve the page, the API, MCP and hooks."),
+    "config": Own(
+        "look after",
+        "Read and change settings.",
+        "list",
+        "A flag wins over a RICORDO_* variable, that over the project's file, that over yours. A change takes effect at"
+        " the next query of every running process.",
+    ),
+    "sync-folder": Own(
+        "look after",
+        "Sync with your other machines through a folder.",
+        "status",
+        "The folder is brought to your machines by something else: Syncthing, iCloud, Dropbox, git, a USB stick."
+        " 'sync', without a folder, brings your Markdown files and the store together.",
+    ),
+    "team": Own(
+        "look after",
+        "Make a team of a store on a server, and say who may do what.",
+        "status",
+        "A team shares a store on a server. Its members are roles of that server: readers search, writers save, owners"
+        " upgrade and invite, and a backup role reads everything.",
+    ),
+    "index": Own(
+        "look after",
+        "Fill a search engine beside a store's server, and see how far it is.",
+        "status",
+        "Large stores in PostgreSQL can have Qdrant beside them, which finds the passages of a search. PostgreSQL"
+        " remains the record, and feeds it.",
+    ),
+    "jobs": Own("look after", "Show the backlog, and retry what failed.", "list"),
+    "learn": Own(
+        "look after",
+        "Show, freeze or undo what feedback did to the ranking.",
+        "status",
+        "With 30 verdicts or more, the weight of the text signal in the profiles default and vault is their own plus"
+        " (acceptance - 0.5) x 0.30, so at most 0.15 away from it; the other weights keep their proportions.",
+    ),
+    "profiles": Own(
+        "look after",
+        "Show the ranking profiles and their weights.",
+        "list",
+        "A profile is a list of signals and their weights, which sum to 1. Add your own to config.toml as"
+        " [profiles.NAME] with base and weights, or with signals of its own; --weights changes them for one search.",
+    ),
+    "models": Own(
+        "look after",
+        "Show, test and choose the embedding model.",
+        "list",
+        "What turns text into vectors. The model inside the package needs nothing; others need a key, a server or a"
+        " download. Vectors of different models are never compared, so a switch means making them again.",
+    ),
+    "eval": Own("look after", "Measure the ranking on a set of judged queries."),
+    "completion": Own("look after", "Print the completion script of a shell."),
+    "version": Own("look after", "Print the version."),
+}
+
+_BY_HAND = {
+    "cmd_search": "search similar get open list history",
+    "cmd_write": "init add refresh watch save correct edit rm forget trust tidy",
+    "cmd_transfer": "export import migrate",
+    "cmd_tools": "tools",
+    "cmd_config": "config profiles models",
+    "cmd_serve": "serve mcp",
+    "cmd_install": "install uninstall",
+    "cmd_eval": "eval",
+    "cmd_program": "doctor hook version completion",
+}
+MODULES = {name: module for module, names in _BY_HAND.items() for name in names.split()}
+"""The module that holds a hand-written command, under its name with underscores."""
+
+
+def shown_commands() -> dict[str, tuple[str, str]]:
+    """All commands with their section and line: the first ones, then the others by name."""
+    known = {name: (own.section, own.line) for name, own in OWN.items()}
+    known |= {row.path: (row.group, row.line) for row in all_verbs() if "cli" not in row.not_on and " " not in row.path}
+    return {name: known[name] for name in (*FIRST, *sorted(known.keys() - set(FIRST)))}
+
+
+def first_commands() -> dict[str, tuple[str, str]]:
+    """Those of the first help."""
+    return {name: OWN[name][:2] if name in OWN else (verb_named(name).group, verb_named(name).line) for name in FIRST}
+
+
+_GLOBAL = "of_all_"
+"""Begins the names of global flags while they are read, so that none is taken for a verb's own parameter."""
+
+
+def _keep_flag(ctx: click.Context, param: click.Parameter, value: object) -> None:
+    """Keep a global flag on the call; a flag that was not given changes nothing."""
+    name = (param.name or "").removeprefix(_GLOBAL)
+    if value is not None and name:
+        setattr(ctx.ensure_object(Call), name, value)
+        if name == "verbose":
+            keep_log(verbose=True)
+
+
+def _global(flag: str, name: str = "", **settings: Any) -> click.Option:
+    names = [flag, *settings.pop("short", ()), f"{_GLOBAL}{name or flag[2:]}"]
+    return click.Option(names, expose_value=False, callback=_keep_flag, default=None, **settings)
+
+
+def _profile_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from ricordo.cli.completion import profile_names
+
+    return profile_names(ctx, param, incomplete)
+
+
+GLOBAL_OPTIONS: tuple[click.Option, ...] = (
+    _global("--store", metavar="PATH|DSN", help="The store to use, instead of the project's or the user's."),
+    _global("--json", is_flag=True, help="Answer with one JSON envelope on standard output."),
+    _global("--quiet", short=["-q"], is_flag=True, help="Print results and errors only."),
+    _global("--verbose", short=["-v"], is_flag=True, help="Print more, and stack traces of unexpected errors."),
+    _global("--tier", metavar="NAME", help="Use this tier alone: agent, project or team."),
+    _global("--profile", metavar="NAME", help="Rank with this profile.", shell_complete=_profile_names),
+    _global("--no-color", "color", flag_value=False, is_flag=True, help="No colours (NO_COLOR does the same)."),
+)
+
+
+class Verb(click.Command):
+    """A command with the global flags, which prints its examples after its line of help."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), details: str = "", **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.examples = tuple(examples)
+        self.details = details
+        # A verb may have a flag of its own by a global one's name: eval takes several --profile.
+        own = {name for param in self.params for name in param.opts}
+        self.params.extend(option for option in GLOBAL_OPTIONS if own.isdisjoint(option.opts))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.ensure_object(Call).command = ctx.command_path.partition(" ")[2]
+        rest = super().parse_args(ctx, args)
+        for param in self.params:
+            if param.type is click.STRING and param.name in ctx.params:
+                ctx.params[param.name] = _as_text(ctx.params[param.name])
+        return rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        call = ctx.ensure_object(Call)
+        refuse_profile(call, call.command)
+        return super().invoke(ctx)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_help_text(formatter, self.help, self.examples, self.details)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_options(self, ctx, formatter)
+
+
+class QueryVerb(Verb):
+    """A verb whose words may start with a dash: ``ricordo search -draft plan`` leaves drafts out."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the words after the options, behind ``--``."""
+        options = {
+            name: param
+            for param in self.get_params(ctx)
+            if isinstance(param, click.Option)
+            for name in (*param.opts, *param.secondary_opts)
+        }
+        flags: list[str] = []
+        words: list[str] = []
+        takes_value = False
+        for index, arg in enumerate(args):
+            if takes_value:
+                flags.append(arg)
+                takes_value = False
+            elif arg == "--":
+                words += args[index + 1 :]
+                break
+            elif _is_word(arg, options):
+                words.append(arg)
+            else:
+                flags.append(arg)
+                option = options.get(arg)
+                takes_value = option is not None and not (option.is_flag or option.count)
+        return super().parse_args(ctx, [*flags, "--", *words])
+
+
+def _is_word(arg: str, options: Mapping[str, click.Option]) -> bool:
+    """Whether this is part of the query: ``plan``, ``-draft``, ``-``; not ``-n``, ``-n5``, ``-qv`` or ``--x``."""
+    if not arg.startswith("-") or arg == "-":
+        return True
+    if arg.startswith("--") or len(arg) == 2:
+        return False
+    if arg[2:].isdigit():
+        return arg[:2] not in options
+    return not all(f"-{letter}" in options and options[f"-{letter}"].is_flag for letter in arg[1:])
+
+
+def verb(
+    name: str, *, examples: Sequence[str], line: str = "", cls: type[Verb] = Verb
+) -> Callable[[Callable[..., int]], Verb]:
+    """Make a command of a function that takes the call first and returns the exit code; its docstring is the rest of
+    the help.
+    """
+
+    def decorate(function: Callable[..., int]) -> Verb:
+        details = inspect.cleandoc(function.__doc__ or "")
+        make = click.command(name, cls=cls, help=line or OWN[name].line, details=details, examples=examples)
+        return make(click.pass_obj(function))
+
+    return decorate
+
+
+def _as_text(value: Any) -> Any:
+    """Bytes that are not UTF-8 may be the name of a file, but in text they are replaced."""
+    if isinstance(value, tuple):
+        return tuple(map(_as_text, value))
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def takes_profile(command: str) -> bool:
+    """Whether a command ranks with a profile: one that the verb is given, or that of the settings."""
+    if not has_verb(command):
+        return command == "eval"
+    row = verb_named(command)
+    return row.needs_model or any(param.name == "profile" for param in row.params)
+
+
+def refuse_profile(call: Call, command: str) -> None:
+    """Refuse a profile for a verb that does not rank with it, because it would have no effect."""
+    if call.profile and not takes_profile(command):
+        known = ["eval", *(row.path for row in all_verbs() if takes_profile(row.path))]
+        raise UsageError(
+            f"'{command}' ranks nothing with a profile, so --profile has no effect on it",
+            hint=f"Leave it out. These verbs take it: {', '.join(known)}. For servers and hooks, set search.profile.",
+        )
+
+
+def write_help_text(formatter: click.HelpFormatter, line: str | None, examples: Sequence[str], details: str) -> None:
+    """One line, then examples, then the rest."""
+    formatter.write_paragraph()
+    formatter.write_text(line or "")
+    formatter.write_paragraph()
+    formatter.write_text("Examples:")
+    for example in examples:
+        formatter.write(f"  {example}\n")
+    if details:
+        formatter.write_paragraph()
+        formatter.write_text(details)
+
+
+def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """A verb's own options first, the global ones in a section below."""
+    own: list[tuple[str, str]] = []
+    shared: list[tuple[str, str]] = []
+    name = ctx.command_path.partition(" ")[2]
+    for param in command.get_params(ctx):
+        if "--profile" in param.opts and name and not takes_profile(name):
+            continue  # the verb refuses this option
+        record = param.get_help_record(ctx)
+        if record is not None and isinstance(param, click.Option):
+            (shared if param in GLOBAL_OPTIONS else own).append(record)
+    for title, records in (("Options", own), ("Global options", shared)):
+        if records:
+            with formatter.section(title):
+                formatter.write_dl(records)

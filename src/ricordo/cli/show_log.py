@@ -1,0 +1,307 @@
+"""How a person reads what was asked, changed and learned, and what waits for a decision."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ricordo.cli.show import local_time, short_ref, show_diff
+from ricordo.cli.terminal import Screen, clean, one_line
+
+if TYPE_CHECKING:
+    from ricordo.values.log import AuditReport, ReviewReport, Step, UndoReport, Waiting
+    from ricordo.values.reports import AskedQuestion, AskedReport, Bundle, LinkGraph, TagCount
+    from ricordo.values.review import Finding, Proposal, TidyReport
+    from ricordo.values.use import FeedbackReport, LearningStatus, QueryStats, Retrieval, StatsReport, WeightChange
+
+SHOWN_HITS = 3
+"""How many of the hits of a question are named."""
+
+
+def show_feedback(screen: Screen, report: FeedbackReport) -> None:
+    """What was noted, and the weights it moved."""
+    screen.line(f"noted: {one_line(report.verdict)} {short_ref(report.ref)}")
+    if not report.counted:
+        screen.note("it does not count for learning")
+    show_changes(screen, report.changes)
+
+
+def show_changes(screen: Screen, changes: Sequence[WeightChange]) -> None:
+    """One line per change: its number, when, which profile, from where to where, and why."""
+    screen.table(
+        ("id", "when", "profile", "moved by", "verdicts", "why"),
+        (
+            (
+                str(change.id),
+                local_time(change.at),
+                change.profile,
+                f"{change.shift_before:+.4f} → {change.shift_after:+.4f}",
+                str(change.counted),
+                change.reason,
+            )
+            for change in changes
+        ),
+        right=(0, 4),
+    )
+
+
+def show_learning(screen: Screen, status: LearningStatus) -> None:
+    """Whether learning is on, and the weight of each text signal; ``--verbose`` shows all weights."""
+    state = "off" if not status.enabled else "frozen" if status.frozen else "on"
+    given = ", ".join(f"{count:,} {verdict}" for verdict, count in status.verdicts.items()) or "none yet"
+    screen.line(f"learning is {state}; feedback: {given}")
+    screen.table(
+        ("profile", "signal", "own", "now", "moved by", "counted", "acceptance"),
+        (
+            (
+                one.profile,
+                one.text_signal,
+                f"{one.own.get(one.text_signal, 0.0):.4f}",
+                f"{one.weights.get(one.text_signal, 0.0):.4f}",
+                f"{one.shift:+.4f}",
+                f"{one.counted}" if one.counted >= one.needed else f"{one.counted} of {one.needed}",
+                "" if one.acceptance is None else f"{one.acceptance:.3f}",
+            )
+            for one in status.profiles
+        ),
+        right=(2, 3, 4, 5, 6),
+    )
+    if screen.verbose:
+        for one in status.profiles:
+            weights = ", ".join(f"{name} {weight:.4f}" for name, weight in one.weights.items())
+            screen.line(f"{one.profile}: {weights}")
+
+
+def show_stats(screen: Screen, report: StatsReport) -> None:
+    """The sums in one line, then a table for each question the log can answer."""
+    screen.line(
+        f"{report.queries:,} quer{'y' if report.queries == 1 else 'ies'} in {report.days:g} days, "
+        f"{report.average_results:.1f} results and {report.average_ms:.1f} ms on average, "
+        f"{report.zero_results:,} without result"
+    )
+    _queries(screen, "by day" if report.by == "day" else f"most frequent, by {report.by}", report.by, report.rows)
+    _queries(screen, "without result", "query", report.zero_result)
+    _queries(screen, "slowest", "query", report.slowest)
+    if report.most_retrieved:
+        _head(screen, "most retrieved")
+        screen.table(
+            ("times", "last", "item"),
+            ((f"{item.count:,}", local_time(item.last_at), short_ref(item.ref)) for item in report.most_retrieved),
+            right=(0,),
+        )
+    if report.never_retrieved:
+        _head(screen, f"never retrieved: {report.never_retrieved_count:,}")
+        for ref in report.never_retrieved:
+            screen.line(short_ref(ref))
+        left = report.never_retrieved_count - len(report.never_retrieved)
+        if left > 0:
+            screen.note(f"and {left:,} more; --limit shows others")
+
+
+def _queries(screen: Screen, title: str, kind: str, rows: Sequence[QueryStats]) -> None:
+    if not rows:
+        return
+    _head(screen, title)
+    screen.table(
+        ("times", "results", "ms", "slowest", "last", kind),
+        (
+            (
+                f"{row.count:,}",
+                f"{row.average_results:.1f}",
+                f"{row.average_ms:.1f}",
+                f"{row.slowest_ms:.1f}",
+                local_time(row.last_at),
+                row.name or "(no words)",
+            )
+            for row in rows
+        ),
+        right=(0, 1, 2, 3),
+    )
+
+
+def _head(screen: Screen, title: str) -> None:
+    screen.line()
+    screen.line(screen.bold(title))
+
+
+def show_retrievals(screen: Screen, found: Sequence[Retrieval]) -> None:
+    """The lines of the retrieval log: when, which item, by which query and with which score."""
+    rows = [
+        (
+            local_time(one.at), short_ref(one.ref), f"v{one.version}", "" if one.score is None else f"{one.score:.3f}",
+            one.query if one.query is not None else "(opened)", one.tool or "",
+        )
+        for one in found
+    ]  # fmt: skip
+    screen.table(("when", "item", "version", "score", "query", "by"), rows, paths=(1,))
+    if not found:
+        screen.note("the log has nothing about that; the setting usage.log says whether it is kept")
+
+
+def show_audit(screen: Screen, report: AuditReport) -> None:
+    """When, what, which version of which item, and who."""
+    if not report.entries:
+        screen.note("nothing was done that this asks for")
+        return
+    rows = [
+        (
+            local_time(one.at),
+            one.what,
+            one_line(one.ref) or "-",
+            str(one.version or ""),
+            one.provenance.in_words(),
+        )
+        for one in report.entries
+    ]
+    screen.table(("when", "what", "ref", "version", "by"), rows, paths=(2,))
+    if report.more:
+        screen.note("there is more before that; --limit shows it")
+
+
+def _what_agents_get(one: Waiting) -> str:
+    """What agents are told of an item until the user decides."""
+    if one.yours is None:
+        return "it is not told to every agent before you agree"
+    if one.is_always:
+        return f"every agent gets your version {one.yours}"
+    return f"agents find the new version, as the agent's words; yours is version {one.yours}"
+
+
+def _show_proposals(screen: Screen, proposals: Sequence[Proposal]) -> None:
+    """What sessions seem to teach, each with the words that it comes from."""
+    for one in proposals:
+        about = f"about {one_line(one.file)}" if one.file else f"for this {one.scope}"
+        screen.line(f"{screen.bold(one.ref)}  {one_line(one.text)}")
+        screen.note(
+            f"{one.kind} by {one.way}, {about}, from session:/{one_line(one.session)}/{one.turn}"
+            f" ({local_time(one.at)}): “{one_line(one.quote)}”"
+        )
+    if proposals:
+        screen.line("  ricordo review PROPOSAL accept|refuse|always|never, or accept --text 'in other words'")
+
+
+def show_review(screen: Screen, report: ReviewReport) -> None:
+    """What was decided, and each version that waits with what it changes."""
+    if report.decided:
+        screen.line(one_line(report.decided))
+    if not report.waiting and not report.proposals:
+        screen.note("nothing waits for you")
+    _show_proposals(screen, report.proposals)
+    for rule in report.rules:
+        screen.line(f"{screen.bold(rule.ref)}  {rule.rule}  (ricordo review {rule.ref} ask takes it back)")
+    for one in report.waiting:
+        always = ", for every agent" if one.is_always else ""
+        screen.line(f"{screen.bold(one_line(one.ref))}  version {one.version} by {one.provenance.in_words()}{always}")
+        screen.note(_what_agents_get(one))
+        if one.diff:
+            show_diff(screen, f"{one.diff}\n")
+        screen.line(f"  ricordo review {one_line(one.ref)} accept|refuse")
+
+
+def show_asked(screen: Screen, report: AskedReport) -> None:
+    """When, what, by whom, how many hits, and which of the first were opened."""
+    if not report.questions:
+        screen.note("nothing was asked that this asks for")
+        return
+    for one in report.questions:
+        screen.line(f"{local_time(one.at)}  {screen.bold(one_line(one.text))}  {_outcome(one)}")
+        screen.note(f"{one.asker.short or 'unknown'}, {one.tool}")
+        for hit in one.shown[:SHOWN_HITS]:
+            became = ", ".join(filter(None, ("opened" if hit.opened else "", hit.verdict)))
+            screen.line(f"  {one_line(hit.ref)}{f'  ({became})' if became else ''}")
+    if report.more:
+        screen.note("there is more before that; --limit shows it")
+
+
+def _outcome(one: AskedQuestion) -> str:
+    found = f"{one.results} hit{'' if one.results == 1 else 's'}"
+    fits = [(one.fit, "fit"), (one.fit_now, "now")]
+    return ", ".join([found, *(f"{words} {fit:.2f}" for fit, words in fits if fit is not None)])
+
+
+def show_tags(screen: Screen, tags: Sequence[TagCount]) -> None:
+    """Each tag with its count."""
+    if not tags:
+        screen.note("no item has a tag")
+        return
+    screen.table(("tag", "items"), [(one_line(one.tag), str(one.count)) for one in tags])
+
+
+def show_graph(screen: Screen, graph: LinkGraph) -> None:
+    """Each item with how many links it has, and what links are drawn."""
+    if not graph.nodes:
+        screen.note("nothing is linked")
+        return
+    degrees: Counter[int] = Counter()
+    for edge in graph.edges:
+        degrees[edge.source] += 1
+        degrees[edge.target] += 1
+    rows = [(str(degrees[at]), one.kind, one_line(one.ref)) for at, one in enumerate(graph.nodes)]
+    screen.table(("links", "kind", "ref"), rows, paths=(2,))
+    if graph.more:
+        screen.note(f"{graph.more} more are linked; --limit shows them")
+
+
+def show_bundle(screen: Screen, bundle: Bundle) -> None:
+    """The text, as it is."""
+    screen.out.write(clean(bundle.text) if screen.is_terminal else bundle.text)
+
+
+def show_undo(screen: Screen, report: UndoReport) -> None:
+    """What was undone, item by item; or the list of steps."""
+    if report.undone is None:
+        _show_steps(screen, report)
+        return
+    screen.line(f"undone: {one_line(report.undone.words)}")
+    for one in report.items:
+        reason = f": {one_line(one.reason)}" if one.reason else ""
+        screen.line(f"  {one.status} {one_line(one.ref)}{reason}")
+    for note in report.notes:
+        screen.note(note)
+
+
+def _show_steps(screen: Screen, report: UndoReport) -> None:
+    if not report.steps:
+        screen.note("there is no step that could be undone")
+        return
+    rows = [
+        (one.id, local_time(one.at), one_line(one.words), _state(one), one.provenance.short) for one in report.steps
+    ]
+    screen.table(("step", "when", "what", "changes", "by"), rows, paths=(2,))
+
+
+def _state(step: Step) -> str:
+    if step.is_undone:
+        return "undone"
+    if not step.can_be_undone:
+        return "cannot be undone"
+    return f"{step.changes} change{'' if step.changes == 1 else 's'}"
+
+
+def show_tidy(screen: Screen, report: TidyReport) -> None:
+    """What was done, then the findings by kind."""
+    from ricordo.values.review import TIDY_KINDS
+
+    for one in report.done:
+        reason = f": {one_line(one.reason)}" if one.reason else ""
+        screen.line(f"{one.status} {one_line(one.ref)}{reason}")
+    if any(one.status != "skipped" for one in report.done):
+        screen.note("'ricordo undo' takes all of it back")
+    for kind, count in report.counts.items():
+        screen.line(screen.bold(f"{kind}: {count:,} {TIDY_KINDS[kind]}"))
+        shown = [one for one in report.findings if one.kind == kind]
+        for found in shown:
+            show_finding(screen, found)
+        if len(shown) < count:
+            screen.note(f"{count - len(shown):,} more; --limit shows them")
+    if report.counts:
+        screen.note("'ricordo tidy --do KIND' does what is suggested about all of a kind, '--do ID' about one")
+    elif not report.done:
+        screen.note("there is nothing to tidy")
+
+
+def show_finding(screen: Screen, one: Finding) -> None:
+    """Its id, its items, why, and what is suggested."""
+    screen.line(f"  {one.id}  {', '.join(map(one_line, one.refs))}")
+    screen.line(f"            {one_line(one.why)}  Suggested: {one.action}.")

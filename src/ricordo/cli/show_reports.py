@@ -1,0 +1,672 @@
+"""How the other results look to a person, by their types; and which of them are failures.
+
+``presenter`` finds the function that writes what a verb returns, ``problem_of`` says whether part of the work failed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ricordo.cli import show, show_log
+from ricordo.cli.show import short_ref, show_diff
+from ricordo.cli.terminal import Screen, clean, one_line
+from ricordo.errors import Conflict, CorruptStore
+
+if TYPE_CHECKING:
+    from ricordo.values.items import Item
+    from ricordo.values.provenance import TrustReport
+    from ricordo.values.reports import (
+        AddReport,
+        BackupReport,
+        DoctorReport,
+        EmbedReport,
+        ImportReport,
+        IndexReport,
+        JobsReport,
+        KnownMachine,
+        RefreshReport,
+        Root,
+        SyncFolder,
+        SyncMachine,
+        SyncReport,
+        SyncRun,
+        SyncState,
+        TeamInvitation,
+        TeamMember,
+        TeamReport,
+        TierState,
+        VacuumReport,
+    )
+    from ricordo.values.tools import ToolEntry, ToolResult, ToolsReport
+    from ricordo.verbs.rows import VerbRow
+
+SHOWN_ITEMS = 3
+"""How many items are listed one by one without ``--verbose``, at most."""
+
+SHOWN_REASONS = 20
+"""How many reasons are printed without ``--verbose``; the rest are counted."""
+
+_SYNCED = ("created", "updated", "moved", "removed", "conflicts", "written", "unchanged", "failed")
+_COLORS = {
+    "created": "green",
+    "updated": "green",
+    "restored": "green",
+    "failed": "red",
+    "needs_decision": "yellow",
+}
+
+
+def show_saved(screen: Screen, report: AddReport | ImportReport) -> None:
+    """``12 created, 3 skipped, 1 failed``, and a reason for what was not saved; which items are nearly the same, and
+    which secrets were removed.
+    """
+    plain = report.to_dict()
+    items = plain["items"]
+    one_by_one = len(items) <= SHOWN_ITEMS or screen.verbose
+    for item in items if one_by_one else ():
+        if item["status"] != "failed":
+            screen.line(_saved_line(screen, item))
+    show_failures(screen, items)
+    if not one_by_one:
+        _show_reasons(screen, items)
+    if len(items) != 1:
+        screen.line(summary(screen, items))
+    for item in items:
+        for other in item.get("candidates", ()):
+            alike = max(other["ratio"], other["cosine"] or 0.0)
+            screen.line(f"  {screen.dim(f'{alike:.2f}')}  {short_ref(other['ref'])}  {one_line(other['snippet'])}")
+        if item.get("redacted"):
+            screen.warn(f"redacted: {', '.join(item['redacted'])} (--allow-secrets keeps them)")
+    _show_notes(screen, plain.get("notes", ()))
+    if plain.get("records"):
+        screen.note(f"with them {counts_text(plain['records'])}")
+    problem = problem_of(report)
+    if problem is not None and problem[1]["code"] == "needs_decision":
+        screen.error("nothing was saved", problem[1]["hint"])
+
+
+def _show_notes(screen: Screen, notes: Sequence[str]) -> None:
+    shown = notes if screen.verbose else notes[:SHOWN_REASONS]
+    for note in shown:
+        screen.note(f"note: {one_line(note)}")
+    if len(notes) > len(shown):
+        screen.note(f"{len(notes) - len(shown):,} more notes; --verbose lists them")
+
+
+def summary(screen: Screen, items: Sequence[Mapping[str, Any]]) -> str:
+    """How many items ended in which way, the frequent ways in a fixed order."""
+    counts: dict[str, int] = dict.fromkeys(("created", "updated", "skipped"), 0)
+    for item in items:
+        counts[item["status"]] = counts.get(item["status"], 0) + 1
+    lines = [
+        screen.style(f"{count:,} {status.replace('_', ' ')}", fg=_COLORS.get(status))
+        for status, count in counts.items()
+        if count
+    ]
+    return ", ".join(lines) or "nothing to do"
+
+
+def _saved_line(screen: Screen, item: Mapping[str, Any]) -> str:
+    status = screen.style(item["status"].replace("_", " "), fg=_COLORS.get(item["status"]))
+    version = f" (version {item['version']})" if item.get("version") else ""
+    reason = f": {one_line(item['reason'])}" if item.get("reason") else ""
+    return f"{status} {short_ref(item['ref'])}{version}{reason}"
+
+
+def show_failures(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:
+    """What failed, one line each, on standard error; never dropped by ``--quiet``."""
+    failed = [item for item in items if item["status"] == "failed"]
+    shown = failed if screen.verbose else failed[:SHOWN_REASONS]
+    for item in shown:
+        error = item.get("error") or {}
+        reason = error.get("message") or item.get("reason") or item["status"]
+        screen.error(f"{short_ref(item['ref'])}: {one_line(reason)}", error.get("hint", "") if len(shown) == 1 else "")
+    if len(failed) > len(shown):
+        screen.error(f"{len(failed) - len(shown):,} more failed; --verbose lists them")
+
+
+def _show_reasons(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:
+    """Why items ended as they did: by name where few share a reason, else each reason once with its count."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for item in items:
+        if item["status"] in ("skipped", "created", "updated") and item.get("reason"):
+            reasons.setdefault((item["status"], one_line(item["reason"])), []).append(item["ref"])
+    many = {reason: refs for reason, refs in reasons.items() if len(refs) > SHOWN_ITEMS}
+    lines = [f"{len(refs):,} {status}: {reason}" for (status, reason), refs in many.items()]
+    named = [(ref, *reason) for reason, refs in reasons.items() if reason not in many for ref in refs]
+    lines += [f"{status} {short_ref(ref)}: {reason}" for ref, status, reason in named[:SHOWN_REASONS]]
+    if len(named) > SHOWN_REASONS:
+        lines.append(f"{len(named) - SHOWN_REASONS:,} more with reasons; --verbose lists them")
+    for line in lines:
+        screen.note(line)
+
+
+def show_refreshed(screen: Screen, report: RefreshReport) -> None:
+    """What a refresh found, which items changed, and which have lost their origin."""
+    show_refresh(screen, report.to_dict())
+
+
+def show_refresh(screen: Screen, report: Mapping[str, Any]) -> None:
+    """The same from its names and values, which an event of ``watch`` has, too."""
+    items = report["items"]
+    for item in items:
+        if item["status"] not in ("unchanged", "skipped", "failed") or screen.verbose:
+            screen.line(f"{item['status']} {short_ref(item['ref'])}")
+    show_failures(screen, items)
+    counts = {name: count for name, count in report.items() if isinstance(count, int) and count}
+    screen.line(", ".join(f"{count:,} {name}" for name, count in counts.items()) or "nothing to do")
+    if report.get("missing"):
+        screen.note("--prune removes what is missing")
+    _show_notes(screen, report.get("notes", ()))
+
+
+def show_removed(screen: Screen, items: Sequence[Mapping[str, Any]], notes: Sequence[str] = ()) -> None:
+    """What was removed or archived, or would be."""
+    for item in items:
+        if item["status"] != "failed":
+            reason = f": {one_line(item['reason'])}" if item.get("reason") else ""
+            screen.line(f"{item['status']} {short_ref(item['ref'])}{reason}")
+    show_failures(screen, items)
+    if not items:
+        screen.note("nothing to do")
+    for note in notes:
+        screen.note(f"note: {note}")
+
+
+def show_checks(screen: Screen, report: DoctorReport) -> None:
+    """One line per check: ✓ passed, ↻ repaired, ✗ failed."""
+    for check in report.checks:
+        if check.repaired:
+            sign = screen.style("↻ repaired", fg="yellow")
+        elif check.ok:
+            sign = screen.style("✓", fg="green")
+        else:
+            sign = screen.style("✗", fg="red")
+        detail = f"  {screen.dim(one_line(check.detail))}" if check.detail else ""
+        screen.line(f"{sign} {one_line(check.name)}{detail}")
+
+
+def show_facts(screen: Screen, facts: Mapping[str, Any], indent: str = "") -> None:
+    """Names and values, one per line; groups are indented under their name."""
+    shown = {name.replace("_", " "): value for name, value in facts.items() if value not in (None, "", [], (), {})}
+    width = max((len(label) for label, value in shown.items() if not isinstance(value, Mapping)), default=0)
+    for label, value in shown.items():
+        if isinstance(value, Mapping):
+            screen.line(f"{indent}{screen.bold(label)}")
+            show_facts(screen, value, indent + "  ")
+        else:
+            screen.line(f"{indent}{screen.dim(label.ljust(width))}  {_fact(value)}")
+
+
+def _fact(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_fact(part) for part in value)
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}={_fact(part)}" for name, part in value.items() if part not in (None, ""))
+    return one_line(str(value))
+
+
+def show_synced(screen: Screen, report: SyncReport) -> None:
+    """A line for each change, then the counts."""
+    plain = report.to_dict()
+    for item in plain["items"]:
+        if item["status"] != "failed":
+            reason = f": {one_line(item['reason'])}" if item.get("reason") else ""
+            screen.line(f"{item['status']} {short_ref(item['ref'])}{reason}")
+    show_failures(screen, [{**item, "ref": item["file"]} for item in plain["items"]])
+    screen.line(", ".join(f"{plain[name]:,} {name}" for name in _SYNCED if plain[name]) or "no files yet")
+    for note in plain["notes"]:
+        screen.note(f"note: {one_line(note)}")
+
+
+def show_roots(screen: Screen, roots: Sequence[Root]) -> None:
+    """The folders; one that is gone was moved or deleted."""
+    rows = [
+        (
+            f"{root.items:,}",
+            one_line(root.path),
+            " ".join(root.globs),
+            f"on {one_line(root.machine)}" if root.machine else "" if root.is_there else "gone",
+        )
+        for root in roots
+    ]
+    screen.table(("items", "folder", "only", ""), rows, right=(0,))
+    if not rows:
+        screen.note("no folder was added; 'ricordo add FOLDER' adds one")
+
+
+def show_machines(screen: Screen, machines: Sequence[KnownMachine]) -> None:
+    """This machine first, then the others that have files in the store."""
+    rows = [(one_line(one.name), one.id, f"{one.files:,}", "this one" if one.is_here else "") for one in machines]
+    screen.table(("machine", "id", "files", ""), rows, right=(2,))
+
+
+def show_left_root(screen: Screen, root: Root) -> None:
+    """The folder that was left, and what stays of it."""
+    screen.line(f"left {root.path}")
+    if root.items:
+        stay = "its item stays" if root.items == 1 else f"its {root.items:,} items stay"
+        screen.note(f"{stay}; 'ricordo rm {root.path}/' removes {'it' if root.items == 1 else 'them'}")
+
+
+def show_vacuumed(screen: Screen, report: VacuumReport) -> None:
+    """The size before and after, and what was erased."""
+    screen.line(f"{size_text_of(report.bytes_before)} before, {size_text_of(report.bytes_after)} after")
+    gone = {"items from the bin": report.emptied, "unused vectors": report.vectors, "unused files": report.blobs}
+    for name, count in gone.items():
+        if count:
+            screen.line(f"{count:,} {name} erased")
+    if not report.rewritten:
+        screen.note("the file was not rewritten, because that would save little (--full does it anyway)")
+
+
+def size_text_of(count: int) -> str:
+    """A number of bytes in kB or MB."""
+    return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count / 1e3:,.1f} kB"
+
+
+def show_tiers(screen: Screen, states: Sequence[TierState]) -> None:
+    """A line for each store; new items go to the one marked *."""
+    rows = [
+        (
+            f"{state.name}{' *' if state.is_written else ''}",
+            f"{state.weight:g}",
+            f"{state.items:,}" if state.items is not None else "–",
+            one_line(state.location),
+            "" if state.reachable else one_line(state.detail),
+        )
+        for state in states
+    ]
+    screen.table(("tier", "weight", "items", "store", "problem"), rows, right=(1, 2))
+
+
+def show_jobs(screen: Screen, report: JobsReport) -> None:
+    """The counts, then which kinds of items wait, and why passages failed."""
+    plain = report.to_dict()
+    show_facts(screen, {name: value for name, value in plain.items() if name != "kinds"})
+    if plain["kinds"]:
+        screen.line()
+        rows = [(row["state"], row["kind"], f"{row['count']:,}", row["error"] or "") for row in plain["kinds"]]
+        screen.table(("state", "kind", "passages", "why"), rows, right=(2,))
+    if plain["pending"]:
+        screen.note("'ricordo embed' makes the vectors that are pending")
+
+
+def show_tools(screen: Screen, found: Sequence[ToolEntry]) -> None:
+    """A line each: score if there is one, name, whether it can be called, what it is for."""
+    scored = any(one.score is not None for one in found)
+    head = (*(("score",) if scored else ()), "tool", "call", "what it is for")
+    screen.table(
+        head,
+        [
+            (
+                *((f"{one.score or 0.0:.3f}",) if scored else ()),
+                one.name,
+                "yes" if one.callable else "no",
+                one.description or one.title,
+            )
+            for one in found
+        ],
+    )
+
+
+def show_result(screen: Screen, answer: ToolResult) -> None:
+    """Print the text; how to read on goes to standard error."""
+    screen.line(clean(answer.text))
+    if answer.failed:
+        screen.warn("the server answered with an error")
+    if answer.next_char is not None:
+        screen.note(
+            f"{answer.chars:,} characters in all; read on: ricordo tools result {answer.id} --start {answer.next_char}"
+        )
+
+
+def show_team(screen: Screen, report: TeamReport) -> None:
+    """Members, model, size, lag and slow questions."""
+    screen.line(f"{report.store}: {report.bytes / 1e6:,.1f} MB on the server")
+    screen.line(f"model: {report.model or 'none chosen yet'}")
+    if report.lag_seconds is not None:
+        screen.line(f"the furthest replica is {report.lag_seconds:,.1f} s behind")
+    show_members(screen, report.members)
+    if report.slowest:
+        screen.line("slowest questions of the last seven days:")
+        screen.table(
+            ("ms", "when", "question"), [(f"{one.ms:,.0f}", one.at, one_line(one.text)) for one in report.slowest]
+        )
+
+
+def show_members(screen: Screen, found: Sequence[TeamMember]) -> None:
+    """One line for each member."""
+    screen.table(("member", "role", "connections"), [(one.name, one.role, str(one.connections)) for one in found])
+
+
+def show_invitation(screen: Screen, invitation: TeamInvitation) -> None:
+    """The line that the new member runs."""
+    screen.line(invitation.command)
+    if invitation.is_new_login:
+        screen.note(f"{invitation.name} runs this in a project's folder; the password in it is shown this once")
+    else:
+        screen.note(f"{invitation.name} runs this in a project's folder, with the password of that login")
+    if invitation.role == "backup":
+        screen.note("for a backup, give the same address without what follows ? to pg_dump --enable-row-security")
+
+
+def show_index(screen: Screen, report: IndexReport) -> None:
+    """How many passages it knows, and how far it is behind."""
+    held = "?" if report.held is None else f"{report.held:,}"
+    screen.line(f"{report.engine}: {held} of {report.passages:,} passages")
+    for model, count in report.vectors.items():
+        screen.line(f"vectors of {model}: {count:,}")
+    if report.waiting:
+        screen.line(f"{report.waiting:,} changes wait, the oldest for {report.lag_seconds:,.1f} s")
+    if report.feeding:
+        screen.line(f"fed by process {report.feeding}")
+    if report.problem:
+        screen.warn(report.problem)
+
+
+def show_run(screen: Screen, report: SyncRun) -> None:
+    """What was written and taken in, and what is kept twice."""
+    screen.line(f"{_counted(report.written, 'change')} written, {_counted(report.taken, 'change')} taken in")
+    parts = [
+        f"{_counted(count, 'item')} {name}"
+        for name, count in (
+            ("new", report.created),
+            ("changed", report.updated),
+            ("archived", report.archived),
+            ("moved to the bin", report.removed),
+            ("erased", report.erased),
+        )
+        if count
+    ]
+    if parts:
+        screen.line(", ".join(parts))
+    for ref in report.apart:
+        name = one_line(ref)
+        screen.warn(f"{name} was changed on two machines, both versions are kept: 'ricordo history {name}'")
+    for problem in report.problems:
+        screen.warn(one_line(problem))
+
+
+def show_state(screen: Screen, state: SyncState) -> None:
+    """The folders, and the machines that write to them."""
+    if not state.folders:
+        screen.note("this store syncs through no folder; 'ricordo sync-folder add PATH' names one")
+        return
+    screen.line(f"what travels: {', '.join(state.what)}")
+    for folder in state.folders:
+        show_folder(screen, folder)
+
+
+def show_folder(screen: Screen, folder: SyncFolder) -> None:
+    """A folder with the machines that write to it, and what is wrong with it."""
+    screen.line(screen.bold(one_line(folder.path)) + (", encrypted" if folder.is_encrypted else ""))
+    if folder.unwritten:
+        screen.line(f"  {_counted(folder.unwritten, 'change')} to write")
+    for machine in folder.machines:
+        screen.line(f"  {machine_text(machine)}")
+    for problem in folder.problems:
+        screen.warn(one_line(problem))
+    if any(not machine.let_in for machine in folder.machines):
+        screen.note("'ricordo sync-folder accept MACHINE' lets in a machine of your own")
+
+
+def show_machine(screen: Screen, machine: SyncMachine) -> None:
+    """A machine, and whether it is let in."""
+    screen.line(machine_text(machine))
+
+
+def machine_text(machine: SyncMachine) -> str:
+    """A machine on one line."""
+    state = "this machine" if machine.is_this else "let in" if machine.let_in else "not let in"
+    files = _counted(machine.files, "file")
+    waiting = f", {machine.waiting:,} not taken in" if machine.waiting else ""
+    return f"{one_line(machine.name)} ({machine.id}): {state}, {files}{waiting}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def show_trust(screen: Screen, report: TrustReport) -> None:
+    """What is trusted, or would be, and what that grants."""
+    if report.status == "listed":
+        screen.table(("place", "since", "how"), [(one.place, one.since, one.how) for one in report.places])
+        if not report.places:
+            screen.note("no project and no folder is trusted; your own store always is")
+        return
+    screen.line(f"{report.status}: {one_line(report.place)}")
+    if report.status not in ("trusted", "would be trusted"):
+        return
+    if report.repository:
+        screen.line(f"  it belongs to the repository {one_line(report.repository)}: others may write to it")
+    for what, names in (
+        ("told to every agent", report.always),
+        ("knowledge files that say that you wrote them, or that every agent gets them", report.knowledge),
+        ("added files that every agent gets", report.files),
+        ("skills in its store", report.skills),
+        ("settings that run commands, reach hosts or name folders", report.settings),
+    ):
+        if names:
+            screen.line(f"  {len(names):,} {what}:")
+            for name in names[:SHOWN_REASONS]:
+                screen.line(f"    {one_line(name)}")
+            if len(names) > SHOWN_REASONS:
+                screen.line(f"    and {len(names) - SHOWN_REASONS:,} more")
+
+
+def show_plain(screen: Screen, plain: Mapping[str, Any]) -> None:
+    """A value per line; a list has a line for each of its parts."""
+    for name, value in plain.items():
+        label = name.replace("_", " ")
+        if isinstance(value, list):
+            screen.line(f"{label}: {len(value):,}")
+            for part in value:
+                screen.line(f"  {_in_one_line(part)}")
+        else:
+            screen.line(f"{label}: {_in_one_line(value)}")
+
+
+def _in_one_line(value: Any) -> str:
+    if isinstance(value, Mapping):
+        shown = (f"{name} {_in_one_line(one)}" for name, one in value.items() if one not in (None, "", [], {}))
+        return ", ".join(shown)
+    if isinstance(value, list):
+        return ", ".join(map(_in_one_line, value)) or "none"
+    if value is None or isinstance(value, bool):
+        return {True: "yes", False: "no", None: "-"}[value]
+    return one_line(str(value))
+
+
+def show_server_reports(screen: Screen, report: ToolsReport) -> None:
+    """What each MCP server offers, and what changed there."""
+    for one in report.servers:
+        counts = (("tool", one.tools), ("resource", one.resources), ("prompt", one.prompts))
+        offers = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for what, count in counts if count)
+        changes = {"new": one.created, "changed": one.updated, "gone": one.removed}
+        changed = ", ".join(f"{count} {what}" for what, count in changes.items() if count)
+        text = one_line(one.problem or offers or "offers nothing")
+        screen.line(f"{one.status:<11}  {one_line(one.server):<20}  {text}{f' ({changed})' if changed else ''}")
+        for note in one.notes:
+            screen.warn(f"  left out: {one_line(note)}")
+    for note in report.notes:
+        screen.warn(one_line(note))
+    if not report.servers:
+        screen.note("no servers; take some in with: ricordo tools add [--from FILE]")
+
+
+def show_tool(screen: Screen, entry: ToolEntry) -> None:
+    """Its description, which its server wrote, and its schema."""
+    screen.line(screen.bold(one_line(entry.name)))
+    screen.line(clean(entry.description or entry.title))
+    screen.line(json.dumps(entry.schema, indent=2, ensure_ascii=False))
+    screen.note("can be called" if entry.callable else entry.why_not)
+
+
+def show_tool_calls(screen: Screen, calls: Sequence[Mapping[str, Any]]) -> None:
+    """The calls of tools, newest first."""
+    screen.table(
+        ("at", "outcome", "ms", "tool", "arguments"),
+        [(str(one["at"])[:19], one["outcome"], f"{one['ms']:.0f}", one["tool"], one["arguments"]) for one in calls],
+        right=(2,),
+    )
+    if not calls:
+        screen.note("no calls yet")
+
+
+def show_item(screen: Screen, item: Item) -> None:
+    """Its text, and where a skill comes from: paths in it are relative to that folder."""
+    show.show_content(screen, item)
+    if place := str(item.fields.metadata.get("location") or ""):
+        screen.note(f"from {one_line(place)}")
+
+
+def show_embedded(screen: Screen, report: EmbedReport) -> None:
+    """The counts, and why it stopped."""
+    show_facts(screen, report.to_dict())
+    if problem := problem_of(report):
+        screen.error(problem[1]["message"], problem[1]["hint"])
+
+
+def show_backup(screen: Screen, report: BackupReport) -> None:
+    """Its size and place, and what is damaged in it."""
+    count = counts_text({"item": report.items})
+    screen.line(f"{size_text_of(report.bytes)} in {report.seconds:.1f} s, checked, {count}: {report.file}")
+    for one in report.damaged:
+        screen.note(f"damaged, in the store too: {one}")
+
+
+_RECORDS = {
+    "item": ("item", "items"), "link": ("link", "links"), "feedback": ("verdict", "verdicts"),
+    "weights": ("change of weights", "changes of weights"), "query": ("query", "queries"),
+    "opening": ("opening", "openings"), "root": ("folder", "folders"), "proposal": ("proposal", "proposals"),
+}  # fmt: skip
+
+
+def counts_text(records: Mapping[str, int]) -> str:
+    """``12 items, 3 links``; rare kinds of records are not mentioned."""
+    text = [f"{records[name]:,} {words[records[name] != 1]}" for name, words in _RECORDS.items() if records.get(name)]
+    return ", ".join(text) or "nothing"
+
+
+Present = Callable[[Screen, Any], None]
+Problem = tuple[int, Mapping[str, str]]
+"""An exit code, and the error that it stands for."""
+
+_VALUES: dict[str, Present] = {
+    "AddReport": show_saved,
+    "Answer": show.show_answer,
+    "AskedReport": show_log.show_asked,
+    "AuditReport": show_log.show_audit,
+    "BackupReport": show_backup,
+    "Bundle": show_log.show_bundle,
+    "ContextReport": show.show_context,
+    "EmbedReport": show_embedded,
+    "Explanation": show.show_explanation,
+    "FeedbackReport": show_log.show_feedback,
+    "Gathered": show.show_gathered,
+    "ImportReport": show_saved,
+    "IndexReport": show_index,
+    "Item": show_item,
+    "JobsReport": show_jobs,
+    "LearningStatus": show_log.show_learning,
+    "Link": show.show_link,
+    "LinkGraph": show_log.show_graph,
+    "LinkReport": show.show_links,
+    "RefreshReport": show_refreshed,
+    "ReviewReport": show_log.show_review,
+    "Root": show_left_root,
+    "Routes": show.show_routes,
+    "Saved": show_saved,
+    "Session": show.show_session,
+    "StatsReport": show_log.show_stats,
+    "SyncFolder": show_folder,
+    "SyncMachine": show_machine,
+    "SyncReport": show_synced,
+    "SyncRun": show_run,
+    "SyncState": show_state,
+    "TeamInvitation": show_invitation,
+    "TeamReport": show_team,
+    "TidyReport": show_log.show_tidy,
+    "Timeline": show.show_timeline,
+    "ToolEntry": show_tool,
+    "ToolResult": show_result,
+    "ToolsReport": show_server_reports,
+    "TreeNode": show.show_tree,
+    "TrustReport": show_trust,
+    "UndoReport": show_log.show_undo,
+    "VacuumReport": show_vacuumed,
+    "dict[str, Any]": lambda screen, facts: show_facts(screen, facts),
+}
+_LISTS: dict[str, Present] = {
+    "GrepMatch": show.show_matches,
+    "KnownMachine": show_machines,
+    "Retrieval": show_log.show_retrievals,
+    "Root": show_roots,
+    "Session": show.show_sessions,
+    "Skill": show.show_skills,
+    "TagCount": show_log.show_tags,
+    "TeamMember": show_members,
+    "TierState": show_tiers,
+    "ToolEntry": show_tools,
+    "Version": show.show_versions,
+    "WeightChange": show_log.show_changes,
+}
+_NAMED: dict[str, Present] = {"diff": show_diff, "calls": show_tool_calls}
+"""Texts and plain rows, by the name that the verb gives its answer."""
+
+
+def presenter(row: VerbRow) -> Present:
+    """What writes the result of a verb for a person; names and values on lines, where its type has no form."""
+    if several := re.fullmatch(r"(?:builtins\.)?(?:list|tuple|Sequence)\[(\w+)(?:, \.\.\.)?\]", row.returns):
+        return _LISTS.get(several[1]) or _plainly(row)
+    return _VALUES.get(row.returns) or _NAMED.get(row.answers) or _plainly(row)
+
+
+def _plainly(row: VerbRow) -> Present:
+    from ricordo.verbs.rows import plain_answer
+
+    return lambda screen, result: show_plain(screen, plain_answer(row, result))
+
+
+def problem_of(result: Any) -> Problem | None:
+    """The exit code and the error of a result of which part failed; None for one that is whole."""
+    code, message, hint = "some_failed", "", "Each failed item carries its error in data.items."
+    match type(result).__name__:
+        case "AddReport" if [one.status for one in result.items] == ["needs_decision"]:
+            ways = "supersede (replace the old one), save (keep both), skip (cancel) or merge (into the old one)."
+            message, hint = result.items[0].reason or "", f"Decide: --on-duplicate {ways}"
+            return Conflict.exit_code, {"code": "needs_decision", "message": message, "hint": hint}
+        case "EmbedReport" if result.stopped:
+            hint = "What is left stays in the backlog."
+            return 5, {"code": "unavailable", "message": result.stopped, "hint": hint}
+        case "EmbedReport" if result.failed:
+            message = f"{result.failed} failed"
+            hint = "ricordo embed status shows why; ricordo embed retry tries again."
+        case "BackupReport" | "ExportReport":
+            damaged = result.damaged if hasattr(result, "damaged") else result.left_out
+            hint = "'ricordo doctor' names them."
+            error = CorruptStore(f"{len(damaged)} versions or rows are damaged", hint=hint)
+            return (1, error.to_dict()) if damaged else None
+        case "SyncRun" if result.problems:
+            code, message = "incomplete", result.problems[0]
+            hint = "'ricordo sync-folder status' shows the folders and machines; 'accept' lets one in."
+        case "ToolsReport" if result.failed:
+            message, hint = f"{result.failed} of {len(result.servers)} servers failed", ""
+        case "ToolResult" if result.failed:
+            code, message, hint = "tool_failed", one_line(result.text)[:300], "The tool's server says so."
+        case "SyncReport" if result.failed:
+            message = f"{result.failed} of {result.to_dict()['checked']} failed"
+        case "AddReport" | "ImportReport" | "RefreshReport" if result.failed:
+            items = result.saved.items if hasattr(result, "saved") else result.items
+            message = f"{result.failed} of {len(items)} failed"
+    return (1, {"code": code, "message": message, "hint": hint}) if message else None
