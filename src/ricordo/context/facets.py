@@ -90,7 +90,7 @@ MOST_REQUESTS = 12
 LONGEST_REQUEST = 240
 MOST_WORDS = 600
 MOST_NAMES = 120
-MOST_FILES = 60
+MOST_FILES_COUNTED = 60
 _COUNTED = 4_000
 """How many characters of a message are counted; the rest is mostly pasted text, which says little about the session."""
 
@@ -148,7 +148,7 @@ class Tally:
             for file in event.files:
                 self.files.pop(file, None)  # the latest files come last
                 self.files[file] = 1
-            while len(self.files) > MOST_FILES:
+            while len(self.files) > MOST_FILES_COUNTED:
                 del self.files[next(iter(self.files))]
             return
         if event.is_aside or event.role == "system":

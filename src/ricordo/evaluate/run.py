@@ -73,12 +73,7 @@ def evaluate(
         raise UsageError("no profile to measure", hint="Name one, e.g. bm25 or default.")
     if limit_queries is not None and limit_queries < 1:
         raise UsageError(f"cannot ask {limit_queries} queries", hint="Give 1 or more, or leave it out for all.")
-    settings = config or load_config()
-    in_store = replace(settings.knowledge, enabled=False)
-    settings = replace(settings, usage=replace(settings.usage, log=False), knowledge=in_store)
-    for name in profiles:
-        if name not in BASELINES:
-            find_profile(settings, name)  # an unknown profile is an error before anything is built
+    settings = _settings(config, profiles)
     dataset = read_dataset(folder)
     store: str | Path
     if server is not None:
@@ -100,6 +95,17 @@ def evaluate(
 def evaluate_all(folders: Sequence[str | Path], **options: Any) -> Suite:
     """Measure several sets with the same options as ``evaluate``."""
     return Suite(tuple(evaluate(folder, **options) for folder in folders))
+
+
+def _settings(config: Config | None, profiles: Sequence[str]) -> Config:
+    """The settings of a run, which leaves no trace; an unknown profile is an error before anything is built."""
+    settings = config or load_config()
+    in_store = replace(settings.knowledge, enabled=False)
+    settings = replace(settings, usage=replace(settings.usage, log=False), knowledge=in_store)
+    for name in profiles:
+        if name not in BASELINES:
+            find_profile(settings, name)
+    return settings
 
 
 def _spread(questions: Sequence[Question], limit: int | None) -> Sequence[Question]:
@@ -164,9 +170,7 @@ def evaluate_own(
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
     """Measure profiles on the user's own queries, in the store as it is. This is not recorded as use."""
-    for name in profiles:
-        if name not in BASELINES:
-            find_profile(engine.config, name)
+    _settings(engine.config, profiles)
     judged = own_judgements(engine)
     if not judged:
         raise NotFound(
@@ -183,20 +187,14 @@ def evaluate_own(
             results.append(QueryResult(query, name, judge(ranked, grades), milliseconds, tuple(ranked[:TOP])))
             if progress is not None:
                 progress(Progress(done, len(judged), phase=f"searching: {name}"))
-    return Report("own", "", tuple(results), _notes(len(judged)))
+    notes = ["openings favour what was shown first, so that the profile you used then has an advantage"]
+    if (count := len(judged)) < ENOUGH_QUERIES:
+        few = f"fewer than {ENOUGH_QUERIES} are too few to tell profiles apart"
+        notes.insert(0, f"only {count} of your queries can be judged: {few}")
+    return Report("own", "", tuple(results), tuple(notes))
 
 
-def _notes(queries: int) -> tuple[str, ...]:
-    bias = "openings favour what was shown first, so that the profile you used then has an advantage"
-    if queries >= ENOUGH_QUERIES:
-        return (bias,)
-    return (
-        f"only {queries} of your queries can be judged: fewer than {ENOUGH_QUERIES} are too few to tell profiles apart",
-        bias,
-    )
-
-
-DEPTH = 10
+PASSAGE_DEPTH = 10
 FIGURES = ("page@1", "page@3", "page@10", "passage", "one of three", "words", "passage@1", "passage@3")
 _SHAPE = 'A line is {"question": "…", "answers": [{"file": "guide/setup.md", "quote": "a few words of the answer"}]}.'
 
@@ -294,15 +292,7 @@ def evaluate_passages(
     root = Path(folder).expanduser().resolve()
     if not root.is_dir():
         raise NotFound(f"there is no folder '{root}'", hint="Name the folder that the questions are about.")
-    settings = config or load_config()
-    settings = replace(
-        settings,
-        usage=replace(settings.usage, log=False),
-        knowledge=replace(settings.knowledge, enabled=False),
-    )
-    for name in profiles:
-        if name not in BASELINES:
-            find_profile(settings, name)
+    settings = _settings(config, profiles)
     asked = read_questions(questions, root)
     rows: dict[str, dict[str, dict[str, float]]] = {}
     with Ricordo.open(folder_store(root, settings, cache_dir=cache_dir, progress=progress), config=settings) as engine:
@@ -310,7 +300,7 @@ def evaluate_passages(
             parts: dict[str, list[dict[str, float]]] = {}
             for question in asked:
                 options = BASELINES.get(name, {"profile": name})
-                answer = engine.search(question.text, limit=DEPTH, track=False, literal=True, **options)
+                answer = engine.search(question.text, limit=PASSAGE_DEPTH, track=False, literal=True, **options)
                 parts.setdefault(question.part, []).append(judged(answer.hits, question))
             rows[name] = {part: _means(found) for part, found in parts.items()}
     return PassageReport(root.name, rows, len(asked))
@@ -336,8 +326,13 @@ def folder_store(
 
 def judged(hits: Sequence[Hit], question: PassageQuestion) -> dict[str, float]:
     """The figures of one question."""
-    found = [(rank, hit, one) for rank, hit in enumerate(hits, start=1) for one in question.answers if _is_of(hit, one)]
-    rank = found[0][0] if found else DEPTH + 1
+    found = [
+        (rank, hit, one)
+        for rank, hit in enumerate(hits, start=1)
+        for one in question.answers
+        if hit.ref.endswith(one.path.as_posix())
+    ]
+    rank = found[0][0] if found else PASSAGE_DEPTH + 1
     pages = [(at, hit, one) for at, hit, one in found if at == rank]
     shown = any(_shows(hit.evidence[0].lines, one) for _, hit, one in pages if hit.evidence)
     among = any(_shows(evidence.lines, one) for _, hit, one in pages for evidence in hit.evidence)
@@ -349,7 +344,7 @@ def judged(hits: Sequence[Hit], question: PassageQuestion) -> dict[str, float]:
     return {
         "page@1": rank == 1,
         "page@3": rank <= 3,
-        "page@10": rank <= DEPTH,
+        "page@10": rank <= PASSAGE_DEPTH,
         "passage": shown,
         "one of three": among,
         "words": words,
@@ -365,10 +360,6 @@ def _means(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
         among = found if figure in ("passage", "one of three", "words") else rows
         means[figure] = sum(row[figure] for row in among) / len(among) if among else 0.0
     return {"queries": float(len(rows)), **means}
-
-
-def _is_of(hit: Hit, one: Answering) -> bool:
-    return hit.ref.endswith(one.path.as_posix())
 
 
 def _shows(lines: tuple[int, int], one: Answering) -> bool:

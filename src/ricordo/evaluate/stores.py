@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,7 +47,6 @@ INDEXING_CODE: tuple[str, ...] = (
     "text/languages.py",
     "text/stopwords.py",
     "store/prepare.py",
-    "text/stopwords.py",
     "ingest/chunk.py",
     "ingest/structure.py",
     "ingest/prefix.py",
@@ -182,7 +181,11 @@ def _short_hash(settings: dict[str, str]) -> str:
 
 def _build(dataset: Dataset, config: Config, store: str | Path, progress: Callable[[Progress], None] | None) -> None:
     with Ricordo.open(store, config=config) as engine:
-        report = engine.save_many(_entries(dataset), wait=False, progress=progress)
+        entries = (
+            Entry(ref=ref_of(position), content=document.text, fields=_fields(document))
+            for position, document in enumerate(dataset.documents)
+        )
+        report = engine.save_many(entries, wait=False, progress=progress)
     if report.failed:
         first = next(saved for saved in report.items if saved.status == "failed")
         reason = (first.error or {}).get("message", "no reason given")
@@ -190,13 +193,6 @@ def _build(dataset: Dataset, config: Config, store: str | Path, progress: Callab
             f"{report.failed} documents of '{dataset.name}' could not be indexed, e.g. because {reason}",
             hint="Nothing was kept. Check the corpus and the free space of the cache folder, then try again.",
         )
-
-
-def _entries(dataset: Dataset) -> Iterator[Entry]:
-    return (
-        Entry(ref=ref_of(position), content=document.text, fields=_fields(document))
-        for position, document in enumerate(dataset.documents)
-    )
 
 
 def _fields(document: Document) -> dict[str, object]:
