@@ -150,6 +150,8 @@ class FindVerbs(OpenEngine):
 
     def _profile_problem(self) -> tuple[str, ...]:
         config = self._context.config
+        if config.search.profile == DEFAULT_PROFILE and not config.profiles:
+            return ()
         try:
             find_profile(config, config.search.profile)
         except UsageError as error:

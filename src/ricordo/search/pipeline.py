@@ -154,9 +154,14 @@ class Searcher:
 
     def later(self, request: Request) -> Later:
         """What comes after the sources that fit in the answer to a request."""
+        return self._later(request, self._profile(request))
+
+    @staticmethod
+    def _later(request: Request, profile: Profile) -> Later:
+        if not profile.sessions_last:
+            return Later()
         query = parse_query(request.query, literal=request.literal)
-        found = later_than_sources(request, both(request.filters, query.filters), query.text)
-        return found if self._profile(request).sessions_last else Later()
+        return later_than_sources(request, both(request.filters, query.filters), query.text)
 
     def similar(self, n: int, *, limit: int, filters: Filters, tier: str = "") -> Answer:
         """Items whose passages are nearest to those of one item; the cosine is the score."""
@@ -215,7 +220,7 @@ class Searcher:
         """The matches by word and by meaning, refined and in order."""
         pool, ask = self._pool(replace(ask, needs=needs_of(profile)), profile, request)
         turns = None
-        if holds_records(pool) and (later := self.later(request)) != Later():
+        if holds_records(pool) and (later := self._later(request, profile)) != Later():
             vector = pool.vector
             pool, turns = apart(pool, ask, lambda one: Pool.of(self.store.index.candidates(one), vector), later)
         self._refine(pool, profile, profile.refine)
@@ -304,7 +309,7 @@ class Searcher:
         ranked: Iterator[Ranked] = (entry for entry in looked_again if entry.score >= floor)
         each = request.turns or is_about_turns(filters)
         if profile.sessions_last and text and not each and records:
-            places = SessionPlaces(self.analyzer, text, self.later(request))
+            places = SessionPlaces(self.analyzer, text, self._later(request, profile))
             settled = places.settled(list(ranked), reader, DIVERSE_WINDOW if request.diverse else last)
             ranked = (entry for entry in settled if entry.score >= floor)
         if request.diverse:

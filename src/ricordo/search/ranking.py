@@ -259,10 +259,6 @@ def _temporal(context: Context, _: int, __: Member, item: Item) -> float:
     return temporal(_when(fields.valid_from), _when(fields.valid_until), item.updated_at, context.now)
 
 
-def _decayed_recency(context: Context, _: int, __: Member, item: Item) -> float:
-    return item.decay_score * recency(item.updated_at, context.now)
-
-
 def _importance(context: Context, _: int, __: Member, item: Item) -> float:
     """Importance over the largest found; for an entity without one, its mentions over the most found."""
     if item.fields.importance:
@@ -293,7 +289,7 @@ _SIGNALS: dict[str, Signal] = {
     "severity": lambda c, n, m, i: severity(i.fields.severity),
     "temporal": _temporal,
     "recency": lambda c, n, m, i: recency(i.updated_at, c.now),
-    "decayed_recency": _decayed_recency,
+    "decayed_recency": lambda c, n, m, i: i.decay_score * recency(i.updated_at, c.now),
     "decay": lambda c, n, m, i: i.decay_score,
     "importance": _importance,
     "tags": lambda c, n, m, i: overlap(c.boosts.tags, i.fields.tags),
