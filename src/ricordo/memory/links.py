@@ -35,11 +35,9 @@ def link(store: Store, source: int, target: int, type_: str) -> Link:
     if source == target:
         raise UsageError("an item cannot be linked to itself", hint="Name two different items.")
     store.links.add(source, target, type_)
-    return next(one for one in around(store, source, 1).links if _is(one, store.items.get(target), type_))
-
-
-def _is(one: Link, target: Item, type_: str) -> bool:
-    return (one.direction, one.ref, one.type, one.origin) == ("out", str(target.ref), type_, "manual")
+    wanted = ("out", str(store.items.get(target).ref), type_, "manual")
+    links = around(store, source, 1).links
+    return next(one for one in links if (one.direction, one.ref, one.type, one.origin) == wanted)
 
 
 def unlink(store: Store, source: int, target: int, type_: str | None) -> int:

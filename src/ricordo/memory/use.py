@@ -131,11 +131,8 @@ class Tracker:
                 self.store.usage.record(batch, keep_days=KEEP_DAYS, wait=ATTEMPT_SECONDS)
                 return
             except Unavailable:
-                if attempt == ATTEMPTS or self._is_too_late():
+                if attempt == ATTEMPTS or (self._last_attempt is not None and time.monotonic() > self._last_attempt):
                     raise
-
-    def _is_too_late(self) -> bool:
-        return self._last_attempt is not None and time.monotonic() > self._last_attempt
 
 
 @frozen

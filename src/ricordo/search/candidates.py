@@ -174,7 +174,7 @@ class Member:
         """Its passages with their values, the most convincing first; worked out when it is first asked for."""
         if self._evidence is None:
             passages = self.pool.passages
-            start, end = self._span()
+            start, end = passages.starts[self.place : self.place + 2]
             covered = [not isnan(one) for one in passages.coverage[start:end]]
             scores = _estimated(passages.scores[start:end], covered)
             if self.pool.moved is None:
@@ -187,10 +187,6 @@ class Member:
             values = sorted([(-(words * score + meaning * max(cosine, 0.0)), chunk) for chunk, score, cosine in rows])
             self._evidence = tuple((chunk, -value) for value, chunk in values)
         return self._evidence
-
-    def _span(self) -> list[int]:
-        """Where its passages start and end among those of the pool."""
-        return self.pool.passages.starts[self.place : self.place + 2]
 
 
 def _estimated(values: list[float], known: Sequence[bool]) -> list[float]:

@@ -177,7 +177,7 @@ class SessionPlaces:
         turns = [entry for entry in ranked if is_turn(entry.member.ref)]
         commits = [entry for entry in ranked if self._later.commits and is_commit(entry.member.ref)]
         sources = [one for one in ranked if not (is_turn(one.member.ref) or self._later.has(one.member.ref))]
-        lowest = lowest_fitting((one.score, _fit(one)) for one in sources)
+        lowest = lowest_fitting((one.score, fit_from(fit_parts(one.member))) for one in sources)
         may_end = self._later.sessions or not turns
         if may_end and lowest is not None and sum(one.score >= lowest for one in sources) >= last:
             return sources  # a page that sessions and commits do not reach
@@ -237,10 +237,6 @@ def below(entries: Sequence[Ranked], ceiling: float, why: str) -> list[Ranked]:
             explain = replace(explain, steps=(*explain.steps, (f"{why} ×{factor:.3f}", score)))
         found.append(replace(one, score=score, explain=explain))
     return found
-
-
-def _fit(entry: Ranked) -> float:
-    return fit_from(fit_parts(entry.member))
 
 
 def _one_each(turns: Iterable[tuple[Ranked, bool]]) -> tuple[list[Ranked], list[Ranked]]:

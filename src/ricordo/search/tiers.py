@@ -317,7 +317,8 @@ class Federation:
         """
         if len(chosen) == 1:
             return [ask(chosen[0], request)], []
-        failures: list[tuple[Tier, Exception]] = [(tier, self._paused()) for tier in chosen if not self._may_ask(tier)]
+        lately = Unavailable(f"did not answer within {self.seconds:g} s lately, so it was not asked")
+        failures: list[tuple[Tier, Exception]] = [(tier, lately) for tier in chosen if not self._may_ask(tier)]
         paused = [tier for tier, _ in failures]
         asked = [
             (tier, tier.threads.run(partial(copy_context().run, ask, tier, request)))
@@ -326,7 +327,8 @@ class Federation:
         ]
         waited = self._wait([call for _, call in sorted(asked, key=lambda pair: not pair[0].is_own)])
         done = [(tier, call) for tier, call in asked if self._ended(tier, call, waited)]
-        failures += [(tier, _late(waited)) for tier, call in asked if (tier, call) not in done]
+        late = Unavailable(f"did not answer within {round(waited, 2):g} s", hint="Try again later.")
+        failures += [(tier, late) for tier, call in asked if (tier, call) not in done]
         replies: list[Reply] = []
         for tier, call in done:
             if isinstance(call.error, Exception) and not isinstance(call.error, UsageError):
@@ -367,9 +369,6 @@ class Federation:
             self.pauses.late(tier.location)
         return False
 
-    def _paused(self) -> Unavailable:
-        return Unavailable(f"did not answer within {self.seconds:g} s lately, so it was not asked")
-
     def first(self, find: Callable[[Store], _Result | None]) -> tuple[Tier, _Result] | None:
         """The highest tier in which something is found; tiers that cannot be reached, or are late, are passed over."""
         for tier in self.tiers:
@@ -387,10 +386,6 @@ class Federation:
             if found is not None:
                 return tier, found
         return None
-
-
-def _late(seconds: float) -> Unavailable:
-    return Unavailable(f"did not answer within {round(seconds, 2):g} s", hint="Try again later.")
 
 
 def ask(tier: Tier, request: Request) -> Reply:

@@ -215,15 +215,13 @@ class Sync:
         if read.looks.size > self.most_bytes:
             self._fail(name, Unreadable(f"{name} is too large", hint="Raise ingest.max_file_mb to take it in."))
             return None
-        if not read.data.strip() and (known is None or known.size) and self._is_being_saved(read):
+        is_recent = abs(time.time_ns() - read.changed) < EMPTIED_SECONDS * 1e9
+        if not read.data.strip() and (known is None or known.size) and is_recent:
             self.notes.append(
                 f"{name} is empty, perhaps because it is being saved just now; it will be looked at again"
             )
             return None
         return read
-
-    def _is_being_saved(self, read: ReadFile) -> bool:
-        return abs(time.time_ns() - read.changed) < EMPTIED_SECONDS * 1e9
 
     def _note_problem(self, name: str, read: ReadFile, known: KnownFile | None, error: Error) -> None:
         """Remember that a file cannot be read, so that it is not tried again before it changes."""
