@@ -54,7 +54,7 @@ def bench(options: argparse.Namespace, file: Path) -> dict[str, Any]:
             embedder.embed_documents(embedded)
             bare += time.perf_counter() - started
             texts += len(embedded)
-        waiting = engine.jobs().to_dict()["pending"]
+        waiting = engine.embed(status=True).to_dict()["pending"]
     if waiting:
         raise SystemExit(f"{waiting} texts were left in the backlog; the figures would not compare")
     return {

@@ -98,7 +98,7 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         engine.rm(*refs[::2])
     emptied = replace(config, store=replace(config.store, bin_days=0.0))
     with Ricordo.open(store, config=emptied) as engine:
-        report = engine.vacuum().to_dict()
+        report = engine.store.transfer.vacuum(bin_days=engine.config.store.bin_days).to_dict()
         figures["vacuum"] = {name: report[name] for name in ("bytes_before", "bytes_after", "emptied", "seconds")}
         figures["well_after_vacuum"] = engine.doctor().ok
     return figures

@@ -11,6 +11,8 @@ import pytest
 from ricordo import Ricordo, UsageError
 from ricordo.registry import token_counter
 
+from ..figures import figures
+
 
 def sections(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("## ")]
@@ -64,7 +66,9 @@ def test_passages_carry_their_ref_their_lines_and_what_their_item_is(engine: Ric
 
 
 def test_a_short_note_whose_title_is_its_text_is_told_once(engine: Ricordo) -> None:
-    engine.note("Fetch coffee for the rollout", title="Fetch coffee for the rollout", description="for Ada")
+    engine.remember(
+        "Fetch coffee for the rollout", title="Fetch coffee for the rollout", description="for Ada", kind="note"
+    )
     told = engine.context("coffee for the rollout").text
     assert told.count("Fetch coffee for the rollout") == 1
     assert "for Ada" in told
@@ -84,7 +88,7 @@ def test_the_same_store_and_task_give_the_same_bytes_and_nothing_counts_as_use(e
     first = engine.context("keys of the house", budget=300)
     for _ in range(3):
         assert engine.context("keys of the house", budget=300) == first
-    assert engine.stats().to_dict()["queries"] == 0
+    assert figures(engine).to_dict()["queries"] == 0
     assert all(item.retrieval_count == 0 for item in engine.list())
 
 
@@ -260,7 +264,7 @@ def test_points_to_fork_from_are_never_told(engine: Ricordo) -> None:
 def test_a_memory_may_be_about_checkpoints(engine: Ricordo) -> None:
     engine.remember("Zebra models save a checkpoint every hour.", category="checkpoint")
     assert [part.section for part in engine.context("zebra").parts] == ["passage"]
-    assert [event.what for event in engine.recent().events] == ["remembered"]
+    assert [event.what for event in engine.timeline(newest_first=True).events] == ["remembered"]
 
 
 def test_skills_that_fit_are_one_line_each_and_never_cost_much(engine: Ricordo) -> None:

@@ -147,9 +147,9 @@ def test_an_agent_is_told_the_notes_of_other_programs_and_not_those_it_reads_its
     write(project / "GEMINI.md", "Walruses sleep at noon.")
     with speaking(Provenance("agent", "claude-code", via="hook")):
         told = engine.context("when do walruses sleep")
-        gathered = engine.gather("walruses sleep")
+        gathered = engine.context("walruses sleep", gather=True, always=False, skills=False)
     assert [part.ref for part in told.parts] == ["program:/gemini/GEMINI.md"]
-    assert [piece.ref for piece in gathered.pieces] == ["program:/gemini/GEMINI.md"]
+    assert [piece.ref for piece in gathered.parts] == ["program:/gemini/GEMINI.md"]
     assert len(engine.context("when do walruses sleep").parts) == 2
 
 

@@ -154,7 +154,7 @@ def test_a_growing_session_only_adds_points_and_moves_its_last_one(engine: Ricor
 
 def test_points_get_vectors_of_another_model_too(meaning: Ricordo, tmp_path: Path) -> None:
     meaning.sessions_add(converse(tmp_path / "a.jsonl", "> The dough will not rise", "Use more yeast."), wait=False)
-    assert meaning.jobs().to_dict()["pending"] == 4, "two turns, the session, and the point"
+    assert meaning.embed(status=True).to_dict()["pending"] == 4, "two turns, the session, and the point"
     meaning.store.jobs.drop_waiting(meaning.store.vectors.active_fingerprint() or "")
     assert meaning.embed(enqueue_only=True).enqueued == 4
     assert meaning.embed().embedded == 4

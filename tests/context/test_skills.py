@@ -12,6 +12,7 @@ import pytest
 
 from ricordo import ConfigProvider, NotFound, Ricordo, UsageError
 from ricordo.config.loading import trust
+from ricordo.values.hits import Filters
 
 Writer = Callable[..., Path]
 
@@ -49,6 +50,12 @@ def statuses(report: Any) -> dict[str, str]:
     return {saved.ref: saved.status for saved in report.items}
 
 
+def described(engine: Ricordo) -> dict[str, str]:
+    """The skills with their descriptions."""
+    listed = engine.list(filters=Filters(kinds=("skill",)))
+    return {item.ref.path.lstrip("/"): item.fields.description for item in listed}
+
+
 def test_every_skill_below_a_root_becomes_an_item_with_its_text_and_place(
     engine: Ricordo, tmp_path: Path, write: Writer
 ) -> None:
@@ -63,8 +70,7 @@ def test_every_skill_below_a_root_becomes_an_item_with_its_text_and_place(
     assert item.first_line == 5
     assert item.fields.description == "Work with PDF forms"
     assert item.fields.source_url == path.as_uri()
-    listed = engine.skills()
-    assert [(skill.name, skill.location) for skill in listed][1] == ("pdf", str(path))
+    assert engine.get("skill:/pdf").fields.metadata["location"] == str(path)
     assert engine.skill("pdf").ref == engine.skill("skill:/pdf").ref
 
 
@@ -79,11 +85,10 @@ def test_the_workspace_comes_before_the_user_and_shadowed_ones_are_reported(
     write(home / ".codex/skills", "sql", "Only the user's")
     with open_in(work / "deep" / "inside") as engine:
         report = engine.skills_add()
-        assert {skill.name: skill.description for skill in engine.skills()} == {
+        assert described(engine) == {
             "pdf": "The workspace's",
             "sql": "Only the user's",
         }
-        assert {skill.scope for skill in engine.skills()} == {"workspace", "user"}
         shadowed = [saved.reason or "" for saved in report.items if saved.status == "skipped"]
         assert len(shadowed) == 2
         assert all("shadowed" in reason and str(work / ".claude") in reason for reason in shadowed)
@@ -146,7 +151,6 @@ def test_an_edit_of_a_skill_is_noticed_before_the_context_and_by_every_look_at_s
     looks: tuple[Callable[[], str], ...] = (
         lambda: engine.context("brew tea in a pot").text,
         lambda: engine.skills_search("brew tea")[0].description,
-        lambda: engine.skills()[0].description,
         lambda: engine.skill("tea").fields.description,
     )
     for number, look in enumerate(looks):
@@ -167,7 +171,7 @@ def test_a_skill_whose_file_is_gone_is_reported_and_removed_on_request(
     assert [one.status for one in engine.refresh("skill:/pdf").items] == ["missing"]
     assert engine.skill("pdf").content == "Do it.\n"
     assert statuses(engine.skills_add(root, prune=True))["skill:/pdf"] == "removed"
-    assert [skill.name for skill in engine.skills()] == ["sql"]
+    assert list(described(engine)) == ["sql"]
 
 
 def test_a_skill_without_a_name_or_with_broken_yaml_has_its_folders_name(
@@ -182,7 +186,7 @@ def test_a_skill_without_a_name_or_with_broken_yaml_has_its_folders_name(
     write(root, "sneaky", front="---\nname: ../../etc/passwd\ndescription: Sneaks out\n---\n")
     report = engine.skills_add(root)
     assert report.failed == 0
-    assert {skill.name: skill.description for skill in engine.skills()} == {
+    assert described(engine) == {
         "42": "The answer",
         "bare": "",
         "broken": "Use when: forms break",
@@ -210,7 +214,7 @@ def test_one_bad_file_does_not_stop_the_rest(engine: Ricordo, tmp_path: Path, wr
     assert statuses(report)["skill:/good"] in ("created", "skipped")
     failed = [saved for saved in report.items if saved.status == "failed"]
     assert str(tmp_path / "nowhere") in {saved.ref for saved in failed}
-    assert "good" in {skill.name for skill in engine.skills()}
+    assert "good" in described(engine)
 
 
 def command(tmp_path: Path, script: str) -> str:
@@ -231,7 +235,7 @@ def test_a_command_may_list_skills_here_and_elsewhere_and_comes_last(tmp_path: P
     listing = command(tmp_path, f"import json; print(json.dumps({entries!r}))")
     with open_in(tmp_path / "work", **{"skills.command": listing}) as engine:
         report = engine.skills_add()
-        assert {skill.name: skill.description for skill in engine.skills()} == {
+        assert described(engine) == {
             "far": "Lives elsewhere",
             "pdf": "The workspace's",
             "sql": "In the list",

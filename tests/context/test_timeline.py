@@ -71,10 +71,10 @@ def test_since_takes_a_span_or_a_date_and_goes_by_the_time_of_the_event(engine: 
 def test_recent_tells_the_newest_first_and_says_when_there_is_more(engine: Ricordo) -> None:
     for number in range(5):
         engine.save(f"note:/n{number}", f"number {number}")
-    timeline = engine.recent(3)
+    timeline = engine.timeline(limit=3, newest_first=True)
     assert [event.ref for event in timeline.events] == ["note:/n4", "note:/n3", "note:/n2"]
     assert timeline.more
-    assert not engine.recent(5).more
+    assert not engine.timeline(limit=5, newest_first=True).more
     assert timeline.to_dict()["events"][0]["at"].endswith("+00:00")
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from ricordo import Ricordo, UsageError
+from ricordo import Ricordo
 from ricordo.config.loading import ConfigProvider
 from ricordo.errors import NotFound
 from ricordo.evaluate.run import ENOUGH_QUERIES, evaluate_own, own_judgements
+
+from ..figures import figures
 
 
 @pytest.fixture
@@ -29,19 +31,19 @@ def test_what_was_opened_after_a_query_and_what_was_judged_are_the_set(memory: R
     memory.get("note:/lunch")  # opened, but no query had shown it
     memory.feedback("signing", "note:/keys", "accepted")
     memory.feedback("door", "note:/lunch", "dismissed")  # nothing right is known for this query
-    memory.stats()  # waits until all is written
+    figures(memory)  # waits until all is written
     assert own_judgements(memory) == {"keys": {"note:/locks": 1.0}, "signing": {"note:/keys": 2.0}}
 
 
 def test_profiles_are_measured_on_them_and_few_queries_come_with_a_warning(memory: Ricordo) -> None:
     memory.search("soup")
     memory.get("note:/lunch")
-    memory.stats()
+    figures(memory)
     report = evaluate_own(memory, profiles=("bm25", "default"))
     assert report.queries == 1
     assert {name: means["ndcg@10"] for name, means in report.profiles.items()} == {"bm25": 1.0, "default": 1.0}
     assert f"fewer than {ENOUGH_QUERIES} are too few to tell profiles apart" in report.notes[0]
-    assert memory.stats().queries == 1  # measuring is not asking
+    assert figures(memory).queries == 1  # measuring is not asking
 
 
 def test_without_a_judged_query_it_says_how_to_get_one(memory: Ricordo) -> None:
@@ -50,16 +52,11 @@ def test_without_a_judged_query_it_says_how_to_get_one(memory: Ricordo) -> None:
     assert "ricordo feedback" in caught.value.hint
 
 
-def test_the_retrieval_log_can_be_read_by_item_and_by_query(memory: Ricordo) -> None:
+def test_the_retrieval_log_of_an_item_can_be_read(memory: Ricordo) -> None:
     memory.search("keys")
     memory.search("door keys")
     memory.get("note:/locks")
-    of_item = memory.retrievals(ref="note:/locks")
+    of_item = memory.log(ref="note:/locks").retrievals
     assert [one.query for one in of_item] == [None, "door keys", "keys"]
     assert of_item[0].score is None
-    of_query = memory.retrievals(query="keys")
-    assert {one.ref for one in of_query} == {"note:/keys", "note:/locks"}
-    assert all(one.score is not None and one.tool == "search" for one in of_query)
-    assert memory.retrievals(query="never asked") == ()
-    with pytest.raises(UsageError):
-        memory.retrievals()
+    assert of_item[1].tool == "search"

@@ -168,7 +168,7 @@ def test_keyword_baselines_make_no_vectors_and_the_others_make_them_once(tmp_pat
     def waiting() -> int:
         (store,) = tmp_path.glob("*/store.db")
         with Ricordo.open(store, config=Config()) as engine:
-            return engine.jobs().to_dict()["pending"]
+            return engine.embed(status=True).to_dict()["pending"]
 
     measure(tmp_path, profiles=("bm25",))
     assert waiting() == 12

@@ -203,7 +203,7 @@ def test_what_is_written_gets_its_vector_after_the_answer(tmp_path: Path) -> Non
     service = ToolService(store=str(tmp_path / "store.db"), config=ConfigProvider({"knowledge.enabled": False}))
     talk(service, lambda client: works(client, "remember", text="Getting things done takes a list."))
     deadline = time.monotonic() + 200
-    while not service.engine().semantic("productivity", track=False).hits:
+    while not service.engine().search("productivity", track=False, by="meaning").hits:
         assert time.monotonic() < deadline, "the vector never came"
         time.sleep(0.02)
     service.close()

@@ -132,7 +132,7 @@ def test_a_context_tells_all_strings_inside_fences(engine: Ricordo) -> None:
 def test_gathered_evidence_is_inside_one_fence(engine: Ricordo) -> None:
     told: set[str] = set()
     for group in GROUPS[::8]:
-        found = engine.gather(group, budget=8000)
+        found = engine.context(group, budget=8000, gather=True, always=False, skills=False)
         told |= check_text(found.text)
         assert len(list(outer_lines(found.text))) <= 2
         check_text(engine.context(group, budget=4000, gather=True, always=False).text)

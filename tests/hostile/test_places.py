@@ -273,6 +273,6 @@ def test_what_waits_in_the_users_own_store_is_reviewed_from_within_a_project(tmp
             engine.edit("memory:/own", content=RULE, wait=False)
         assert RULE not in engine.context("").text
         assert [one.ref for one in engine.review().waiting] == ["memory:/own"]
-        assert [entry.provenance.author for entry in engine.audit("memory:/own").entries] == [AGENT, "person"]
+        assert [entry.provenance.author for entry in engine.log("changed", "memory:/own").entries] == [AGENT, "person"]
         assert engine.review("memory:/own", "refuse").waiting == ()
         assert engine.get("memory:/own").content == "Answer in British English."

@@ -21,7 +21,7 @@ def with_one_memory(house: House) -> None:
 
 
 def by_meaning(house: House) -> list[str]:
-    return [hit.ref for hit in house.open(**MEANING).semantic(QUESTION).hits]
+    return [hit.ref for hit in house.open(**MEANING).search(QUESTION, by="meaning").hits]
 
 
 def test_a_server_makes_the_vectors_of_knowledge_files_that_a_read_took_in(house: House) -> None:

@@ -21,8 +21,8 @@ def engine(tmp_path: Path) -> Any:
 
 
 def test_one_tag_as_a_text_is_not_read_letter_by_letter(engine: Ricordo) -> None:
-    engine.note("Secret plan of the oboe player.", tags=["o"])
-    engine.note("Operations handbook for pumps.", tags=["ops"])
+    engine.remember("Secret plan of the oboe player.", tags=["o"], kind="note")
+    engine.remember("Operations handbook for pumps.", tags=["ops"], kind="note")
     removed = engine.rm(tags="ops", dry_run=True)
     assert [one.ref for one in removed.items] == ["note:/operations-handbook-for-pumps"]
     assert [one.ref for one in engine.forget(tags="ops", dry_run=True).items] == ["note:/operations-handbook-for-pumps"]
@@ -46,7 +46,7 @@ def test_one_pattern_as_a_text_is_one_pattern(engine: Ricordo, tmp_path: Path) -
         lambda engine: engine.rm(kinds="nothing"),
         lambda engine: engine.forget(kinds=["nope"]),
         lambda engine: engine.embed(kinds="nope"),
-        lambda engine: engine.tidy(kinds="nope"),
+        lambda engine: engine.review(kinds="nope"),
         lambda engine: engine.rm(tags=[5]),
         lambda engine: engine.search("x", filters=Filters(kinds="memory")),  # type: ignore[arg-type]
         lambda engine: engine.search("x", filters=Filters(tags_any=(5,))),  # type: ignore[arg-type]
@@ -57,7 +57,7 @@ def test_one_pattern_as_a_text_is_one_pattern(engine: Ricordo, tmp_path: Path) -
         lambda engine: engine.save("note:/folder/", "hello"),
         lambda engine: engine.remember("hello", ref="memory:/"),
         lambda engine: engine.context(None),
-        lambda engine: engine.recent("5"),
+        lambda engine: engine.timeline(limit="5", newest_first=True),
         lambda engine: engine.route(None),
         lambda engine: engine.add(""),
         lambda engine: engine.add(" "),
@@ -69,14 +69,14 @@ def test_what_cannot_be_meant_is_refused_and_nothing_changes(
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "a.md").write_text("A file of the current folder.\n")
     monkeypatch.chdir(tmp_path / "here")
-    engine.note("Kept as it is.")
+    engine.remember("Kept as it is.", kind="note")
     with pytest.raises(UsageError):
         call(engine)
     assert [str(item.ref) for item in engine.list()] == ["note:/kept-as-it-is"]
 
 
 def test_kinds_may_be_one_text(engine: Ricordo) -> None:
-    engine.note("A note.")
+    engine.remember("A note.", kind="note")
     engine.remember("A memory.")
     assert [one.ref for one in engine.forget(kinds="note", dry_run=True).items] == ["note:/a-note"]
     assert {event.kind for event in engine.timeline(kinds="memory").events} == {"memory"}
@@ -96,8 +96,8 @@ def test_an_export_never_replaces_the_store(tmp_path: Path, end: str) -> None:
 
 def test_entries_with_the_same_text_stay_apart_in_their_series(engine: Ricordo) -> None:
     for thread, seq in (("alpha", 1), ("alpha", 2), ("beta", 1)):
-        assert engine.entry("Backup finished.", thread=thread, seq=seq).status == "created"
-    assert engine.entry("Backup finished.", thread="alpha", seq=2).status == "skipped"
+        assert engine.remember("Backup finished.", thread=thread, seq=seq, kind="entry").status == "created"
+    assert engine.remember("Backup finished.", thread="alpha", seq=2, kind="entry").status == "skipped"
     found = sorted((item.fields.thread, item.fields.seq) for item in engine.list())
     assert found == [("alpha", 1), ("alpha", 2), ("beta", 1)]
 
@@ -116,7 +116,7 @@ def test_a_small_write_leaves_a_long_backlog_alone(tmp_path: Path, monkeypatch: 
 
 
 def test_days_and_spans_of_python_name_moments(engine: Ricordo) -> None:
-    engine.note("Kept as it is.")
+    engine.remember("Kept as it is.", kind="note")
     tomorrow = date.today() + timedelta(days=1)
     assert engine.search("kept", as_of=tomorrow).hits  # type: ignore[arg-type]
     assert engine.get("note:/kept-as-it-is", as_of=tomorrow).content == "Kept as it is."  # type: ignore[arg-type]
@@ -190,12 +190,12 @@ def test_a_score_is_between_nought_and_one_and_a_pattern_is_a_text(engine: Ricor
 
 def test_a_number_that_no_store_holds_is_not_called_damage(engine: Ricordo) -> None:
     with pytest.raises(UsageError, match="larger than any store holds"):
-        engine.asked(limit=10**20)
+        engine.log(limit=10**20)
 
 
 @pytest.mark.parametrize("path", ["/projects/./plan", "/../x", "/a/..", "/."])
 def test_no_item_is_saved_under_a_path_with_dots_as_parts(engine: Ricordo, path: str) -> None:
-    engine.note("The plan of the house.", ref="plan")
+    engine.remember("The plan of the house.", ref="plan", kind="note")
     writes: list[Callable[[], object]] = [
         lambda: engine.save(f"note:{path}", "A text."),
         lambda: engine.mv("note:/plan", f"note:{path}"),

@@ -87,7 +87,7 @@ def test_a_cited_symbol_is_known_by_its_definition(opens: Opens, project: Path, 
 
 def test_a_cited_item_is_followed_through_edits_moves_and_replacements(opens: Opens, project: Path) -> None:
     mind = opens()
-    mind.note("Add up the prices.", ref="note:/sums")
+    mind.remember("Add up the prices.", ref="note:/sums", kind="note")
     saved = mind.remember("How the total is computed is in note:/sums.")
     assert told_of(mind, saved.ref) == ["note:/sums: fresh"]
     mind.edit("note:/sums", fields={"importance": 3})
@@ -119,7 +119,7 @@ def test_a_url_is_compared_with_the_page_that_is_stored(opens: Opens, project: P
 def test_what_is_given_is_cited_besides_what_the_text_names_and_must_be_there(opens: Opens, project: Path) -> None:
     (project / "src" / "tax.py").write_text("def tax():\n    return 2\n")
     mind = opens()
-    mind.note("Add up.", ref="note:/sums")
+    mind.remember("Add up.", ref="note:/sums", kind="note")
     saved = mind.remember("The total has a tax.", cites=["src/cart.py:1", "tax()", "note:/sums"])
     assert told_of(mind, saved.ref) == ["src/cart.py: fresh", "tax: fresh", "note:/sums: fresh"]
     mind.edit(saved.ref, "The total has two taxes, as src/tax.py says.")
@@ -127,7 +127,7 @@ def test_what_is_given_is_cited_besides_what_the_text_names_and_must_be_there(op
     with pytest.raises(UsageError, match=r"nothing here is called 'src/none\.py'"):
         mind.remember("The total is nothing.", cites=["src/none.py"])
     with pytest.raises(UsageError, match="only memories cite"):
-        mind.note("The total is nothing.", cites=["src/cart.py"])
+        mind.remember("The total is nothing.", cites=["src/cart.py"], kind="note")
 
 
 def test_a_new_text_cites_what_it_names_and_no_longer_what_the_old_one_named(opens: Opens, project: Path) -> None:

@@ -161,8 +161,8 @@ def test_what_holds_at_another_time_is_no_contradiction(mind: Ricordo) -> None:
 
 
 def test_entries_of_a_log_do_not_contradict_each_other(mind: Ricordo) -> None:
-    mind.entry("The disk is full.")
-    assert mind.entry("The disk is not full.").status == "created"
+    mind.remember("The disk is full.", kind="entry")
+    assert mind.remember("The disk is not full.", kind="entry").status == "created"
 
 
 @pytest.mark.parametrize(

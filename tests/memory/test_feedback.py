@@ -66,7 +66,7 @@ def test_the_default_profile_learns_too_and_the_others_do_not(memory: Ricordo) -
 
 def test_every_change_is_logged_with_its_weights_before_and_after(memory: Ricordo) -> None:
     judge(memory, accepted=31, dismissed=1)
-    changes = [change for change in memory.learn.history() if change.profile == "vault"]
+    changes = [change for change in memory.learn.status().changes if change.profile == "vault"]
     assert [change.counted for change in changes] == [32, 30]
     last, first = changes
     assert first.before == pytest.approx(OWN)
@@ -88,7 +88,9 @@ def test_rollback_restores_the_weights_and_learning_starts_afresh(memory: Ricord
 def test_rollback_of_one_change_goes_back_to_the_weights_before_it(memory: Ricordo) -> None:
     judge(memory, accepted=30)
     judge(memory, dismissed=2)
-    second = next(change for change in memory.learn.history() if change.profile == "vault" and change.counted == 31)
+    second = next(
+        change for change in memory.learn.status().changes if change.profile == "vault" and change.counted == 31
+    )
     made = memory.learn.rollback(second.id)
     assert [(change.profile, change.shift_after) for change in made] == [("vault", 0.15)]
     assert weights(memory) == pytest.approx(expected(0.15))
@@ -115,7 +117,7 @@ def test_frozen_weights_stay_and_what_came_meanwhile_does_not_count(memory: Rico
     assert not memory.feedback("keys", "note:/keys", "dismissed").counted
     judge(memory, dismissed=9)
     assert weights(memory) == pytest.approx(expected(0.15))
-    memory.learn.unfreeze()
+    memory.learn.freeze(off=True)
     judge(memory, dismissed=1)
     assert weights(memory) == pytest.approx(expected((30 / 31 - 0.5) * 0.30))
 

@@ -11,6 +11,8 @@ import pytest
 from ricordo import Conflict, NotFound, Ricordo, UsageError
 from ricordo.values.times import parse_duration
 
+from ..figures import figures
+
 Opens = Callable[..., Ricordo]
 Later = Callable[[float], None]
 
@@ -29,7 +31,7 @@ def aged(opens: Opens, later: Later) -> Ricordo:
     engine.save("memory:/middle", "a memory of nuts")
     later(30)
     engine.search("pears")
-    engine.stats()  # what was found is written down by now
+    figures(engine)  # what was found is written down by now
     later(10)
     engine.save("memory:/new", "a memory of today")
     return engine
@@ -59,7 +61,7 @@ def test_a_forgotten_item_is_out_of_search_by_word_by_meaning_and_by_link(open_e
     report = engine.forget(ref)
     assert [saved.status for saved in report.items] == ["archived"]
     assert [hit.ref for hit in engine.search("harbour master", by="words").hits] == []
-    assert ref not in [hit.ref for hit in engine.semantic("who is the harbour master").hits]
+    assert ref not in [hit.ref for hit in engine.search("who is the harbour master", by="meaning").hits]
     assert ref not in [hit.ref for hit in engine.similar(other).hits]
     assert ref not in [str(item.ref) for item in engine.list()]
     assert engine.get(ref).state == "archived"
@@ -69,7 +71,7 @@ def test_a_forgotten_item_is_out_of_search_by_word_by_meaning_and_by_link(open_e
     assert engine.forget(ref).items[0].status == "skipped"
     restored = engine.restore(ref)
     assert (restored.status, restored.version) == ("updated", 2)
-    assert engine.semantic("who is the harbour master").hits[0].ref == ref
+    assert engine.search("who is the harbour master", by="meaning").hits[0].ref == ref
     assert engine.doctor().ok
 
 
@@ -163,12 +165,12 @@ def test_one_refusal_leaves_all_as_it_was(aged: Ricordo) -> None:
 
 
 def test_superseding_archives_links_and_asks_for_two_live_items(aged: Ricordo) -> None:
-    saved = aged.supersede("memory:/old", "memory:/new")
+    saved = aged.correct("memory:/old", replacement="memory:/new")
     assert (saved.ref, saved.status, saved.reason) == ("memory:/old", "archived", "superseded by memory:/new")
     assert [(link.type, link.direction) for link in aged.links("memory:/old").links] == [("supersedes", "in")]
     attempts: tuple[Callable[[], object], ...] = (
-        lambda: aged.supersede("memory:/new", "memory:/new"),
-        lambda: aged.supersede("memory:/new", "memory:/old"),
+        lambda: aged.correct("memory:/new", replacement="memory:/new"),
+        lambda: aged.correct("memory:/new", replacement="memory:/old"),
     )
     for attempt in attempts:
         with pytest.raises(UsageError):

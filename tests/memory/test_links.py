@@ -391,7 +391,7 @@ def test_relink_finds_the_links_of_items_that_are_already_in(memory: Ricordo) ->
         connection.rows("DELETE FROM item_names")
     report = memory.doctor()
     assert [check.name for check in report.checks if not check.ok] == ["links"]
-    assert memory.relink() == 3
+    assert memory.store.links.relink() == 3
     assert memory.doctor().ok
     assert (linked(memory, "note:/a"), linked(memory, "note:/b")) == (["note:/b"], ["note:/a"])
     assert linked(memory, "note:/c") == ["note:/a"]
@@ -420,16 +420,16 @@ def test_suggestions_are_like_the_item_and_not_linked_with_it(memory: Ricordo) -
         ]
     )
     memory.link("note:/linked", "note:/keys")
-    assert [hit.ref for hit in memory.suggest_links("note:/keys").hits] == ["note:/new"]
+    assert [hit.ref for hit in memory.similar("note:/keys", unlinked=True).hits] == ["note:/new"]
 
 
 def test_suggestions_go_by_meaning_where_there_are_vectors(meaning: Ricordo) -> None:
     meaning.save("note:/a", "A note about productivity and doing more in less time.")
     meaning.save("note:/b", "Getting things done: how to organise your work day.")
     meaning.save("note:/c", "The geology of volcanic islands.")
-    assert [hit.ref for hit in meaning.suggest_links("note:/a", limit=1).hits] == ["note:/b"]
+    assert [hit.ref for hit in meaning.similar("note:/a", limit=1, unlinked=True).hits] == ["note:/b"]
     meaning.link("note:/a", "note:/b", "extends")
-    assert [hit.ref for hit in meaning.suggest_links("note:/a", limit=1).hits] == ["note:/c"]
+    assert [hit.ref for hit in meaning.similar("note:/a", limit=1, unlinked=True).hits] == ["note:/c"]
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_relinking_finds_the_same_mentions_again(mind: Ricordo) -> None:
     entity = mind.store.items.require(mind.resolve("entity:/ada-lovelace"))
     mind.store.links.set_mentions(entity, [])
     assert count(mind) == 0
-    mind.relink()
+    mind.store.links.relink()
     assert count(mind) == 1
     assert [link.origin for link in mind.links(ref).links] == ["mention"]
     assert mind.doctor().ok

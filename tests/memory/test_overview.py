@@ -9,7 +9,10 @@ import pytest
 
 from ricordo import ConfigProvider, NotFound, Ricordo, UsageError
 from ricordo.speaking import speaking
+from ricordo.values.items import items_as_text
 from ricordo.values.provenance import Provenance
+
+from ..figures import figures
 
 NO_VECTORS = {"embedding.provider": "none"}
 
@@ -28,14 +31,14 @@ def test_a_question_says_who_asked_what_was_shown_and_what_was_opened(engine: Ri
             engine.get("note:/keys")
         engine.feedback("signing keys", "note:/keys", "accepted")
         engine.search("doors")
-        latest, first = engine.asked().questions
+        latest, first = engine.log().questions
         assert (latest.text, latest.asker.author) == ("doors", "person")
         assert (first.text, first.asker.name, first.asker.session) == ("signing keys", "claude-code", "s-7")
         best, *others = first.shown
         assert (best.ref, best.title, best.opened, best.verdict) == ("note:/keys", "Keys", True, "accepted")
         assert [(one.ref, one.opened, one.verdict) for one in others] == [("note:/doors", False, "")]
-        assert [one.text for one in engine.asked(by="claude").questions] == ["signing keys"]
-        page = engine.asked(limit=1)
+        assert [one.text for one in engine.log(by="claude").questions] == ["signing keys"]
+        page = engine.log(limit=1)
         assert ([one.text for one in page.questions], page.more) == (["doors"], True)
 
 
@@ -45,14 +48,14 @@ def test_a_question_without_an_answer_is_one_that_nothing_fits_until_it_is_writt
         for _ in range(2):
             engine.search("when does the ferry leave")
         engine.search("signing keys")
-        (open_one,) = engine.asked(unanswered=True).questions
+        (open_one,) = engine.log(unanswered=True).questions
         assert open_one.text == "when does the ferry leave"
         assert open_one.fit is not None
         assert open_one.fit < 0.5
         assert open_one.fit_now == open_one.fit
         engine.save("note:/ferry", "When does the ferry leave? The ferry leaves at nine.")
-        assert engine.asked(unanswered=True).questions == ()
-        assert len(engine.asked().questions) == 3  # asking again is not recorded
+        assert engine.log(unanswered=True).questions == ()
+        assert len(engine.log().questions) == 3  # asking again is not recorded
 
 
 def test_how_well_a_question_fitted_is_as_it_was_when_it_was_asked_and_moves_with_the_store(
@@ -64,7 +67,7 @@ def test_how_well_a_question_fitted_is_as_it_was_when_it_was_asked_and_moves_wit
         engine.search("when does the ferry leave")
         engine.save("note:/ferry", "When does the ferry leave? The ferry leaves at nine.")
         engine.rm("note:/keys")
-        then = [(one.text, one.fit) for one in engine.asked().questions]
+        then = [(one.text, one.fit) for one in engine.log().questions]
         ferry, keys = (fit for _, fit in then)
         assert ferry is not None
         assert keys is not None
@@ -72,7 +75,7 @@ def test_how_well_a_question_fitted_is_as_it_was_when_it_was_asked_and_moves_wit
         engine.export(tmp_path / "all.jsonl", log=True)
     with Ricordo.open(tmp_path / "other.db", config=ConfigProvider(NO_VECTORS, env={}, start=tmp_path)) as other:
         other.import_(tmp_path / "all.jsonl")
-        assert [(one.text, one.fit) for one in other.asked().questions] == then
+        assert [(one.text, one.fit) for one in other.log().questions] == then
 
 
 def test_with_several_tiers_a_question_is_in_the_log_once_in_the_store_that_was_asked(tmp_path: Path) -> None:
@@ -83,12 +86,12 @@ def test_with_several_tiers_a_question_is_in_the_log_once_in_the_store_that_was_
     with Ricordo.open(tmp_path / "own.db", config=ConfigProvider(settings, env={}, start=tmp_path)) as engine:
         engine.save("note:/own", "Nothing about ships.")
         assert [hit.ref for hit in engine.search("harbour").hits][:1] == ["note:/harbour"]
-        asked = engine.asked().questions
+        asked = engine.log().questions
         assert [(one.text, one.results) for one in asked] == [("harbour", 1)]
         assert (asked[0].fit or 0) > 0.5  # as the store that answered judged it
-        assert engine.stats().queries == 1
+        assert figures(engine).queries == 1
     with Ricordo.open(team, config=ConfigProvider(NO_VECTORS, env={}, start=tmp_path)) as other:
-        assert other.asked().questions == ()
+        assert other.log().questions == ()
         assert other.get("note:/harbour", track=False).retrieval_count == 1
 
 
@@ -142,11 +145,11 @@ def test_several_items_become_one_text_in_the_order_they_are_named(engine: Ricor
     with engine:
         engine.save("note:/a", "# First\n\nBody of a.", fields={"title": "First", "tags": ["x"]})
         engine.save("note:/b", "Body of b.", fields={"title": "Second"})
-        bundle = engine.bundle("note:/b", "note:/a")
-        assert bundle.text.index("# Second") < bundle.text.index("# First")
-        assert bundle.text.count("# First") == 1
-        assert "`note:/a`" in bundle.text
-        plain = json.loads(engine.bundle("note:/a", format="json").text)
+        text = items_as_text([engine.get("note:/b"), engine.get("note:/a")], "markdown")
+        assert text.index("# Second") < text.index("# First")
+        assert text.count("# First") == 1
+        assert "`note:/a`" in text
+        plain = json.loads(items_as_text([engine.get("note:/a")], "json"))
         assert (plain[0]["ref"], plain[0]["content"]) == ("note:/a", "# First\n\nBody of a.")
 
 

@@ -226,7 +226,7 @@ def test_an_immutable_memory_is_neither_merged_superseded_corrected_nor_forgotte
         lambda: near(mind, on_duplicate="merge"),
         lambda: near(mind, on_duplicate="supersede"),
         lambda: mind.correct(ref, "They never rotate."),
-        lambda: mind.supersede(ref, other),
+        lambda: mind.correct(ref, replacement=other),
         lambda: mind.forget(ref),
         lambda: mind.rm(ref),
         lambda: mind.edit(ref, "No."),
@@ -262,7 +262,7 @@ def test_a_text_of_several_passages_is_no_duplicate_because_one_of_them_means_th
     mind._context.models.embedder = Meanings  # type: ignore[method-assign]
     long = "\n\n".join(f"# Part {n}\n\n{'Ada is on vacation in May. ' * 60}" for n in range(4))
     first = mind.remember(long)
-    assert len(mind.passages(first.ref)) > 1
+    assert len(mind.get(first.ref, passages=True).passages) > 1
     assert mind.remember("A holiday keeps our colleague away all spring.").status == "created", "the known one is long"
     other = "\n\n".join(f"# Chapter {n}\n\n{'Our colleague has a holiday this spring. ' * 60}" for n in range(4))
     assert mind.remember(other).status == "created", "the new one is long"

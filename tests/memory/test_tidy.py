@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ricordo import Ricordo, UsageError
-from ricordo.engine.last_looks import is_due
-from ricordo.values.review import TIDY_KINDS
+from ricordo.engine import Ricordo
+from ricordo.errors import UsageError
+from ricordo.values.review import FINDING_KINDS
 
 from .conftest import Opens
 
@@ -18,7 +18,7 @@ TUESDAY = "We deploy the billing service on Tuesdays."
 
 
 def found(engine: Ricordo, kind: str) -> list[tuple[str, ...]]:
-    return [one.refs for one in engine.tidy(kinds=(kind,)).findings]
+    return [one.refs for one in engine.review(kinds=(kind,)).findings]
 
 
 def live(engine: Ricordo) -> set[str]:
@@ -29,7 +29,7 @@ def test_nothing_is_found_in_memories_that_are_all_right(opens: Opens) -> None:
     engine = opens()
     engine.remember("The office is in Porto.")
     engine.remember("The database listens on port 5432.")
-    report = engine.tidy()
+    report = engine.review()
     assert (report.findings, dict(report.counts), report.done) == ((), {}, ())
 
 
@@ -39,10 +39,10 @@ def test_memories_that_say_the_same_are_found_and_the_older_is_archived_and_link
     engine.remember(text, ref="memory:/a")
     engine.remember(f"{text.removesuffix('.')}!", ref="memory:/b", on_duplicate="save")
     assert found(engine, "duplicates") == [("memory:/a", "memory:/b")]
-    report = engine.tidy(do=("duplicates",))
+    report = engine.review("duplicates", "accept")
     assert [(one.ref, one.status) for one in report.done] == [("memory:/a", "archived")]
     assert live(engine) == {"memory:/b"}
-    assert engine.tidy().findings == ()
+    assert engine.review().findings == ()
     engine.undo()
     assert live(engine) == {"memory:/a", "memory:/b"}
 
@@ -53,10 +53,10 @@ def test_contradictions_are_found_also_after_an_edit(opens: Opens) -> None:
     engine.remember("We bake the bread in the morning.", ref="memory:/b")
     assert found(engine, "contradictions") == []
     engine.edit("memory:/b", content=TUESDAY)
-    [one] = engine.tidy(kinds=("contradictions",)).findings
+    [one] = engine.review(kinds=("contradictions",)).findings
     assert one.refs == ("memory:/a", "memory:/b")
     assert one.why == "The newer contradicts the older: another weekday."
-    engine.tidy(do=(one.id,))
+    engine.review(one.id, "accept")
     assert live(engine) == {"memory:/b"}
 
 
@@ -71,9 +71,9 @@ def test_what_held_until_a_past_date_is_archived(opens: Opens) -> None:
     engine = opens()
     engine.remember("The freeze holds.", ref="memory:/freeze", valid_until="2020-01-31")
     engine.remember("The thaw holds.", ref="memory:/thaw", valid_until="2020-01-31", decay_protected=True)
-    [one] = engine.tidy(kinds=("expired",)).findings
+    [one] = engine.review(kinds=("expired",)).findings
     assert (one.refs, one.why) == (("memory:/freeze",), "It held until 2020-01-31.")
-    engine.tidy(do=("expired",))
+    engine.review("expired", "accept")
     assert live(engine) == {"memory:/thaw"}
 
 
@@ -89,9 +89,9 @@ def test_what_nobody_used_for_a_year_is_found(opens: Opens, later: Callable[[flo
 def test_secrets_that_are_known_only_later_are_taken_out(opens: Opens) -> None:
     engine = opens()
     engine.remember("The key is AKIAIOSFODNN7EXAMPLE.", ref="memory:/key", allow_secrets=True)
-    [one] = engine.tidy(kinds=("secrets",)).findings
+    [one] = engine.review(kinds=("secrets",)).findings
     assert (one.refs, one.why) == (("memory:/key",), "Its text holds what looks like a secret (aws key).")
-    engine.tidy(do=("secrets",))
+    engine.review("secrets", "accept")
     assert engine.get("memory:/key").content == "The key is [redacted: aws key]."
 
 
@@ -106,17 +106,18 @@ def test_a_memory_whose_file_is_gone_is_archived_and_a_changed_one_can_be_confir
     engine = opens()
     engine.remember("The entry point is lost.py.", ref="memory:/lost")
     engine.remember("The settings are read in other.py.", ref="memory:/other")
-    assert engine.tidy().findings == ()
+    assert engine.review().findings == ()
     (project / "lost.py").unlink()
     (project / "other.py").write_text("print('something else')\n")
-    report = engine.tidy()
+    report = engine.review()
     assert [(one.kind, one.refs) for one in report.findings] == [
         ("gone", ("memory:/lost",)),
         ("changed", ("memory:/other",)),
     ]
-    engine.tidy(do=("gone", "changed"))
+    engine.review("gone", "accept")
+    engine.review("changed", "accept")
     assert live(engine) == {"memory:/other"}
-    assert engine.tidy().findings == ()
+    assert engine.review().findings == ()
 
 
 def test_a_renamed_file_is_moved_and_not_gone(opens: Opens, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,54 +128,32 @@ def test_a_renamed_file_is_moved_and_not_gone(opens: Opens, tmp_path: Path, monk
     engine = opens()
     engine.remember("The entry point is old.py.", ref="memory:/entry")
     (project / "old.py").rename(project / "new.py")
-    [one] = engine.tidy().findings
+    [one] = engine.review().findings
     assert (one.kind, one.why) == ("changed", "What it cites is no longer as it was: old.py: moved to new.py.")
-    engine.tidy(do=(one.id,))
-    assert engine.tidy().findings == ()
+    engine.review(one.id, "accept")
+    assert engine.review().findings == ()
     cited = engine.get("memory:/entry").fields.metadata["citations"]
     assert [part["path"] for part in cited] == ["new.py"]
-
-
-def test_two_findings_on_one_memory_do_not_trip_over_each_other(opens: Opens) -> None:
-    engine = opens()
-    engine.remember(FRIDAY, ref="memory:/a", valid_until="2020-01-31")
-    engine.remember(f"{FRIDAY} ", ref="memory:/b", kind="memory", on_duplicate="save")
-    engine.save("memory:/b", f"{FRIDAY}!", on_conflict="overwrite")
-    report = engine.tidy(do=("duplicates", "expired"))
-    assert sorted(one.status for one in report.done) == ["archived", "skipped"]
-    assert [one.reason for one in report.done if one.status == "skipped"] == ["memory:/a was put away meanwhile"]
 
 
 def test_a_finding_that_changed_since_the_look_is_skipped_with_a_word(opens: Opens) -> None:
     engine = opens()
     engine.remember("The freeze holds.", ref="memory:/freeze", valid_until="2020-01-31")
-    [one] = engine.tidy().findings
+    [one] = engine.review().findings
     engine.edit("memory:/freeze", fields={"valid_until": None})
-    [done] = engine.tidy(do=(one.id,)).done
-    assert (done.status, done.reason) == ("skipped", "there is no such finding now: it was dealt with, or changed")
+    [done] = engine.review(one.id, "accept").done
+    assert (done.status, done.reason) == (
+        "skipped",
+        "there is no such finding now: it was dealt with, or changed",
+    )
 
 
 def test_an_unknown_kind_is_refused_and_the_kinds_are_named(opens: Opens) -> None:
-    engine = opens()
-    for given in ({"do": ("everything",)}, {"kinds": ("everything",)}):
-        with pytest.raises(UsageError) as refused:
-            engine.tidy(**given)  # type: ignore[arg-type]
-        assert all(kind in str(refused.value.hint) for kind in TIDY_KINDS)
-    with pytest.raises(UsageError, match="decided one by one"):
-        engine.tidy(do=("proposals",))
+    with pytest.raises(UsageError) as refused:
+        opens().review(kinds=("everything",))
+    assert all(kind in str(refused.value) + str(refused.value.hint) for kind in FINDING_KINDS)
 
 
-def test_status_says_how_much_the_last_look_found(
-    opens: Opens, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RICORDO_STATE_HOME", str(tmp_path / "state"))
-    engine = opens()
-    assert is_due(engine.location)
-    engine.remember("The freeze holds.", ref="memory:/freeze", valid_until="2020-01-31")
-    assert "to_tidy" not in engine.status()
-    engine.tidy()
-    assert engine.status()["to_tidy"] == 1
-    assert not is_due(engine.location)
-    engine.tidy(do=("expired",))
-    engine.tidy()
-    assert "to_tidy" not in engine.status()
+def test_findings_are_accepted_and_nothing_else(opens: Opens) -> None:
+    with pytest.raises(UsageError, match="accepted, or left"):
+        opens().review("expired", "never")

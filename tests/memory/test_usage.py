@@ -17,6 +17,8 @@ from ricordo import Item, Ricordo, UsageError
 from ricordo.memory import use
 from ricordo.values.use import Use, UsedItem, decayed, opened
 
+from ..figures import figures
+
 
 def tracker(engine: Ricordo) -> use.Tracker:
     assert engine._context.tracker is not None
@@ -177,7 +179,7 @@ def test_a_store_that_can_only_be_read_is_searched_and_remembers_nothing(
     assert reader.search("keys").meta.returned == 2
     assert reader.get("note:/keys").retrieval_count == 0
     assert reader.search("keys", profile="brain").meta.returned == 2
-    assert reader.stats().queries == 0
+    assert figures(reader).queries == 0
     reader.close()
     assert trace(memory) == [[], [], []]
 
@@ -242,7 +244,7 @@ def test_engines_on_one_store_lose_no_count(memory: Ricordo, opens: Callable[...
     for engine in engines:
         assert tracker(engine).flush(10)
     assert item(memory, "note:/keys").retrieval_count == 60
-    assert memory.stats().queries == 60
+    assert figures(memory).queries == 60
 
 
 def test_an_item_that_left_before_its_use_was_written_is_passed_over(memory: Ricordo) -> None:
@@ -272,7 +274,7 @@ def test_stats_say_what_was_asked_how_often_and_what_was_found(memory: Ricordo) 
     memory.search("soup")
     memory.search("xylophone", tool="recall")
     memory.get("note:/lunch")
-    report = memory.stats()
+    report = figures(memory)
     assert (report.queries, report.zero_results) == (5, 1)
     assert report.average_results == pytest.approx(7 / 5)
     assert report.average_ms > 0
@@ -295,25 +297,25 @@ def test_stats_by_tool_and_by_day(memory: Ricordo, later: Callable[[float], None
     tracker(memory).flush()
     later(3)
     memory.search("soup")
-    by_tool = memory.stats(by="tool")
+    by_tool = figures(memory, summary="tool")
     assert {row.name: row.count for row in by_tool.rows} == {"search": 2, "recall": 2}
-    by_day = memory.stats(by="day")
+    by_day = figures(memory, summary="day")
     assert [row.count for row in by_day.rows] == [3, 1]
     assert by_day.rows[0].name < by_day.rows[1].name
-    assert memory.stats(days=2).queries == 1
+    assert figures(memory, since="2d", summary="query").queries == 1
 
 
 def test_stats_name_the_items_that_were_never_retrieved(memory: Ricordo) -> None:
     memory.search("soup")
-    report = memory.stats(limit=1)
+    report = figures(memory, limit=1, summary="query")
     assert report.never_retrieved_count == 2
     assert report.never_retrieved == ("note:/locks",)
 
 
 def test_clearing_erases_the_log_and_keeps_the_counts(memory: Ricordo) -> None:
     memory.search("a very private question about keys")
-    assert memory.clear_log() == 1
-    assert memory.stats().queries == 0
+    assert memory.log(clear=True).erased == 1
+    assert figures(memory).queries == 0
     assert item(memory, "note:/keys").retrieval_count == 1
     memory.close()
     assert b"a very private question" not in Path(memory.location).read_bytes()
@@ -321,12 +323,12 @@ def test_clearing_erases_the_log_and_keeps_the_counts(memory: Ricordo) -> None:
 
 def test_stats_refuse_what_they_cannot_count(memory: Ricordo) -> None:
     with pytest.raises(UsageError) as refused:
-        memory.stats(by="moon")  # type: ignore[arg-type]
+        figures(memory, summary="moon")
     assert "query, tool, day" in refused.value.hint
     wrongs: list[dict[str, Any]] = [{"days": 0}, {"days": float("nan")}, {"days": 1e9}, {"limit": 0}]
     for wrong in wrongs:
         with pytest.raises(UsageError):
-            memory.stats(**wrong)
+            figures(memory, **wrong, summary="query")
 
 
 def test_an_erased_item_is_named_in_no_file_of_the_store(opens: Callable[..., Ricordo]) -> None:
@@ -358,5 +360,5 @@ def test_what_the_bin_lets_go_of_is_named_in_no_logged_query(
     engine.rm("note:/a", "note:/b")
     assert len(json.loads(rows(engine, "SELECT refs FROM query_log")[0][0])) == 3, "they can still be brought back"
     later(6)
-    engine.vacuum()
+    engine.store.transfer.vacuum(bin_days=engine.config.store.bin_days)
     assert rows(engine, "SELECT refs FROM query_log") == [('["note:/kept"]',)]

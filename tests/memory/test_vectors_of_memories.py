@@ -68,4 +68,4 @@ def test_a_hanging_embedder_does_not_keep_a_memory_from_being_saved(
     asked.hangs = True
     saved = engine.remember("Deploys happen on Mondays.")
     assert saved.status == "created"
-    assert engine.jobs().to_dict()["pending"] == 1
+    assert engine.embed(status=True).to_dict()["pending"] == 1

@@ -322,8 +322,7 @@ class TestHub:
         engine.save("note:/pot", "an iron pot, an iron pot", fields={"importance": 5})
         engine.save("note:/tea", "hot tea in an iron pot")
         assert "is not downloaded yet" in engine.search("hot tea pot", rerank="cross-encoder").meta.degraded[0]
-        tested = engine.test_model("cross-encoder")
-        assert tested.error is None
+        assert engine.use_model("cross-encoder", dry_run=True).model == "makers/judge"
         answer = engine.search("hot tea pot", rerank="cross-encoder", explain=True)
         assert answer.meta.degraded == ()
         assert [step for step, _ in answer.hits[0].explain.steps][-2:] == ["rerank opinion", "rerank blend"]

@@ -47,17 +47,17 @@ def test_nothing_is_lost_while_a_provider_fails(
     answer = engine.search("signing keys")
     assert answer.hits[0].ref == "note:/keys"
     assert any(reason.startswith("vectors: ") for reason in answer.meta.degraded)
-    summary = engine.jobs().summary
+    summary = engine.embed(status=True).to_dict()
     assert summary["pending"] + summary["failed"] == 3
     assert summary["done"] == 0
-    engine.retry_jobs()
+    engine.store.jobs.retry()
     stopped = engine.embed().stopped
     assert "ricordo" in stopped or "embedding" in stopped
 
     service.mends()
     monkeypatch.setattr("ricordo.models.http.REQUEST_SECONDS", 60.0)
     later = open_engine(vectors=True, **service.settings)
-    later.retry_jobs()
+    later.store.jobs.retry()
     report = later.embed()
     assert (report.embedded, report.stopped) == (3, "")
     assert later.search("signing keys").meta.degraded == ()
@@ -73,8 +73,8 @@ def test_a_provider_that_is_not_there_costs_no_write_and_says_how_to_go_on(
     [note] = report.notes
     assert "cannot be reached" in note
     assert "config set embedding.provider local" in note
-    assert engine.jobs().summary["pending"] == 1
-    assert engine.jobs().summary["failed"] == 0
+    assert engine.embed(status=True).to_dict()["pending"] == 1
+    assert engine.embed(status=True).to_dict()["failed"] == 0
 
 
 def test_several_workers_share_a_provider(serve: Any, open_engine: Any) -> None:
@@ -85,7 +85,7 @@ def test_several_workers_share_a_provider(serve: Any, open_engine: Any) -> None:
     report = engine.embed(workers=4)
     assert (report.embedded, report.failed, report.stopped) == (250, 0, "")
     assert max(len(asked.texts) for asked in service.asked) == 100
-    assert engine.jobs().summary["pending"] == 0
+    assert engine.embed(status=True).to_dict()["pending"] == 0
 
 
 def test_the_same_text_is_sent_once(serve: Any, open_engine: Any) -> None:
@@ -127,7 +127,7 @@ class TestFallback:
         assert any("is used instead, for 3 of 3 passages" in reason for reason in answer.meta.degraded)
         assert second.asked[-1].texts == ["search_query: how much flour for bread"]
         # What waits for the first still waits, and nothing waits for the second.
-        assert engine.jobs().summary["pending"] == 3
+        assert engine.embed(status=True).to_dict()["pending"] == 3
 
     def test_when_the_first_is_back_its_own_vectors_are_searched(self, pair: Any, waits: list[float]) -> None:
         first, second, engine = pair
@@ -164,7 +164,7 @@ class TestFallback:
         answer = engine.search("signing keys")
         assert answer.hits[0].ref == "note:/keys"
         assert "The fallback fails too" in engine.embed().stopped
-        assert engine.jobs().summary["pending"] == 3
+        assert engine.embed(status=True).to_dict()["pending"] == 3
 
     def test_making_all_vectors_again_keeps_the_seconds(self, pair: Any, waits: list[float], serve: Any) -> None:
         first, _, engine = pair

@@ -54,7 +54,7 @@ def test_without_new_vectors_words_still_find_and_the_answer_says_why(kitchen: A
     answer = engine.search("kettle stove")
     assert answer.hits[0].ref == "note:/2"
     assert "made by another model" in answer.meta.degraded[0]
-    assert engine.reembed().embedded == 4
+    assert engine.embed().embedded == 4
     assert engine.search("kettle stove").meta.degraded == ()
 
 
@@ -113,7 +113,7 @@ def test_the_length_of_an_unknown_models_vectors_is_found_out_and_written(
     switch = engine.use_model("ollama", model="brand-new")
     assert switch.settings["embedding.dimensions"] == "96"
     assert load_config().embedding.dimensions == 96
-    assert engine.reembed().embedded == 4
+    assert engine.embed().embedded == 4
 
 
 def test_what_wins_over_the_file_is_noted(kitchen: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,18 +134,6 @@ def test_the_list_says_what_each_provider_lacks(kitchen: Any) -> None:
     assert [states[name].batch for name in ("openai", "voyage", "gemini", "ollama")] == [2048, 128, 100, 64]
 
 
-def test_a_test_says_how_long_and_how_fast_or_what_is_wrong(kitchen: Any) -> None:
-    engine, service = kitchen
-    works = engine.test_model()
-    assert (works.provider, works.model, works.dimensions, works.ok) == ("voyage", "voyage-3.5", 1024, True)
-    assert works.first_ms > 0
-    service.breaks("nan")
-    broken = engine.test_model()
-    assert broken.error is not None
-    assert "NaN" in broken.error["message"]
-    assert engine.test_model("hub", model=str(WORDS)).dimensions == 32
-
-
 def test_switching_back_embeds_nothing_again_until_vacuum_drops_the_old_vectors(kitchen: Any) -> None:
     engine, _ = kitchen
     first = load_config().embedding
@@ -154,10 +142,10 @@ def test_switching_back_embeds_nothing_again_until_vacuum_drops_the_old_vectors(
     for name in ("provider", "model", "base_url"):
         set_value(f"embedding.{name}", getattr(first, name))
     set_value("embedding.api_keys", ",".join(first.api_keys))
-    report = engine.reembed()
+    report = engine.embed()
     assert (report.embedded, report.cached) == (1, 0)
     assert engine.search("hot tea").meta.degraded == ()
-    assert engine.vacuum().vectors == 5
+    assert engine.store.transfer.vacuum(bin_days=engine.config.store.bin_days).vectors == 5
     assert engine.search("hot tea", by="meaning").hits[0].ref == "note:/0"
 
 

@@ -46,7 +46,7 @@ def test_an_answer_is_iterated_counted_and_shown(memory: Ricordo) -> None:
         lambda memory: memory.get(None),
         lambda memory: memory.add(5),
         lambda memory: memory.remember(None),
-        lambda memory: memory.note(b"bytes"),
+        lambda memory: memory.remember(b"bytes", kind="note"),
         lambda memory: memory.save("note:/x", None),
         lambda memory: memory.correct("note:/keys", 3),
     ],

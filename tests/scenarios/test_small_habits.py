@@ -88,7 +88,7 @@ def test_candidates_are_counted_in_items(engine: Ricordo) -> None:
 
 @pytest.mark.parametrize("ref", ["http://127.0.0.1:9/page", "mine:/page"])
 def test_a_text_that_was_written_by_hand_is_not_fetched(engine: Ricordo, ref: str) -> None:
-    saved = engine.note("My own words about that page.", ref=ref)
+    saved = engine.remember("My own words about that page.", ref=ref, kind="note")
     report = engine.refresh(all=True)
     assert [(one.ref, one.status) for one in report.items] == [(saved.ref, "skipped")]
     assert engine.get(saved.ref).content == "My own words about that page."

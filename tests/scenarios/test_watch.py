@@ -292,8 +292,8 @@ def test_vectors_follow_in_the_pauses(meaning: Ricordo, tmp_path: Path) -> None:
     try:
         watching.until(lambda: bool(events))
         (folder / "a.md").write_text("The heron waits for fish at the weir.")
-        watching.until(lambda: bool(meaning.semantic("a bird that hunts in water", track=False).hits))
+        watching.until(lambda: bool(meaning.search("a bird that hunts in water", track=False, by="meaning").hits))
     finally:
         stop.set()
         thread.join(PATIENCE)
-    assert meaning.jobs().to_dict()["pending"] == 0
+    assert meaning.embed(status=True).to_dict()["pending"] == 0

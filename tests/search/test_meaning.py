@@ -47,7 +47,7 @@ def test_notes_about_productivity_are_found_without_the_word(filled: Ricordo) ->
 
 
 def test_each_kind_of_search_answers_by_its_own_side(filled: Ricordo) -> None:
-    assert filled.semantic("baking").hits[0].ref == "note:/bread"
+    assert filled.search("baking", by="meaning").hits[0].ref == "note:/bread"
     assert filled.search("authentication", by="meaning").hits[0].ref == "note:/jwt"
     assert filled.search("productivity", by="words").hits == ()
     assert filled.similar("note:/garden").hits[0].ref != "note:/garden"
@@ -83,7 +83,7 @@ def test_the_same_text_is_embedded_once_across_items_and_versions(meaning: Ricor
     report = meaning.embed()
     assert (report.embedded, report.cached) == (1, 1)
     meaning.mv("note:/b", "note:/c")
-    assert meaning.jobs().to_dict()["pending"] == 0
+    assert meaning.embed(status=True).to_dict()["pending"] == 0
     meaning.edit("note:/a", "another text")
     meaning.edit("note:/a", "exactly this text")
     assert meaning.embed().embedded == 0
@@ -143,7 +143,7 @@ def test_a_broken_model_degrades_search_and_loses_no_write(
     saved = filled.save("note:/new", "written all the same")
     assert saved.status == "created"
     assert filled.search("written").hits[0].ref == "note:/new"
-    jobs = filled.jobs().to_dict()
+    jobs = filled.embed(status=True).to_dict()
     assert jobs["pending"] + jobs["failed"] >= 1
 
 
@@ -152,7 +152,7 @@ def test_another_model_is_said_and_reembed_swaps_at_once(filled: Ricordo, monkey
     before = filled.search("sourdough")
     assert before.hits[0].ref == "note:/bread"
     assert any("embed again" in reason for reason in before.meta.degraded)
-    report = filled.reembed()
+    report = filled.embed()
     assert report.embedded == len(NOTES)
     after = filled.search("sourdough")
     assert after.meta.degraded == ()
@@ -190,7 +190,7 @@ def test_failed_jobs_can_be_tried_again(meaning: Ricordo, monkeypatch: pytest.Mo
     assert waiting.embedded == 0, "it waits before the next try"
     assert "1 passage failed before" in waiting.stopped
     assert "ricordo embed retry" in waiting.stopped
-    assert meaning.retry_jobs() == 1
+    assert meaning.store.jobs.retry() == 1
     again = meaning.embed()
     assert (again.embedded, again.stopped) == (1, "")
 
@@ -240,12 +240,12 @@ def test_cosines_stay_right_when_only_a_few_vectors_fit_into_memory(
     filled: Ricordo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     questions = ("baking", "roses", "the next action", "tokens that expired")
-    right = [[(hit.ref, hit.score) for hit in filled.semantic(question).hits] for question in questions]
+    right = [[(hit.ref, hit.score) for hit in filled.search(question, by="meaning").hits] for question in questions]
     monkeypatch.setattr(vectors, "ROW_CACHE_BYTES", 3 * 4 * 384)
     assert isinstance(filled.store, SqliteStore)
     with Ricordo.open(filled.store.path, config=filled.config) as again:
         again.search("baking", by="meaning", filters=Filters(paths=("/bread",)))  # now one of the vectors is in memory
-        found = [[(hit.ref, hit.score) for hit in again.semantic(question).hits] for question in questions]
+        found = [[(hit.ref, hit.score) for hit in again.search(question, by="meaning").hits] for question in questions]
     assert found == right
 
 

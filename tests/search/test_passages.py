@@ -20,7 +20,7 @@ def test_passages_cover_the_text_and_know_their_lines_and_headings(engine: Ricor
     file = tmp_path / "long.md"
     file.write_text(f"---\ntitle: Long\n---\n{body}\n", encoding="utf-8")
     engine.add(file)
-    passages = engine.passages(str(file))
+    passages = engine.get(str(file), passages=True).passages
     assert "".join(passage.text for passage in passages) == engine.get(str(file)).content
     assert passages[0].lines[0] == 4  # the front matter counts
     assert {"Part 0", "Part 1", "Part 2"} <= {passage.heading.split(" › ")[-1] for passage in passages}
@@ -40,13 +40,13 @@ def test_of_passages_that_match_nearly_alike_the_one_whose_heading_names_the_que
 def test_the_passages_of_an_earlier_version_are_its_own(engine: Ricordo) -> None:
     engine.save("note:/a", "First text.")
     engine.edit("note:/a", "Second text.")
-    assert [one.text for one in engine.passages("note:/a", version=1)] == ["First text."]
-    assert [one.text for one in engine.passages("note:/a")] == ["Second text."]
+    assert [one.text for one in engine.get("note:/a", version=1, passages=True).passages] == ["First text."]
+    assert [one.text for one in engine.get("note:/a", passages=True).passages] == ["Second text."]
 
 
 def test_an_unknown_item_has_no_passages_but_an_error(engine: Ricordo) -> None:
     with pytest.raises(NotFound):
-        engine.passages("note:/nowhere")
+        engine.get("note:/nowhere", passages=True)
 
 
 def test_a_passage_that_only_words_found_is_compared_by_meaning_too_before_one_is_shown(

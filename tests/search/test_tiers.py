@@ -17,6 +17,8 @@ from ricordo.errors import StoreError
 from ricordo.search.tiers import SharedQueries, TierThreads
 from ricordo.values.items import Ref
 
+from ..figures import figures
+
 NAMES = ("agent", "project", "team")
 
 
@@ -308,8 +310,8 @@ def test_use_is_remembered_where_the_item_is(opened: Callable[..., Ricordo]) -> 
         item = opened(tier=name).get(f"note:/{name}", track=False)
         assert item.retrieval_count == 1 + opens
         assert item.access_count == opens
-    assert opened(tier="team").stats().queries == 0
-    assert opened(tier="agent").stats().queries == 1
+    assert figures(opened(tier="team")).queries == 0
+    assert figures(opened(tier="agent")).queries == 1
 
 
 # -- writing ----------------------------------------------------------------------------------------------------

@@ -205,7 +205,7 @@ def test_what_search_shows_of_the_users_own_store_is_changed_there(
     assert [version.number for version in memory.history(hit.ref)] == [3, 2, 1]
     assert "+The harbour opens at eight." in memory.diff(hit.ref, 1, 2)
     assert memory.links(hit.ref).ref == hit.ref
-    assert memory.suggest_links(hit.ref).hits == ()
+    assert memory.similar(hit.ref, unlinked=True).hits == ()
     assert memory.feedback("harbour", hit.ref, "accepted").ref == hit.ref
     corrected = memory.correct(hit.ref, "The harbour opens at nine.")
     assert memory.get(corrected.ref).tier == "agent"

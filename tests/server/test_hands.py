@@ -102,7 +102,7 @@ def test_a_question_that_is_gone_back_to_is_recorded_once(kept: Site) -> None:
     for path in ("/settled", "/", "/"):
         kept.client.get(path, params={"q": "signing keys"})
     kept.client.get("/", params={"q": "doors"})
-    assert [one.text for one in kept.engine.asked().questions] == ["doors", "signing keys"]
+    assert [one.text for one in kept.engine.log().questions] == ["doors", "signing keys"]
     lately = Lately(seconds=0)
     assert [lately.is_new("me", "a"), lately.is_new("me", "A ")] == [True, True]  # its hour has passed
 
@@ -126,7 +126,7 @@ def test_the_palette_finds_places_tags_and_items_and_offers_what_the_item_takes(
     assert "/item?ref=note%3A%2Fdoors" in found(q="doors")
     assert "/item?ref=note%3A%2Fdoors" not in found(q="drive:note")  # letters are looked for as they are
     assert "/correct?ref=note%3A%2Fkeys" in found(ref="note:/keys")
-    assert kept.engine.asked().questions == ()
+    assert kept.engine.log().questions == ()
     reader = kept.as_scope("read").get("/palette", params={"ref": "note:/keys"}).text
     assert "/correct" not in reader
 

@@ -220,7 +220,7 @@ def test_a_question_whose_hit_is_opened_at_once_is_recorded(tab: Tab) -> None:
     page.locator(".hit .open").first.click()
     page.locator("article.item").wait_for()
     deadline = time.monotonic() + 60
-    while "pier 7" not in [one.text for one in tab.site.engine.asked().questions]:
+    while "pier 7" not in [one.text for one in tab.site.engine.log().questions]:
         assert time.monotonic() < deadline
         page.wait_for_timeout(50)
 

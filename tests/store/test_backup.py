@@ -154,7 +154,7 @@ def test_a_backup_without_room_says_so_before_it_starts(
     with pytest.raises(StoreError, match="needs"):
         engine.backup(tmp_path / "copy.db")
     with pytest.raises(StoreError, match="needs"):
-        engine.vacuum(full=True)
+        engine.store.transfer.vacuum(bin_days=engine.config.store.bin_days, full=True)
     assert not (tmp_path / "copy.db").exists()
 
 
@@ -184,12 +184,12 @@ def test_a_vacuum_empties_the_bin_past_its_days_and_makes_the_file_smaller(open_
     fill(engine)
     engine.rm("note:/")
     engine.save("note:/kept", "the one that stays")
-    first = engine.vacuum()
+    first = engine.store.transfer.vacuum(bin_days=engine.config.store.bin_days)
     assert first.emptied == 0
     assert engine.restore("note:/7").status == "updated"
     engine.rm("note:/7")
     later = open_engine(**{"store.bin_days": 0.0})
-    report = later.vacuum()
+    report = later.store.transfer.vacuum(bin_days=later.config.store.bin_days)
     assert report.emptied == 300
     assert report.rewritten
     assert report.bytes_after < report.bytes_before / 2
@@ -207,11 +207,11 @@ def test_a_vacuum_drops_vectors_of_texts_that_no_version_holds(open_engine: Open
     engine.save("note:/c", "a letter to a friend")
     engine.rm("note:/c", purge=True)
     assert len(table(engine, "SELECT id FROM vectors")) == 6
-    report = engine.vacuum()
+    report = engine.store.transfer.vacuum(bin_days=engine.config.store.bin_days)
     assert report.vectors == 3
     assert len(table(engine, "SELECT id FROM vectors")) == 3
-    assert [hit.ref for hit in engine.semantic("feline", limit=1).hits] == ["note:/b"]
-    assert engine.vacuum().vectors == 0
+    assert [hit.ref for hit in engine.search("feline", limit=1, by="meaning").hits] == ["note:/b"]
+    assert engine.store.transfer.vacuum(bin_days=engine.config.store.bin_days).vectors == 0
     assert engine.doctor().ok
 
 
@@ -219,15 +219,15 @@ def test_a_vacuum_drops_bytes_nobody_holds_and_keeps_the_rest(engine: Ricordo) -
     engine.add(text=bytes(range(256)), as_ref="agent:/a.bin")
     with engine.store.database.write() as connection:  # type: ignore[attr-defined]
         connection.rows("INSERT INTO blobs VALUES('nobody', x'00')")
-    assert engine.vacuum().blobs == 1
+    assert engine.store.transfer.vacuum(bin_days=engine.config.store.bin_days).blobs == 1
     assert len(table(engine, "SELECT hash FROM blobs")) == 1
 
 
 def test_a_vacuum_with_nothing_to_gain_leaves_the_file_alone_unless_told(engine: Ricordo) -> None:
     fill(engine)
-    engine.vacuum(full=True)
-    assert not engine.vacuum().rewritten
-    assert engine.vacuum(full=True).rewritten
+    engine.store.transfer.vacuum(bin_days=engine.config.store.bin_days, full=True)
+    assert not engine.store.transfer.vacuum(bin_days=engine.config.store.bin_days).rewritten
+    assert engine.store.transfer.vacuum(bin_days=engine.config.store.bin_days, full=True).rewritten
     assert len(engine.search("walrus 7", limit=300).hits) == 300
 
 
@@ -236,7 +236,7 @@ def test_an_engine_that_was_open_before_a_vacuum_goes_on(open_engine: Opener) ->
     fill(one)
     assert two.search("walrus").hits
     one.rm("note:/")
-    one.vacuum(full=True)
+    one.store.transfer.vacuum(bin_days=one.config.store.bin_days, full=True)
     assert not two.search("walrus").hits
     two.save("note:/new", "a new walrus")
     assert [hit.ref for hit in one.search("walrus").hits] == ["note:/new"]

@@ -61,11 +61,11 @@ elif what == "look":
         "versions": [one.number for one in engine.history("note:/a")],
         "hits": sorted(hit.ref for hit in engine.search("lions", track=True).hits),
         "scores": [hit.score for hit in engine.search("text", track=True).hits],
-        "waiting": engine.jobs().to_dict(),
+        "waiting": engine.embed(status=True).to_dict(),
         "problems": [check.detail for check in report.checks if not check.ok],
         "merging": [segments._due(engine.store.database.connection(), True) is not None],
         "context": bool(engine.context("lions", budget=300, recent=True).text),
-        "timeline": bool(engine.recent(limit=50).to_dict()),
+        "timeline": bool(engine.timeline(limit=50, newest_first=True).to_dict()),
     }
 engine.close()
 print(json.dumps(said))

@@ -83,7 +83,7 @@ def test_the_id_of_a_chunk_is_never_given_to_another(engine: Ricordo, open_engin
     engine.save("note:/last", "The last text.")
     before = chunk_ids(engine)
     engine.rm("note:/last", purge=True)
-    engine.vacuum(full=True)
+    engine.store.transfer.vacuum(bin_days=engine.config.store.bin_days, full=True)
     assert chunk_ids(engine) < before, "the chunk with the highest id is gone"
     engine.close()
     again = open_engine()

@@ -132,11 +132,11 @@ def test_the_doctor_says_when_the_disk_is_nearly_full(
 
 def test_a_vacuum_needs_room_for_the_new_file_and_its_log(engine: Ricordo, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.save("note:/a", "Something to keep. " * 1_000)
-    engine.vacuum(full=True)
+    engine.store.transfer.vacuum(bin_days=engine.config.store.bin_days, full=True)
     size = Path(engine.location).stat().st_size
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**12, 0, 2 * size - 1))
     with pytest.raises(StoreError, match="rewriting the store needs"):
-        engine.vacuum(full=True)
+        engine.store.transfer.vacuum(bin_days=engine.config.store.bin_days, full=True)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**12, 0, 2 * size))
-    engine.vacuum(full=True)
+    engine.store.transfer.vacuum(bin_days=engine.config.store.bin_days, full=True)

@@ -20,6 +20,8 @@ import pytest
 from ricordo import Entry, NotFound, PathConflict, Ricordo, Unreadable, UsageError
 from ricordo.exchange.records import FORMAT_VERSION
 
+from ..figures import figures
+
 Opener = Callable[..., Ricordo]
 
 
@@ -136,7 +138,7 @@ def test_what_was_taken_in_behaves_as_before(full: Ricordo, open_engine: Opener)
         assert texts[0] == texts[1]
     assert other.links("note:/keys").to_dict() == full.links("note:/keys").to_dict()
     assert other.learn.status().to_dict() == full.learn.status().to_dict()
-    assert other.stats().to_dict() == full.stats().to_dict()
+    assert figures(other).to_dict() == figures(full).to_dict()
     assert other.restore("memory:/gone").status == "updated"
     assert other.get("memory:/gone").content == "The same name again."
     assert (
@@ -283,10 +285,12 @@ def test_vectors_follow_an_import_for_old_versions_too(meaning: Ricordo, open_en
     meaning.edit("note:/a", "how to sail against the wind")
     other = open_engine("other", vectors=True)
     taken(other, exported(meaning), wait=False)
-    assert other.jobs().to_dict()["pending"] == 2
+    assert other.embed(status=True).to_dict()["pending"] == 2
     other.embed()
     for engine in (meaning, other):
-        assert [hit.ref for hit in engine.semantic("baking a loaf", as_of=moment, limit=1).hits] == ["note:/a"]
+        assert [hit.ref for hit in engine.search("baking a loaf", as_of=moment, limit=1, by="meaning").hits] == [
+            "note:/a"
+        ]
     assert other.doctor().ok
 
 

@@ -66,7 +66,7 @@ def embed(engine: Ricordo, disk: Path) -> object:
 
 def merge(engine: Ricordo, disk: Path) -> object:
     segments.maintain(engine.store.database)  # type: ignore[attr-defined]
-    return engine.vacuum()
+    return engine.store.transfer.vacuum(bin_days=engine.config.store.bin_days)
 
 
 VERBS: dict[str, Callable[[Ricordo, Path], object]] = {
@@ -77,7 +77,7 @@ VERBS: dict[str, Callable[[Ricordo, Path], object]] = {
     "embed": embed,
     "merge": merge,
     "backup": lambda engine, disk: engine.backup(disk / "backup.db", force=True),
-    "vacuum": lambda engine, disk: engine.vacuum(full=True),
+    "vacuum": lambda engine, disk: engine.store.transfer.vacuum(bin_days=engine.config.store.bin_days, full=True),
     "export": lambda engine, disk: engine.export(disk / "export.jsonl", force=True),
     "rm": lambda engine, disk: engine.rm("note:/n1"),
 }

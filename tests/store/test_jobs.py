@@ -85,7 +85,7 @@ def test_a_text_that_fails_is_tried_five_times_and_then_only_when_asked(
         wait(3600)
     embedder.first = lambda: None
     assert engine.embed().embedded == 0
-    assert engine.retry_jobs() == 1
+    assert engine.store.jobs.retry() == 1
     assert engine.embed().embedded == 1
 
 
@@ -123,7 +123,7 @@ def test_what_was_removed_replaced_or_archived_is_not_counted_and_does_not_hold_
     engine.rm("note:/purged", purge=True)
     engine.save("note:/replaced", "Another text.", on_conflict="overwrite", wait=False)
     engine.correct("note:/archived", "What replaces it.", wait=False)
-    assert engine.jobs().summary["pending"] == 3
+    assert engine.embed(status=True).to_dict()["pending"] == 3
     assert engine.embed().embedded == 3
 
 
@@ -138,7 +138,7 @@ def test_jobs_without_a_text_are_dropped_on_the_way_to_the_others(
     engine.save("note:/kept", "A text that stays.", wait=False)
     engine.rm("note:/gone/", purge=True)
     assert engine.embed(search_missing=False).embedded == 1
-    assert engine.jobs().summary["pending"] == 0
+    assert engine.embed(status=True).to_dict()["pending"] == 0
 
 
 def test_a_text_saved_for_a_model_that_fails_gets_its_vector_when_the_model_before_is_set_again(
@@ -169,7 +169,7 @@ def test_a_text_saved_for_a_model_that_fails_gets_its_vector_when_the_model_befo
         assert "2 passages are not embedded yet" in " ".join(engine.search("another").meta.degraded)
     assert engine.search("another").meta.degraded == ()
     assert all(engine.get(f"note:/{name}").has_embedding for name in ("before", "failed", "unknown"))
-    assert engine.jobs().summary["pending"] == 0
+    assert engine.embed(status=True).to_dict()["pending"] == 0
 
 
 def test_remembering_does_not_wait_for_an_embedder_that_hangs(
@@ -187,6 +187,6 @@ def test_remembering_does_not_wait_for_an_embedder_that_hangs(
     try:
         engine.remember("A first text.", on_duplicate="save")  # nothing is compared, so that only the save may wait
         assert not let_go.is_set()
-        assert engine.jobs().summary["pending"] == 1
+        assert engine.embed(status=True).to_dict()["pending"] == 1
     finally:
         let_go.set()

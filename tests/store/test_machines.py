@@ -320,14 +320,13 @@ def test_a_machine_is_named_and_others_see_the_name(team: tuple[Machine, Machine
     with laptop.at_work() as engine:
         (laptop.place / "a.md").write_text("a zebra")
         engine.add(laptop.place)
-        [this] = engine.machine()
-        assert (this.name, this.files, this.is_here) == ("laptop", 1, True)
-        assert engine.machine("travel laptop")[0].name == "travel laptop"
-        assert engine.machine()[0].id == this.id
+        assert "machines" not in engine.status(), "it is the only one"
+        engine.roots(machine_name="travel laptop")
         with pytest.raises(UsageError, match="cannot be the name"):
-            engine.machine("a#b")
+            engine.roots(machine_name="a#b")
     with desk.at_work() as engine:
-        assert [(one.name, one.files) for one in engine.machine()] == [("desk", 0), ("travel laptop", 1)]
+        named = {one["name"]: one["files"] for one in engine.status()["machines"]}
+        assert named == {"desk": 0, "travel laptop": 1}
 
 
 def test_skills_of_another_machine_are_neither_refreshed_nor_replaced(team: tuple[Machine, Machine]) -> None:

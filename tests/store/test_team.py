@@ -338,10 +338,10 @@ def test_a_member_with_another_model_is_told_what_the_team_uses(house: House) ->
     other = ConfigProvider({"embedding.provider": "hub", "embedding.model": str(WORDS)})
     with Ricordo.open(line, config=other) as engine:
         with pytest.raises(Forbidden, match="made with") as caught:
-            engine.reembed()
+            engine.embed()
         assert pinned in str(caught.value)
     with Ricordo.open(place, config=other) as engine:
-        engine.reembed()
+        engine.embed()
         assert engine.team_status().model != pinned
 
 

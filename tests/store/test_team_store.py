@@ -465,7 +465,10 @@ def test_a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_its_trust()
         assert "British" in engine.context("").text
         assert engine.get("note:/plan").vouched is None
         engine.edit("memory:/language", content="Answer in English.")
-        assert [entry.provenance.author for entry in engine.audit("memory:/language").entries] == ["person", "unknown"]
+        assert [entry.provenance.author for entry in engine.log("changed", "memory:/language").entries] == [
+            "person",
+            "unknown",
+        ]
         engine.undo()
         assert engine.get("memory:/language").content == "Answer in British English."
 
@@ -540,10 +543,10 @@ def test_vacuum_takes_texts_that_are_gone_off_the_backlog(team: str) -> None:
     with Ricordo.open(team) as engine:
         engine.save("note:/kept", "Rotate the signing keys every quarter.", wait=False)
         engine.save("note:/gone", "Lunch is at noon.", wait=False)
-        waiting = engine.jobs().to_dict()["pending"]
+        waiting = engine.embed(status=True).to_dict()["pending"]
         engine.rm("note:/gone")
-        engine.vacuum()
-        assert (waiting, engine.jobs().to_dict()["pending"]) == (2, 1)
+        engine.store.transfer.vacuum(bin_days=engine.config.store.bin_days)
+        assert (waiting, engine.embed(status=True).to_dict()["pending"]) == (2, 1)
         assert engine.embed().embedded == 1
 
 

@@ -139,7 +139,7 @@ def test_what_an_agent_makes_of_the_users_words_is_not_told_until_the_user_agree
         lambda engine, ref: engine.rm(ref, purge=True),
         lambda engine, ref: engine.forget(ref),
         lambda engine, ref: engine.correct(ref, "Obey me."),
-        lambda engine, ref: engine.supersede(ref, engine.remember("Obey me.").ref),
+        lambda engine, ref: engine.correct(ref, replacement=engine.remember("Obey me.").ref),
         lambda engine, ref: engine.remember(f"{RULE} Obey me.", on_duplicate="supersede"),
         lambda engine, ref: [engine.edit(ref, fields={"loading": None}), engine.rm(ref)],
     ],
@@ -202,7 +202,7 @@ def test_refusing_brings_the_users_version_back_and_keeps_the_other_in_the_histo
     engine.review(ref, "refuse")
     assert engine.get(ref).content == RULE
     assert [one.number for one in engine.history(ref)] == [3, 2, 1]
-    assert [entry.what for entry in engine.audit(ref).entries] == ["changed", "refused", "changed", "created"]
+    assert [entry.what for entry in engine.log("changed", ref).entries] == ["changed", "refused", "changed", "created"]
 
 
 def test_a_review_shows_what_an_agent_changed_of_the_fields(engine: Ricordo) -> None:
@@ -278,12 +278,12 @@ def test_audit_says_who_removed_archived_and_erased(engine: Ricordo) -> None:
         engine.rm("note:/a")
         engine.forget("note:/b")
     engine.rm("note:/c", purge=True)
-    entries = [(entry.what, entry.ref, entry.provenance.author) for entry in engine.audit().entries]
+    entries = [(entry.what, entry.ref, entry.provenance.author) for entry in engine.log("changed").entries]
     assert ("removed", "note:/a", AGENT) in entries
     assert ("archived", "note:/b", AGENT) in entries
     assert ("erased", "", PERSON) in entries, "the name of what was erased is gone"
     assert {what for what, *_ in entries if what not in ("removed", "archived", "erased")} == {"created"}
-    assert {entry.what for entry in engine.audit(by="claude").entries} == {"removed", "archived"}
+    assert {entry.what for entry in engine.log("changed", by="claude").entries} == {"removed", "archived"}
 
 
 def test_audit_says_what_was_told_to_which_agent(engine: Ricordo) -> None:
@@ -291,9 +291,9 @@ def test_audit_says_what_was_told_to_which_agent(engine: Ricordo) -> None:
     with speaking(CLAUDE):
         engine.search("office")
         engine.get(ref)
-    found = {(entry.what, entry.query, entry.provenance.name) for entry in engine.audit(told=True, by="s-1").entries}
+    found = {(entry.what, entry.query, entry.provenance.name) for entry in engine.log("told", by="s-1").entries}
     assert found == {("found", "office", "claude-code"), ("opened", "", "claude-code")}
-    assert engine.audit(ref, told=True).entries[0].ref == ref
+    assert engine.log("told", ref).entries[0].ref == ref
 
 
 def test_audit_is_kept_by_an_export_that_is_trusted(open_engine: Opener, tmp_path: Path) -> None:
@@ -305,8 +305,8 @@ def test_audit_is_kept_by_an_export_that_is_trusted(open_engine: Opener, tmp_pat
         first.export(file)
     second.import_(tmp_path / "all.jsonl", trust=True)
     third.import_(tmp_path / "all.jsonl")
-    assert [entry.what for entry in second.audit().entries] == ["removed", "created"]
-    assert [entry.what for entry in third.audit().entries] == ["created"]
+    assert [entry.what for entry in second.log("changed").entries] == ["removed", "created"]
+    assert [entry.what for entry in third.log("changed").entries] == ["created"]
 
 
 def test_a_token_is_a_program_and_a_signed_in_browser_is_the_user(tmp_path: Path) -> None:

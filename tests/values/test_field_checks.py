@@ -39,7 +39,7 @@ def engine(tmp_path: Path) -> Ricordo:
 
 @pytest.mark.parametrize(("name", "value"), WRONG)
 def test_a_value_that_a_field_cannot_hold_is_refused_by_every_verb(engine: Ricordo, name: str, value: Any) -> None:
-    ref = engine.note("Coffee is black.", ref="note:/coffee").ref
+    ref = engine.remember("Coffee is black.", ref="note:/coffee", kind="note").ref
     writes: list[Callable[[], object]] = [
         lambda: engine.edit(ref, fields={name: value}),
         lambda: engine.save("note:/tea", "Tea is green.", fields={name: value}),

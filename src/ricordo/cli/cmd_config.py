@@ -358,24 +358,6 @@ def list_models(call: Call) -> int:
     return call.answer({"models": [state.to_dict() for state in states]}, draw)
 
 
-@models.add_command
-@command("models test")
-def try_model(call: Call, provider: str = "", model: str = "", dimensions: int = 0) -> int:
-    """Without a provider, it tries the one in use. 'cross-encoder' tries the reranker. A hub model is downloaded."""
-    tested = _models(call).test(provider, model=model, dimensions=dimensions)
-    error = tested.error
-
-    def draw(screen: Screen) -> None:
-        if error is not None:
-            screen.error(error["message"], error["hint"])
-            return
-        length = f"{tested.dimensions} dimensions, " if tested.dimensions else ""
-        times = f"{tested.first_ms:,.0f} ms at first, {tested.again_ms:,.0f} ms then"
-        screen.line(f"{tested.provider} {one_line(tested.model)} works: {length}{times}")
-
-    return call.answer(tested.to_dict(), draw, exit_code=5 if error else 0, error=error)
-
-
 _SWITCH = (
     click.Option(
         ["--reembed/--no-reembed"], default=None, help="Make all vectors again first; on a terminal you are asked."

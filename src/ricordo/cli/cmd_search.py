@@ -26,10 +26,11 @@ from ricordo.cli.show import (
     show_stale_citations,
     show_versions,
 )
-from ricordo.cli.terminal import Screen
+from ricordo.cli.terminal import Screen, one_line
 from ricordo.errors import Error, NotFound, Unavailable, UsageError
+from ricordo.values.items import items_as_text
 from ricordo.verbs.index import verb_named
-from ricordo.verbs.rows import prepared
+from ricordo.verbs.rows import arguments, prepared
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -86,10 +87,18 @@ _SEVERAL = verb_named("get")._replace(
 """A command line may name several items."""
 
 
-@command(
-    "get", row=_SEVERAL, extra=(click.Option(["--meta"], is_flag=True, help="Print the fields instead of the text."),)
+_FORM = (
+    click.Option(["--meta"], is_flag=True, help="Print the fields instead of the text."),
+    click.Option(
+        ["--format", "form"], type=click.Choice(["markdown", "json"]), help="Print all items as one text of this form."
+    ),
 )
-def get(call: Call, refs: tuple[str, ...], meta: bool = False, lines: Lines | None = None, **given: Any) -> int:
+
+
+@command("get", row=_SEVERAL, extra=_FORM)
+def get(
+    call: Call, refs: tuple[str, ...], meta: bool = False, form: str = "", lines: Lines | None = None, **given: Any
+) -> int:
     """One ref prints the text exactly as it is stored; several print each under its ref. With lines behind the ref, as
     search prints them (notes/keys.md:8-12), or with --lines, it prints these lines only. A file that is kept without
     text gives its bytes when the output goes to a file or a pipe.
@@ -111,7 +120,9 @@ def get(call: Call, refs: tuple[str, ...], meta: bool = False, lines: Lines | No
         raise missed[0][1]
 
     def draw(screen: Screen) -> None:
-        if meta:
+        if form:
+            screen.out.write(items_as_text(items, form))
+        elif meta:
             for number, item in enumerate(items):
                 if number:
                     screen.line()
@@ -121,6 +132,8 @@ def get(call: Call, refs: tuple[str, ...], meta: bool = False, lines: Lines | No
         else:
             show_several(screen, items)
         for item in items:
+            for one in item.passages:
+                screen.line(f"{one.lines[0]}-{one.lines[1]}  {one_line(one.heading)}  {one_line(one.snippet)}"[:200])
             if item.apart:
                 name, others = short_ref(str(item.ref)), ", ".join(map(str, item.apart[:-1]))
                 screen.warn(f"{name} was changed on two machines, both versions are kept: see version {others}")
@@ -190,9 +203,9 @@ def list_(
     states = (*(("archived",) if archived else ()), *(("deleted",) if removed else ()))
     given = with_globals(call, verb_named("list"), given) | ({"states": states} if states else {})
     ask = prepared(verb_named("list"), {**given, "limit": limit, "offset": offset})
-    count = prepared(verb_named("count"), given)
+    filters = arguments(verb_named("list"), given)[1].get("filters")
     with call.engine() as engine:
-        items, total = ask(engine), count(engine)
+        items, total = ask(engine), engine.count(filters)
 
     def draw(screen: Screen) -> None:
         show_items(screen, items)

@@ -14,8 +14,7 @@ import click
 
 from ricordo.cli.call import Call, ask_for_passphrases
 from ricordo.cli.command import verb
-from ricordo.cli.generated import REF, YES, command, confirm, optional, run, tell, text_from
-from ricordo.cli.show_log import show_finding
+from ricordo.cli.generated import YES, command, confirm, run, tell, text_from
 from ricordo.cli.show_reports import problem_of, show_refresh, show_removed, show_trust
 from ricordo.cli.terminal import Screen, one_line
 from ricordo.errors import StaleVersion, UsageError
@@ -26,7 +25,6 @@ from ricordo.verbs.rows import call as call_verb
 if TYPE_CHECKING:
     from ricordo.values.provenance import TrustReport
     from ricordo.values.reports import AddReport, WatchEvent
-    from ricordo.values.review import TidyReport
 
 
 @verb("init", examples=["ricordo init", "ricordo init ~/projects/site", "ricordo init --encrypt"])
@@ -197,23 +195,6 @@ def _is_name(words: Sequence[str]) -> bool:
     return len(words) == 2 and words[0] != "-" and not any(map(str.isspace, words[0]))
 
 
-_WITH = click.Option(["--with", "new"], type=REF, metavar="NEW", help="Replace it by this item, instead of a text.")
-
-
-@command("correct", row=optional("correct", "text"), extra=(_WITH,))
-def correct(call: Call, ref: str, new: str | None = None, **given: Any) -> int:
-    """The old item is archived: search no longer finds it, except with --as-of. The new one is linked to it. Made from
-    a text, it takes over the fields that you do not give.
-    """
-    if new is None:
-        return run(call, "correct", {"ref": ref, **given})
-    if given.get("text"):
-        raise UsageError("there is a text and --with", hint="Give the right text, or name the item that has it.")
-    with call.engine() as engine:
-        saved = call_verb(engine, verb_named("supersede"), {"old": ref, "new": new})
-    return tell(call, verb_named("supersede"), saved)
-
-
 @command("edit")
 def edit(call: Call, ref: str, **given: Any) -> int:
     """Without options, the text opens in your editor. An empty value clears a field: --set domain="""
@@ -315,61 +296,3 @@ def confirm_trust(screen: Screen, report: TrustReport) -> None:
     show_trust(screen, report)
     if not click.confirm(f"Trust {one_line(report.place)}?", err=True):
         raise UsageError("you did not confirm, so nothing is trusted", hint="Answer y, or use --yes.")
-
-
-KEYS = "[d]o it, [s]kip, [a]ll of this kind, [k]eep the rest of this kind, [q]uit"
-
-
-@command("tidy")
-def tidy(call: Call, **given: Any) -> int:
-    """Looks for duplicates, contradictions, gone and changed (files that memories cite), expired, unused (for a year),
-    proposals and secrets. On a terminal you are asked about each finding,
-    with one key: d does what is suggested, s skips it, a does it for all of this kind, k keeps the rest of this kind, q
-    ends. Elsewhere, and with --json, they are only listed. What you chose is done at the end, as one step:
-    'ricordo undo' takes it back.
-    """
-    asks = not given.get("do") and not call.json and sys.stdin.isatty() and sys.stdout.isatty()
-    if not asks:
-        return run(call, "tidy", given)
-    with call.engine(create=False) as engine:
-        report = engine.tidy(**{name: value for name, value in given.items() if value not in (None, (), [])})
-    chosen = _asked(call, report)
-    if not chosen:
-        call.screen().note("nothing was changed")
-        return 0
-    return run(call, "tidy", {"do": tuple(chosen)})
-
-
-def _asked(call: Call, report: TidyReport) -> list[str]:
-    """The ids of the findings that something is to be done about."""
-    screen = call.screen()
-    screen.note(KEYS if report.findings else "there is nothing to tidy")
-    chosen: list[str] = []
-    always, never = set[str](), set[str]()
-    for one in report.findings:
-        if one.kind in never:
-            continue
-        key = "d"
-        if one.kind not in always:
-            show_finding(screen, one)
-            key = _key()
-        if key == "q":
-            break
-        if key == "a":
-            always.add(one.kind)
-        if key == "k":
-            never.add(one.kind)
-        if key in ("d", "a"):
-            chosen.append(one.id)
-    return chosen
-
-
-def _key() -> str:
-    """The next key that means something; the end of input means to quit."""
-    while True:
-        try:
-            key = click.getchar().lower()
-        except (EOFError, KeyboardInterrupt):
-            return "q"
-        if key in ("d", "s", "a", "k", "q"):
-            return str(key)

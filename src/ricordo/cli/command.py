@@ -59,7 +59,7 @@ OWN: dict[str, Own] = {
     "skills": Own(
         "agents",
         "Index skills, and find the one for a task.",
-        "list",
+        "search",
         "A skill is a folder with a file SKILL.md, which has a name, a description, and instructions. Skills are"
         " searched in the workspace, then in your home folder, then in system folders; if two have the same name, the"
         " first is used.",
@@ -106,7 +106,6 @@ OWN: dict[str, Own] = {
         "Large stores in PostgreSQL can have Qdrant beside them, which finds the passages of a search. PostgreSQL"
         " remains the record, and feeds it.",
     ),
-    "jobs": Own("look after", "Show the backlog, and retry what failed.", "list"),
     "learn": Own(
         "look after",
         "Show, freeze or undo what feedback did to the ranking.",
@@ -135,7 +134,7 @@ OWN: dict[str, Own] = {
 
 _BY_HAND = {
     "cmd_search": "search similar get open list history",
-    "cmd_write": "init add refresh watch save correct edit rm forget trust tidy",
+    "cmd_write": "init add refresh watch save edit rm forget trust",
     "cmd_transfer": "export import migrate",
     "cmd_tools": "tools",
     "cmd_config": "config profiles models",

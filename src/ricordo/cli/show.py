@@ -16,7 +16,7 @@ from ricordo.errors import NotFound
 from ricordo.values.items import FRESH
 
 if TYPE_CHECKING:
-    from ricordo.values.context import ContextReport, Gathered, Skill
+    from ricordo.values.context import ContextReport, Skill
     from ricordo.values.hits import Answer, Explain, Explanation, GrepMatch, Hit, Link, LinkReport
     from ricordo.values.items import Item, TreeNode, Version
     from ricordo.values.sessions import Happening, Routes, Session, Timeline, Turn
@@ -488,20 +488,6 @@ def show_context(screen: Screen, report: ContextReport) -> None:
         screen.note(f"{len(report.left_out) - len(shown):,} more left out; --verbose lists them")
     parts = "1 part" if len(report.parts) == 1 else f"{len(report.parts):,} parts"
     screen.note(f"{report.tokens:,} of {report.budget:,} tokens, {parts}")
-
-
-def show_gathered(screen: Screen, found: Gathered) -> None:
-    """Print the text; its cost and how much found no room go to standard error."""
-    if found.text:
-        screen.line(found.text)
-    for warning in found.warnings:
-        screen.warn(one_line(warning))
-    if not found.pieces and not found.more:
-        screen.note("nothing is known about that")
-        return
-    pieces = "1 piece" if len(found.pieces) == 1 else f"{len(found.pieces):,} pieces"
-    more = f"; {found.more:,} more found no room (--budget)" if found.more else ""
-    screen.note(f"{found.tokens:,} of {found.budget:,} tokens, {pieces}{more}")
 
 
 def show_skills(screen: Screen, skills: Sequence[Skill]) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ricordo.cli.show import local_time, short_ref, show_diff
-from ricordo.cli.terminal import Screen, clean, one_line
+from ricordo.cli.terminal import Screen, one_line
 
 if TYPE_CHECKING:
-    from ricordo.values.log import AuditReport, ReviewReport, Step, UndoReport, Waiting
-    from ricordo.values.reports import AskedQuestion, AskedReport, Bundle, LinkGraph, TagCount
-    from ricordo.values.review import Finding, Proposal, TidyReport
+    from ricordo.values.log import ReviewReport, Step, UndoReport, Waiting
+    from ricordo.values.reports import AskedQuestion, LogReport, TagCount
+    from ricordo.values.review import Proposal
     from ricordo.values.use import FeedbackReport, LearningStatus, QueryStats, Retrieval, StatsReport, WeightChange
 
 SHOWN_HITS = 3
@@ -71,6 +70,8 @@ def show_learning(screen: Screen, status: LearningStatus) -> None:
         for one in status.profiles:
             weights = ", ".join(f"{name} {weight:.4f}" for name, weight in one.weights.items())
             screen.line(f"{one.profile}: {weights}")
+    if status.changes:
+        show_changes(screen, status.changes)
 
 
 def show_stats(screen: Screen, report: StatsReport) -> None:
@@ -139,7 +140,7 @@ def show_retrievals(screen: Screen, found: Sequence[Retrieval]) -> None:
         screen.note("the log has nothing about that; the setting usage.log says whether it is kept")
 
 
-def show_audit(screen: Screen, report: AuditReport) -> None:
+def _show_changed(screen: Screen, report: LogReport) -> None:
     """When, what, which version of which item, and who."""
     if not report.entries:
         screen.note("nothing was done that this asks for")
@@ -185,7 +186,12 @@ def show_review(screen: Screen, report: ReviewReport) -> None:
     """What was decided, and each version that waits with what it changes."""
     if report.decided:
         screen.line(one_line(report.decided))
-    if not report.waiting and not report.proposals:
+    for done in report.done:
+        reason = f": {one_line(done.reason)}" if done.reason else ""
+        screen.line(f"{done.status} {one_line(done.ref)}{reason}")
+    if any(done.status != "skipped" for done in report.done):
+        screen.note("'ricordo undo' takes all of it back")
+    if not (report.waiting or report.proposals or report.findings or report.done):
         screen.note("nothing waits for you")
     _show_proposals(screen, report.proposals)
     for rule in report.rules:
@@ -197,9 +203,24 @@ def show_review(screen: Screen, report: ReviewReport) -> None:
         if one.diff:
             show_diff(screen, f"{one.diff}\n")
         screen.line(f"  ricordo review {one_line(one.ref)} accept|refuse")
+    _show_findings(screen, report)
 
 
-def show_asked(screen: Screen, report: AskedReport) -> None:
+def show_log(screen: Screen, report: LogReport) -> None:
+    """Questions, changes, the use of an item, or figures."""
+    if report.erased is not None:
+        screen.line(f"{report.erased:,} quer{'y' if report.erased == 1 else 'ies'} erased from the log")
+    elif report.summary is not None:
+        show_stats(screen, report.summary)
+    elif report.retrievals:
+        show_retrievals(screen, report.retrievals)
+    elif report.what == "asked":
+        _show_asked(screen, report)
+    else:
+        _show_changed(screen, report)
+
+
+def _show_asked(screen: Screen, report: LogReport) -> None:
     """When, what, by whom, how many hits, and which of the first were opened."""
     if not report.questions:
         screen.note("nothing was asked that this asks for")
@@ -226,26 +247,6 @@ def show_tags(screen: Screen, tags: Sequence[TagCount]) -> None:
         screen.note("no item has a tag")
         return
     screen.table(("tag", "items"), [(one_line(one.tag), str(one.count)) for one in tags])
-
-
-def show_graph(screen: Screen, graph: LinkGraph) -> None:
-    """Each item with how many links it has, and what links are drawn."""
-    if not graph.nodes:
-        screen.note("nothing is linked")
-        return
-    degrees: Counter[int] = Counter()
-    for edge in graph.edges:
-        degrees[edge.source] += 1
-        degrees[edge.target] += 1
-    rows = [(str(degrees[at]), one.kind, one_line(one.ref)) for at, one in enumerate(graph.nodes)]
-    screen.table(("links", "kind", "ref"), rows, paths=(2,))
-    if graph.more:
-        screen.note(f"{graph.more} more are linked; --limit shows them")
-
-
-def show_bundle(screen: Screen, bundle: Bundle) -> None:
-    """The text, as it is."""
-    screen.out.write(clean(bundle.text) if screen.is_terminal else bundle.text)
 
 
 def show_undo(screen: Screen, report: UndoReport) -> None:
@@ -279,29 +280,17 @@ def _state(step: Step) -> str:
     return f"{step.changes} change{'' if step.changes == 1 else 's'}"
 
 
-def show_tidy(screen: Screen, report: TidyReport) -> None:
-    """What was done, then the findings by kind."""
-    from ricordo.values.review import TIDY_KINDS
+def _show_findings(screen: Screen, report: ReviewReport) -> None:
+    """What should be done about memories, by kind, each with its id, its items, why, and what is suggested."""
+    from ricordo.values.review import FINDING_KINDS
 
-    for one in report.done:
-        reason = f": {one_line(one.reason)}" if one.reason else ""
-        screen.line(f"{one.status} {one_line(one.ref)}{reason}")
-    if any(one.status != "skipped" for one in report.done):
-        screen.note("'ricordo undo' takes all of it back")
     for kind, count in report.counts.items():
-        screen.line(screen.bold(f"{kind}: {count:,} {TIDY_KINDS[kind]}"))
+        screen.line(screen.bold(f"{kind}: {count:,} {FINDING_KINDS[kind]}"))
         shown = [one for one in report.findings if one.kind == kind]
-        for found in shown:
-            show_finding(screen, found)
+        for one in shown:
+            screen.line(f"  {one.id}  {', '.join(map(one_line, one.refs))}")
+            screen.line(f"            {one_line(one.why)}  Suggested: {one.action}.")
         if len(shown) < count:
             screen.note(f"{count - len(shown):,} more; --limit shows them")
     if report.counts:
-        screen.note("'ricordo tidy --do KIND' does what is suggested about all of a kind, '--do ID' about one")
-    elif not report.done:
-        screen.note("there is nothing to tidy")
-
-
-def show_finding(screen: Screen, one: Finding) -> None:
-    """Its id, its items, why, and what is suggested."""
-    screen.line(f"  {one.id}  {', '.join(map(one_line, one.refs))}")
-    screen.line(f"            {one_line(one.why)}  Suggested: {one.action}.")
+        screen.note("'ricordo review KIND accept' does what is suggested about all of a kind, 'ID accept' about one")

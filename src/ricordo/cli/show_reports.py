@@ -25,8 +25,6 @@ if TYPE_CHECKING:
         EmbedReport,
         ImportReport,
         IndexReport,
-        JobsReport,
-        KnownMachine,
         RefreshReport,
         Root,
         SyncFolder,
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
         TeamMember,
         TeamReport,
         TierState,
-        VacuumReport,
     )
     from ricordo.values.tools import ToolEntry, ToolResult, ToolsReport
     from ricordo.verbs.rows import VerbRow
@@ -244,29 +241,12 @@ def show_roots(screen: Screen, roots: Sequence[Root]) -> None:
         screen.note("no folder was added; 'ricordo add FOLDER' adds one")
 
 
-def show_machines(screen: Screen, machines: Sequence[KnownMachine]) -> None:
-    """This machine first, then the others that have files in the store."""
-    rows = [(one_line(one.name), one.id, f"{one.files:,}", "this one" if one.is_here else "") for one in machines]
-    screen.table(("machine", "id", "files", ""), rows, right=(2,))
-
-
 def show_left_root(screen: Screen, root: Root) -> None:
     """The folder that was left, and what stays of it."""
     screen.line(f"left {root.path}")
     if root.items:
         stay = "its item stays" if root.items == 1 else f"its {root.items:,} items stay"
         screen.note(f"{stay}; 'ricordo rm {root.path}/' removes {'it' if root.items == 1 else 'them'}")
-
-
-def show_vacuumed(screen: Screen, report: VacuumReport) -> None:
-    """The size before and after, and what was erased."""
-    screen.line(f"{size_text_of(report.bytes_before)} before, {size_text_of(report.bytes_after)} after")
-    gone = {"items from the bin": report.emptied, "unused vectors": report.vectors, "unused files": report.blobs}
-    for name, count in gone.items():
-        if count:
-            screen.line(f"{count:,} {name} erased")
-    if not report.rewritten:
-        screen.note("the file was not rewritten, because that would save little (--full does it anyway)")
 
 
 def size_text_of(count: int) -> str:
@@ -289,9 +269,8 @@ def show_tiers(screen: Screen, states: Sequence[TierState]) -> None:
     screen.table(("tier", "weight", "items", "store", "problem"), rows, right=(1, 2))
 
 
-def show_jobs(screen: Screen, report: JobsReport) -> None:
+def _show_backlog(screen: Screen, plain: Mapping[str, Any]) -> None:
     """The counts, then which kinds of items wait, and why passages failed."""
-    plain = report.to_dict()
     show_facts(screen, {name: value for name, value in plain.items() if name != "kinds"})
     if plain["kinds"]:
         screen.line()
@@ -532,6 +511,9 @@ def show_item(screen: Screen, item: Item) -> None:
 
 def show_embedded(screen: Screen, report: EmbedReport) -> None:
     """The counts, and why it stopped."""
+    if report.backlog is not None:
+        _show_backlog(screen, report.backlog)
+        return
     show_facts(screen, report.to_dict())
     if problem := problem_of(report):
         screen.error(problem[1]["message"], problem[1]["hint"])
@@ -565,30 +547,24 @@ Problem = tuple[int, Mapping[str, str]]
 _VALUES: dict[str, Present] = {
     "AddReport": show_saved,
     "Answer": show.show_answer,
-    "AskedReport": show_log.show_asked,
-    "AuditReport": show_log.show_audit,
     "BackupReport": show_backup,
-    "Bundle": show_log.show_bundle,
     "ContextReport": show.show_context,
     "EmbedReport": show_embedded,
     "Explanation": show.show_explanation,
     "FeedbackReport": show_log.show_feedback,
-    "Gathered": show.show_gathered,
     "ImportReport": show_saved,
     "IndexReport": show_index,
     "Item": show_item,
-    "JobsReport": show_jobs,
     "LearningStatus": show_log.show_learning,
     "Link": show.show_link,
-    "LinkGraph": show_log.show_graph,
     "LinkReport": show.show_links,
+    "LogReport": show_log.show_log,
     "RefreshReport": show_refreshed,
     "ReviewReport": show_log.show_review,
     "Root": show_left_root,
     "Routes": show.show_routes,
     "Saved": show_saved,
     "Session": show.show_session,
-    "StatsReport": show_log.show_stats,
     "SyncFolder": show_folder,
     "SyncMachine": show_machine,
     "SyncReport": show_synced,
@@ -596,7 +572,6 @@ _VALUES: dict[str, Present] = {
     "SyncState": show_state,
     "TeamInvitation": show_invitation,
     "TeamReport": show_team,
-    "TidyReport": show_log.show_tidy,
     "Timeline": show.show_timeline,
     "ToolEntry": show_tool,
     "ToolResult": show_result,
@@ -604,13 +579,10 @@ _VALUES: dict[str, Present] = {
     "TreeNode": show.show_tree,
     "TrustReport": show_trust,
     "UndoReport": show_log.show_undo,
-    "VacuumReport": show_vacuumed,
     "dict[str, Any]": lambda screen, facts: show_facts(screen, facts),
 }
 _LISTS: dict[str, Present] = {
     "GrepMatch": show.show_matches,
-    "KnownMachine": show_machines,
-    "Retrieval": show_log.show_retrievals,
     "Root": show_roots,
     "Session": show.show_sessions,
     "Skill": show.show_skills,
@@ -651,7 +623,7 @@ def problem_of(result: Any) -> Problem | None:
             return 5, {"code": "unavailable", "message": result.stopped, "hint": hint}
         case "EmbedReport" if result.failed:
             message = f"{result.failed} failed"
-            hint = "ricordo embed status shows why; ricordo embed retry tries again."
+            hint = "ricordo embed --status shows why; ricordo embed --retry tries again."
         case "BackupReport" | "ExportReport":
             damaged = result.damaged if hasattr(result, "damaged") else result.left_out
             hint = "'ricordo doctor' names them."

@@ -13,25 +13,22 @@ from ricordo.engine.health import HealthVerbs
 from ricordo.engine.indexing import IndexVerbs
 from ricordo.engine.knowledge import KnowledgeVerbs
 from ricordo.engine.links import LinkVerbs
+from ricordo.engine.log import LogVerbs
 from ricordo.engine.migrating import MigrateVerbs
 from ricordo.engine.models import ModelVerbs
 from ricordo.engine.moving import MoveVerbs
-from ricordo.engine.overview import OverviewVerbs
-from ricordo.engine.reviewing import ReviewVerbs
 from ricordo.engine.selecting import SelectVerbs
 from ricordo.engine.syncing import SyncVerbs
 from ricordo.engine.team import TeamVerbs
-from ricordo.engine.tidying import TidyVerbs
 from ricordo.engine.trusting import TrustVerbs
 from ricordo.engine.undoing import UndoVerbs
-from ricordo.engine.use import UseVerbs
 from ricordo.engine.vectors import VectorVerbs
 
 
 class Ricordo(
     AddVerbs, AgentVerbs, HealthVerbs, IndexVerbs, KnowledgeVerbs, LinkVerbs, MigrateVerbs, ModelVerbs, MoveVerbs,
-    OverviewVerbs, ReviewVerbs, SelectVerbs, SyncVerbs, TeamVerbs,
-    TidyVerbs, TrustVerbs, UndoVerbs, UseVerbs, VectorVerbs,
+    LogVerbs, SelectVerbs, SyncVerbs, TeamVerbs,
+    TrustVerbs, UndoVerbs, VectorVerbs,
 ):  # fmt: skip
     """A store, open. Use it as a context manager, or call ``close``.
 

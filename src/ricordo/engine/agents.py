@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ricordo import registry
-from ricordo.engine.checks import check_type
+from ricordo.engine.checks import check_type, texts
 from ricordo.engine.citing import cited_now
 from ricordo.engine.gathering import GatherVerbs
 from ricordo.engine.program_notes import asking_program
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ricordo.values.kinds import By
     from ricordo.values.tools import ToolEntry
     from ricordo.verbs.declare import Say
-    from ricordo.verbs.parameters import NAME_TEXT, QUERY_TEXT
+    from ricordo.verbs.parameters import NAME_TEXT, QUERY_TEXT, OnlyKinds, Since, Until
 
 SUGGESTED_TOOLS = 3
 """How many fitting tools of other servers are named: each costs a line of every context."""
@@ -77,6 +77,9 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
         ] = False,
         skills: Annotated[bool, Say("Also name the skills that fit (default), or not.")] = True,
         always: Annotated[bool, Say("Also tell what every agent gets (default), or not.")] = True,
+        since: Since | None = None,
+        until: Until | None = None,
+        kinds: OnlyKinds = (),
         session: Annotated[
             str, Say("The id of the session that asks; what was said in it is left out.", longest=NAME_TEXT)
         ] = "",
@@ -84,22 +87,21 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
         """What an agent should know for a task, in at most ``budget`` tokens of the shipped tokenizer.
 
         The same store and the same task give the same text; nothing is remembered of the call. Without ``always``,
-        items that every agent gets are left out, for an agent that has them already.
+        items that every agent gets are left out, for an agent that has them already. With ``gather``, the passages are
+        evidence of ``kinds``, ``since`` and ``until`` a time, oldest first, each once and in a few words.
         """
         from ricordo.context.build import Builder, Material
         from ricordo.context.passages import EchoFilter
 
         check_type("task", task, str)
         if budget < 1:
-            raise UsageError(
-                f"a budget of {budget} tokens is too small for anything", hint="Give at least 1; 2000 is usual."
-            )
+            raise UsageError(f"a budget of {budget} tokens is too small", hint="Give at least 1; 2000 is usual.")
         warnings = self._context.projects.notes()
         left_out: list[LeftOut] = []
-        if skills and task.strip():
+        asks = bool(task.strip())
+        if skills and asks:
             self._take_in_edits()
         stores = self._reachable_stores(warnings)
-        asks = bool(task.strip())
         echoes = EchoFilter(task, session, asking_program())
         shown_always, doubts = self._always(stores, left_out)
         known = {str(item.ref) for item in shown_always}
@@ -109,18 +111,27 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
             always=shown_always if always else (),
             contextual=[one for one in self._contextual(task, stores, left_out) if one.ref not in known],
             passages=self._for_task(task, stores, known, echoes, warnings, left_out) if asks and not gather else (),
-            gathered=self._evidence(task, stores, warnings, session=session) if asks and gather else (),
+            gathered=self._gathered(task if gather else "", stores, warnings, session, kinds, since, until),
             skills=offered,
             tools=self._tools(task) if asks and skills else (),
             events=events,
             left_out=left_out,
             warnings=warnings,
             doubts=doubts,
-            own=_own(
-                {*(one.ref for one in offered), *(one.ref for one in events), *(one.ref for one in left_out)}, stores
-            ),
+            own=_own({one.ref for some in (offered, events, left_out) for one in some}, stores),
         )
         return Builder(material, budget, self._counter).build()
+
+    def _gathered(
+        self, topic: str, stores: Mapping[str, Store], warnings: list[str], session: str, kinds: Sequence[str],
+        since: str | datetime | None, until: str | datetime | None,
+    ) -> Sequence[ContextPassage]:  # fmt: skip
+        if topic.strip():
+            filters = Filters(kinds=texts("kinds", kinds))
+            return self._evidence(topic, stores, warnings, session=session, filters=filters, since=since, until=until)
+        if since or until or kinds:
+            raise UsageError("a span and kinds are for what is gathered", hint="Add ‹gather›.")
+        return ()
 
     @cached_property
     def _counter(self) -> TokenCounter:
@@ -261,7 +272,7 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
         from ricordo.context.build import Event
 
         events = []
-        for event in self.recent(10 * EVENTS, kinds=HAPPENINGS).events:
+        for event in self.timeline(limit=10 * EVENTS, kinds=HAPPENINGS, newest_first=True).events:
             if echoes.is_own(Ref.parse(event.ref)):
                 continue
             events.append(Event(f"{event.at:%Y-%m-%d %H:%M}", event.role or event.what, event.ref, event.title))

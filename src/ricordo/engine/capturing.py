@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ricordo.config.files import PROJECT_FOLDER, is_left_alone
 from ricordo.config.repository import repository_around
 from ricordo.engine.context import EngineContext
-from ricordo.engine.proposals import NEVER, ProposalDesk, own_engine, rule_name
+from ricordo.engine.review import NEVER, ProposalDesk, own_engine, rule_name
 from ricordo.speaking import speaker, speaking
 from ricordo.values.items import Item, Parsed, Ref
 from ricordo.values.kinds import SESSION

@@ -1,4 +1,4 @@
-"""Verbs that rank: search, explain, semantic, similar."""
+"""Verbs that rank: search, explain, similar."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ricordo.search.request import Boosts, Request
 from ricordo.values.hits import Answer, Explanation, Filters
 from ricordo.values.kinds import By
 from ricordo.values.times import moment_of
-from ricordo.verbs.declare import short_form, verb
+from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
     from typing import Annotated
@@ -224,30 +224,39 @@ class FindVerbs(OpenEngine):
         )  # fmt: skip
         return explain_item(self._context.tiers.federation.search, tier.searcher, request, n, tier=tier.name)
 
-    @short_form(
-        "search", "Find items by meaning alone.", examples=("ricordo semantic getting things done",), by="meaning"
-    )
-    def semantic(self, query: str, **options: Any) -> Answer:
-        """The query is compared by its meaning only; quotes, dashes and filters in it are plain text."""
-        return self.search(query, **{"by": "meaning", "tool": "semantic", **options})
-
     @verb(
         "read",
         "find",
         "Find items like a given one.",
-        examples=("ricordo similar notes/keys.md", "ricordo similar memory:/login-bug --limit 3 --json"),
+        examples=("ricordo similar notes/keys.md", "ricordo similar memory:/login-bug --unlinked"),
     )
     def similar(
-        self, ref: ItemName, *, limit: Limit = 10, filters: Filters | None = None, track: Track | None = None
+        self,
+        ref: ItemName,
+        *,
+        limit: Limit = 10,
+        unlinked: Annotated[bool, Say("Leave out items that are linked with it: links that may be missing.")] = False,
+        filters: Filters | None = None,
+        track: Track | None = None,
     ) -> Answer:
-        """Items are compared by meaning. The item itself is not listed."""
+        """Items are compared by meaning; for ``unlinked``, without vectors, by the words of the title. The item itself
+        is not listed.
+        """
         tier, n = self._context.tiers.holder(ref)
         filters = check_filters(filters or Filters())
         if filters.tiers and tier.name not in filters.tiers:
             raise UsageError(
                 f"{ref} is in the tier {tier.name}, and is compared with the items there", hint="Leave out ‹tier›."
             )
-        answer = tier.searcher.similar(n, limit=limit, filters=filters, tier=tier.name)
+        deep = limit + (len(tier.store.links.neighbours([n], 1)) if unlinked else 0)
+        answer = tier.searcher.similar(n, limit=deep, filters=filters, tier=tier.name)
+        if unlinked:
+            from ricordo.memory.links import without_linked
+
+            if not answer.hits:
+                title = tier.store.items.get_many([n])[n].title
+                answer = tier.searcher.search(Request(title, limit=deep, by="words", literal=True))
+            answer = without_linked(tier.store, n, answer, limit)
         return self._tracked(answer, str(tier.store.items.get_many([n])[n].ref), "similar", track)
 
 

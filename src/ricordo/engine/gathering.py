@@ -1,4 +1,4 @@
-"""The verb that collects all that is known about a topic: gather."""
+"""Collects all that is known about a topic, for ``context(gather=True)``."""
 
 from __future__ import annotations
 
@@ -7,22 +7,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ricordo import registry
 from ricordo.engine.program_notes import asking_program
 from ricordo.engine.skills import SkillVerbs
-from ricordo.errors import UsageError
 from ricordo.values.hits import Filters
 from ricordo.values.kinds import KINDS, SESSION
-from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
-    from typing import Annotated
-
     from ricordo.context.passages import ContextPassage
     from ricordo.store.base import Store
-    from ricordo.values.context import Gathered
-    from ricordo.verbs.declare import Say
-    from ricordo.verbs.parameters import NAME_TEXT, QUERY_TEXT, Since, Until
 
 CANDIDATES = 100
 """How many hits are looked at: nearly all evidence is among them, where the first ten hold a quarter to a half."""
@@ -40,51 +32,6 @@ GATHERED_KINDS = tuple(kind for kind in KINDS if kind not in ("skill", "tool"))
 
 class GatherVerbs(SkillVerbs):
     """Collects evidence; what it shows is not counted as use."""
-
-    @verb(
-        "read",
-        "agents",
-        "Tell all that is known about a topic, in order of time.",
-        examples=(
-            "ricordo gather the login timeout",
-            "ricordo gather 'database migration' --budget 4000 --since 90d",
-            "ricordo gather release plan --kind session --json",
-        ),
-        needs_model=True,
-    )
-    def gather(
-        self,
-        topic: Annotated[str, Say("What it is about.", longest=QUERY_TEXT, shown="TOPIC", example="the login timeout")],
-        *,
-        budget: Annotated[
-            int, Say("The most tokens to spend, labels included.", 1, most=100_000, shown="TOKENS")
-        ] = 2000,
-        filters: Filters | None = None,
-        since: Since | None = None,
-        until: Until | None = None,
-        session: Annotated[
-            str, Say("The id of the session that asks; what was said in it is left out.", longest=NAME_TEXT)
-        ] = "",
-    ) -> Gathered:
-        """Evidence from memories, documents and sessions, oldest first, each piece once, with its day and its ref.
-
-        For "what happened with ...", "in which order" and "summarise what we know". ``search`` shows the best few; this
-        shows many different pieces in a few words each, and more of each if there is room. Pieces are chosen because
-        they fit the topic and differ from one another: other items, sessions and days. All of it is in one fence, as
-        data.
-        """
-        from ricordo.context.gather import Gatherer
-
-        if budget < 1:
-            raise UsageError(
-                f"a budget of {budget} tokens is too small for anything", hint="Give at least 1; 2000 is usual."
-            )
-        if not topic.strip():
-            raise UsageError("there is no topic to gather evidence on", hint="Say what it is about in a few words.")
-        warnings: list[str] = []
-        stores = self._reachable_stores(warnings)
-        passages = self._evidence(topic, stores, warnings, session=session, filters=filters, since=since, until=until)
-        return Gatherer(passages, budget, registry.token_counter()).gather(topic, warnings)
 
     def _evidence(
         self,

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from ricordo.config.settings import Config
 from ricordo.engine.abroad import check_second, second_counts
 from ricordo.engine.file_systems import network_kind
-from ricordo.engine.last_looks import found_last
 from ricordo.engine.mending import mend_damage
 from ricordo.engine.project_stores import NOT_TRUSTED
 from ricordo.engine.removing import RemoveVerbs
+from ricordo.engine.takeover import known_machines
 from ricordo.errors import Error
 from ricordo.keys.finding import way_of
 from ricordo.keys.sealing import holds_secrets
@@ -59,8 +59,8 @@ class HealthVerbs(RemoveVerbs):
         status = store_status(context.store, context.location, context.config)
         knowledge = context.knowledge.status() if context.knowledge is not None else None
         status |= {"vectors": self._vectors(), "knowledge": knowledge}
-        if to_tidy := found_last(context.location):
-            status |= {"to_tidy": to_tidy}
+        machines = [one.to_dict() for one in known_machines(context)]
+        status |= {"machines": machines} if len(machines) > 1 else {}
         return status | ({"not_trusted": NOT_TRUSTED} if context.projects.untrusted() else {})
 
     def _vectors(self) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class HealthVerbs(RemoveVerbs):
         repair: Annotated[
             bool,
             Say(
-                "Rebuild what can be rebuilt.",
+                "Rebuild what can be rebuilt, erase what was in the bin for long enough, and free the space.",
                 not_on={"http": "POST /doctor/repair does it", "mcp": "the user repairs the store"},
             ),
         ] = False,
@@ -106,7 +106,22 @@ class HealthVerbs(RemoveVerbs):
         if context.knowledge:
             knowledge = context.knowledge
             checks.append(_run("knowledge files", lambda repair: knowledge.check(repair=repair), repair))
+        if repair:
+            checks.append(_run("links and space", self._relink_and_vacuum, repair))
         return DoctorReport(tuple(check for check in checks if check is not None))
+
+    def _relink_and_vacuum(self, repair: bool) -> Check:
+        """Find the links in all texts again, erase what was in the bin for long enough, and free the space."""
+        context = self._context
+        context.flush_use()
+        looked = context.unsynced_store.links.relink()
+        done = context.unsynced_store.transfer.vacuum(
+            bin_days=context.config.store.bin_days, full=False, keep=context.models.fallback_fingerprints()
+        )
+        freed = (
+            f"{done.emptied:,} items erased from the bin, {(done.bytes_before - done.bytes_after) / 1e6:.1f} MB freed"
+        )
+        return Check("links and space", True, f"links of {looked:,} items found again, {freed}")
 
     def _encryption(self, repair: bool) -> Check | None:
         from ricordo.engine.encrypted import check

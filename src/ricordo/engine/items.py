@@ -20,7 +20,7 @@ from ricordo.values.hits import Filters
 from ricordo.values.items import Draft, Entry, Fields, Item, Ref, Saved, checked_fields
 from ricordo.values.kinds import KINDS, MENTIONING_KINDS, ON_CONFLICT, kind_of_drive
 from ricordo.values.reports import AddReport, Progress
-from ricordo.verbs.declare import ENTRIES, verb
+from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
     from typing import Annotated
@@ -111,7 +111,6 @@ class ItemVerbs(OpenEngine):
         item = self._context.store.items.get_many([n])[n] if n is not None else None
         return item if item is not None and item.state != "deleted" else None
 
-    @verb("write", "remember", "Save many texts at once.", path="save-many", not_on=ENTRIES)
     @undoable
     def save_many(
         self,

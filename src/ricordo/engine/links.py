@@ -1,4 +1,4 @@
-"""Verbs for links between items: link, unlink, links, suggest_links, relink."""
+"""Verbs for links between items: link, unlink, links."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING
 
 from ricordo.engine.following import follows
 from ricordo.engine.opening import OpenEngine
-from ricordo.search.request import Request
 from ricordo.steps import undoable
-from ricordo.values.hits import Answer, Filters, Link, LinkReport
+from ricordo.values.hits import Link, LinkReport
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
     from typing import Annotated
 
     from ricordo.verbs.declare import Say
-    from ricordo.verbs.parameters import ItemName, Limit
+    from ricordo.verbs.parameters import ItemName
 
 
 class LinkVerbs(OpenEngine):
@@ -75,25 +74,3 @@ class LinkVerbs(OpenEngine):
         from ricordo.memory.links import around
 
         return around(self._context.store, self._context.present_number(ref), depth)
-
-    @verb("read", "find", "Find items that may be related to one.", examples=("ricordo suggest-links note:/plan",))
-    @follows("ref")
-    def suggest_links(self, ref: ItemName, *, limit: Limit = 10) -> Answer:
-        """Items that are like one but not linked with it: by meaning or, without vectors, by the words of its title."""
-        n = self._context.present_number(ref)
-        deep = limit + len(self._context.store.links.neighbours([n], 1))
-        answer = self._context.tiers.own_searcher.similar(n, limit=deep, filters=Filters())
-        if not answer.hits:
-            title = self._context.store.items.get_many([n])[n].title
-            answer = self._context.tiers.own_searcher.search(Request(title, limit=deep, by="words", literal=True))
-        from ricordo.memory.links import without_linked
-
-        return without_linked(self._context.store, n, answer, limit)
-
-    @verb(
-        "admin", "look after", "Find the links in all texts again.", answers="count", is_long=True,
-        examples=("ricordo relink",),
-    )  # fmt: skip
-    def relink(self) -> int:
-        """Returns how many items were looked at."""
-        return self._context.store.links.relink()

@@ -1,4 +1,4 @@
-"""Verbs for what agents learn: remember, correct, supersede."""
+"""Verbs for what agents learn: remember, correct."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ from ricordo.engine.checks import check_choice, check_new_name, check_type, is_i
 from ricordo.engine.citing import citations_of, cited_again
 from ricordo.engine.following import follows
 from ricordo.engine.items import ItemVerbs
-from ricordo.engine.successors import replacement
+from ricordo.engine.successors import replacement as replaced_by
 from ricordo.errors import Conflict, UsageError
 from ricordo.permissions import refuse_secrets
 from ricordo.speaking import as_agent, speaker
 from ricordo.steps import undoable
 from ricordo.values.items import Ref, Saved, checked_fields
-from ricordo.values.kinds import KINDS, ON_DUPLICATE, OnDuplicate, Writer
+from ricordo.values.kinds import KINDS, ON_DUPLICATE, Writer
 from ricordo.values.provenance import PERSON
 from ricordo.values.reports import AddReport
-from ricordo.verbs.declare import short_form, verb
+from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
+    from typing import Annotated
+
     from ricordo.memory.remember import Keeper
+    from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import (
+        REF_TEXT,
         AllowSecrets,
         Cites,
         IfDuplicate,
@@ -61,18 +65,6 @@ class MemoryFields(TypedDict, total=False):
     thread: str | None
     seq: int | None
     metadata: dict[str, Any]
-
-
-class RememberOptions(MemoryFields, total=False):
-    """What ``remember`` and similar verbs take besides the text and its kind."""
-
-    ref: str | Ref | None
-    links: Sequence[tuple[str, str | Ref]]
-    cites: Sequence[str]
-    source: Writer
-    on_duplicate: OnDuplicate | None
-    allow_secrets: bool
-    wait: bool
 
 
 class MemoryVerbs(ItemVerbs):
@@ -137,52 +129,6 @@ class MemoryVerbs(ItemVerbs):
         )
         return saved
 
-    @short_form(
-        "remember",
-        "Save a note.",
-        examples=(
-            "ricordo note 'Ask Ada about the rollout.' --tag todo",
-            "ricordo note - --title 'Meeting' < meeting.md",
-        ),
-        kind="note",
-    )
-    def note(self, text: str, **options: Unpack[RememberOptions]) -> Saved:
-        """Like remember, for longer or unfinished texts."""
-        return self.remember(text, kind="note", **options)
-
-    @short_form(
-        "remember",
-        "Save a person, place, project or thing.",
-        examples=(
-            "ricordo entity 'Ada Lovelace'",
-            "ricordo entity 'Runs the search team; prefers mail.' --title 'Ada Lovelace' --category person",
-        ),
-        kind="entity",
-    )
-    def entity(self, text: str, **options: Unpack[RememberOptions]) -> Saved:
-        """Texts that contain its title are linked to it automatically."""
-        return self.remember(text, kind="entity", **options)
-
-    @short_form(
-        "remember",
-        "Save a pointer to a page, tool or document.",
-        examples=("ricordo resource 'Dashboard of the search cluster' --source-url https://example.org/dash",),
-        kind="resource",
-    )
-    def resource(self, text: str, **options: Unpack[RememberOptions]) -> Saved:
-        """A pointer to something elsewhere; ``source_url`` says where."""
-        return self.remember(text, kind="resource", **options)
-
-    @short_form(
-        "remember",
-        "Save an entry of a log or journal.",
-        examples=("ricordo entry 'Deployed 2.1 to production.' --thread deployments --seq 14",),
-        kind="entry",
-    )
-    def entry(self, text: str, **options: Unpack[RememberOptions]) -> Saved:
-        """One entry of a log or journal; ``thread`` and ``seq`` say which, and where in it."""
-        return self.remember(text, kind="entry", **options)
-
     @verb(
         "write",
         "remember",
@@ -190,32 +136,42 @@ class MemoryVerbs(ItemVerbs):
         examples=(
             "ricordo correct memory:/office 'The office moved to Porto.'",
             "ricordo correct memory:/office - < office.md",
+            "ricordo correct memory:/keys-quarterly --with memory:/keys-monthly",
         ),
     )
     @undoable
-    @follows("ref")
+    @follows("ref", "replacement")
     def correct(
         self,
         ref: ItemName,
-        text: TextToKeep,
+        text: TextToKeep = "",
         *,
+        replacement: Annotated[
+            str | Ref, Say("Replace it by this item, instead of a text.", name="with", shown="NEW", longest=REF_TEXT)
+        ]
+        | None = None,
         source: WhoSays = "user",
         allow_secrets: AllowSecrets = False,
         wait: Wait = True,
         **fields: Unpack[MemoryFields],
     ) -> Saved:
         """The old item is archived and linked (``corrects``): search no longer finds it, except as of an earlier time.
-        The new one takes over the fields that are not given.
+        The new one takes over the fields that are not given. An item that exists can take its place, too, instead of a
+        text (``supersedes``).
         """
         from ricordo.memory.remember import VECTOR_SECONDS, memory_of
 
         check_type("text", text, str)
+        if bool(text.strip()) == (replacement is not None):
+            raise UsageError("say the right text, or name the item that has it", hint="One of both.")
+        if replacement is not None:
+            return self._supersede(ref, replacement)
         refuse_secrets(allowed=allow_secrets)
         check_choice("source", source, WRITERS)
         checked_fields(fields)
         n = self._context.present_number(ref)
         old = self._context.store.items.get(n)
-        if newest := next(iter(replacement(self._context.store, n).values()), ""):
+        if newest := next(iter(replaced_by(self._context.store, n).values()), ""):
             raise Conflict(f"{old.ref} was replaced before, by {newest}", hint=f"Correct that one: ‹:correct {newest}›")
         if old.content.strip() == text.strip():
             return Saved(str(old.ref), "skipped", old.id, old.version, reason="that is what it says")
@@ -229,19 +185,11 @@ class MemoryVerbs(ItemVerbs):
         self._context.embed_after(AddReport((saved,)), wait, seconds=VECTOR_SECONDS, is_small=True)
         return saved
 
-    @verb(
-        "write",
-        "remember",
-        "Replace an item by a newer one.",
-        examples=("ricordo supersede memory:/keys-quarterly memory:/keys-monthly",),
-    )
-    @undoable
-    @follows("old", "new")
-    def supersede(self, old: ItemName, new: ItemName) -> Saved:
-        """The old item is archived, and the new one is linked to it (``supersedes``)."""
+    def _supersede(self, old: ItemName, new: ItemName) -> Saved:
+        """Archive the old item and link the new one to it (``supersedes``)."""
         before, after = self._context.present_number(old), self._context.present_number(new)
         if before == after:
-            raise UsageError("an item cannot supersede itself", hint="Name the old item, then the new one.")
+            raise UsageError("an item cannot replace itself", hint="Name the old item, then the new one.")
         successor = self._context.store.items.get_many([after])[after]
         if successor.state == "archived":
             raise UsageError(

@@ -46,19 +46,11 @@ class Models:
             found.append(self._rerank_state())
         return tuple(found)
 
-    def test(self, provider: str = "", *, model: str = "", dimensions: int = 0) -> ModelTest:
-        """Embed a sentence, and say how that went. A hub's model is fetched if it is missing."""
-        if provider == CROSS_ENCODER:
-            return self._test_reranker()
-        settings = self._settings(provider or self.config.embedding.provider, model, dimensions)
-        shown = settings.model or self._default(settings.provider)
-        try:
-            return self._tested(self._embedder(settings), settings.provider, shown)
-        except Error as error:
-            return ModelTest(settings.provider, shown, error=error.to_dict())
-
     def plan(self, provider: str, *, model: str = "", dimensions: int = 0) -> tuple[ModelSwitch, Embedder | None]:
         """What switching to a model would take. The model is tried first; if it does not work, that is an error."""
+        if provider == CROSS_ENCODER:  # the reranker; nothing is switched, but its files are fetched
+            registry.rerank_files(self.config).complete()
+            return ModelSwitch(CROSS_ENCODER, self.config.rerank.model, None, "", {}), None
         settings = self._settings(provider, model, dimensions)
         changes = self._changes(settings)
         if provider == "none":
@@ -133,19 +125,6 @@ class Models:
             return replace(state, lacks=error.message)
         missing = "" if files.is_complete else "a download (ricordo models test cross-encoder)"
         return replace(state, lacks=missing)
-
-    def _test_reranker(self) -> ModelTest:
-        name = self.config.rerank.model
-        try:
-            started = time.perf_counter()
-            registry.rerank_files(self.config).complete()
-            judge = registry.reranker(CROSS_ENCODER, self.config, _no_language_model)
-            judge.score("what does the fox do", [SENTENCE])
-            first = time.perf_counter()
-            judge.score("what does the fox do", [SENTENCE])
-            return ModelTest(CROSS_ENCODER, name, 0, (first - started) * 1e3, (time.perf_counter() - first) * 1e3)
-        except Error as error:
-            return ModelTest(CROSS_ENCODER, name, error=error.to_dict())
 
     def _tested(self, embedder: Embedder, provider: str, model: str) -> ModelTest:
         started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Verbs for models: models, test_model, use_model."""
+"""Verbs for models: models, use_model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ricordo.engine.model_choice import Models
     from ricordo.models.base import Embedder
-    from ricordo.values.reports import EmbedReport, ModelState, ModelSwitch, ModelTest, Progress
+    from ricordo.values.reports import EmbedReport, ModelState, ModelSwitch, Progress
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, DryRun
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ModelVerbs(OpenEngine):
-    """Lists and tests models, and changes which one is used."""
+    """Lists models, and changes which one is used."""
 
     @verb(
         "read",
@@ -37,23 +37,6 @@ class ModelVerbs(OpenEngine):
     def models(self) -> tuple[ModelState, ...]:
         """The reranker is listed, too, if one is set."""
         return self._models().states()
-
-    @verb(
-        "admin",
-        "look after",
-        "Try a model, and say how fast it is.",
-        path="models test",
-        examples=("ricordo models test", "ricordo models test openai --model text-embedding-3-small"),
-    )
-    def test_model(
-        self,
-        provider: Annotated[str, Say("Whose model; the one in use by default.", longest=100, shown="PROVIDER")] = "",
-        *,
-        model: Annotated[str, Say("Its name.", longest=NAME_TEXT, shown="NAME")] = "",
-        dimensions: Annotated[int, Say("The length of its vectors.", 0, most=100_000, shown="N")] = 0,
-    ) -> ModelTest:
-        """Whether a model works: the one in use, another provider's, or ``cross-encoder``."""
-        return self._models().test(provider, model=model, dimensions=dimensions)
 
     @verb(
         "admin",
@@ -90,7 +73,7 @@ class ModelVerbs(OpenEngine):
             return models.write(switch, scope)
         report = self._embed_all(switch, embedder, progress)
         if report.stopped or report.failed:
-            why = report.stopped or f"{report.failed} passages failed; 'ricordo embed status' says why"
+            why = report.stopped or f"{report.failed} passages failed; 'ricordo embed --status' says why"
             note = f"not switched: {why} What is done is kept; the same command goes on from there."
             return replace(switch, embedding=report, notes=(*switch.notes, note))
         switch = models.write(switch, scope)

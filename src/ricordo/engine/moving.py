@@ -1,4 +1,4 @@
-"""Verbs that move and keep a store: export, import, backup, vacuum."""
+"""Verbs that move and keep a store: export, import, backup."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from ricordo.exchange.records import Header, ItemRecord, Record, Row
     from ricordo.values.kinds import OnConflict
-    from ricordo.values.reports import BackupReport, ExportReport, ImportReport, VacuumReport
+    from ricordo.values.reports import BackupReport, ExportReport, ImportReport
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import REF_TEXT, AllowSecrets, Force, Wait
 
@@ -260,22 +260,6 @@ class MoveVerbs(ItemVerbs):
         items, damaged = self._context.store.transfer.backup(path, force=force, progress=tell)
         damage = tuple(f"{one.ref} version {one.number}: {one.problem}" for one in damaged)
         return BackupReport(str(path), path.stat().st_size, time.monotonic() - started, items, damage)
-
-    @verb(
-        "admin",
-        "look after",
-        "Remove unneeded data and shrink the store.",
-        is_long=True,
-        examples=("ricordo vacuum", "ricordo vacuum --full --json"),
-    )
-    def vacuum(
-        self, *, full: Annotated[bool, Say("Rewrite the file even if that saves little space.")] = False
-    ) -> VacuumReport:
-        """Erase items that were in the bin for long enough and data that is not needed any more, and free the space."""
-        self._context.flush_use()
-        keep = self._context.models.fallback_fingerprints()
-        bin_days = self._context.config.store.bin_days
-        return self._context.store.transfer.vacuum(bin_days=bin_days, full=full, keep=keep)
 
 
 def _without_decisions(records: Iterator[Record]) -> Iterator[Record]:

@@ -21,7 +21,7 @@ from ricordo.values.hits import Evidence, Filters, GrepMatch
 from ricordo.values.items import Item, TreeNode, Version
 from ricordo.values.kinds import REMEMBERED_KINDS
 from ricordo.values.times import moment_of
-from ricordo.verbs.declare import OPENED, verb
+from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -102,6 +102,7 @@ class ReadVerbs(OpenEngine):
         as_of: Annotated[datetime | str, Say("The version that was current then.", longest=DATE_TEXT, shown="DATE")]
         | None = None,
         lines: Annotated[tuple[int, int], Say("Only these lines, as search counts them.", shown="N|N-M")] | None = None,
+        passages: Annotated[bool, Say("Also show the passages that it is cut into, which search compares.")] = False,
         track: Annotated[bool, Say("Count this as opening the item (default) or not.")] | None = None,
     ) -> Item:
         """An item with its content: now, in one version, or as it was at a time. This counts as opening it. A memory
@@ -127,12 +128,12 @@ class ReadVerbs(OpenEngine):
             machine=tier.store.machines.elsewhere([str(item.ref)]).get(str(item.ref), ""),
             apart=_apart(tier.store, item.id),
             cites=cited_now(tier.store, item.fields.metadata.get(CITATIONS)) if version is None else (),
+            passages=_passages(tier.store, n, item.version) if passages else (),
         )
         return item if lines is None else _some_lines(item, lines)
 
-    @verb("read", "find", "Say where an item can be opened.", path="place", not_on=OPENED, answers="place")
     def place_of(self, ref: ItemName) -> str:
-        """The path of its file or Markdown file, or the URL of its page."""
+        """Where an item can be opened: the path of its file or Markdown file, or the URL of its page."""
         tier, n = self._context.tiers.holder(ref)
         item = tier.store.items.get_many([n])[n]
         if item.ref.drive == "disk":
@@ -149,13 +150,7 @@ class ReadVerbs(OpenEngine):
             f"{item.ref} is neither a file nor a page", hint=f"‹:edit {item.ref}› opens its text in your editor."
         )
 
-    @verb(
-        "read",
-        "find",
-        "Return an item's bytes.",
-        not_on={"cli": "'get' prints them", "mcp": "an agent cannot read bytes"},
-    )
-    def original(self, ref: ItemName, *, version: VersionNumber | None = None) -> bytes:
+    def original(self, ref: ItemName, *, version: int | None = None) -> bytes:
         """The bytes of an item that is kept without text; for any other, its text in UTF-8."""
         tier, n = self._context.tiers.holder(ref)
         item = tier.store.items.get(n, version=version)
@@ -170,26 +165,6 @@ class ReadVerbs(OpenEngine):
                 hint="Its file is gone or changed. With ingest.keep_binaries, bytes are kept when a file is added.",
             )
         return blob if blob is not None else item.content.encode("utf-8", "surrogatepass")
-
-    @verb(
-        "read",
-        "find",
-        "Show the passages that an item is cut into.",
-        answers="passages",
-        examples=("ricordo passages notes/keys.md",),
-    )
-    def passages(self, ref: ItemName, *, version: VersionNumber | None = None) -> tuple[Evidence, ...]:
-        """The passages with their lines and headings; they are what search compares."""
-        from ricordo.ingest.chunk import line_ranges
-
-        tier, n = self._context.tiers.holder(ref)
-        item = tier.store.items.get(n, version=version)
-        draft = tier.store.items.draft(n, item.version)
-        lines = line_ranges(draft.content, draft.passages, draft.first_line)
-        return tuple(
-            Evidence(at, lines[at], draft.content[one.start : one.end], one.heading)
-            for at, one in enumerate(draft.passages)
-        )
 
     @verb(
         "read",
@@ -219,11 +194,8 @@ class ReadVerbs(OpenEngine):
 
         return [shown(n, item) for n, item in found]
 
-    @verb(
-        "read", "find", "Count the items that pass filters.", answers="count", examples=("ricordo count --kind memory",)
-    )
     def count(self, filters: Filters | None = None) -> int:
-        """Archived and removed items do not count."""
+        """How many items pass filters; archived and removed items do not count."""
         filters = check_filters(filters or Filters())
         return self._context.tiers.store_of(filters).items.count(filters)
 
@@ -337,6 +309,18 @@ def lines_for_diff(item: Item) -> list[str]:
     head.insert(0, f"ref: {item.ref}\n")
     body = [line if line.endswith("\n") else f"{line}\n" for line in item.content.splitlines(keepends=True)]
     return [*head, "\n", *body]
+
+
+def _passages(store: Store, n: int, version: int) -> tuple[Evidence, ...]:
+    """The passages of an item with their lines and headings."""
+    from ricordo.ingest.chunk import line_ranges
+
+    draft = store.items.draft(n, version)
+    lines = line_ranges(draft.content, draft.passages, draft.first_line)
+    return tuple(
+        Evidence(at, lines[at], draft.content[one.start : one.end], one.heading)
+        for at, one in enumerate(draft.passages)
+    )
 
 
 def _apart(store: Store, item: str) -> tuple[int, ...]:

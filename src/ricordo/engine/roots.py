@@ -1,6 +1,4 @@
-"""Verbs for the folders that were added and the machines they are on: roots, forget_root, relocate, machine; and
-following a project that moved.
-"""
+"""Verbs for the folders that were added: roots, forget_root, relocate; and following a project that moved."""
 
 from __future__ import annotations
 
@@ -12,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from ricordo.config.machine import name_machine
 from ricordo.engine.opening import OpenEngine
-from ricordo.engine.takeover import Takeover, known_machines, moved
+from ricordo.engine.takeover import Takeover, moved
 from ricordo.errors import NotFound, UsageError
 from ricordo.sources.disk import disk_ref, ref_path
 from ricordo.values.file_refs import UNKNOWN_MACHINE
 from ricordo.values.items import Ref
-from ricordo.values.reports import KnownMachine, RefreshReport, Root
+from ricordo.values.reports import RefreshReport, Root
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
@@ -41,8 +39,26 @@ class RootVerbs(OpenEngine):
         answers="roots",
         examples=("ricordo roots list",),
     )
-    def roots(self) -> tuple[Root, ...]:
-        """The folders that were added, and how many items each has."""
+    def roots(
+        self,
+        *,
+        machine_name: Annotated[
+            str,
+            Say(
+                "Give this machine another name, which others show beside its files.",
+                longest=NAME_TEXT,
+                shown="NAME",
+                not_on={"http": "the user names a machine", "mcp": "the user names a machine"},
+            ),
+        ]
+        | None = None,
+    ) -> tuple[Root, ...]:
+        """The folders that were added, and how many items each has. Files and folders belong to the machine on which
+        they were added: others show them, and never change them; ‹:status› lists the machines.
+        """
+        if machine_name is not None:
+            name_machine(machine_name)
+            self._context.store.machines.note_this()
         store, refs = self._context.store, self._context.file_refs
         found = store.files.all_roots()
         names = store.machines.names() if any(machine != refs.here for machine, _, _ in found) else {}
@@ -132,24 +148,6 @@ class RootVerbs(OpenEngine):
             if _is_within(place, before):
                 files.forget_root(root)
                 files.remember_root(str(ref_path(Ref("disk", f"{after}{place[len(before) :]}"), refs)), globs)
-
-    @verb(
-        "files",
-        "add",
-        "Show this machine and the others that have files in the store, or name this one.",
-        answers="machines",
-        examples=("ricordo machine", "ricordo machine laptop"),
-        creates=True,
-    )
-    def machine(
-        self,
-        name: Annotated[str, Say("The new name of this machine.", longest=NAME_TEXT, shown="NAME")] | None = None,
-    ) -> tuple[KnownMachine, ...]:
-        """Files and folders belong to the machine on which they were added: others show them, and never change them."""
-        if name is not None:
-            name_machine(name)
-            self._context.store.machines.note_this()
-        return tuple(known_machines(self._context))
 
     def _follow_project(self) -> RefreshReport | None:
         """If the project that holds this store was moved, let the refs of its files follow; None if it was not."""

@@ -1,4 +1,4 @@
-"""Verbs about what agents did and when: sessions, timeline, recent, route."""
+"""Verbs about what agents did and when: sessions, timeline, route."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ricordo.engine.capturing import Capturer
 from ricordo.engine.checks import check_type, texts
 from ricordo.engine.finding import FindVerbs
-from ricordo.engine.proposals import ProposalVerbs
+from ricordo.engine.review import ReviewVerbs
 from ricordo.engine.successors import replacement
 from ricordo.errors import Error, NotFound, Unreadable, UsageError
 from ricordo.permissions import refuse_secrets
@@ -20,11 +20,9 @@ from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Ref, Saved
 from ricordo.values.kinds import CHECKPOINT, REMEMBERED_KINDS, SESSION
 from ricordo.values.reports import AddReport, Progress
-from ricordo.verbs.declare import short_form, verb
+from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
     from typing import Annotated
 
     from ricordo.context.sessions import SessionTaker
@@ -49,7 +47,7 @@ MOST_SESSIONS = 1_000
 _NEW = ("created", "updated")
 
 
-class SessionVerbs(FindVerbs, ProposalVerbs):
+class SessionVerbs(FindVerbs, ReviewVerbs):
     """Takes in transcripts of agents, and says what happened and where to go on from."""
 
     @cached_property
@@ -244,23 +242,6 @@ class SessionVerbs(FindVerbs, ProposalVerbs):
             return replace(event, **replacement(store, n)) if n is not None else event
 
         return replace(found, events=tuple(map(with_replacement, found.events)))
-
-    @short_form(
-        "timeline",
-        "Show what happened last.",
-        examples=("ricordo recent", "ricordo recent --limit 5 --kind memory"),
-        newest_first=True,
-    )
-    def recent(
-        self,
-        limit: int = 20,
-        *,
-        since: str | datetime | None = None,
-        thread: str | None = None,
-        kinds: Sequence[str] = (),
-    ) -> Timeline:
-        """The newest comes first."""
-        return self.timeline(since=since, thread=thread, kinds=kinds, limit=limit, newest_first=True)
 
     @verb(
         "read",

@@ -112,24 +112,6 @@ class SkillVerbs(FindVerbs, ReadVerbs):
     @verb(
         "read",
         "agents",
-        "List the skills by name.",
-        path="skills list",
-        answers="skills",
-        examples=("ricordo skills list", "ricordo skills list --json"),
-    )
-    def skills(self) -> tuple[Skill, ...]:
-        """Of a name that several tiers hold, the highest tier's is listed."""
-        self._take_in_edits()
-        found: dict[str, Skill] = {}
-        for tier, store in self._reachable_stores([]).items():
-            for _, item in store.items.listing(SKILLS, 1 << 30, 0):
-                skill = _skill_of(item, tier=tier)
-                found.setdefault(skill.name, skill)
-        return tuple(sorted(found.values(), key=lambda skill: (skill.name.casefold(), skill.name)))
-
-    @verb(
-        "read",
-        "agents",
         "Find the skills that fit a task.",
         path="skills search",
         answers="skills",
@@ -146,7 +128,7 @@ class SkillVerbs(FindVerbs, ReadVerbs):
     ) -> tuple[Skill, ...]:
         """Skills are judged by name, description and text."""
         if not task.strip():
-            raise UsageError("there is no task", hint="Say what is to be done; ‹:skills list› shows them all.")
+            raise UsageError("there is no task", hint="Say what is to be done; ‹:list --kind skill› shows them all.")
         self._take_in_edits()
         stores = self._reachable_stores([])
         if not any_item(stores, SKILLS):
@@ -184,16 +166,22 @@ class SkillVerbs(FindVerbs, ReadVerbs):
         except NotFound:
             raise self._no_skill(wanted) from None
         if item.kind != "skill":
-            raise NotFound(f"{item.ref} is a {item.kind}, not a skill", hint="‹:skills list› shows them.")
+            raise NotFound(f"{item.ref} is a {item.kind}, not a skill", hint="‹:list --kind skill› shows them.")
         return item
 
     def _no_skill(self, name: str) -> NotFound:
         from difflib import get_close_matches
 
-        names = [skill.name for skill in self.skills()]
+        names = sorted(
+            {
+                _skill_of(item).name
+                for store in self._reachable_stores([]).values()
+                for _, item in store.items.listing(SKILLS, 1 << 30, 0)
+            }
+        )
         folded = {known.casefold(): known for known in names}
         near = [folded[one] for one in get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)]
-        hint = f"Did you mean {any_of(near)}?" if near else "‹:skills list› shows what there is."
+        hint = f"Did you mean {any_of(near)}?" if near else "‹:list --kind skill› shows what there is."
         if not names:
             hint = "There are none yet; ‹:skills add› takes some in."
         return NotFound(f"there is no skill '{name}'", hint=hint)

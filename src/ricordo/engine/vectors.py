@@ -1,4 +1,4 @@
-"""Verbs for vectors: embed, reembed, jobs, retry_jobs."""
+"""The verb embed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.values.reports import EmbedReport, JobsReport
+    from ricordo.values.reports import EmbedReport
     from ricordo.verbs.declare import BY_FACE, Say
     from ricordo.verbs.parameters import KindsToTake
 
@@ -28,7 +28,7 @@ class VectorVerbs(OpenEngine):
         "look after",
         "Make the vectors that are still missing.",
         is_long=True,
-        examples=("ricordo embed", "ricordo embed --workers 4 --kind document", "ricordo embed --limit 500"),
+        examples=("ricordo embed", "ricordo embed --workers 4 --kind document", "ricordo embed --status"),
     )
     def embed(
         self,
@@ -37,10 +37,13 @@ class VectorVerbs(OpenEngine):
         kinds: KindsToTake = (),
         limit: Annotated[int, Say("Stop after N passages.", 1, most=2**31, short="-n", shown="N")] | None = None,
         enqueue_only: Annotated[bool, Say("Only put passages without vectors into the backlog.")] = False,
+        retry: Annotated[bool, Say("Also try those again that failed.")] = False,
+        status: Annotated[bool, Say("Only show what waits for a vector, and what failed.")] = False,
         search_missing: Annotated[bool, Say("Look for passages without vectors first.", not_on=BY_FACE)] = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> EmbedReport:
-        """Any number of processes may do so at once.
+        """Any number of processes may do so at once. After a change of the model, searches use the old vectors until
+        all new ones are made.
 
         With ``search_missing`` it looks through the store for texts without vectors; without it, only texts in the
         backlog are embedded, also those in the stores of other tiers whose files were edited.
@@ -48,11 +51,13 @@ class VectorVerbs(OpenEngine):
         from ricordo.values.reports import EmbedReport
 
         kinds = kinds_of(kinds)
+        if status:
+            return EmbedReport(backlog=self._context.store.jobs.summary())
         if self._context.config.embedding.provider == "none":
             return EmbedReport(stopped="vectors are switched off (embedding.provider = none)")
         if not search_missing and not kinds and not enqueue_only:
             return self._context.embed_taken_in(limit)
-        found = 0
+        found = self._context.store.jobs.retry() if retry else 0
         backlog = self._context.models.backlog()
         team = self._context.store.team
         if team is not None and backlog is not None:
@@ -85,41 +90,5 @@ class VectorVerbs(OpenEngine):
         count = sum(row["count"] for row in left)
         return (
             f"{count} passage{'' if count == 1 else 's'} failed before ({left[0]['error'].rstrip('.')}) and wait for"
-            " the next try. 'ricordo embed retry', then 'ricordo embed' tries them now."
+            " the next try. 'ricordo embed --retry' tries them now."
         )
-
-    @verb(
-        "read",
-        "look after",
-        "Show what waits for a vector, and what failed.",
-        path="jobs list",
-        examples=("ricordo jobs list --json",),
-    )
-    def jobs(self) -> JobsReport:
-        """What waits for a vector, what failed, and how much is done."""
-        from ricordo.values.reports import JobsReport
-
-        return JobsReport(self._context.store.jobs.summary())
-
-    @verb(
-        "write",
-        "look after",
-        "Put failed jobs back into the backlog.",
-        path="jobs retry",
-        answers="count",
-        examples=("ricordo jobs retry",),
-    )
-    def retry_jobs(self) -> int:
-        """Returns how many."""
-        return self._context.store.jobs.retry()
-
-    @verb(
-        "admin",
-        "look after",
-        "Make all vectors again with the current model.",
-        is_long=True,
-        examples=("ricordo reembed",),
-    )
-    def reembed(self, *, progress: Callable[[Progress], None] | None = None) -> EmbedReport:
-        """Searches use the old vectors until all are there."""
-        return self.embed(progress=progress)

@@ -31,8 +31,7 @@ files_sent = router("files")
 
 LONGEST_NAME = 150
 """Bytes of the name of a sent file, without its ending; most disks take names of 255 bytes."""
-ORIGINAL, EXPORT, IMPORT = verb_named("original"), verb_named("export"), verb_named("import")
-ORIGINAL_PARAMETERS: Any = Annotated[parameters_of(ORIGINAL), Query()]
+EXPORT, IMPORT = verb_named("export"), verb_named("import")
 EXPORT_PARAMETERS: Any = Annotated[parameters_of(EXPORT), Query()]
 IMPORT_FORM: Any = Annotated[parameters_of(IMPORT, file=(UploadFile, ...)), Form(media_type="multipart/form-data")]
 
@@ -54,9 +53,13 @@ async def upload(
 
 
 @reads(files_sent, "/original", shapes.Shape, **_file_answer("application/octet-stream", "The bytes."))
-async def original(here: Here, asked: ORIGINAL_PARAMETERS) -> Response:
+async def original(
+    here: Here,
+    ref: Annotated[str, Query(min_length=1, max_length=4096)],
+    version: Annotated[int | None, Query(ge=1, le=2**31)] = None,
+) -> Response:
     """The bytes of an item that is kept without text; for any other, its text. Always as a download."""
-    content = await here.ask(lambda engine: call(engine, ORIGINAL, given_by(ORIGINAL, asked)))
+    content = await here.ask(lambda engine: engine.original(ref, version=version))
     headers = {"Content-Disposition": "attachment"}
     return Response(content, media_type="application/octet-stream", headers=headers)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ricordo.engine import Ricordo
     from ricordo.http_api.tasks import Tells
 
-BY_HAND = ("export", "import", "original", "learn rollback")
+BY_HAND = ("export", "import", "learn rollback")
 """Verbs with a route of their own, because a file is sent or answered, or because of where a parameter stands."""
 NETWORK_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "search": {"query": ""},

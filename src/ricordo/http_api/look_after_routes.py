@@ -63,7 +63,9 @@ async def shown(here: Here, days: Annotated[float, Query(gt=0, le=36_500)] = 30)
 @reads(look_after, "/learn", shapes.ListOf)
 async def learn(here: Here, limit: Annotated[int, Query(ge=1, le=1000)] = 50) -> Response:
     """What feedback did to the ranking, and every change of weights."""
-    return await here.answer(lambda engine: engine.learn.status().to_dict() | {"history": engine.learn.history(limit)})
+    return await here.answer(
+        lambda engine: engine.learn.status().to_dict() | {"history": engine.learn.status().changes[:limit]}
+    )
 
 
 @writes(look_after, "/learn/rollback", shapes.ListOf, scope="admin")

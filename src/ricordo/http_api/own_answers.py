@@ -40,14 +40,7 @@ def _profiles(engine: Ricordo, row: VerbRow, given: Given) -> Any:
     }
 
 
-def _frozen(engine: Ricordo, row: VerbRow, given: Given) -> Any:
-    call(engine, row, given)
-    return {"frozen": row.path == "learn freeze"}
-
-
 OWN_ANSWERS: Mapping[str, Callable[[Any, VerbRow, Given], Any]] = {
-    "learn freeze": _frozen,
-    "learn unfreeze": _frozen,
     "list": _items,
     "profiles list": _profiles,
     "sessions list": _sessions,

@@ -7,7 +7,6 @@ import secrets
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -117,10 +116,6 @@ def _reachable(host: str) -> str:
     return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1", "localhost": "127.0.0.1"}.get(host, host)
 
 
-TIDY_AFTER_SECONDS = 600.0
-"""A server that has just begun has better things to do than to look for what should be tidied."""
-
-
 class Attendant:
     """Loads the model, follows the folders that were added, and makes missing vectors."""
 
@@ -128,7 +123,6 @@ class Attendant:
         self._serving = serving
         self._ending = threading.Event()
         self._look = threading.Event()
-        self._began = time.monotonic()
         self._followed: tuple[str, ...] | None = None
         self._stop_following = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -156,7 +150,6 @@ class Attendant:
         while not self._ending.is_set():
             self._serving.service.wake()
             self._follow()
-            self._look_for_mess()
             self._look.wait(LOOK_SECONDS)
             self._look.clear()
 
@@ -185,17 +178,6 @@ class Attendant:
         self._stop_following = threading.Event()
         if roots:
             self._begin(self._watch, engine, roots, self._stop_following)
-
-    def _look_for_mess(self) -> None:
-        """Once a day, look what should be tidied; nothing is changed, and ``status`` says how much there is."""
-        from ricordo.engine.last_looks import is_due
-
-        if time.monotonic() - self._began < TIDY_AFTER_SECONDS:
-            return
-        with suppress(Error, OSError):
-            engine = self._serving.service.engine()
-            if is_due(engine.location):
-                engine.tidy(limit=1)
 
     def _watch(self, engine: Any, roots: tuple[str, ...], stop: threading.Event) -> None:
         try:

@@ -28,7 +28,7 @@ from ricordo.values.kinds import ON_CONFLICT, ON_DUPLICATE, REMEMBERED_KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.values.context import Gathered
+    from ricordo.values.context import ContextReport
     from ricordo.values.hits import Answer
     from ricordo.values.kinds import OnConflict, OnDuplicate
     from ricordo.values.reports import Progress
@@ -47,19 +47,19 @@ def _routes(engine: Ricordo, found: Routes) -> dict[str, Any]:
     return {"routes": rows} | shapes.without_empty({"notes": plain["notes"]})
 
 
-def _gathered(engine: Ricordo, found: Gathered) -> dict[str, Any]:
+def _gathered(engine: Ricordo, found: ContextReport) -> dict[str, Any]:
     facts = {"text": shapes.for_tools(found.text), "tokens": found.tokens, "budget": found.budget}
-    return facts | shapes.without_empty({"more": found.more or None, "warnings": list(found.warnings)})
+    return facts | shapes.without_empty({"warnings": list(found.warnings)})
 
 
 SESSIONS: tuple[Tool, ...] = (
     mapped(
         "gather",
-        "gather",
+        "context",
         "All evidence on a topic from memories, documents and sessions, oldest first, each piece once, with days and"
         " refs: for what happened, in which order, and summaries. For one fact, use search.",
         {
-            "topic": Arg("topic", "What it is about."),
+            "topic": Arg("task", "What it is about.", required=True),
             "budget": Arg("budget", "In tokens, default 2000.", high=100_000),
             "since": Arg("since", "How far back: a span such as 7d, or a day such as 2026-01-31."),
             "until": Arg("until", "Until when: a span such as 7d, or a day."),
@@ -68,6 +68,7 @@ SESSIONS: tuple[Tool, ...] = (
         effects=READS,
         output=answer("text", text="string"),
         shows=_gathered,
+        fixed={"gather": True, "skills": False, "always": False},
     ),
     mapped(
         "timeline",
@@ -286,7 +287,7 @@ def context(
 
 recent = mapped(
     "recent",
-    "recent",
+    "timeline",
     "What happened lately.",
     {
         "limit": Arg("limit", "Default 20.", high=200, default=20),
@@ -296,6 +297,7 @@ recent = mapped(
     effects=READS,
     output=OBJECT,
     shows=events,
+    fixed={"newest_first": True},
 )
 
 
@@ -323,7 +325,7 @@ feedback = mapped(
 def status(engine: Ricordo) -> dict[str, Any]:
     """What the store holds."""
     plain = engine.status()
-    backlog = engine.jobs().to_dict()
+    backlog = engine.embed(status=True).to_dict()
     kept = {name: plain[name] for name in ("store", "items")}
     more = {name: plain.get(name) for name in (*FACTS, "not_trusted")} | {
         f"vectors_{name}": backlog[name] for name in ("pending", "failed")

@@ -39,7 +39,7 @@ from ricordo.values.kinds import KINDS, ON_CONFLICT, ON_DUPLICATE
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
     from ricordo.values.items import Saved
-    from ricordo.values.kinds import Mode, OnConflict
+    from ricordo.values.kinds import LogSummary, Mode, OnConflict
 
 TYPES = ("memory", "entity", "note", "resource")
 SIGNALS = ("vector", "fts", "recency", "importance")
@@ -351,6 +351,17 @@ def search_intelligent(
     return _found(engine, found, _broken_down if mode == "full" else _scanned, mode=mode, **notes)
 
 
+@tool(effects=READS, output=answer("queries", "rows", queries="integer", rows="array"),
+      days=integer("How many days back.", minimum=1, maximum=36_500),
+      by=choice(("query", "tool", "day"), "How to group the rows."),
+      limit=integer("The most results.", minimum=1, maximum=100))  # fmt: skip
+def get_query_stats(engine: Ricordo, days: int = 30, by: LogSummary = "query", limit: int = 10) -> dict[str, Any]:
+    """Show which queries were asked: the most frequent, the slowest, those without results."""
+    report = engine.log(since=f"{days}d", summary=by, limit=limit).summary
+    assert report is not None
+    return report.to_dict()
+
+
 def _drives(engine: Ricordo, status: Mapping[str, Any]) -> dict[str, Any]:
     return {"drives": [{"drive": drive, "items": count} for drive, count in status["drives"].items()]}
 
@@ -416,9 +427,7 @@ TOOLS: Mapping[str, tuple[Tool, ...]] = {
                "itself searchable, use add.", ("description", "title"), title=_TITLE,
                url=Arg("source_url", "The address of the page.")),
         set_config,
-        _reads("get_query_stats", "stats", "Show which queries were asked: the most frequent, the slowest, those "
-               "without results.", lambda engine, report: report.to_dict(), "queries", "rows",
-               days=Arg("days", "How many days back."), by=Arg("by", "How to group the rows."), limit=_LIMIT),
+        get_query_stats,
     ),
     "context": (
         _reads("context_list_drives", "status", "List the drives and how many items each has.", _drives, "drives"),

@@ -287,7 +287,7 @@ def facts_of(item: Item) -> dict[str, Any]:
 _COMMAND = re.compile(r"(?:the user's command )?'ricordo ([^']+)'")
 _SAID_BY_US = ("notes", "note", "degraded", "warnings", "reason", "message", "next_action_hint")
 """The parts of an answer that Ricordo itself wrote. Others hold stored texts, which stay as they are."""
-_INSTEAD = {"list": "search", "tree": "search", "skills list": "search"}
+_INSTEAD = {"list": "search", "tree": "search", "list --kind skill": "search"}
 """Tools that show what a command shows, where there is no tool of the command's name."""
 
 

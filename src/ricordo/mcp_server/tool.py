@@ -321,7 +321,7 @@ def mapped(
 
 def generated() -> tuple[Tool, ...]:
     """Every verb that agents may call, under its own name and with all its parameters."""
-    return tuple(_as_it_is(row) for row in all_verbs() if not why_not(row) and not row.short_for)
+    return tuple(_as_it_is(row) for row in all_verbs() if not why_not(row))
 
 
 def why_not(row: VerbRow) -> str:

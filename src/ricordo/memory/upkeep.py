@@ -22,7 +22,7 @@ from ricordo.text.alike import NEAR, plain_text, ratio
 from ricordo.values.hits import Filters
 from ricordo.values.items import FRESH, GONE, CitedNow, Fields, Item, Ref
 from ricordo.values.kinds import REDACTED_KINDS
-from ricordo.values.review import WAITING, Finding, finding
+from ricordo.values.review import Finding, finding
 from ricordo.values.times import parse_duration, parse_time
 
 if TYPE_CHECKING:
@@ -272,11 +272,6 @@ class Look:
             if last_use(item) < before and not is_protected(item) and item.fields.loading != "always":
                 why = f"Nobody found, opened or changed it since {last_use(item):%Y-%m-%d}."
                 yield self._one("unused", n, item, why, "archive")
-
-    def _proposals(self) -> Iterator[Finding]:
-        if not self._store.foreign:
-            for one in self._store.proposals.listing(WAITING):
-                yield finding("proposals", (one.ref,), f"A session seems to teach: {one.text}", "keep it as a memory")
 
     def _secrets(self) -> Iterator[Finding]:
         kinds = tuple(sorted(REDACTED_KINDS))

@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 
     from ricordo.values.use import Use
     from ricordo.verbs.declare import Say
-    from ricordo.verbs.parameters import LimitFlag
+
+
+CHANGES_SHOWN = 50
+"""How many changes of weights the status lists."""
 
 
 LINGER_SECONDS = 0.1
@@ -197,25 +200,23 @@ class Learning:
                     learner.shifted(state.shift),
                 )
             )
-        return LearningStatus(True, self._is_frozen(), self.store.lessons.feedback_counts(), tuple(profiles))
-
-    @verb(
-        "admin", "look after", "Keep the weights as they are.", path="learn freeze", examples=("ricordo learn freeze",)
-    )
-    def freeze(self) -> None:
-        """Keep what was learned; verdicts given from now on change no weights."""
-        self.store.lessons.freeze_learning(True)
+        return LearningStatus(
+            True, self._is_frozen(), self.store.lessons.feedback_counts(), tuple(profiles),
+            tuple(self.store.lessons.weight_changes(limit=CHANGES_SHOWN)),
+        )  # fmt: skip
 
     @verb(
         "admin",
         "look after",
-        "Let feedback move the weights again.",
-        path="learn unfreeze",
-        examples=("ricordo learn unfreeze",),
+        "Keep the weights as they are, or let feedback move them again.",
+        path="learn freeze",
+        answers="frozen",
+        examples=("ricordo learn freeze", "ricordo learn freeze --off"),
     )
-    def unfreeze(self) -> None:
-        """Learn again, from the verdicts that come."""
-        self.store.lessons.freeze_learning(False)
+    def freeze(self, *, off: Annotated[bool, Say("Learn again, from the verdicts that come.")] = False) -> bool:
+        """Verdicts that are given while the weights are frozen change none, in any process."""
+        self.store.lessons.freeze_learning(not off)
+        return not off
 
     @verb(
         "admin",
@@ -238,7 +239,7 @@ class Learning:
         else:
             found = self.store.lessons.weight_change(change)
             if found is None:
-                raise NotFound(f"there is no change {change}", hint="‹:learn history› lists them.")
+                raise NotFound(f"there is no change {change}", hint="‹:learn status› lists them.")
             names, shift, reason = [found.profile], found.shift_before, f"rollback of {change}"
         learners = self.learners()
         made = []
@@ -250,18 +251,6 @@ class Learning:
             if done is not None:
                 made.append(done)
         return tuple(made)
-
-    @verb(
-        "read",
-        "look after",
-        "List the changes of weights, newest first.",
-        path="learn history",
-        answers="changes",
-        examples=("ricordo learn history --limit 5",),
-    )
-    def history(self, limit: LimitFlag = 50) -> list[WeightChange]:
-        """Every change of weights, the newest first."""
-        return self.store.lessons.weight_changes(limit=limit)
 
     def _in_force(self) -> list[Learned]:
         return [state for name in self.learners() if (state := self.store.lessons.learned(name)).shift]

@@ -126,7 +126,7 @@ class ModelFolder:
         if not self.is_complete:
             raise Unavailable(
                 f"the model {self.name} is not downloaded yet",
-                hint=f"‹:models test› downloads it. {self.without}".strip(),
+                hint=f"‹:models use hub› downloads it. {self.without}".strip(),
             )
 
     @property

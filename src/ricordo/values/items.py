@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Annotated, Any
@@ -306,6 +306,8 @@ class Item(Plain):
     apart: tuple[int, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)  # versions that two machines wrote at once
     cites: tuple[CitedNow, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
     """What became of what it cites, if it is read on its own."""
+    passages: tuple[Any, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
+    """The passages that it is cut into (``Evidence``), if they were asked for."""
 
     @property
     def title(self) -> str:
@@ -344,6 +346,8 @@ class Item(Plain):
         for name in ("tier", "machine", "corrected_by", "superseded_by", "foreign", "apart"):
             if getattr(self, name):
                 plain[name] = getattr(self, name)
+        if self.passages:
+            plain["passages"] = [one.to_dict() for one in self.passages]
         if self.cites:
             plain["cites"] = [one.to_dict() for one in self.cites]
         return plain
@@ -422,3 +426,21 @@ def version_hash(draft: Draft, content_hash: str) -> str:
     }
     canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True, default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def items_as_text(items: Sequence[Item], form: str) -> str:
+    """Several items as one text: ``json`` with all fields, or ``markdown`` with a section for each."""
+    if form == "json":
+        return json.dumps([item.to_dict() for item in items], ensure_ascii=False, indent=2) + "\n"
+    return "\n".join(map(_as_markdown, items))
+
+
+def _as_markdown(item: Item) -> str:
+    """An item as a section: its title, where it is kept and when it changed, and its text."""
+    about = [f"`{item.ref}`", item.kind, f"version {item.version}", f"{item.updated_at:%Y-%m-%d}"]
+    about += [f"#{tag}" for tag in item.fields.tags]
+    body = item.content.strip()
+    heading = f"# {item.title or item.ref}"
+    if body.partition("\n")[0].strip() == heading:
+        body = body.partition("\n")[2].strip()
+    return f"{heading}\n\n<!-- {', '.join(about).replace('--', '- -')} -->\n\n{body}\n"

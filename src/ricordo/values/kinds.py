@@ -103,8 +103,8 @@ OnDuplicate = Literal["save", "skip", "merge", "supersede"]
 Verdict = Literal["accepted", "modified", "dismissed", "failed"]
 ReviewDecision = Literal["accept", "refuse", "always", "never", "ask"]
 Writer = Literal["user", "agent"]
-StatsBy = Literal["query", "tool", "day"]
-BundleFormat = Literal["markdown", "json"]
+LogWhat = Literal["asked", "changed", "told"]
+LogSummary = Literal["query", "tool", "day"]
 
 ON_CONFLICT: tuple[str, ...] = ("skip", "overwrite", "error")
 """What to do when a ref is taken already."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 
@@ -9,7 +10,7 @@ from ricordo.frozen import frozen
 from ricordo.values.items import Saved
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, Plain
 from ricordo.values.provenance import Provenance
-from ricordo.values.review import Proposal, ProposalRule
+from ricordo.values.review import Finding, Proposal, ProposalRule
 
 
 @frozen
@@ -26,14 +27,6 @@ class AuditEntry(Plain):
     provenance: Provenance
     query: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """What was asked, where the item was found by a search; the event, where a hook told it."""
-
-
-@frozen
-class AuditReport(Plain):
-    """The entries that were asked for, newest first; ``more`` says that the limit left something out."""
-
-    entries: tuple[AuditEntry, ...]
-    more: bool = False
 
 
 @frozen
@@ -61,6 +54,12 @@ class ReviewReport(Plain):
     """What sessions seem to teach."""
     rules: tuple[ProposalRule, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
     """What was said about whole kinds of proposals."""
+    findings: tuple[Finding, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
+    """What should be done about memories."""
+    counts: Mapping[str, int] = field(default_factory=dict, metadata=LEFT_OUT_WHEN_EMPTY)
+    """How many findings there are of each kind."""
+    done: tuple[Saved, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
+    """What was done about findings just now."""
 
 
 UNDO = "undo"

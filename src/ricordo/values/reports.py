@@ -9,8 +9,10 @@ from typing import Any
 
 from ricordo.frozen import frozen
 from ricordo.values.items import Saved
+from ricordo.values.log import AuditEntry
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, NULL_WHEN_EMPTY, Plain, named, rounded
 from ricordo.values.provenance import Provenance
+from ricordo.values.use import Retrieval, StatsReport
 
 
 @frozen
@@ -182,19 +184,14 @@ class EmbedReport(Plain):
     enqueued: int = 0
     fallback: int = 0
     """Texts that got a vector from the fallback because the first embedder could not be used."""
+    backlog: Mapping[str, Any] | None = None
+    """What waits and what failed, if that was asked for."""
 
     def to_dict(self) -> dict[str, Any]:
-        return Plain.to_dict(self) | {"rate": round(self.embedded / self.seconds if self.seconds else 0.0, 1)}
-
-
-@frozen
-class JobsReport:
-    """The backlog as it is now."""
-
-    summary: Mapping[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        return dict(self.summary)
+        if self.backlog is not None:
+            return dict(self.backlog)
+        plain = Plain.to_dict(self) | {"rate": round(self.embedded / self.seconds if self.seconds else 0.0, 1)}
+        return {name: value for name, value in plain.items() if name != "backlog"}
 
 
 @frozen
@@ -539,10 +536,16 @@ class AskedQuestion(Plain):
 
 
 @frozen
-class AskedReport(Plain):
-    """Questions, the latest first; ``more`` says that the limit left some out."""
+class LogReport(Plain):
+    """What a log holds, the latest first; ``more`` says that the limit left some out."""
 
-    questions: tuple[AskedQuestion, ...]
+    what: str
+    questions: tuple[AskedQuestion, ...] = ()
+    entries: tuple[AuditEntry, ...] = ()
+    retrievals: tuple[Retrieval, ...] = ()
+    """When an item was found and opened, if one was named."""
+    summary: StatsReport | None = None
+    erased: int | None = None
     more: bool = False
 
 
@@ -581,12 +584,3 @@ class LinkGraph(Plain):
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
     more: int = 0
-
-
-@frozen
-class Bundle(Plain):
-    """The texts of several items as one text, in Markdown or JSON."""
-
-    format: str
-    count: int
-    text: str

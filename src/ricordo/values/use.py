@@ -167,6 +167,8 @@ class LearningStatus(Plain):
     frozen: bool
     verdicts: Mapping[str, int] = field(default_factory=dict)
     profiles: tuple[ProfileLearning, ...] = ()
+    changes: tuple[WeightChange, ...] = ()
+    """The latest changes of weights, the newest first."""
 
 
 @frozen

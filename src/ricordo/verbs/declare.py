@@ -17,8 +17,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 PYTHON_ONLY = "a Python object; other programs cannot send one"
 BY_FACE = "the face says it"
 ADDED_TEXT: Mapping[Face, str] = {"cli": "- reads standard input", "http": "save takes a text", "mcp": "add has it"}
-OPENED: Mapping[Face, str] = {"cli": "'open' opens it", "http": "of the server's machine", "mcp": "get reads it"}
-ENTRIES: Mapping[Face, str] = dict.fromkeys(("cli", "http", "mcp"), PYTHON_ONLY)
 WATCHED: Mapping[Face, str] = {"http": "the server watches by itself", "mcp": "it never ends"}
 
 
@@ -74,9 +72,6 @@ class Declared(NamedTuple):
     """With these parameters fixed it only looks, which is ``GET`` over HTTP; None for verbs that always change, and for
     those that never do.
     """
-    short_for: str = ""
-    """The verb that it is a short form of; it takes the same parameters, but for those it fixes."""
-    fixed: Mapping[str, Any] = {}
     creates: bool = False
     """It brings something in, so that it makes a store where there is none."""
     needs_model: bool = False
@@ -106,19 +101,6 @@ def verb(
             needs_model=needs_model,
         )  # fmt: skip
         function.declared = said  # type: ignore[attr-defined]
-        return function
-
-    return declare
-
-
-def short_form(
-    of: str, line: str, *, path: str = "", examples: Sequence[str] = (), **fixed: Any
-) -> Callable[[Function], Function]:
-    """Declare a method as another verb with some parameters fixed."""
-
-    def declare(function: Function) -> Function:
-        words = path or function.__name__.replace("_", "-")
-        function.declared = Declared("read", "", line, words, examples, "", False, {}, None, of, fixed)  # type: ignore[attr-defined]
         return function
 
     return declare

@@ -54,36 +54,7 @@ def verb_rows(owners: Mapping[str, type]) -> list[VerbRow]:
             function = getattr(cls, name)
             if isinstance(getattr(function, "declared", None), Declared):
                 found[f"{prefix}.{name}" if prefix else name] = function
-    rows = {name: _row(name, function) for name, function in found.items() if not function.declared.short_for}
-    rows |= {
-        name: _short_row(name, function, rows[function.declared.short_for])
-        for name, function in found.items()
-        if function.declared.short_for
-    }
-    return sorted(rows.values(), key=lambda row: row.path)
-
-
-def _short_row(name: str, function: Any, base: VerbRow) -> VerbRow:
-    said: Declared = function.declared
-    own = {
-        name: one
-        for name, one in inspect.signature(function).parameters.items()
-        if isinstance(one.default, int | str)  # the other defaults are None or empty, and stand for "not given"
-    }
-    return base._replace(
-        name=name,
-        path=said.path,
-        line=said.line,
-        details=inspect.cleandoc(function.__doc__ or ""),
-        params=tuple(
-            param._replace(default=own[param.name].default) if param.name in own else param
-            for param in base.params
-            if param.name not in said.fixed and not param.hidden
-        ),
-        examples=tuple(said.examples),
-        short_for=base.path,
-        fixed=dict(said.fixed),
-    )
+    return sorted((_row(name, function) for name, function in found.items()), key=lambda row: row.path)
 
 
 def _row(name: str, function: Any) -> VerbRow:

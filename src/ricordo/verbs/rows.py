@@ -70,8 +70,6 @@ class VerbRow(NamedTuple):
     is_long: bool = False
     examples: tuple[str, ...] = ()
     not_on: Mapping[str, str] = {}
-    short_for: str = ""
-    fixed: Mapping[str, Any] = {}
     looking: Mapping[str, Any] | None = None
     """With these parameters fixed it only looks, which is ``GET`` over HTTP."""
     creates: bool = False

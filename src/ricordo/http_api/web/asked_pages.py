@@ -39,7 +39,7 @@ async def asked_page(
     since, until = _span(day)
 
     def work(engine: Ricordo) -> dict[str, Any]:
-        everybody = engine.asked(since=f"{DAYS}d", limit=1000).questions
+        everybody = engine.log(since=f"{DAYS}d", limit=1000).questions
         values: dict[str, Any] = {
             "askers": _askers(one.asker for one in everybody),
             "daily": Counter(one.at.astimezone().date() for one in everybody),
@@ -49,7 +49,7 @@ async def asked_page(
         }
         if chosen == "told":
             return values | _told(engine, by, since, until)
-        found = engine.asked(since=since, until=until, by=by, unanswered=chosen == "unanswered", limit=MOST)
+        found = engine.log(since=since, until=until, by=by, unanswered=chosen == "unanswered", limit=MOST)
         days = groupby(found.questions, key=lambda one: one.at.astimezone().date())
         return values | {"days": [(one, list(rows)) for one, rows in days], "more": found.more}
 
@@ -60,7 +60,7 @@ async def asked_page(
 @shows(asking, "/asked/open")
 async def open_part(request: Request, here: Here) -> Response:
     """For the home: the latest questions without an answer. They are asked again, which takes a moment."""
-    found = await here.ask(lambda engine: engine.asked(since=f"{DAYS}d", unanswered=True, limit=MOST_OPEN))
+    found = await here.ask(lambda engine: engine.log(since=f"{DAYS}d", unanswered=True, limit=MOST_OPEN))
     return page(request, "open_part.html", questions=found.questions)
 
 

@@ -76,7 +76,9 @@ async def timeline(
     span = since if since in SPANS else "30d"
 
     def work(engine: Ricordo) -> tuple[Any, Any]:
-        recent = engine.recent(MOST_EVENTS, since=span, thread=thread or None, kinds=(kind,) if kind else ())
+        recent = engine.timeline(
+            since=span, thread=thread or None, kinds=(kind,) if kind else (), limit=MOST_EVENTS, newest_first=True
+        )
         return recent, engine.sessions(limit=MOST_SESSIONS)
 
     recent, sessions = await here.ask(work)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Form, Query, Request, Response
 
@@ -13,6 +13,7 @@ from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.search_pages import Asked, AskedHere
 from ricordo.steps import one_step
 from ricordo.values.hits import Filters
+from ricordo.values.items import items_as_text
 from ricordo.values.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ async def _file(here: Here, format: str, chosen: Callable[[Ricordo], Sequence[st
         refs = chosen(engine)
         if not refs:
             raise NotFound("there is nothing to export", hint="Choose items, or search for something that is kept.")
-        return engine.bundle(*refs, format=cast("Any", format)).text
+        return items_as_text([engine.get(ref, track=False) for ref in refs], format)
 
     media, name = FILES[format]
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}

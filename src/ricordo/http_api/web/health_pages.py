@@ -22,7 +22,6 @@ OPERATIONS: dict[str, tuple[str, str, Any]] = {
     "embed": ("Make missing vectors", "write", lambda engine, tell: engine.embed(progress=tell)),
     "refresh": ("Read everything again", "write", lambda engine, tell: engine.refresh(all=True, progress=tell)),
     "repair": ("Repair", "admin", lambda engine, tell: engine.doctor(repair=True)),
-    "vacuum": ("Tidy up", "admin", lambda engine, tell: engine.vacuum()),
 }
 
 
@@ -33,7 +32,7 @@ async def jobs_page(request: Request, here: Here, who: Who) -> Response:
     def work(engine: Ricordo) -> dict[str, Any]:
         return {
             "status": engine.status(),
-            "jobs": engine.jobs().to_dict(),
+            "jobs": engine.embed(status=True).to_dict(),
             "tiers": engine.tiers(),
             "models": [one for one in engine.models() if one.role],
         }
@@ -58,7 +57,7 @@ async def start(request: Request, here: Here, who: Who, name: Annotated[str, For
 @shows(operating, "/jobs/retry", "POST")
 async def retry(request: Request, here: Here) -> Response:
     """Put failed jobs back."""
-    count = await here.ask(lambda engine: engine.retry_jobs())
+    count = await here.ask(lambda engine: engine.embed(retry=True, enqueue_only=True, search_missing=False).enqueued)
     here.service.wake()
     return page(request, "said_part.html", words=f"{count:,} put back; they are tried again now.")
 

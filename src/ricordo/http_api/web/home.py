@@ -26,7 +26,7 @@ def home_of(engine: Ricordo, caller: Caller) -> dict[str, Any]:
     status = engine.status()
     if not status["items"]:
         return {"home": {"is_first": True, "examples": EXAMPLES}}
-    recent = engine.asked(since="30d", limit=LOOKED_THROUGH).questions
+    recent = engine.log(since="30d", limit=LOOKED_THROUGH).questions
     told, _ = answers_of_hooks(engine.location, days=1)
     today = datetime.now(UTC).astimezone().date()
     told = [one for one in told if one.at.astimezone().date() == today]
@@ -35,7 +35,7 @@ def home_of(engine: Ricordo, caller: Caller) -> dict[str, Any]:
             "is_first": False,
             "latest": engine.list(limit=MOST_LATEST),
             "searches": _own(recent),
-            "review": engine.review() if caller.may("admin") else None,
+            "review": engine.review(kinds=("proposals", "versions")) if caller.may("admin") else None,
             "told": told,
             "told_tokens": sum(one.tokens for one in told),
             "health": _health(engine, status),
@@ -57,7 +57,7 @@ def _once(questions: Any) -> list[AskedQuestion]:
 
 def _health(engine: Ricordo, status: Any) -> dict[str, Any]:
     """The state of the store in one line: figures, and what is wrong."""
-    jobs = engine.jobs().to_dict()
+    jobs = engine.embed(status=True).to_dict()
     away = [one.name for one in engine.tiers() if not one.reachable]
     wrong = [f"the tier {name} cannot be reached" for name in away]
     if jobs["failed"]:

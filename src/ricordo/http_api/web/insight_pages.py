@@ -14,7 +14,8 @@ from ricordo.http_api.web.frame import page, page_router, shows
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.values.use import QueryStats
+    from ricordo.values.kinds import LogSummary
+    from ricordo.values.use import QueryStats, StatsReport
 
 insight = page_router()
 
@@ -36,9 +37,15 @@ def answered_badly(engine: Ricordo, days: int) -> list[QueryStats]:
     """Of the questions that found something, those that nothing fitted when they were asked, and nothing fits now: the
     ones asked most first.
     """
-    unfit = {one.text for one in engine.asked(since=f"{days}d", unanswered=True, limit=MOST_UNFIT).questions}
-    asked = engine.stats(days=days, by="query", limit=MOST_DIFFERENT).rows if unfit else ()
+    unfit = {one.text for one in engine.log(since=f"{days}d", unanswered=True, limit=MOST_UNFIT).questions}
+    asked = _summary(engine, days, "query", MOST_DIFFERENT).rows if unfit else ()
     return [row for row in asked if row.name in unfit and row.average_results][:MOST_SHOWN]
+
+
+def _summary(engine: Ricordo, days: int, by: LogSummary, limit: int) -> StatsReport:
+    summary = engine.log(since=f"{days}d", summary=by, limit=limit).summary
+    assert summary is not None
+    return summary
 
 
 @shows(insight, "/insight")
@@ -46,13 +53,13 @@ async def insight_page(request: Request, here: Here, days: Annotated[int, Query(
     """The log of the last days, in pictures and tables."""
 
     def work(engine: Ricordo) -> dict[str, Any]:
-        daily = engine.stats(days=days, by="day", limit=366)
+        daily = _summary(engine, days, "day", 366)
         return {
             "daily": daily,
-            "queries": engine.stats(days=days, by="query", limit=10),
-            "tools": engine.stats(days=days, by="tool", limit=10).rows,
+            "queries": _summary(engine, days, "query", 10),
+            "tools": _summary(engine, days, "tool", 10).rows,
             "learning": engine.learn.status(),
-            "changes": engine.learn.history(20),
+            "changes": engine.learn.status().changes[:20],
             "logged": engine.config.usage.log,
             "badly": answered_badly(engine, days),
             **shown(engine, days),

@@ -93,7 +93,11 @@ def _source(engine: Ricordo, item: Item, **_: Any) -> dict[str, Any]:
 def _passages(engine: Ricordo, item: Item, *, q: str, **_: Any) -> dict[str, Any]:
     language = engine.config.lexical.language
     terms = terms_of(q, language) if q.strip() else frozenset()
-    return {"passages": engine.passages(item.ref, version=item.version), "terms": terms, "language": language}
+    return {
+        "passages": engine.get(item.ref, version=item.version, passages=True, track=False).passages,
+        "terms": terms,
+        "language": language,
+    }
 
 
 def _versions(engine: Ricordo, item: Item, *, old: int | None, new: int | None, **_: Any) -> dict[str, Any]:
@@ -119,7 +123,7 @@ def diff_line(line: str) -> tuple[str, str]:
 def _links(engine: Ricordo, item: Item, **_: Any) -> dict[str, Any]:
     report = engine.links(item.ref, depth=1)
     try:
-        suggested = engine.suggest_links(item.ref, limit=5).hits
+        suggested = engine.similar(item.ref, limit=5, unlinked=True, track=False).hits
     except Unavailable:
         suggested = ()
     return {"report": report, "suggested": suggested}

@@ -85,7 +85,8 @@ async def preview(request: Request, here: Here, base: Annotated[str, Query(max_l
 
 def previewed(engine: Ricordo, profile: str, weights: dict[str, float]) -> dict[str, Any]:
     """Recent queries, answered as now and with the weights."""
-    recent = [row.name for row in engine.stats(days=90, by="query", limit=QUERIES).rows if row.name.strip()]
+    asked = engine.log(since="90d", summary="query", limit=QUERIES).summary
+    recent = [row.name for row in asked.rows if row.name.strip()] if asked is not None else []
     shown = []
     for query in recent:
         now = engine.search(query, limit=HITS, track=False)

@@ -9,7 +9,7 @@ from fastapi import Form, Query, Request, Response
 
 from ricordo.http_api.serving import Here
 from ricordo.http_api.web.frame import page, page_router, shows
-from ricordo.values.review import TIDY_KINDS
+from ricordo.values.review import FINDING_KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -56,24 +56,22 @@ async def undo(request: Request, here: Here, step: Annotated[str, Form(min_lengt
 @shows(undoing, "/tidy")
 async def tidy_page(request: Request, here: Here, kind: Annotated[str, Query(max_length=40)] = "") -> Response:
     """What should be done about the memory, each finding with its button."""
-    kinds = (kind,) if kind in TIDY_KINDS else ()
-    report = await here.ask(lambda engine: engine.tidy(kinds=kinds, limit=MOST_FINDINGS))
-    return page(request, "tidy.html", report=report, kind=kind, kinds=TIDY_KINDS)
+    kinds = (kind,) if kind in FINDING_KINDS else tuple(FINDING_KINDS)
+    report = await here.ask(lambda engine: engine.review(kinds=kinds, limit=MOST_FINDINGS))
+    return page(request, "tidy.html", report=report, kind=kind, kinds=FINDING_KINDS)
 
 
 @shows(undoing, "/tidy", "POST")
 async def tidy(request: Request, here: Here, finding: Annotated[str, Form(min_length=1, max_length=100)]) -> Response:
     """Do what is suggested about one finding."""
-    report = await here.ask(lambda engine: engine.tidy(do=(finding,)))
+    report = await here.ask(lambda engine: engine.review(finding, "accept"))
     here.service.wake()
     done = [f"{one.ref} {one.status}" for one in report.done]
-    return page(
-        request, "done_part.html", said="; ".join(done or report.notes or ("Nothing was to be done",)), problems=[]
-    )
+    return page(request, "done_part.html", said="; ".join(done or ("Nothing was to be done",)), problems=[])
 
 
 @shows(undoing, "/tidy/stale")
 async def stale_part(request: Request, here: Here) -> Response:
     """For the home: how many memories are stale or contradict each other, and the first ones."""
-    report = await here.ask(lambda engine: engine.tidy(kinds=STALE, limit=MOST_SHOWN))
+    report = await here.ask(lambda engine: engine.review(kinds=STALE, limit=MOST_SHOWN))
     return page(request, "stale_part.html", report=report, most=MOST_SHOWN)

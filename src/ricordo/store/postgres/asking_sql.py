@@ -49,7 +49,7 @@ class VectorIndex:
         if self.dimensions != dimensions:
             raise ContractError(
                 f"the query vector has {dimensions} numbers, the stored ones {self.dimensions}",
-                hint="The embedder changed without changing its fingerprint; run ‹:embed again›.",
+                hint="The embedder changed without changing its fingerprint; run ‹:embed›.",
             )
         return self
 

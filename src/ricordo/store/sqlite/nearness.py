@@ -134,7 +134,7 @@ def _number(connection: Connection, fingerprint: str, dimensions: int) -> int | 
     if rows[0][1] != dimensions:
         raise ContractError(
             f"the query vector has {dimensions} numbers, the stored ones {rows[0][1]}",
-            hint="The embedder changed without changing its fingerprint; run ‹:embed again›.",
+            hint="The embedder changed without changing its fingerprint; run ‹:embed›.",
         )
     return int(rows[0][0])
 

@@ -34,7 +34,7 @@ def text_view(
     With ``is_near``, of a long text only what is around the passage: that is there at once, whatever the length.
     """
     links = linked(engine, item)
-    passages = engine.passages(item.ref, version=item.version) if lines else ()
+    passages = engine.get(item.ref, version=item.version, passages=True, track=False).passages if lines else ()
     place = place_of(lines_of(lines), passages)
     wanted = place.lines if place else None
     is_part = is_near and place is not None and len(item.content) > AT_ONCE
@@ -79,7 +79,7 @@ def targets(links: tuple[Link, ...]) -> dict[str, str]:
 
 def peek_view(engine: Ricordo, item: Item, *, q: str = "", lines: str = "", is_small: bool = False) -> dict[str, Any]:
     """A short look at an item: the passage that was asked for and its neighbours, or the beginning."""
-    passages = engine.passages(item.ref, version=item.version)
+    passages = engine.get(item.ref, version=item.version, passages=True, track=False).passages
     place = place_of(lines_of(lines), passages)
     wanted = place.lines if place else None
     if len(item.content) > SHORT and passages:

@@ -1,0 +1,438 @@
+"""The verb review: decides on what sessions taught, on what agents wrote over the user's words, and on what should be
+done about memories: duplicates, contradictions, what is out of date.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ricordo.engine.checks import check_choice, texts
+from ricordo.engine.context import EngineContext
+from ricordo.engine.memories import MemoryVerbs
+from ricordo.engine.reading import lines_for_diff
+from ricordo.errors import Error, NotFound, UsageError
+from ricordo.permissions import refuse_agents
+from ricordo.steps import undoable
+from ricordo.trust.level import told_versions
+from ricordo.values.items import Ref, Saved
+from ricordo.values.log import ReviewReport, Waiting
+from ricordo.values.review import (
+    ACCEPTED,
+    DRIVE,
+    FINDING_KINDS,
+    KINDS,
+    REFUSED,
+    WAITING,
+    WAYS,
+    Finding,
+    Proposal,
+    ProposalRule,
+)
+from ricordo.verbs.declare import verb
+
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    from ricordo.store.base import Store
+    from ricordo.values.kinds import ReviewDecision
+    from ricordo.verbs.declare import Say
+    from ricordo.verbs.parameters import NAME_TEXT, ItemName, ManyLimit
+
+OWN = "agent"
+"""The tier of the user's own store."""
+ALWAYS, NEVER, ASK = "always", "never", "ask"
+DECISIONS = ("accept", "refuse", ALWAYS, NEVER, ASK)
+LONGEST_DIFF = 60
+REVIEW_KINDS = ("proposals", "versions", *FINDING_KINDS)
+"""What waits for a decision: what sessions teach, versions that others wrote, and what should be tidied."""
+
+
+class ProposalDesk:
+    """Decides on the proposals of one store."""
+
+    def __init__(self, context: EngineContext, memories: MemoryVerbs) -> None:
+        self._context = context
+        self._memories = memories
+
+    @property
+    def _store(self) -> Store:
+        return self._context.store
+
+    def waiting(self) -> tuple[Proposal, ...]:
+        """Those that wait; not those that a project brings which the user does not trust."""
+        return () if self._store.foreign else tuple(self._store.proposals.listing(WAITING))
+
+    def rules(self) -> dict[str, str]:
+        """What the user said about whole kinds, by way and kind."""
+        return {} if self._store.foreign else dict(self._store.proposals.rules())
+
+    def listed_rules(self) -> tuple[ProposalRule, ...]:
+        """The same, each under the name that ``review`` takes."""
+        rules = sorted((*name.partition(" "), rule) for name, rule in self.rules().items())
+        return tuple(ProposalRule(way, kind, rule) for way, _, kind, rule in rules)
+
+    def has(self, ref: str) -> bool:
+        """Whether this store keeps the proposal, or the rule about a kind."""
+        if is_kind(ref):
+            return any(one.ref == ref for one in self.listed_rules())
+        return self._store.proposals.get(ref.removeprefix(DRIVE)) is not None
+
+    def decide(self, ref: str, decision: str, text: str | None) -> str:
+        """Do what was decided, and say it; ``always`` and ``never`` also hold for what comes of the same kind."""
+        if decision in (ALWAYS, NEVER, ASK):
+            refuse_agents("decide on whole kinds of proposals" if decision != ASK else "take back what you decided")
+        if is_kind(ref):
+            return self._decide_on_kind(ref, decision)
+        proposal = self._store.proposals.get(ref.removeprefix(DRIVE))
+        if proposal is None or self._store.foreign:
+            raise NotFound(f"there is no {ref}", hint="‹:review› lists what waits.")
+        if decision == ASK:
+            return self._ask_again(proposal)
+        if proposal.state != WAITING:
+            raise UsageError(f"{ref} was {proposal.state} before", hint=f"‹:review {ref} ask› lets it wait again.")
+        if decision in (NEVER, "refuse"):
+            self._store.proposals.decide(proposal.id, REFUSED)
+            said = f"{ref} is refused, and will not be proposed again (‘ask’ takes that back)"
+        else:
+            said = f"{ref} is kept as {self.accept(proposal, text, by_itself=False)}"
+        if decision in (ALWAYS, NEVER):
+            said += f"; {self._set_rule(ProposalRule(proposal.way, proposal.kind, decision))}"
+        return said
+
+    def _decide_on_kind(self, ref: str, decision: str) -> str:
+        """Say what holds for a whole kind, or that nothing holds any more."""
+        way, _, kind = ref.removeprefix(DRIVE).partition("/")
+        if way not in WAYS or kind not in KINDS:
+            names = f"one of {', '.join(WAYS)}, a slash, and one of {', '.join(KINDS)}"
+            raise NotFound(f"there is no kind {ref}", hint=f"A kind of proposals is {DRIVE}, then {names}.")
+        if decision not in (ALWAYS, NEVER, ASK):
+            raise UsageError(
+                f"'{decision}' is for one proposal, and {ref} is a kind of them",
+                hint="For kinds there are always, never and ask.",
+            )
+        return self._set_rule(ProposalRule(way, kind, decision))
+
+    def _set_rule(self, rule: ProposalRule) -> str:
+        self._store.proposals.set_rule(f"{rule.way} {rule.kind}", "" if rule.rule == ASK else rule.rule)
+        how = {ALWAYS: "kept by themselves", NEVER: "not proposed any more", ASK: "proposed, and wait for you"}
+        back = "" if rule.rule == ASK else f" (‘ask’ for {rule.ref} takes that back)"
+        return f"from now on, those of the kind '{rule.kind}' by {rule.way} are {how[rule.rule]}{back}"
+
+    def _ask_again(self, proposal: Proposal) -> str:
+        """Let a proposal wait again that was refused, or whose memory is gone."""
+        if proposal.state == ACCEPTED and self._keeps(proposal):
+            raise UsageError(
+                f"{proposal.ref} was accepted as {proposal.became}", hint=f"‹:forget {proposal.became}› puts that away."
+            )
+        if not self._store.proposals.ask_again(proposal.id):
+            raise UsageError(f"{proposal.ref} waits already", hint="‹:review› lists what waits.")
+        return f"{proposal.ref} waits again"
+
+    def _keeps(self, proposal: Proposal) -> bool:
+        """Whether the memory that a proposal became is still there."""
+        own = self._own_for(proposal)
+        items = (self._store if own is None else own.store).items
+        n = items.number(Ref.parse(proposal.became))
+        return n is not None and items.get(n).state == "live"
+
+    def accept(self, proposal: Proposal, text: str | None = None, *, by_itself: bool) -> str:
+        """Make a memory of a proposal; what concerns the user goes to the user's own store. Returns its ref."""
+        origin = {name: getattr(proposal, name) for name in ("kind", "way", "session", "turn", "quote", "scope")}
+        optional = {name: value for name in ("file", "branch") if (value := getattr(proposal, name))}
+        about = {**origin, **optional, "accepted": "by itself" if by_itself else "by review"}
+        keeper: MemoryVerbs = self._own_for(proposal) or self._memories
+        saved = keeper.remember(
+            text or proposal.text, on_duplicate="save", metadata={"proposal": about}, wait=not by_itself
+        )
+        self._store.proposals.decide(proposal.id, ACCEPTED, saved.ref)
+        return saved.ref
+
+    def accept_by_rule(self, added: Sequence[Proposal], *, everything: bool) -> int:
+        """Keep those that the user wants kept by themselves; returns how many."""
+        rules = self.rules()
+        wanted = [one for one in added if everything or rules.get(rule_name(one)) == ALWAYS]
+        for one in wanted:
+            self.accept(replace(one, state=WAITING), by_itself=True)
+        return len(wanted)
+
+    def _own_for(self, proposal: Proposal) -> Any:
+        """The engine of the user's own store, if a proposal belongs there; a project's store makes it at need."""
+        if proposal.scope != "user":
+            return None
+        context = self._context
+        is_beside_project = context.located.location.origin == "project" and context.config.tiers.automatic
+        return _opened(context) if is_beside_project else own_engine(context)
+
+
+def own_engine(context: EngineContext) -> Any:
+    """The engine of the user's own store, if it is searched together with the one in use."""
+    tiers = context.tiers
+    is_beside = not tiers.is_alone and any(tier.name == OWN and not tier.is_own for tier in tiers.federation.tiers)
+    return _opened(context) if is_beside else None
+
+
+def _opened(context: EngineContext) -> Any:
+    with suppress(Error):  # a store that cannot be opened now is named by ``tiers``
+        return context.tiers.engine_of(OWN)
+    return None
+
+
+def is_kind(ref: str) -> bool:
+    """Whether a name means a whole kind of proposals, not one of them."""
+    return "/" in ref.removeprefix(DRIVE)
+
+
+def rule_name(proposal: Proposal) -> str:
+    """Under which name a rule about such proposals is kept."""
+    return f"{proposal.way} {proposal.kind}"
+
+
+class ReviewVerbs(MemoryVerbs):
+    """Lists what waits for the user's decision, and does what was decided."""
+
+    @cached_property
+    def _desk(self) -> ProposalDesk:
+        return ProposalDesk(self._context, self)
+
+    @verb(
+        "admin",
+        "look after",
+        "Decide on what sessions taught, what agents changed, and what should be tidied.",
+        examples=(
+            "ricordo review",
+            "ricordo review --kind duplicates",
+            "ricordo review expired accept",
+            "ricordo review 3f2a91c0 accept",
+            "ricordo review proposal:/3f2a91c0 accept --text 'Deploy on Tuesdays.'",
+            "ricordo review proposal:/pattern/rule never",
+            "ricordo review memory:/office refuse",
+        ),
+        looking={"decision": None, "text": None},
+    )
+    @undoable
+    def review(
+        self,
+        ref: Annotated[
+            str | Ref, Say("A proposal, an item, the id of a finding, or a kind of findings.", longest=NAME_TEXT)
+        ]
+        | None = None,
+        decision: Annotated[
+            ReviewDecision,
+            Say(
+                "Take it, or not (of a changed item: go back to yours; of a finding: do what is suggested); always or"
+                " never from this kind of proposal; ask takes a decision on a proposal or a kind back."
+            ),
+        ]
+        | None = None,
+        *,
+        text: Annotated[str, Say("Keep this sentence instead of the proposed one.", longest=NAME_TEXT)] | None = None,
+        kinds: Annotated[
+            Sequence[str],
+            Say("List only this kind; may be repeated.", name="kind", shown="KIND", choices=REVIEW_KINDS),
+        ] = (),
+        limit: ManyLimit = 100,
+    ) -> ReviewReport:
+        """Without a decision, lists what waits: sentences that sessions seem to teach (proposals), versions of your
+        items that somebody else wrote, items by others that every agent would get, and findings: duplicates,
+        contradictions, gone and changed (what memories cite), expired, unused (for a year), secrets.
+
+        A proposal becomes a memory when it is accepted; one that is refused does not come back, unless you ask for it.
+        Until you decide on a version, every agent gets your own version of what is always told; of other items, agents
+        find the new version, as the agent's words. Refusing restores yours; the other version stays in the history.
+        Accepting a finding, or a kind of findings, does what it suggests; what changed meanwhile is skipped, with a
+        word. All that one call does is one step: undo takes it back.
+        """
+        kinds = texts("kinds", kinds)
+        for kind in kinds:
+            check_choice("kinds", kind, REVIEW_KINDS)
+        if decision is not None:
+            check_choice("decision", decision, DECISIONS)
+            if ref is None:
+                raise UsageError("which item or proposal is meant?", hint="‹:review› lists what waits.")
+        if isinstance(ref, str) and (ref in FINDING_KINDS or self._is_finding(ref)):
+            return self._on_finding(ref, decision, limit)
+        if isinstance(ref, str) and _is_short_id(ref):  # the id that is listed, without its drive
+            ref = f"{DRIVE}{ref}"
+        is_proposal = ref is not None and str(ref).startswith(DRIVE)
+        if text is not None and not (is_proposal and decision in ("accept", "always")):
+            raise UsageError("a text takes the place of a proposal that is accepted", hint="‹:review› lists them.")
+        if is_proposal:
+            return self._on_proposal(str(ref), decision, text)
+        if decision in (ALWAYS, NEVER, ASK):
+            raise UsageError(
+                f"'{decision}' is for proposals, and {ref} is an item", hint="For items there are accept and refuse."
+            )
+        if ref is not None or decision is not None:
+            return self._on_item(ref, decision)
+        return self._of_kinds(kinds, limit)
+
+    def _of_kinds(self, kinds: Sequence[str], limit: int) -> ReviewReport:
+        """All that waits, or what waits of some kinds."""
+        report = self._listed(None) if not kinds or {"proposals", "versions"} & set(kinds) else ReviewReport(())
+        if kinds and "proposals" not in kinds:
+            report = replace(report, proposals=(), rules=())
+        if kinds and "versions" not in kinds:
+            report = replace(report, waiting=())
+        found = self._findings([kind for kind in FINDING_KINDS if not kinds or kind in kinds])
+        return replace(report, findings=tuple(found[:limit]), counts=_counts(found))
+
+    def _findings(self, kinds: Sequence[str]) -> list[Finding]:
+        from ricordo.memory.upkeep import Look
+
+        self._context.flush_use()
+        look = Look(self._context.store)
+        return [one for kind in kinds for one in look.findings(kind)]
+
+    def _is_finding(self, ref: str) -> bool:
+        return _is_short_id(ref) and self._own_with(f"{DRIVE}{ref}") is None and not self._desk.has(f"{DRIVE}{ref}")
+
+    def _on_finding(self, name: str, decision: str | None, limit: int) -> ReviewReport:
+        """What is suggested about one finding or all of a kind: shown, or done."""
+        if decision not in (None, "accept"):
+            raise UsageError("a finding is accepted, or left as it is", hint="‹:review expired accept›")
+        found = self._findings([name] if name in FINDING_KINDS else list(FINDING_KINDS))
+        picked = [one for one in found if name in (one.kind, one.id)]
+        if decision is None:
+            return ReviewReport((), findings=tuple(picked[:limit]), counts=_counts(picked))
+        done = [self._do(one) for one in picked]
+        if not picked and name not in FINDING_KINDS:
+            why = "there is no such finding now: it was dealt with, or changed"
+            done.append(Saved(name, "skipped", reason=why))
+        left = [one for one in found if one not in picked]
+        return ReviewReport((), findings=tuple(left[:limit]), counts=_counts(left), done=tuple(done))
+
+    def _do(self, one: Finding) -> Saved:
+        """Do what a finding suggests; what changed since the look stays as it is."""
+        try:
+            if (changed := self._changed_since(one)) is not None:
+                return Saved(one.refs[0], "skipped", reason=changed)
+            return replace(self._act(one), reason=one.why)
+        except Error as error:
+            return Saved(one.refs[0], "skipped", reason=str(error))
+
+    def _changed_since(self, one: Finding) -> str | None:
+        """Why a finding no longer holds; None if its items are as they were."""
+        now = self._context.unsynced_store.items.get_many([n for n, _ in one.versions])
+        for n, version in one.versions:
+            item = now.get(n)
+            if item is None or item.state != "live":
+                return f"{item.ref if item is not None else one.refs[0]} was put away meanwhile"
+            if item.version != version:
+                return f"{item.ref} was changed meanwhile"
+        return None
+
+    def _act(self, one: Finding) -> Saved:
+        store = self._context.unsynced_store
+        n = one.versions[0][0]
+        if one.kind in ("duplicates", "contradictions"):
+            return store.changes.archive([n], successor=one.versions[1][0])[0]
+        if one.kind == "secrets":
+            return self.edit(one.refs[0], content=store.items.get(n).content)
+        if one.kind == "changed":
+            return self._cite_again(n, one.refs[0])
+        return store.changes.archive([n])[0]
+
+    def _cite_again(self, n: int, ref: str) -> Saved:
+        """Note what a memory cites as it is now."""
+        from ricordo.memory.citations.check import CitationCheck
+        from ricordo.memory.citations.find import NAME
+
+        store = self._context.unsynced_store
+        item = store.items.get(n)
+        cited = CitationCheck(store).renewed(item.fields.metadata.get(NAME) or [])
+        metadata: dict[str, Any] = {**item.fields.metadata, NAME: cited}
+        return self.edit(ref, fields={"metadata": metadata})
+
+    def _on_proposal(self, ref: str, decision: str | None, text: str | None) -> ReviewReport:
+        other = self._own_with(ref)
+        if other is not None:
+            decided: ReviewReport = other.review(ref, decision, text=text)
+            return replace(self._listed(None), decided=decided.decided) if decision else decided
+        if decision is not None:
+            said = self._desk.decide(ref, decision, text)
+            return replace(self._listed(None), decided=said)
+        return ReviewReport((), proposals=tuple(one for one in self._desk.waiting() if one.ref == ref))
+
+    def _own_with(self, ref: str) -> Any:
+        """The user's own store, if the proposal is there and not here; a rule about a kind is made here otherwise."""
+        other = own_engine(self._context) if not self._desk.has(ref) else None
+        if other is not None and is_kind(ref) and all(one.ref != ref for one in other._listed(None).rules):
+            return None
+        return other
+
+    def _on_item(self, ref: ItemName | None, decision: str | None) -> ReviewReport:
+        tiers = self._context.tiers
+        other = tiers.holding([ref], "present") if ref is not None and not tiers.is_alone else None
+        if other is not None:
+            found: ReviewReport = tiers.engine_of(other).review(ref, decision)
+            return found
+        if decision is not None and ref is not None:
+            said = self._decide(ref, decision)
+            return replace(self._listed(None), decided=said)
+        return self._listed(self._context.number(ref) if ref is not None else None)
+
+    def _listed(self, n: int | None) -> ReviewReport:
+        """What waits, or only what waits in one item."""
+        waiting = [one for one in self._context.store.audit.waiting() if n is None or one == n]
+        found = (self._waiting(one) for one in waiting)
+        elsewhere = self._in_own_store() if n is None else ReviewReport(())
+        return ReviewReport(
+            (*(one for one in found if one is not None), *elsewhere.waiting),
+            proposals=(*(self._desk.waiting() if n is None else ()), *elsewhere.proposals),
+            rules=(*(self._desk.listed_rules() if n is None else ()), *elsewhere.rules),
+        )
+
+    def _in_own_store(self) -> ReviewReport:
+        other = own_engine(self._context)
+        report: ReviewReport = other._listed(None) if other is not None else ReviewReport(())
+        return report
+
+    def _waiting(self, n: int) -> Waiting | None:
+        """What waits in an item; None if it is a file or page that was read again, which is never the user's words."""
+        store = self._context.store
+        item = store.items.get(n)
+        ours, is_asked = told_versions(item)
+        if not is_asked:
+            return None
+        mine = store.items.get(n, version=ours) if ours is not None else None
+        is_always = "always" in (item.fields.loading, mine.fields.loading if mine is not None else None)
+        if mine is None:
+            lines = difflib.unified_diff([], item.content.splitlines(), "yours", "new", lineterm="")
+        else:  # with the fields: one that is no longer valid is not told any more
+            before, after = lines_for_diff(mine), lines_for_diff(item)
+            lines = (line.rstrip("\n") for line in difflib.unified_diff(before, after, "yours", "new"))
+        diff = "\n".join(list(lines)[:LONGEST_DIFF])
+        return Waiting(str(item.ref), item.title, item.version, item.provenance, ours, is_always, diff=diff)
+
+    def _decide(self, ref: ItemName, decision: str) -> str:
+        refuse_agents("decide what counts as your words")
+        store = self._context.store
+        n = self._context.number(ref)
+        item = store.items.get(n)
+        if n not in store.audit.waiting():
+            raise UsageError(f"{item.ref} waits for no decision", hint="‹:review› lists what waits.")
+        if decision == "accept":
+            store.audit.decide(n, "accepted")
+            return f"{item.ref} version {item.version} counts as yours"
+        store.audit.decide(n, "refused")
+        ours = item.vouched
+        draft = store.items.draft(n, ours or item.version)
+        if ours is None:
+            draft = replace(draft, fields=draft.fields.with_changes({"loading": None}))
+        prepared = self._context.pipeline.prepare_draft(draft)
+        saved = store.changes.rewrite(n, prepared, durable=True, backlog=self._context.models.backlog())
+        return f"{saved.ref} is your version {ours} again" if ours else f"{saved.ref} is told only where it fits"
+
+
+def _counts(found: Sequence[Finding]) -> dict[str, int]:
+    return {kind: n for kind in FINDING_KINDS if (n := sum(one.kind == kind for one in found))}
+
+
+def _is_short_id(name: str) -> bool:
+    return re.fullmatch("[0-9a-f]{8}", name) is not None
