@@ -26,9 +26,9 @@ from embeddings import Matrix, exact_nearest, query_vectors, real_vectors, shipp
 from peers import ask_sqlite_vec, fill_sqlite_vec, open_peer
 from ricordo.store.index.entries import Entries, Visible
 from ricordo.store.index.sketches import sketch
+from ricordo.store.search.vectors import VectorIndex, write_block
 from ricordo.store.sql.jobs import fingerprint_id
 from ricordo.store.sqlite.store import SqliteStore
-from ricordo.store.sqlite.vectors import VectorIndex, write_block
 from timing import aligned, print_json, summary, timed
 
 RESULTS = 50

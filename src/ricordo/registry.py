@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ricordo.search.profiles import Profile
     from ricordo.sources.base import Loader
     from ricordo.store.base import Store
-    from ricordo.store.qdrant.choosing import IndexChoice
+    from ricordo.store.qdrant.feed import IndexChoice
 
 BUSY_SECONDS = 30.0
 """How long a writer waits for another process: longer than any single write takes."""
@@ -71,7 +71,7 @@ def _index_choice(config: Config) -> IndexChoice | None:
     """The search engine beside the server, if the settings name one."""
     if not config.store.index_address:
         return None
-    from ricordo.store.qdrant.choosing import IndexChoice
+    from ricordo.store.qdrant.feed import IndexChoice
 
     return IndexChoice(config.store.index_address)
 

@@ -13,7 +13,7 @@ import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -37,8 +37,6 @@ def ann(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         raw.execute(f"CREATE DATABASE {name}")
         raw.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'a secret' CREATEROLE")
         raw.execute(f"GRANT CREATE ON DATABASE {name} TO {name}")
-    with psycopg.connect(urlunsplit(server._replace(path=f"/{name}")), autocommit=True) as raw:
-        raw.execute("CREATE EXTENSION vector")
     passwords = tmp_path / "pgpass"
     passwords.write_text(f"{server.hostname}:{server.port}:{name}:{name}:a secret\n")
     passwords.chmod(0o600)
@@ -63,7 +61,7 @@ def test_every_command_of_the_page_works_for_an_operator_who_is_no_superuser(
         words = [member if word == "bob" else word for word in shlex.split(here)]
         printed[" ".join(shlex.split(line)[1:4])] = house.run(*words[1:]).stdout
     assert "1 items are in" in printed[f"migrate {FILE} {STORE}"]
-    assert printed["index status --store"].strip() == f"{tmp_path / 'engine'}: 1 of 1 passages"
+    assert printed["index status --store"].strip() == f"{tmp_path / 'engine'}: beside 1 passages"
     assert "note:/keys" in house.run("search", "signing keys").stdout  # this project is bound to the team's store
     _operate(house, tmp_path / "kept.jsonl")
     _join(house, printed["team invite bob"], tmp_path / "elsewhere", monkeypatch)
@@ -71,7 +69,7 @@ def test_every_command_of_the_page_works_for_an_operator_who_is_no_superuser(
 
 def _operate(house: House, kept: Path) -> None:
     """What the page names in its sentences."""
-    for words in ("index feed", "index status", "doctor", "doctor --repair", "index drop", f"backup {kept}"):
+    for words in ("index status", "doctor", "doctor --repair", "index drop", f"backup {kept}"):
         said = words.replace(str(kept), "FILE")
         assert f"ricordo {said}`" in PAGE or words == "index status"
         house.run(*words.split())

@@ -54,8 +54,8 @@ READING: dict[str, Verb] = {
 }
 REPORTS_WHAT_DIFFERS = {"doctor"}
 ASKS_NO_ITEMS = {
-    "close", "open", "profiles", "resolve", "tier", "team_init", "team_invite", "team_members", "team_remove",
-    "team_status", "index_status", "index_rebuild", "index_feed", "index_drop",
+    "close", "open", "profiles", "resolve", "tier", "team_init", "team_invite", "team_remove",
+    "team_status", "index_status", "index_rebuild", "index_drop",
 }  # fmt: skip
 """They use an answer, the settings, the server or the name alone; an id is looked up, and that is tested below."""
 WRITING = {

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ricordo import Ricordo
-from ricordo.store.sqlite.searching import Index
+from ricordo.store.search.index import SearchIndex
 
 
 def order(engine: Ricordo, query: str, refs: Sequence[str], **options: Any) -> list[str]:
@@ -218,13 +218,13 @@ def test_what_a_search_reads_is_read_at_once_and_only_what_can_come_onto_the_pag
         engine.save(f"note:/one-{number}", f"harbour harbour harbour harbour, text number {number}")
     engine.save("note:/both", f"a harbour and, after {'many ' * 300}words, a lantern")
     read: list[int] = []
-    passages = Index.passages
+    passages = SearchIndex.passages
 
-    def noted(self: Index, shown: Sequence[Any], *others: Any, **more: Any) -> Any:
+    def noted(self: SearchIndex, shown: Sequence[Any], *others: Any, **more: Any) -> Any:
         read.append(len(shown))
         return passages(self, shown, *others, **more)
 
-    monkeypatch.setattr(Index, "passages", noted)
+    monkeypatch.setattr(SearchIndex, "passages", noted)
     answer = engine.search("harbour lantern", limit=3, track=False, **options)
     assert len(answer.hits) == 3
     assert len(read) == 1

@@ -17,7 +17,7 @@ from ricordo.ingest import embed
 from ricordo.search.refine import belief
 from ricordo.store.index.entries import COMPARED_AT_LEAST
 from ricordo.store.index.sketches import nearest_by_sketch, sketch
-from ricordo.store.sqlite import vectors
+from ricordo.store.search import vectors
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.values.hits import Filters
 from ricordo.values.reports import EmbedReport

@@ -119,7 +119,7 @@ def test_a_store_that_got_its_first_vectors_meanwhile_is_asked_again(compass: Ca
         fingerprint = None
 
     seen: list[str] = []
-    engine.store.index = Late(engine.store.index, "index", seen)
+    engine.store.index = Late(engine.store.index, "index", seen)  # type: ignore[assignment]
     answer = engine.search("word", track=False)
     assert {hit.ref for hit in answer.hits} == {"note:/near", "note:/far"}
     assert answer.meta.weights["vector"] > 0

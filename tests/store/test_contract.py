@@ -1,4 +1,4 @@
-"""SQLite and PostgreSQL, partitioned or not, keep the whole contract of a store."""
+"""SQLite and PostgreSQL keep the whole contract of a store."""
 
 from __future__ import annotations
 
@@ -46,16 +46,3 @@ class TestPostgres(StoreContract):
         importer.items([record for record in records if isinstance(record, ItemRecord)])
         importer.others([record for record in records if isinstance(record, Row)])
         return store
-
-
-class TestPartitioned(TestPostgres):
-    """The same on tables that are hash-partitioned by workspace."""
-
-    _PLACES: ClassVar[dict[Path, str]] = {}
-
-    def open_store(self, folder: Path, **options: Any) -> Store:
-        from ricordo.store.postgres.store import PostgresStore
-
-        if folder not in self._PLACES:
-            self._PLACES[folder] = postgres_server.workspace(schema="ricordo_parted")
-        return PostgresStore(self._PLACES[folder], partitions=2, **options)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,12 +18,10 @@ import pytest
 from tests.store import postgres_server
 
 from ricordo import ConfigProvider, Entry, Ricordo
-from ricordo.store.postgres import feeding
-from ricordo.store.postgres.feeding import Feeder, LeaseLost
-from ricordo.store.postgres.passage_words import number_of, packed, unpacked
 from ricordo.store.postgres.store import PostgresStore
-from ricordo.store.qdrant.choosing import IndexChoice
-from ricordo.store.qdrant.points import IndexAway, Nearest, Point, PointEngine, Space, Sparse
+from ricordo.store.qdrant import feed
+from ricordo.store.qdrant.engine import IndexAway, Point, PointEngine, Space
+from ricordo.store.qdrant.feed import Feeder, IndexChoice, LeaseLost
 
 pytest.importorskip("qdrant_edge")
 PASSAGES = 300
@@ -36,13 +35,23 @@ def place() -> str:
     texts = [f"{WORDS[n % 8]} {WORDS[n % 5]} number{n}" for n in range(PASSAGES)]
     with Ricordo.open(place, config=ConfigProvider({"embedding.provider": "none"})) as engine:
         engine.save_many([Entry(f"note:/{n}", text, "note") for n, text in enumerate(texts)])
+    embed(place)
     return place
+
+
+def embed(place: str) -> None:
+    """Give every passage a vector of a made-up model."""
+    with closing(PostgresStore(place)) as store:
+        store.jobs.enqueue_missing("made", 3)
+        while jobs := store.jobs.claim("made", 3, "test", 500):
+            made = {job.hash: np.array([job.chunk % 7, 1.0, job.chunk % 3], np.float32) for job in jobs}
+            store.jobs.finish("made", jobs, made)
 
 
 @pytest.fixture
 def store(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresStore]:
     """The same, open with an engine in two shards that was told to take everything in, and has not begun."""
-    monkeypatch.setattr(feeding, "BATCH", 40)
+    monkeypatch.setattr(feed, "BATCH", 40)
     with monkeypatch.context() as patch:
         patch.setattr(Feeder, "feed", lambda self: 0)
         choice = IndexChoice(str(tmp_path / "engine"), shards=2)
@@ -54,17 +63,11 @@ def store(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 def whole(store: PostgresStore) -> None:
-    """Everything is in the engine once, and words are counted as they occur."""
+    """Everything is in the engine once."""
     assert store.feed is not None
     report = store.feed.report()
-    assert (report.applied, report.held, report.waiting) == (report.passages, report.passages, 0)
+    assert (list(report.vectors.values()), report.waiting) == ([report.passages], 0)
     assert store.feed.check(False).ok, store.feed.check(False).detail
-    with store.database.read() as connection:
-        counted = dict[int, int](connection.rows("SELECT term, chunks FROM index_terms"))
-        texts = [row[0] for row in connection.rows("SELECT text FROM chunks WHERE state = 0")]
-    for word in WORDS:
-        [term] = store.analyzer.query_terms(word)
-        assert counted[number_of(term)] == sum(word in text for text in texts)
 
 
 class Failing:
@@ -97,7 +100,7 @@ def test_a_feeder_that_fails_at_any_call_goes_on_where_it_was(store: PostgresSto
     for call in (1, 2, 3, 2, 1, 3):
         for after in (False, True):
             engine = Failing(store.feed.engine, call, after=after)
-            feeder = Feeder(store.database, engine, store.analyzer)
+            feeder = Feeder(store.database, engine)
             with store.database.write_at_once() as connection:  # as if the time of the one before had passed
                 connection.run("UPDATE index_feeds SET lease_until = 0")
             try:
@@ -114,10 +117,10 @@ def test_a_feeder_that_fails_at_any_call_goes_on_where_it_was(store: PostgresSto
 _WORKER = """
 import sys
 from pathlib import Path
-from ricordo.store.postgres import feeding
 from ricordo.store.postgres.store import PostgresStore
-from ricordo.store.qdrant.choosing import IndexChoice
-feeding.BATCH = 20
+from ricordo.store.qdrant import feed
+from ricordo.store.qdrant.feed import IndexChoice
+feed.BATCH = 20
 store = PostgresStore(sys.argv[1], index=IndexChoice(sys.argv[2]), feed_in_background=False)
 print("ready", flush=True)
 apply = store.feed.feeder._apply
@@ -156,7 +159,7 @@ def test_a_feeder_that_is_killed_loses_nothing_and_repeats_nothing(place: str, t
 
 def test_one_process_feeds_at_a_time(store: PostgresStore) -> None:
     assert store.feed is not None
-    first, second = (Feeder(store.database, store.feed.engine, store.analyzer) for _ in range(2))
+    first, second = (Feeder(store.database, store.feed.engine) for _ in range(2))
     assert first.step() == 40
     assert second.step() is None
     with store.database.write_at_once() as connection:
@@ -169,17 +172,23 @@ def test_one_process_feeds_at_a_time(store: PostgresStore) -> None:
     whole(store)
 
 
-def test_a_feeder_whose_lease_was_taken_takes_no_note_away(store: PostgresStore) -> None:
+def test_a_feeder_whose_lease_was_taken_takes_no_note_away(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert store.feed is not None
-    slow, other = (Feeder(store.database, store.feed.engine, store.analyzer) for _ in range(2))
-    lease, batch = slow._lease(), slow._read()
-    assert lease is not None
-    spaces = slow._apply(lease, batch)
-    with store.database.write_at_once() as connection:
-        connection.run("UPDATE index_feeds SET lease_until = 0")
-    assert other.step() == 40
+    slow, other = (Feeder(store.database, store.feed.engine) for _ in range(2))
+    apply = slow._apply
+
+    def slowly(*given: Any) -> tuple[str, ...]:
+        spaces = apply(*given)
+        with store.database.write_at_once() as connection:
+            connection.run("UPDATE index_feeds SET lease_until = 0")
+        assert other.step() == 40
+        return spaces
+
+    monkeypatch.setattr(slow, "_apply", slowly)
     with pytest.raises(LeaseLost):
-        slow._note(lease, batch, spaces)
+        slow.step()
     other.feed()
     whole(store)
 
@@ -187,10 +196,10 @@ def test_a_feeder_whose_lease_was_taken_takes_no_note_away(store: PostgresStore)
 def test_a_feeder_that_is_too_late_sends_nothing(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     assert store.feed is not None
     with monkeypatch.context() as patch:
-        patch.setattr(feeding, "LEASE_SECONDS", -1)
+        patch.setattr(feed, "LEASE_SECONDS", -1)
         with pytest.raises(LeaseLost, match="longer than its lease"):
             store.feed.feeder.step()
-    assert store.feed.report().held == 0
+    assert store.feed.report().vectors == {}
     assert store.feed.report().waiting == PASSAGES
 
 
@@ -205,11 +214,6 @@ def test_what_an_engine_had_before_it_was_filled_anew_is_thrown_away(store: Post
     whole(store)
 
 
-def test_a_word_that_fills_a_passage_is_counted_as_far_as_there_is_room() -> None:
-    entries, _ = unpacked([packed(({"tide": 70_000},))])
-    assert entries["count"].tolist() == [65_535]
-
-
 def test_changes_by_programs_that_know_no_engine_are_fed_too(store: PostgresStore, place: str) -> None:
     assert store.feed is not None
     store.feed.run()
@@ -219,6 +223,7 @@ def test_changes_by_programs_that_know_no_engine_are_fed_too(store: PostgresStor
         engine.rm("note:/3")
         engine.mv("note:/4", "note:/moved")
         engine.save("note:/new", "an anchor")
+    embed(place)
     report = store.feed.report()
     assert report.waiting > 0
     assert 0 <= report.lag_seconds < 3_600
@@ -240,31 +245,25 @@ def _engines(folder: Path) -> Iterator[PointEngine]:
 def test_both_ways_to_call_qdrant_do_the_same(tmp_path: Path) -> None:
     pytest.importorskip("qdrant_client")
     for engine in _engines(tmp_path):
-        near, words = Space("a-m1", 4), Space("a-words")
+        space = Space("a-m1", 4)
         engine.check()
-        for space in (near, words, words):
-            engine.make(space)
+        engine.make(space)
+        engine.make(space)
         rows = np.eye(4, dtype=np.float32)
-        engine.put(near, [Point(n, n // 2, rows[n % 4] + 0.1 * n) for n in range(1, 9)], 5)
-        sparse = [Sparse(np.array([1, 2**32 - 1]), np.array([n / 10, 0.5], np.float32)) for n in range(1, 9)]
-        engine.put(words, [Point(n, n // 2, one) for n, one in enumerate(sparse, start=1)], 5)
-        engine.put(words, [Point(8, 4, Sparse(np.array([1]), np.array([0.05], np.float32)))], 6)
-        engine.put(words, [Point(8, 4, sparse[7])], 4)  # late: something newer is there
-        asked = Sparse(np.array([1, 7]), np.array([2.0, 1.0], np.float32))
-        first, second = engine.nearest([Nearest(words, asked, 3), Nearest(words, asked, 9, [1, 4])])
-        assert [one[:2] for one in first] == [(7, 3), (6, 3), (5, 2)]
-        assert [score for *_, score in first] == pytest.approx([1.4, 1.2, 1.0])
-        assert [one[:2] for one in second] == [(3, 1), (2, 1), (8, 4)]
-        assert [one[:2] for one in engine.nearest([Nearest(near, rows[0], 2)])[0]] == [(8, 4), (4, 2)]
-        engine.remove(words, [7, 777])
-        assert engine.count(words) == 7
-        assert engine.held(words, [1, 7, 8, 9]) == {1, 8}
+        engine.put(space, [Point(n, n // 2, rows[n % 4] + 0.1 * n) for n in range(1, 9)], 5)
+        engine.put(space, [Point(7, 3, 9 * rows[0])], 6)
+        engine.put(space, [Point(7, 3, 0 * rows[0])], 4)  # late: something newer is there
+        assert engine.nearest(space, rows[0], 3, None) == [7, 8, 4]
+        assert engine.nearest(space, rows[0], 9, [1, 4]) == [8, 3, 2]
+        engine.remove(space, [7, 777])
+        assert engine.count(space) == 7
+        assert engine.held(space, [1, 7, 8, 9]) == {1, 8}
         engine.settle()
-        assert [one[0] for one in engine.nearest([Nearest(words, asked, 1)])[0]] == [6]
-        engine.drop(words)
-        engine.drop(words)
+        assert engine.nearest(space, rows[0], 1, None) == [8]
+        engine.drop(space)
+        engine.drop(space)
         with pytest.raises(IndexAway):
-            engine.nearest([Nearest(words, asked, 1)])
+            engine.nearest(space, rows[0], 1, None)
         engine.close()
 
 
@@ -328,26 +327,22 @@ def test_a_cluster_is_asked_for_shards_copies_and_waits_for_writes(wire: str, mo
     pytest.importorskip("qdrant_client")
     monkeypatch.setenv("THE_KEY", "sesame")
     engine = IndexChoice(wire, "THE_KEY", shards=6, replicas=2).open()
-    words = Space("a-words")
-    engine.make(words)
-    engine.put(words, [Point(7, 3, Sparse(np.array([1]), np.array([0.5], np.float32)))], 11)
-    assert engine.nearest([Nearest(words, Sparse(np.array([1]), np.array([2.0], np.float32)), 5, [3])]) == [
-        [(7, 3, 0.5)]
-    ]
-    assert engine.count(words) == 3
-    engine.remove(words, [7])
+    space = Space("a-m1", 2)
+    engine.make(space)
+    engine.put(space, [Point(7, 3, np.array([0.5, 1.0], np.float32))], 11)
+    assert engine.nearest(space, np.array([1.0, 0.0], np.float32), 5, [3]) == [7]
+    assert engine.count(space) == 3
+    engine.remove(space, [7])
     engine.close()
     assert {key for _, _, key, _ in _Wire.asked} == {"sesame"}
     bodies = {(verb, path.split("?")[0]): body for verb, path, _, body in _Wire.asked}
-    made = bodies["PUT", "/collections/a-words"]
+    made = bodies["PUT", "/collections/a-m1"]
     assert (made["shard_number"], made["replication_factor"]) == (6, 2)
-    put = bodies["PUT", "/collections/a-words/points"]
-    assert put["points"] == [
-        {"id": 7, "vector": {"v": {"indices": [1], "values": [0.5]}}, "payload": {"item": 3, "seq": 11}}
-    ]
+    put = bodies["PUT", "/collections/a-m1/points"]
+    assert put["points"] == [{"id": 7, "vector": {"v": [0.5, 1.0]}, "payload": {"item": 3, "seq": 11}}]
     assert put["update_filter"]["must"][0]["range"]["lte"] == 11
-    query = bodies["POST", "/collections/a-words/points/query"]
-    assert (query["limit"], query["using"], query["with_payload"]) == (5, "v", ["item"])
+    query = bodies["POST", "/collections/a-m1/points/query"]
+    assert (query["limit"], query["using"]) == (5, "v")
     assert query["filter"]["must"][0]["match"]["any"] == [3]
     writes = [path for verb, path, _, _ in _Wire.asked if path.split("?")[0].endswith(("/points", "/delete"))]
     assert writes

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from tests.store.contract_fixtures import prepared
 
+from ricordo.store.arrays import Growing
 from ricordo.store.asking import Ask, AskedWord, QueryVector
 from ricordo.store.found import Candidate
 from ricordo.store.index import impacts, lexical
 from ricordo.store.index.segments import Arrays
 from ricordo.store.index.sketches import nearest_of_each, sketch
-from ricordo.store.sql.arrays import Growing
-from ricordo.store.sqlite import vectors
+from ricordo.store.search import vectors
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.store.values import Backlog
 

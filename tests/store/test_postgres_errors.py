@@ -18,7 +18,7 @@ psycopg = pytest.importorskip("psycopg", reason="the extra 'postgres' is not ins
     ],
 )
 def test_a_server_without_pgvector_is_told_as_such(name: str, said: str, words: str, hint: str) -> None:
-    from ricordo.store.postgres.translating import translated
+    from ricordo.store.postgres.errors import translated
 
     with pytest.raises(StoreError, match=words) as raised, translated("postgresql://db/team"):
         raise getattr(psycopg.errors, name)(said)

@@ -19,9 +19,8 @@ from tests.store import postgres_server
 
 from ricordo import ConfigProvider, Ricordo, speaking
 from ricordo.errors import Forbidden, NotFound, ReadOnlyStore, StoreError, UsageError
-from ricordo.store.postgres import meaning, workspaces
+from ricordo.store.postgres import schema
 from ricordo.store.postgres.schema import SCHEMA_VERSION
-from ricordo.store.postgres.store import PostgresStore
 from ricordo.values.store_addresses import parse
 
 
@@ -114,7 +113,7 @@ def test_only_an_owner_invites_and_removes(house: House, role: str) -> None:
             engine.team_invite(f"eve_{house.tag}")
         with pytest.raises(Forbidden):
             engine.team_remove(house.name("writer"))
-        assert house.name("writer") in [member.name for member in engine.team_members()]
+        assert house.name("writer") in [member.name for member in engine.team_status().members]
 
 
 def test_an_invited_owner_invites_and_changes_a_role(house: House) -> None:
@@ -122,7 +121,7 @@ def test_an_invited_owner_invites_and_changes_a_role(house: House) -> None:
     with Ricordo.open(house.of("owner"), config=QUIET) as engine:
         first = engine.team_invite(name, role="reader")
         again = engine.team_invite(name, role="writer")
-        roles = {member.name: member.role for member in engine.team_members()}
+        roles = {member.name: member.role for member in engine.team_status().members}
     assert (first.is_new_login, again.is_new_login) == (True, False)
     assert roles[name] == "writer"
     with Ricordo.open(first.command.partition("--store ")[2].strip("'"), config=QUIET) as engine:
@@ -250,7 +249,7 @@ def test_who_may_not_make_tables_is_told_what_an_administrator_grants(house: Hou
 def test_the_role_of_superusers_is_made_again_where_a_restore_left_it_out(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workspaces, "APPLICATION_ROLE", f"app_{house.tag}")
+    monkeypatch.setattr(schema, "APPLICATION_ROLE", f"app_{house.tag}")
     with house.superuser() as raw:
         dsn = raw.info
         address = f"postgresql://{dsn.user}:{dsn.password}@{dsn.host}:{dsn.port}/{house.database}"
@@ -261,7 +260,7 @@ def test_two_who_open_the_first_stores_of_a_server_at_once_both_succeed(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     role = f"both_{house.tag}"
-    monkeypatch.setattr(workspaces, "APPLICATION_ROLE", role)
+    monkeypatch.setattr(schema, "APPLICATION_ROLE", role)
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE %s"
     with house.superuser() as other, house.superuser() as look, ThreadPoolExecutor() as threads:
         with other.transaction():
@@ -345,28 +344,6 @@ def test_a_member_with_another_model_is_told_what_the_team_uses(house: House) ->
         assert engine.team_status().model != pinned
 
 
-def test_a_writer_makes_the_index_over_vectors(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meaning, "EXACT_BELOW", 1)
-    place = house.address(house.boss, "boss", "workspace=indexed")
-    with Ricordo.open(place) as engine:
-        engine.save("note:/tea", "Ada prefers tea.")
-        engine.team_init()
-        line = engine.team_invite(f"indexer_{house.tag}").command.partition("--store ")[2].strip("'")
-    with house.superuser() as raw:
-        raw.execute(
-            "DO $$ DECLARE name text; BEGIN"
-            " FOR name IN SELECT relname FROM pg_class WHERE relname LIKE 'vectors_near_%'"
-            " LOOP EXECUTE 'DROP INDEX ricordo.' || name; END LOOP; END $$"
-        )
-    with Ricordo.open(line) as engine:
-        store = engine._context.unsynced_store
-        assert isinstance(store, PostgresStore)
-        store.maintain()
-    with house.superuser() as raw:
-        made = raw.execute("SELECT count(*) FROM pg_class WHERE relname LIKE 'vectors_near_%'").fetchone()
-    assert made == (1,)
-
-
 def test_the_numbers_of_a_team(house: House) -> None:
     with Ricordo.open(house.owner, config=QUIET) as engine:
         engine.search("when do deploys happen")
@@ -400,7 +377,7 @@ def test_a_name_that_cannot_be_a_role_is_refused(house: House, name: str) -> Non
 
 def test_a_store_in_a_file_has_no_team(engine: Ricordo) -> None:
     with pytest.raises(UsageError, match="store on a server"):
-        engine.team_members()
+        engine.team_status()
 
 
 def test_init_binds_a_project_to_the_teams_store(house: House, tmp_path: Path) -> None:

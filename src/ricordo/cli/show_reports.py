@@ -341,8 +341,7 @@ def show_invitation(screen: Screen, invitation: TeamInvitation) -> None:
 
 def show_index(screen: Screen, report: IndexReport) -> None:
     """How many passages it knows, and how far it is behind."""
-    held = "?" if report.held is None else f"{report.held:,}"
-    screen.line(f"{report.engine}: {held} of {report.passages:,} passages")
+    screen.line(f"{report.engine}: beside {report.passages:,} passages")
     for model, count in report.vectors.items():
         screen.line(f"vectors of {model}: {count:,}")
     if report.waiting:

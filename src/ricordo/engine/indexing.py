@@ -1,4 +1,4 @@
-"""Verbs for a search engine beside a store's server: index status, rebuild, feed, drop."""
+"""Verbs for a search engine beside a store's server: index status, rebuild, drop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ricordo.errors import UsageError
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
-    from ricordo.store.postgres.feed import Feed
+    from ricordo.store.qdrant.feed import Feed
     from ricordo.values.reports import IndexReport
 
 
@@ -38,25 +38,10 @@ class IndexVerbs(OpenEngine):
     )
     def index_rebuild(self) -> IndexReport:
         """From then on, every change of the store is noted for the engine, whoever makes it. What the engine had before
-        is thrown away. If it is interrupted, index feed goes on where it was.
+        is thrown away. If it is interrupted, any process that has the store open goes on where it was.
         """
         feed = self._feed()
         feed.rebuild()
-        return feed.report()
-
-    @verb(
-        "write",
-        "look after",
-        "Apply the changes that wait to the search engine.",
-        path="index feed",
-        examples=("ricordo index feed",),
-    )
-    def index_feed(self) -> IndexReport:
-        """Processes that stay open do so by themselves; this is for a timer, or after an import. Only one process
-        feeds at a time.
-        """
-        feed = self._feed()
-        feed.run()
         return feed.report()
 
     @verb(

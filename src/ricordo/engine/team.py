@@ -1,4 +1,4 @@
-"""Verbs for a team that shares a store on a server: team init, invite, members, remove, status."""
+"""Verbs for a team that shares a store on a server: team init, invite, remove, status."""
 
 from __future__ import annotations
 
@@ -60,18 +60,6 @@ class TeamVerbs(OpenEngine):
         return self._team().invite(name, role)
 
     @verb(
-        "read",
-        "look after",
-        "List the members of the team.",
-        path="team members",
-        answers="members",
-        examples=("ricordo team members",),
-    )
-    def team_members(self) -> tuple[TeamMember, ...]:
-        """Who is in it, what they may do, and how many connections they have open."""
-        return self._team().members()
-
-    @verb(
         "admin", "look after", "Take a member out of the team.", path="team remove",
         examples=("ricordo team remove bob",),
     )  # fmt: skip
@@ -91,7 +79,9 @@ class TeamVerbs(OpenEngine):
         examples=("ricordo team status",),
     )
     def team_status(self) -> TeamReport:
-        """Also how far replicas are behind, if the server has any and tells."""
+        """Of each member what they may do, and how many connections they have open. Also how far replicas are behind,
+        if the server has any and tells.
+        """
         return self._team().report()
 
     def _team(self) -> Team:

@@ -20,7 +20,7 @@ from ricordo.text.words import Analyzer, fold, words_in
 if TYPE_CHECKING:
     from ricordo.models.base import Embedder
     from ricordo.store.base import Store
-    from ricordo.store.parts import SearchIndex
+    from ricordo.store.search.index import SearchIndex
     from ricordo.text.words import Analyzer
 
 

@@ -16,7 +16,6 @@ from ricordo.frozen import frozen
 from ricordo.patterns import late
 from ricordo.search.candidates import Member
 from ricordo.store.asking import MOST_PREFIX_TERMS, Ask, Candidates, Passages, PassageText, Shown, WordShare
-from ricordo.store.parts import SearchIndex
 from ricordo.store.sql.machines import Machines
 from ricordo.text.alike import likely_words
 from ricordo.text.sentences import sentence_starts
@@ -249,6 +248,8 @@ def cut_out(text: str, window: tuple[int, int]) -> str:
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from ricordo.store.search.index import SearchIndex
 
     Array = npt.NDArray[Any]
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,9 @@ from ricordo.search.candidates import Pool
 from ricordo.search.ranking import steady_spreads
 from ricordo.store.asking import Aim, Shown
 from ricordo.store.found import NO_CHUNK
-from ricordo.store.parts import SearchIndex
+
+if TYPE_CHECKING:
+    from ricordo.store.search.index import SearchIndex
 
 Array = npt.NDArray[Any]
 PLACES = (-2, -1, 1, 2)

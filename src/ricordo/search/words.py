@@ -18,7 +18,7 @@ from ricordo.text.scripts import has_unspaced
 from ricordo.text.words import Analyzer, fold, folded_words, words_in
 
 if TYPE_CHECKING:
-    from ricordo.store.parts import SearchIndex
+    from ricordo.store.search.index import SearchIndex
 
 
 _TALKS = r"conversations?|chats?|sessions?|discussions?|messages?|talks?"

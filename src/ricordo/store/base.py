@@ -29,9 +29,10 @@ from ricordo.store.sql.usage import UsageLog
 from ricordo.text.words import Analyzer
 
 if TYPE_CHECKING:
-    from ricordo.store.parts import Jobs, SearchIndex, Vectors
-    from ricordo.store.postgres.feed import Feed
+    from ricordo.store.backlog import Jobs, Vectors
     from ricordo.store.postgres.team import Team
+    from ricordo.store.qdrant.feed import Feed
+    from ricordo.store.search.index import SearchIndex
     from ricordo.store.sql.overview import Overview
     from ricordo.store.sql.transfer import SharedTransfer
     from ricordo.store.sqlite.sync_log import SyncLog

@@ -490,10 +490,6 @@ class IndexReport(Plain):
     """Where it is; empty if searches use the store's own index."""
     passages: int
     """How many passages the store has that can be found."""
-    applied: int
-    """Of how many the engine knows the words, according to the store."""
-    held: int | None
-    """How many it holds, according to itself; None if it does not answer."""
     waiting: int
     """How many changes wait for being applied; searches look at them beside the engine."""
     lag_seconds: float

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ricordo.frozen import frozen
+from ricordo.store.arrays import Array, Grouped, Growing
 from ricordo.store.index.sketches import PICKED_BELOW_ONE_IN, nearest_by_sketch
-from ricordo.store.sql.arrays import Array, Grouped, Growing
 
 EXACT_BELOW = 2_000
 """With fewer candidates than this every cosine is computed; a sketch would only cost recall."""
@@ -72,6 +72,8 @@ class Visible:
 
     alive: Array
     items: Array | None = None
+    past: bool = False
+    """Whether other chunks than the live ones are among them."""
 
     def is_same(self, other: Visible) -> bool:
         """Whether both were made from the same arrays."""

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.sql.arrays import Array, distinct
+from ricordo.store.arrays import Array, distinct
 from ricordo.store.values import Scoring
 
 CACHE_BYTES = 160 << 20

@@ -20,19 +20,23 @@ from itertools import pairwise
 import numpy as np
 
 from ricordo.frozen import frozen
+from ricordo.store.arrays import Array, Grouped, count_distinct, lookup
 from ricordo.store.asking import MOST_PREFIX_TERMS
 from ricordo.store.index.impacts import Impacts
+from ricordo.store.index.matches import Matches, Wanted
 from ricordo.store.index.postings import Posting, decode
 from ricordo.store.index.scoring import Segment, Snapshot, View
-from ricordo.store.index.segments import READY, Arrays, load_arrays, with_retired
-from ricordo.store.sql.arrays import Array, Grouped, count_distinct, lookup
-from ricordo.store.sql.batches import in_parts
-from ricordo.store.sql.matches import Matches, Wanted
+from ricordo.store.index.segments import READY, Arrays, arrays_of, with_retired
+from ricordo.store.sql.batches import marks, not_in
 from ricordo.store.sql.new_chunks import FIELDS, LIVE
 from ricordo.store.sql.protocols import Connection, Row
 from ricordo.store.values import Scoring
 from ricordo.text.alike import first_letters
 
+_ARRAYS = "SELECT id, chunk_ids, item_ids, lengths, states FROM segments"
+_PRESENT = f"SELECT id FROM segments WHERE state={READY}"
+_POSTINGS = "SELECT segment, term, data FROM postings WHERE"
+_BETWEEN = f"segment IN ({_PRESENT}) AND term>=? AND term<?"
 _CACHE_BYTES = 16 << 20
 """Room for postings as they are stored. They are needed again when a commit changed what each adds to a score."""
 
@@ -84,11 +88,29 @@ class LexicalIndex:
             self._cache.clear()
             self._cached_bytes = 0
         held = {segment.id: segment.arrays for segment in old.segments} if old else {}
-        rows = connection.rows("SELECT seq, chunk, state FROM retired WHERE seq > ? ORDER BY seq", (after,))
-        present = connection.rows("SELECT id FROM segments WHERE state=? ORDER BY id", (READY,))
-        parts = {number: held.get(number) or _narrow(load_arrays(connection, number)) for (number,) in present}
-        totals: dict[int, int] = dict(connection.rows("SELECT field, total FROM lexical_stats"))
-        return laid_end_to_end(epoch, parts, rows, totals, after)
+        unread, known = not_in("id", held)
+        retired, present, fresh, totals = connection.gather(
+            lambda: connection.rows("SELECT seq, chunk, state FROM retired WHERE seq > ? ORDER BY seq", (after,)),
+            lambda: connection.rows("SELECT id FROM segments WHERE state=? ORDER BY id", (READY,)),
+            lambda: connection.rows(f"{_ARRAYS} WHERE state=?{unread}", (READY, *known)),
+            lambda: connection.rows("SELECT field, total FROM lexical_stats"),
+        )
+        held |= {number: _narrow(arrays_of(*row)) for number, *row in fresh}
+        return laid_end_to_end(epoch, {number: held[number] for (number,) in present}, retired, dict(totals), after)
+
+    def expect(self, connection: Connection, terms: Collection[str]) -> None:
+        """Read the current state and, together with it, the posting lists of terms that were not looked at yet."""
+        known = self._snapshot
+        counted = {} if known is None else self.impacts.counts(known.epoch)
+        unseen = sorted(term for term in set(terms) if term not in counted)
+        if not unseen:
+            self.snapshot(connection)
+            return
+        snapshot, rows = connection.gather(
+            lambda: self.snapshot(connection),
+            lambda: connection.rows_in(f"{_POSTINGS} segment IN ({_PRESENT}) AND term IN (*)", unseen),
+        )
+        self._keep([segment.id for segment in snapshot.segments], unseen, rows)
 
     def alive(self, connection: Connection) -> Array:
         """Whether a chunk is live, by chunk id."""
@@ -212,18 +234,15 @@ class LexicalIndex:
     def terms_starting_with(self, connection: Connection, prefix: str, limit: int = MOST_PREFIX_TERMS) -> list[str]:
         """Index terms for a prefix: terms that start with it, and the stems of words that do."""
         end = prefix + "\U0010ffff"
-        found: dict[str, None] = {}
-        for segment in self.snapshot(connection).segments:
-            for (term,) in connection.rows(
-                "SELECT term FROM postings WHERE segment=? AND term>=? AND term<? LIMIT ?",
-                (segment.id, prefix, end, limit),
-            ):
-                found[term] = None
-        for (term,) in connection.rows(
-            "SELECT DISTINCT term FROM vocabulary WHERE word>=? AND word<? LIMIT ?", (prefix, end, limit)
-        ):
-            found[term] = None
-        return list(found)[:limit]
+        terms, stems = connection.gather(
+            lambda: connection.rows(
+                f"SELECT DISTINCT term FROM postings WHERE {_BETWEEN} ORDER BY term LIMIT ?", (prefix, end, limit)
+            ),
+            lambda: connection.rows(
+                "SELECT DISTINCT term FROM vocabulary WHERE word>=? AND word<? LIMIT ?", (prefix, end, limit)
+            ),
+        )
+        return list(dict.fromkeys(term for (term,) in (*terms, *stems)))[:limit]
 
     def words_like(self, connection: Connection, unknown: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """The words that begin like some others, each with its index terms; terms are included as words.
@@ -238,35 +257,43 @@ class LexicalIndex:
     def _words_from(self, connection: Connection, letter: str) -> dict[str, tuple[str, ...]]:
         end = letter + "\U0010ffff"
         words: dict[str, tuple[str, ...]] = {}
-        for marks, part in in_parts([segment.id for segment in self.snapshot(connection).segments]):
-            sql = f"SELECT DISTINCT term FROM postings WHERE segment IN ({marks}) AND term>=? AND term<?"
-            words |= {term: (term,) for (term,) in connection.rows(sql, (*part, letter, end))}
-        sql = "SELECT word, term FROM vocabulary WHERE word>=? AND word<?"
-        for word, term in connection.rows(sql, (letter, end)):
+        terms, vocabulary = connection.gather(
+            lambda: connection.rows(f"SELECT DISTINCT term FROM postings WHERE {_BETWEEN}", (letter, end)),
+            lambda: connection.rows("SELECT word, term FROM vocabulary WHERE word>=? AND word<?", (letter, end)),
+        )
+        words |= {term: (term,) for (term,) in terms}
+        for word, term in vocabulary:
             if term in words:
                 words[word] = (term, *words.get(word, ()))
         return words
 
-    def postings(self, connection: Connection, segment: int, terms: set[str]) -> dict[str, Posting]:
-        """Posting lists of a segment, from memory where possible."""
-        found: dict[str, Posting] = {}
-        missing = []
+    def postings(self, connection: Connection, segments: Sequence[int], terms: set[str]) -> list[dict[str, Posting]]:
+        """The posting lists of terms, by segment; from memory where possible."""
+        pairs = [(segment, term) for segment in segments for term in terms]
         with self._lock:
-            for term in terms:
-                key = (segment, term)
-                if key in self._cache:
-                    posting = self._cache[key]
-                    self._cache.move_to_end(key)
-                    if posting is not None:
-                        found[term] = posting
-                else:
-                    missing.append(term)
+            found = {pair: self._cache[pair] for pair in pairs if pair in self._cache}
+            for pair in found:
+                self._cache.move_to_end(pair)
+        missing = [pair for pair in pairs if pair not in found]
         if missing:
-            rows = _read_postings(connection, segment, missing)
-            with self._lock:
-                for term in missing:
-                    self._remember((segment, term), rows.get(term))
-            found |= rows
+            among, unread = sorted({segment for segment, _ in missing}), sorted({term for _, term in missing})
+            sql = f"{_POSTINGS} segment IN ({marks(among)}) AND term IN (*)"
+            found |= self._keep(among, unread, connection.rows_in(sql, unread, *among))
+        lists: dict[int, dict[str, Posting]] = {segment: {} for segment in segments}
+        for segment, term in pairs:
+            if (posting := found[segment, term]) is not None:
+                lists[segment][term] = posting
+        return list(lists.values())
+
+    def _keep(
+        self, segments: Sequence[int], terms: Sequence[str], rows: Sequence[Row]
+    ) -> dict[tuple[int, str], Posting | None]:
+        """Keep what was read of terms in segments; None stands for a term that a segment does not have."""
+        read = {(segment, term): decode(data) for segment, term, data in rows}
+        found = {(segment, term): read.get((segment, term)) for segment in segments for term in terms}
+        with self._lock:
+            for pair, posting in found.items():
+                self._remember(pair, posting)
         return found
 
     def _remember(self, key: tuple[int, str], posting: Posting | None) -> None:
@@ -319,13 +346,3 @@ def _together(parts: Sequence[Array], kind: type[np.generic]) -> Array:
 
 def _size(posting: Posting | None) -> int:
     return 200 if posting is None else 200 + len(posting.ordinals) * (4 + 2 * len(posting.frequencies))
-
-
-def _read_postings(connection: Connection, segment: int, terms: list[str]) -> dict[str, Posting]:
-    found: dict[str, Posting] = {}
-    for marks, part in in_parts(terms):
-        for term, data in connection.rows(
-            f"SELECT term, data FROM postings WHERE segment=? AND term IN ({marks})", (segment, *part)
-        ):
-            found[term] = decode(data)
-    return found

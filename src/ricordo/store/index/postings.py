@@ -14,7 +14,7 @@ from itertools import count
 import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.sql.arrays import Array
+from ricordo.store.arrays import Array
 from ricordo.store.sql.new_chunks import FIELDS
 from ricordo.store.values import TermCounts
 

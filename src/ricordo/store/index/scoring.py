@@ -12,12 +12,11 @@ from typing import Protocol
 import numpy as np
 
 from ricordo.frozen import frozen
+from ricordo.store.arrays import Array, Grouped, distinct, first_places, lookup, only_among
 from ricordo.store.index.impacts import Held, Impacts, added_up
+from ricordo.store.index.matches import MOST_TIES, Matches, Wanted
 from ricordo.store.index.postings import Posting
 from ricordo.store.index.segments import Arrays
-from ricordo.store.sql.arrays import Array, Grouped, distinct, first_places, lookup, only_among
-from ricordo.store.sql.asked_words import MOST_TIES
-from ricordo.store.sql.matches import Matches, Wanted
 from ricordo.store.sql.new_chunks import FIELDS
 from ricordo.store.sql.protocols import Connection
 from ricordo.store.values import Scoring
@@ -32,7 +31,9 @@ class PostingSource(Protocol):
     impacts: Impacts
 
     def item_mask(self, snapshot: Snapshot, allowed: Array) -> Array: ...
-    def postings(self, connection: Connection, segment: int, terms: set[str]) -> dict[str, Posting]: ...
+    def postings(
+        self, connection: Connection, segments: Sequence[int], terms: set[str]
+    ) -> list[dict[str, Posting]]: ...
     def by_item(self, snapshot: Snapshot) -> Grouped: ...
 
 
@@ -85,6 +86,7 @@ class View:
         self.impacts = index.impacts if times is None else Impacts()
         self.connection = connection
         self.snapshot = snapshot
+        self.segments = [segment.id for segment in snapshot.segments]
         self.scoring = scoring
         self.chunks, self.items = snapshot.chunks, snapshot.items
         self.held: dict[str, Held | None] = {}
@@ -109,13 +111,10 @@ class View:
         self.held |= self.impacts.known(self.state, terms)
         missing = {term for term in terms if term not in self.held}
         if missing:
-            loaded = self._loaded(missing)
+            loaded = self.index.postings(self.connection, self.segments, missing)
             made = {term: self._made([postings.get(term) for postings in loaded]) for term in missing}
             self.impacts.keep(self.state, made)
             self.held |= made
-
-    def _loaded(self, terms: set[str]) -> list[dict[str, Posting]]:
-        return [self.index.postings(self.connection, segment.id, terms) for segment in self.snapshot.segments]
 
     def _made(self, postings: Sequence[Posting | None]) -> Held | None:
         """The places of a term in all segments, and x / (k1 + x) for each."""
@@ -195,7 +194,7 @@ class View:
         known = self.impacts.counts(self.snapshot.epoch)
         missing = {term for term in terms if term not in known}
         if missing:
-            loaded = self._loaded(missing)
+            loaded = self.index.postings(self.connection, self.segments, missing)
             for term in missing:
                 found = [(at, postings[term]) for at, postings in enumerate(loaded) if term in postings]
                 known[term] = sum(
@@ -335,7 +334,7 @@ class View:
     def _frequencies(self, word: Wanted, place: int) -> dict[str, int]:
         at = int(np.searchsorted(self.snapshot.starts, place, side="right")) - 1
         ordinal = place - int(self.snapshot.starts[at])
-        postings = self.index.postings(self.connection, self.snapshot.segments[at].id, set(word.terms))
+        [postings] = self.index.postings(self.connection, [self.segments[at]], set(word.terms))
         counts: dict[str, int] = {}
         for posting in (postings[term] for term in word.terms if term in postings):
             spot = int(np.searchsorted(posting.ordinals, ordinal))

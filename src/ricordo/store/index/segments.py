@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ricordo.frozen import frozen
+from ricordo.store.arrays import Array
 from ricordo.store.index.postings import combine, invert
-from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.new_chunks import DELETED, FIELDS, LIVE, NewChunk
 from ricordo.store.sql.protocols import AddChunks, Connection, Database, ForgetWords
 from ricordo.store.values import TermCounts

@@ -12,7 +12,7 @@ import threading
 
 import numpy as np
 
-from ricordo.store.sql.arrays import Array, stable_order
+from ricordo.store.arrays import Array, stable_order
 
 SCAN_BLOCK = 65_536
 SHARED_FROM = 400_000

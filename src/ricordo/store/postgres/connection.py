@@ -9,27 +9,26 @@ that many go in at once.
 from __future__ import annotations
 
 import functools
+import json
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import psycopg
 from psycopg.types.json import Jsonb
 
 from ricordo.errors import StoreError
 from ricordo.store.index import segments
-from ricordo.store.postgres import dialect, schema
 from ricordo.store.sql.batches import marks
 from ricordo.store.sql.protocols import UNREADABLE, Dialect, Row, Values, WordIndex
-
-if TYPE_CHECKING:
-    from ricordo.store.index.scoring import Snapshot
-    from ricordo.store.postgres.pooled import Pooled
-    from ricordo.store.sql.arrays import Array
+from ricordo.store.tables import TABLES, postgres_types
 
 T = TypeVar("T")
+Asked = tuple[str, Values]
+"""A statement, and what is bound in it."""
+_Key = tuple[str, tuple[object, ...]]
 COPY_FROM = 400
 """From this many rows on, COPY is faster than statements that insert."""
 MOST_RESERVED = 500
@@ -48,6 +47,64 @@ def _numbered(sql: str) -> str:
     return first + "".join(f"${number}{text}" for number, text in enumerate(others, start=1))
 
 
+def _key(sql: str, values: Values | None) -> _Key:
+    return sql, tuple(tuple(value) if isinstance(value, list) else value for value in values or ())
+
+
+def _read_all(cursor: psycopg.Cursor[Row]) -> list[Row]:
+    return cursor.fetchall() if cursor.description is not None else []
+
+
+class _Unread(BaseException):  # not an error: nobody but ``gather`` may catch it
+    """A call of ``gather`` asks for rows that are not here yet."""
+
+    def __init__(self, asked: dict[_Key, Asked]) -> None:
+        self.asked = asked
+
+
+class Pooled(psycopg.Connection[Row]):
+    """A connection to a server. When it comes back, the pool ends what is still open, by a rollback.
+
+    Of a read, that is made a commit: after a rollback psycopg forgets the statements that the server keeps parsed and
+    planned, and each search would have all of its statements planned again.
+    """
+
+    only_read = False
+    """Whether the connection is lent for reading: whoever takes it says so."""
+
+    def rollback(self) -> None:
+        """End a transaction; one that only read, by a commit."""
+        if self.only_read:
+            self.commit()
+        else:
+            super().rollback()
+
+
+class PostgresDialect:
+    """What PostgreSQL says in its own way."""
+
+    def ignoring_case(self, column: str) -> str:
+        """The condition that a column is a given text, in capital letters or small."""
+        return f"lower({column})=lower(?)"
+
+    def day(self, column: str) -> str:
+        """The local day of a stored time."""
+        return f"to_char(to_timestamp({column} / 1000000), 'YYYY-MM-DD')"
+
+    def json_is(self, column: str, place: str, value: object) -> tuple[str, list[object]]:
+        """The condition that a place in a column of JSON holds a plain value, and what is bound in it."""
+        written = json.dumps(value).replace("\\u0000", "")  # which PostgreSQL cannot hold; ``json_extract`` omits it
+        return f"json_extract({column}, ?) = ?::jsonb", [place, written]
+
+    def may_hold(self, column: str, folded: str) -> tuple[str, list[object]]:
+        """The condition that a text holds another in whatever case."""
+        return f"strpos(folded({column}), ?) > 0", [folded]
+
+    def unclaimed(self) -> str:
+        """What is put behind a query to pass over rows that another transaction is about to change."""
+        return " FOR UPDATE SKIP LOCKED"
+
+
 class Lender(Protocol):
     """What lends connections: the pool of a database."""
 
@@ -64,7 +121,7 @@ class Connection:
     """One connection, with the calls that the shared statements make."""
 
     words: WordIndex = segments
-    dialect: Dialect = dialect
+    dialect: Dialect = PostgresDialect()
     unreadable = UNREADABLE
     foreign = False
     """A store on a server never comes with a project."""
@@ -77,19 +134,9 @@ class Connection:
         self.begun = writing
         self.touched: set[int] = set()
         self.step = ""
-        self.embedded = False
-        """In a transaction: whether it wrote vectors."""
-        self.vectors_at_hand: tuple[str, dict[int, Array]] | None = None
-        """The vectors of all candidates of the last search, if its answer brought them, and their fingerprint."""
-        self.snapshot: Snapshot | None = None
-        """The keyword index at the moment that this connection sees, once it was asked for."""
-        self.begun_with: dict[str, list[str]] = {}
-        """Index terms by the prefixes that were asked for."""
-        self.unknown: set[str] = set()
-        self.likely: dict[str, tuple[str, ...]] = {}
-        """Words that stand nowhere, and the words, with their terms, that they may mean."""
-        self.counted: dict[int, int] = {}
-        """In how many passages that a search engine has some terms occur, by their numbers."""
+        self.remembered: dict[_Key, list[Row]] = {}
+        """In a read: the answers of ``once`` and ``gather``, which cannot change."""
+        self._gathering = False
         self._last: psycopg.Cursor[Row] | None = None
         self._held: dict[tuple[str, Sequence[str]], list[Values]] = {}
         """New rows that were not sent yet, by table and columns."""
@@ -100,11 +147,58 @@ class Connection:
         self._next_chunk, self._last_chunk = 1, 0
         self._streams = 0
 
-    def rows(self, sql: str, values: Values | None = None, *, binary: bool = False) -> list[Row]:
-        """Run a statement and read all its rows; ``binary`` halves the size of bytes on their way."""
-        cursor = self._execute(sql, values, binary=binary)
+    def rows(self, sql: str, values: Values | None = None) -> list[Row]:
+        """Run a statement and read all its rows."""
+        if not self.writing and (self.remembered or self._gathering):
+            key = _key(sql, values)
+            if key in self.remembered:
+                return self.remembered[key]
+            if self._gathering:
+                raise _Unread({key: (sql, values or ())})
+        cursor = self._execute(sql, values)
         self._wait()
         return _read_all(cursor)
+
+    def once(self, sql: str, *values: object) -> list[Row]:
+        """The rows of a query that is asked many times; within a read they cannot change, so they are read once."""
+        if self.writing:
+            return self.rows(sql, values)
+        [found] = self.gather(lambda: self.rows(sql, values))
+        rows: list[Row] = found
+        return rows
+
+    def rows_in(self, sql: str, values: Sequence[object], *before: object) -> list[Row]:
+        """The rows of a query with ``IN (*)`` at its end, where the star stands for any number of values."""
+        return self.rows(sql.replace("IN (*)", "= ANY(?)"), (*before, list(values)))
+
+    def gather(self, *calls: Callable[[], Any]) -> list[Any]:
+        """What some calls answer that only read. Each is made until it asks for rows that are not here; what all of
+        them ask for travels together, and then they are made again.
+        """
+        if self.writing:
+            return [call() for call in calls]
+        outer = self._gathering
+        while True:
+            asked: dict[_Key, Asked] = {}
+            found = []
+            self._gathering = True
+            try:
+                for call in calls:
+                    try:
+                        found.append(call())
+                    except _Unread as unread:
+                        asked |= unread.asked
+            finally:
+                self._gathering = outer
+            if not asked:
+                return found
+            if outer:
+                raise _Unread(asked)
+            self.remembered |= zip(asked, self.together(list(asked.values())), strict=True)
+
+    def prefetch(self, *calls: Callable[[], Any]) -> None:
+        """Let what some calls will read travel together."""
+        self.gather(*calls)
 
     def run(self, sql: str, values: Values | None = None) -> None:
         """Run a statement that answers nothing; in a transaction that writes, it is not waited for."""
@@ -124,7 +218,7 @@ class Connection:
             if len(rows) >= COPY_FROM:
                 self._copy_rows(table, columns, rows)
             elif table == "postings":  # many short rows: as arrays they are one statement
-                types = schema.column_types(table)
+                types = postgres_types(TABLES[table])
                 arrays = ", ".join(f"?::{types[name]}[]" for name in columns)
                 self.run(
                     f"INSERT INTO {table}({names}) SELECT * FROM unnest({arrays})",
@@ -153,39 +247,35 @@ class Connection:
             self._pipeline = None
             self._open.close()
 
-    def once(self, sql: str, value: str | None = None) -> list[Row]:
-        """The rows of a query; what is asked often is kept elsewhere here."""
-        return self.rows(sql, None if value is None else (value,))
-
-    def together(self, asked: Sequence[tuple[str, Values]], *, binary: bool = False) -> list[list[Row]]:
-        """Run statements that do not depend on each other in one trip; ``binary`` halves the size of bytes."""
+    def together(self, asked: Sequence[Asked]) -> list[list[Row]]:
+        """Run statements that do not depend on each other in one trip."""
         if not self.begun:
-            return self._first_of(lambda: self._piped([(_BEGIN_READ, ()), *asked], binary=binary)[1:])
-        return self._piped(asked, binary=binary)
+            return self._first_of(lambda: self._piped([(_BEGIN_READ, ()), *asked])[1:])
+        return self._piped(asked)
 
-    def _piped(self, asked: Sequence[tuple[str, Values]], *, binary: bool) -> list[list[Row]]:
+    def _piped(self, asked: Sequence[Asked]) -> list[list[Row]]:
         self._lender.count_trip()
         self._send_held()
         with self.raw.pipeline():
-            cursors = [self.raw.execute(_numbered(sql), _bound(values) or None, binary=binary) for sql, values in asked]
+            cursors = [self.raw.execute(_numbered(sql), values or None, binary=True) for sql, values in asked]
         self.begun = True
         return [_read_all(cursor) for cursor in cursors]
 
-    def _execute(self, sql: str, values: Values | None = None, *, binary: bool = False) -> psycopg.Cursor[Row]:
-        sent, bound = _numbered(sql), _bound(values) or None
+    def _execute(self, sql: str, values: Values | None = None) -> psycopg.Cursor[Row]:
+        sent, bound = _numbered(sql), values or None
         if not self.begun:
-            return self._first_of(lambda: self._begin_with(sent, bound, binary=binary))
+            return self._first_of(lambda: self._begin_with(sent, bound))
         self._send_held()
         if self._pipeline is None:
             self._lender.count_trip()
-        self._last = self.raw.execute(sent, bound, binary=binary)
+        self._last = self.raw.execute(sent, bound, binary=True)
         return self._last
 
-    def _begin_with(self, sent: str, bound: Values | None, *, binary: bool) -> psycopg.Cursor[Row]:
+    def _begin_with(self, sent: str, bound: Values | None) -> psycopg.Cursor[Row]:
         self._lender.count_trip()
         with self.raw.pipeline():
             self.raw.execute(_BEGIN_READ)
-            cursor = self.raw.execute(sent, bound, binary=binary)
+            cursor = self.raw.execute(sent, bound, binary=True)
         self.begun = True
         return cursor
 
@@ -210,13 +300,12 @@ class Connection:
         self._streams += 1
         with psycopg.RawServerCursor(self.raw, f"rows_{id(sql)}_{threading.get_ident()}_{self._streams}") as cursor:
             cursor.itersize = 500
-            cursor.execute(_numbered(sql), _bound(values) or None)
-            for row in cursor:
-                yield _read(row)
+            cursor.execute(_numbered(sql), values or None, binary=True)
+            yield from cursor
 
     def run_many(self, sql: str, values: Iterable[Values]) -> None:
         """Run a statement once for each set of values, without waiting in between."""
-        rows = [_bound(row) for row in values]
+        rows = list(values)
         if not rows:
             return
         self._send_held()
@@ -288,57 +377,17 @@ class Connection:
         with self._copying(table):
             with self.raw.cursor() as cursor, cursor.copy(f"COPY new_{table}({names}) FROM STDIN") as copy:
                 for row in rows:
-                    copy.write_row(_bound(row))
+                    copy.write_row(row)
             self.run(f"INSERT INTO {table}({names}) SELECT {names} FROM new_{table}")
-
-    def copy_bytes(self, table: str, columns: Sequence[str], rows: Iterable[bytes]) -> None:
-        """Put rows, as the bytes of a binary COPY, into the temporary table ``new_...``."""
-        with self._copying(table):
-            statement = f"COPY new_{table}({', '.join(columns)}) FROM STDIN (FORMAT BINARY)"
-            with self.raw.cursor() as cursor, cursor.copy(statement) as copy:
-                copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
-                for row in rows:
-                    copy.write(row)
-                copy.write(b"\xff\xff")
 
     @contextmanager
     def _copying(self, table: str) -> Iterator[None]:
         """Make an empty temporary table of the same columns; there is no COPY in a pipeline, so that one waits."""
         self._send_held()
         self.end_pipeline()
-        kinds = ", ".join(f"{name} {kind}" for name, kind in schema.column_types(table).items())
+        kinds = ", ".join(f"{name} {kind}" for name, kind in postgres_types(TABLES[table]).items())
         self.run(f"CREATE TEMPORARY TABLE IF NOT EXISTS new_{table}({kinds}) ON COMMIT DELETE ROWS")
         self.run(f"TRUNCATE new_{table}")
         yield
         self._open = ExitStack()
         self._pipeline = self._open.enter_context(self.raw.pipeline())
-
-
-_ESCAPE = "\uf8f0"
-
-
-def _bound(values: Values | None) -> Values:
-    """Values as PostgreSQL takes them: its texts cannot hold the character 0, so that one is written otherwise."""
-    return [_escaped(value) if isinstance(value, str) else value for value in values or ()]
-
-
-def _escaped(text: str) -> str:
-    if "\0" in text or _ESCAPE in text:
-        return text.replace(_ESCAPE, _ESCAPE + "1").replace("\0", _ESCAPE + "0")
-    return text
-
-
-def _read_all(cursor: psycopg.Cursor[Row]) -> list[Row]:
-    return [_read(row) for row in cursor.fetchall()] if cursor.description is not None else []
-
-
-def _read(row: Row) -> Row:
-    for value in row:
-        if isinstance(value, str) and _ESCAPE in value:
-            return tuple(unescaped(one) if isinstance(one, str) else one for one in row)
-    return row
-
-
-def unescaped(text: str) -> str:
-    """A text as it was before it was written."""
-    return text.replace(_ESCAPE + "0", "\0").replace(_ESCAPE + "1", _ESCAPE)

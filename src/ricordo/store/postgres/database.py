@@ -20,10 +20,9 @@ import psycopg_pool
 from ricordo.errors import CorruptStore, Forbidden, ReadOnlyStore, StoreError, Unavailable, UsageError
 from ricordo.speaking import known_as
 from ricordo.store.index import segments
-from ricordo.store.postgres import schema, workspaces
-from ricordo.store.postgres.connection import REPLACED, Connection
-from ricordo.store.postgres.pooled import Pooled
-from ricordo.store.postgres.translating import translated
+from ricordo.store.postgres import schema
+from ricordo.store.postgres.connection import REPLACED, Connection, Pooled
+from ricordo.store.postgres.errors import translated
 from ricordo.store.sql.protocols import AroundCommit, WordIndex
 from ricordo.store.sql.transactions import decoded, mirroring
 from ricordo.values.store_addresses import Address
@@ -31,8 +30,6 @@ from ricordo.values.store_addresses import Address
 CONNECT_SECONDS = 5.0
 STATEMENT_SECONDS = 60.0
 WRITE_LOCK = 0x5269
-LEAST_MEGABYTES, MOST_MEGABYTES = 256, 4_096
-"""What a statement that makes an index may take of the server's memory."""
 for _noisy in ("psycopg", "psycopg.pool"):
     # The pool would warn about open reads, which it is meant to end, and the driver about what a crash cut off: the
     # caller's error says that.
@@ -50,7 +47,7 @@ class Database:
     foreign = False
 
     def __init__(
-        self, address: Address, *, busy_seconds: float = 30.0, create: bool = True, partitions: int = 0,
+        self, address: Address, *, busy_seconds: float = 30.0, create: bool = True,
         connections: int = 16,
     ) -> None:  # fmt: skip
         self.address = address
@@ -64,12 +61,12 @@ class Database:
         self.on_broken: Callable[[], None] | None = None
         """Called when a connection broke: another server may answer from now on."""
         self.on_commit: Callable[[], None] | None = None
-        """Called after items or vectors were changed."""
+        """Called after anything was changed."""
         self._local = threading.local()
         self._closed = False
         self._came_back: WeakSet[Pooled] = WeakSet()
         with self.translated():
-            self._prepare(create=create, partitions=partitions)
+            self._prepare(create=create)
         self.pool = psycopg_pool.ConnectionPool(
             address.dsn, min_size=0, max_size=connections, open=True, timeout=CONNECT_SECONDS,
             connection_class=Pooled, configure=self._configure, reset=_end_in_background,
@@ -78,21 +75,20 @@ class Database:
             kwargs={"cursor_factory": psycopg.RawCursor, "autocommit": True, **_limits(address)},
         )  # fmt: skip
 
-    def _prepare(self, *, create: bool, partitions: int) -> None:
+    def _prepare(self, *, create: bool) -> None:
         """Migrate and find the workspace, with a connection of its own."""
         with _connect(self.address) as raw:
             is_replica = bool(raw.execute("SELECT pg_is_in_recovery()").fetchone()[0])  # type: ignore[index]
             make = create and not is_replica
-            schema.migrate(raw, self.address.schema, self.path, create=make, partitions=partitions)
-            number = workspaces.workspace_number(
+            schema.migrate(raw, self.address.schema, self.path, create=make)
+            number = schema.workspace_number(
                 raw, self.address.schema, self.address.workspace, schema.SCHEMA_VERSION, create=make
             )
             if number is None:
                 raise StoreError(f"there is no workspace at {self.path}", hint="Run ‹:init› with this ‹store›.")
             self.workspace = number
-            self._role = workspaces.role_to_take(raw, self.address.schema, may_make=not is_replica)
-            self._search_path = f"{self.address.schema}, {workspaces.vector_schema(raw)}"
-            access = workspaces.access(raw, self.address.schema, number)
+            self._role = schema.role_to_take(raw, self.address.schema, may_make=not is_replica)
+            access = schema.access(raw, self.address.schema, number)
             if not access.may_read:
                 raise Forbidden(
                     f"you ({access.login}) are not in the team of the workspace {self.path}",
@@ -110,11 +106,10 @@ class Database:
         become = f"SET ROLE {self._role};" if self._role else ""
         with psycopg.ClientCursor(raw) as cursor:
             cursor.execute(
-                f"{become} SET search_path = {self._search_path};"
+                f"{become} SET search_path = {self.address.schema};"
                 f" SET ricordo.workspace = '{self.workspace}'; SET ricordo.client = '{schema.SCHEMA_VERSION}';"
                 f" SET statement_timeout = '{int(STATEMENT_SECONDS)}s';"
-                " SET jit = off; SET work_mem = '64MB'; SET hnsw.ef_search = 400;"
-                " SET hnsw.iterative_scan = relaxed_order;"
+                " SET jit = off; SET work_mem = '64MB';"
             )
 
     @property
@@ -245,21 +240,9 @@ class Database:
         """Commit, and wait for it: what returns is kept."""
         if writer.touched:  # what processes keep of items is out of date, even if no chunk changed
             writer.add_to_meta("index_epoch", 1)
-            writer.run("SELECT pg_notify(?, ?)", (self.channel, str(len(writer.touched))))
         writer.commit()
-        if self.on_commit is not None and (writer.touched or writer.embedded):
+        if self.on_commit is not None:
             self.on_commit()
-
-    @property
-    def channel(self) -> str:
-        """Where changes of this workspace are announced to other processes."""
-        return f"ricordo_{self.address.schema}_{self.workspace}"
-
-    def wait_for_change(self, seconds: float) -> bool:
-        """Wait until any process commits a change of items here; returns whether one did."""
-        with self.translated(), _connect(self.address) as raw:
-            raw.execute(f'LISTEN "{self.channel}"')
-            return any(True for _ in raw.notifies(timeout=seconds, stop_after=1))
 
     def is_mirrored(self) -> bool:
         """Whether writes of this thread are mirrored now: always, except in a transaction that switched it off."""
@@ -277,21 +260,16 @@ class Database:
             )
         return bool(may)
 
-    def apart(self, statement: str, *values: object, memory: int = 0) -> None:
-        """Run a statement outside of any transaction, on a connection of its own and without a limit of time.
-
-        ``memory`` is what it needs at best, in bytes: an index over vectors that does not fit is made far slower.
-        """
-        megabytes = min(max(memory >> 20, LEAST_MEGABYTES), MOST_MEGABYTES)
+    def apart(self, statement: str) -> None:
+        """Run a statement outside of any transaction, on a connection of its own and without a limit of time."""
         with self.connected_apart() as raw:
-            raw.execute(f"SET maintenance_work_mem = '{megabytes}MB'")
-            raw.execute(statement, values or None)
+            raw.execute(statement)
 
     @contextmanager
     def connected_apart(self) -> Iterator[psycopg.Connection[Any]]:
         """A connection of its own, in this workspace, with the role that logged in."""
         with self.translated(), _connect(self.address) as raw:
-            raw.execute(f"SET search_path = {self._search_path}")
+            raw.execute(f"SET search_path = {self.address.schema}")
             raw.execute(f"SET ricordo.workspace = '{self.workspace}'")
             raw.execute(f"SET ricordo.client = '{schema.SCHEMA_VERSION}'")
             yield raw

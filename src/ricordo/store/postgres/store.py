@@ -1,30 +1,82 @@
-"""The PostgreSQL store: one workspace of one database, as a record of parts."""
+"""The PostgreSQL store: one workspace of one database, as a record of parts. Backups of a server are made with
+PostgreSQL's own tools; see docs/scaling.md.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import time
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo.store.base import Store
+from ricordo.errors import PathConflict, StoreError, UsageError
+from ricordo.store.backlog import Jobs, Vectors, drop_unused_vectors
+from ricordo.store.base import Mirror, Store
 from ricordo.store.index import segments
 from ricordo.store.postgres.database import Database
-from ricordo.store.postgres.feed import Feed
-from ricordo.store.postgres.job_queue import Jobs
-from ricordo.store.postgres.meaning import Vectors
-from ricordo.store.postgres.open_workspace import OpenWorkspace
-from ricordo.store.postgres.schema import SCHEMA_VERSION
-from ricordo.store.postgres.searching import Index
+from ricordo.store.postgres.schema import SCHEMA_VERSION, UNBUILT
 from ricordo.store.postgres.team import Team
-from ricordo.store.postgres.transfer import Transfer
-from ricordo.store.qdrant.points import IndexAway
+from ricordo.store.search import checks
+from ricordo.store.search.caches import SearchedStore
+from ricordo.store.search.index import SearchIndex
 from ricordo.store.sql import damage
+from ricordo.store.sql.renewing import WORDS, WORDS_VERSION, renew_words
+from ricordo.store.sql.transfer import SharedTransfer
 from ricordo.text.words import Analyzer
+from ricordo.values.reports import Check
 from ricordo.values.store_addresses import parse
 
 if TYPE_CHECKING:
-    from ricordo.store.qdrant.choosing import IndexChoice
-    from ricordo.values.reports import Check
+    from ricordo.exchange.records import Record
+    from ricordo.store.qdrant.feed import Feed, IndexChoice
+    from ricordo.values.reports import Damage, VacuumReport
+
+
+class OpenWorkspace(SearchedStore):
+    """What all parts of the store share: one workspace, open, at the newest schema."""
+
+    is_remote = True
+
+    def __init__(self, database: Database, *, language: str, keep_versions: int) -> None:
+        super().__init__()
+        self.keep_versions = keep_versions
+        self.database: Database = database
+        self.mirror: Mirror | None = None
+        database.on_broken = self.forget  # a backup may have been put in the place of the server
+        with database.read() as connection:
+            kept, words, unbuilt = connection.gather(
+                *(lambda name=name: connection.meta(name) for name in ("language", WORDS, UNBUILT))
+            )
+        self.language = str(kept) if kept is not None else self._set_language(language)
+        self.analyzer = Analyzer(self.language)
+        if database.read_only:
+            return
+        if unbuilt is not None:
+            self._build(words=unbuilt == "words")
+        if words != WORDS_VERSION:
+            renew_words(database, self.analyzer, lambda: checks.rebuild_lexical(database, self.analyzer))
+
+    def _build(self, *, words: bool) -> None:
+        """Make the indexes that an upgrade left to be made."""
+        if words:
+            checks.rebuild_lexical(self.database, self.analyzer)
+        with self.database.read() as connection:
+            models = connection.rows("SELECT id, dimensions FROM fingerprints")
+        for number, dimensions in models:
+            checks.rebuild_vectors(self.database, number, dimensions, waiting=())
+        with self.database.write() as connection:
+            connection.run("DELETE FROM meta WHERE name=?", (UNBUILT,))
+
+    def _set_language(self, language: str) -> str:
+        """A store keeps the language it was made with: its terms are stems of that language."""
+        if self.database.read_only:
+            return language
+        Analyzer(language)  # an unknown language is an error before it is stored
+        with self.database.write() as connection:
+            connection.set_meta("language", language, replace=False)
+            return str(connection.meta("language"))
 
 
 class PostgresStore(Store):
@@ -41,23 +93,22 @@ class PostgresStore(Store):
         busy_seconds: float = 30.0,
         keep_versions: int = 20,
         create: bool = True,
-        partitions: int = 0,
         connections: int = 16,
         index: IndexChoice | None = None,
         feed_in_background: bool = True,
     ) -> None:
-        self.database = Database(
-            parse(address), busy_seconds=busy_seconds, create=create, partitions=partitions, connections=connections
-        )
+        self.database = Database(parse(address), busy_seconds=busy_seconds, create=create, connections=connections)
         self._workspace = workspace = OpenWorkspace(self.database, language=language, keep_versions=keep_versions)
         super().__init__(workspace)
-        self.index = Index(workspace)
+        self.index = SearchIndex(workspace)
         self.vectors = Vectors(workspace)
         self.jobs = Jobs(workspace)
         self.transfer = Transfer(workspace)
-        self.team = Team(workspace)
+        self.team = Team(self.database)
         self.feed: Feed | None = None
         if index is not None:
+            from ricordo.store.qdrant.feed import Feed
+
             self.feed = Feed(workspace, index, in_background=feed_in_background)
 
     @property
@@ -70,32 +121,122 @@ class PostgresStore(Store):
             self.feed.close()
         super().close()
 
-    def wait_for_change(self, seconds: float) -> bool:
-        """Wait until any process commits a change of items; returns whether one did in that time."""
-        return self.database.wait_for_change(seconds)
-
     def maintain(self) -> None:
-        """Merge segments of the keyword index, and make the index over the vectors once there are enough of them."""
+        """Merge segments of the keyword index, and feed the search engine beside the server if there is one."""
         if not self.database.read_only:
             segments.maintain(self.database)
-            self.vectors.index_due()
             if self.feed is not None:
-                with suppress(IndexAway):  # what it lacks is noted, and waits
+                with suppress(StoreError):  # what it lacks is noted, and waits
                     self.feed.run()
 
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
         """The checks of this store, by name; each takes whether to repair."""
-        from ricordo.store.postgres import checks, recall
         from ricordo.store.sql import relinking
 
         database = self.database
         fed = [("search engine", self.feed.check)] if self.feed is not None else []
         return [
-            ("workspaces", lambda repair: checks.separation(database)),
-            ("references", lambda repair: checks.references(database, repair)),
+            ("workspaces", lambda repair: _separation(database)),
+            ("references", lambda repair: _references(database, repair)),
             ("texts", lambda repair: damage.texts(database)[0]),
-            ("keyword index", lambda repair: checks.keyword_index(database, Analyzer(self.language), repair)),
-            ("vector index", lambda repair: recall.check(self._workspace, repair)),
+            ("keyword index", lambda repair: checks.lexical(database, Analyzer(self.language), repair)),
+            ("vectors", lambda repair: checks.vectors(database, repair)),
             ("links", lambda repair: relinking.check(database, repair)),
             *fed,
         ]
+
+
+class Transfer(SharedTransfer):
+    """Export and import as in SQLite; a backup is an export to a file; vacuum drops what nothing needs any more."""
+
+    def __init__(self, opened: OpenWorkspace) -> None:
+        super().__init__(opened)
+        self._workspace = opened
+
+    def _rebuild(self, analyzer: Analyzer) -> None:
+        """Index every text again, because the language of its words changed."""
+        checks.rebuild_lexical(self._database, analyzer)
+
+    def salvage(self, left_out: list[str], *, log: bool = True) -> Generator[Record]:
+        """The same as an export, because the server itself protects its pages."""
+        return self.records(log=log)
+
+    def backup(
+        self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None
+    ) -> tuple[int, Sequence[Damage]]:
+        """Write the workspace to a file, as it is at one moment: a JSONL export, which ``import`` takes back."""
+        from ricordo.exchange import lines
+
+        if target.is_dir():
+            raise UsageError(f"{target} is a folder", hint=f"Name a file in it, such as {target / 'backup.jsonl'}")
+        if target.exists() and not force:
+            raise PathConflict(f"{target} exists", hint="Pass ‹force› to replace it, or name another file.")
+        if not target.parent.is_dir():
+            raise StoreError(f"there is no folder {target.parent}", hint=f"Make it first: mkdir -p {target.parent}")
+        partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+        try:
+            with open(partial, "xb", opener=_private) as out:
+                _, counts = lines.write(self.records(), out)
+                os.fsync(out.fileno())
+            partial.replace(target)
+        except OSError as error:
+            raise StoreError(
+                f"the backup {target} cannot be written: {error.strerror}", hint="Check the folder and its space."
+            ) from error
+        finally:
+            partial.unlink(missing_ok=True)
+        return counts.get("item", 0), []
+
+    def vacuum(self, *, bin_days: float, full: bool = False, keep: Collection[str] = ()) -> VacuumReport:
+        """Erase what is no longer needed. The server frees the space itself later."""
+        from ricordo.values.reports import VacuumReport
+
+        started = time.perf_counter()
+        before = self._size()
+        emptied = self.empty_bin(bin_days)
+        blobs = self._drop_unused_rows()
+        vectors = drop_unused_vectors(self._database) + Vectors(self._workspace).drop_idle(keep)
+        if full and self._workspace.database.is_owner():
+            self._workspace.database.apart("VACUUM ANALYZE")
+        return VacuumReport(before, self._size(), emptied, vectors, blobs, 0, 0, full, time.perf_counter() - started)
+
+    def _size(self) -> int:
+        with self._database.read() as connection:
+            return int(connection.rows("SELECT pg_database_size(current_database())")[0][0])
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _references(database: Database, repair: bool) -> Check:
+    """Nothing waits for a passage that is gone, and every version holds passages that are there."""
+    with database.read() as connection:
+        [(jobs, heads)] = connection.rows(
+            "SELECT (SELECT count(*) FROM jobs j WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.id = j.chunk)),"
+            " (SELECT count(*) FROM items i WHERE NOT EXISTS"
+            " (SELECT 1 FROM versions v WHERE v.item = i.n AND v.number = i.version))"
+        )
+    if jobs and repair:
+        with database.write() as connection:
+            connection.run("DELETE FROM jobs j WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.id = j.chunk)")
+    ok = not jobs and not heads
+    detail = "all lead somewhere" if ok else f"{jobs} jobs without a passage, {heads} items without their version"
+    return Check("references", ok, detail, repaired=bool(jobs) and repair and not heads)
+
+
+def _separation(database: Database) -> Check:
+    """Row-level security is on for every table, so that no workspace sees another."""
+    with database.read() as connection:
+        rows = connection.rows(
+            "SELECT relname FROM pg_class WHERE relnamespace = current_schema::regnamespace AND relkind = 'r'"
+            " AND relname NOT IN ('workspaces', 'schema_version')"
+            " AND NOT (relrowsecurity AND relforcerowsecurity)"
+        )
+        [(passes_by,)] = connection.rows("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user")
+    if passes_by:
+        return Check("workspaces", False, "this role passes row-level security by; use another, see docs/scaling.md")
+    off = ", ".join(row[0] for row in rows)
+    return Check(
+        "workspaces", not off, f"row-level security is off for {off}" if off else "are separated by the server"
+    )

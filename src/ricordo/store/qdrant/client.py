@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any
 
 import httpx
 from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ApiException
 
-from ricordo.store.qdrant.points import LEAST_LOOKED_AT, Found, Nearest, Point, Space, Sparse, calling
+from ricordo.store.arrays import Array
+from ricordo.store.qdrant.engine import LEAST_LOOKED_AT, VECTOR, Point, Space, calling
 
-_VECTOR = "v"
 _ERRORS = (ApiException, QdrantException, httpx.HTTPError, OSError, ValueError)
 
 
@@ -42,16 +41,11 @@ class ClientEngine:
         with self._calling():
             if self._client.collection_exists(space.name):
                 return
-            if space.dimensions:
-                kind: dict[str, Any] = {
-                    "vectors_config": {
-                        _VECTOR: models.VectorParams(size=space.dimensions, distance=models.Distance.DOT)
-                    }
-                }
-            else:
-                kind = {"vectors_config": {}, "sparse_vectors_config": {_VECTOR: models.SparseVectorParams()}}
             self._client.create_collection(
-                space.name, shard_number=self._shards, replication_factor=self._replicas, **kind
+                space.name,
+                vectors_config={VECTOR: models.VectorParams(size=space.dimensions, distance=models.Distance.DOT)},
+                shard_number=self._shards,
+                replication_factor=self._replicas,
             )
             self._client.create_payload_index(space.name, "item", models.PayloadSchemaType.INTEGER)
 
@@ -61,7 +55,7 @@ class ClientEngine:
                 space.name,
                 [
                     models.PointStruct(
-                        id=one.id, vector={_VECTOR: _written(one.vector)}, payload={"item": one.item, "seq": seq}
+                        id=one.id, vector={VECTOR: one.vector.tolist()}, payload={"item": one.item, "seq": seq}
                     )
                     for one in points
                 ],
@@ -73,25 +67,22 @@ class ClientEngine:
         with self._calling():
             self._client.delete(space.name, models.PointIdsList(points=list(ids)), wait=True)
 
-    def nearest(self, asked: Sequence[Nearest]) -> list[list[Found]]:
-        with self._calling():
-            return [self._nearest(one) for one in asked]
-
-    def _nearest(self, asked: Nearest) -> list[Found]:
+    def nearest(self, space: Space, vector: Array, limit: int, items: Sequence[int] | None) -> list[int]:
         among = None
-        if asked.items is not None:
-            match = models.MatchAny(any=list(asked.items))
+        if items is not None:
+            match = models.MatchAny(any=list(items))
             among = models.Filter(must=[models.FieldCondition(key="item", match=match)])
-        answer = self._client.query_points(
-            asked.space.name,
-            query=_written(asked.vector),
-            using=_VECTOR,
-            query_filter=among,
-            search_params=models.SearchParams(hnsw_ef=max(asked.limit, LEAST_LOOKED_AT)),
-            limit=asked.limit,
-            with_payload=["item"],
-        )
-        return [(int(one.id), int((one.payload or {})["item"]), one.score) for one in answer.points]
+        with self._calling():
+            answer = self._client.query_points(
+                space.name,
+                query=vector.tolist(),
+                using=VECTOR,
+                query_filter=among,
+                search_params=models.SearchParams(hnsw_ef=max(limit, LEAST_LOOKED_AT)),
+                limit=limit,
+                with_payload=False,
+            )
+        return [int(one.id) for one in answer.points]
 
     def count(self, space: Space) -> int:
         with self._calling():
@@ -113,9 +104,3 @@ class ClientEngine:
     def close(self) -> None:
         with self._calling():
             self._client.close()
-
-
-def _written(vector: Any) -> Any:
-    if isinstance(vector, Sparse):
-        return models.SparseVector(indices=vector.places.tolist(), values=vector.numbers.tolist())
-    return vector.tolist()

@@ -15,9 +15,8 @@ from typing import Any
 
 import qdrant_edge as edge
 
-from ricordo.store.qdrant.points import LEAST_LOOKED_AT, Found, IndexAway, Nearest, Point, Space, Sparse, calling
-
-_VECTOR = "v"
+from ricordo.store.arrays import Array
+from ricordo.store.qdrant.engine import LEAST_LOOKED_AT, VECTOR, IndexAway, Point, Space, calling
 
 
 class EdgeEngine:
@@ -53,11 +52,8 @@ class EdgeEngine:
         with self._calling(), self._lock:
             if space.name in self._open or (self._folder / space.name).exists():
                 return
-            if space.dimensions:
-                dense = edge.EdgeVectorParams(size=space.dimensions, distance=edge.Distance.Dot)
-                config = edge.EdgeConfig(vectors={_VECTOR: dense})
-            else:
-                config = edge.EdgeConfig(sparse_vectors={_VECTOR: edge.EdgeSparseVectorParams()})
+            dense = edge.EdgeVectorParams(size=space.dimensions, distance=edge.Distance.Dot)
+            config = edge.EdgeConfig(vectors={VECTOR: dense})
             places = [self._folder / space.name / f"shard-{number:02}" for number in range(self._count)]
             for place in places:
                 place.mkdir(parents=True)
@@ -70,7 +66,7 @@ class EdgeEngine:
             earlier = edge.Filter(must=[edge.FieldCondition("seq", range=edge.RangeFloat(lte=float(seq)))])
             for shard, mine in self._split(space, points):
                 made = [
-                    edge.Point(one.id, {_VECTOR: _written(one.vector)}, {"item": one.item, "seq": seq}) for one in mine
+                    edge.Point(one.id, {VECTOR: one.vector.tolist()}, {"item": one.item, "seq": seq}) for one in mine
                 ]
                 shard.update(edge.UpdateOperation.upsert_points(made, condition=earlier))
                 shard.flush()
@@ -89,26 +85,19 @@ class EdgeEngine:
                     shard.update(edge.UpdateOperation.delete_points(mine))
                     shard.flush()
 
-    def nearest(self, asked: Sequence[Nearest]) -> list[list[Found]]:
-        with self._calling():
-            return [self._nearest(one) for one in asked]
-
-    def _nearest(self, asked: Nearest) -> list[Found]:
+    def nearest(self, space: Space, vector: Array, limit: int, items: Sequence[int] | None) -> list[int]:
+        among = None
+        if items is not None:
+            among = edge.Filter(must=[edge.FieldCondition("item", match=edge.MatchAny(list(items)))])
         request = edge.QueryRequest(
-            limit=asked.limit,
-            query=edge.Query.Nearest(_written(asked.vector), using=_VECTOR),
-            filter=None
-            if asked.items is None
-            else edge.Filter(must=[edge.FieldCondition("item", match=edge.MatchAny(list(asked.items)))]),
-            params=edge.SearchParams(hnsw_ef=max(asked.limit, LEAST_LOOKED_AT)),
-            with_payload=edge.PayloadSelector.Include(["item"]),
+            limit=limit,
+            query=edge.Query.Nearest(vector.tolist(), using=VECTOR),
+            filter=among,
+            params=edge.SearchParams(hnsw_ef=max(limit, LEAST_LOOKED_AT)),
         )
-        found = [
-            (one.score, -int(one.id), one.payload["item"])
-            for shard in self._shards(asked.space)
-            for one in shard.query(request)
-        ]
-        return [(-number, item, score) for score, number, item in nlargest(asked.limit, found)]
+        with self._calling():
+            found = [(one.score, -int(one.id)) for shard in self._shards(space) for one in shard.query(request)]
+        return [-number for _, number in nlargest(limit, found)]
 
     def count(self, space: Space) -> int:
         with self._calling():
@@ -140,9 +129,3 @@ class EdgeEngine:
             while self._open:
                 for shard in self._open.popitem()[1]:
                     shard.close()
-
-
-def _written(vector: Any) -> Any:
-    if isinstance(vector, Sparse):
-        return edge.SparseVector(indices=vector.places.tolist(), values=vector.numbers.tolist())
-    return vector.tolist()

@@ -24,3 +24,8 @@ def in_parts(values: Iterable[T], size: int = 512) -> Iterator[tuple[str, list[T
         part = ordered[at : at + size]
         part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))
         yield marks(part), part
+
+
+def not_in(column: str, values: Collection[T]) -> tuple[str, list[T]]:
+    """The condition that a column has none of some values, to be put behind others, and what is bound in it."""
+    return (f" AND {column} NOT IN ({marks(values)})", list(values)) if values else ("", [])

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ricordo.store.sql.arrays import Array
-from ricordo.store.sql.batches import in_parts
+from ricordo.store.arrays import Array
 from ricordo.store.sql.protocols import Connection
 from ricordo.store.values import PreparedChunk
 from ricordo.text.words import Analyzer
@@ -16,13 +15,8 @@ from ricordo.text.words import Analyzer
 
 def chunk_texts(connection: Connection, chunks: Sequence[int]) -> dict[int, tuple[int, str, str]]:
     """Item number, heading and text of chunks."""
-    found: dict[int, tuple[int, str, str]] = {}
-    for marks, part in in_parts(chunks):
-        for chunk, n, heading, text in connection.rows(
-            f"SELECT id, item, heading, text FROM chunks WHERE id IN ({marks})", part
-        ):
-            found[chunk] = (n, heading, text)
-    return found
+    rows = connection.rows_in("SELECT id, item, heading, text FROM chunks WHERE id IN (*)", chunks) if chunks else ()
+    return {chunk: (n, heading, text) for chunk, n, heading, text in rows}
 
 
 def live_items(connection: Connection) -> Array:
@@ -32,14 +26,18 @@ def live_items(connection: Connection) -> Array:
 
 
 def chunks_by_age(
-    connection: Connection, allowed: Array | None = None, times: Array | None = None
+    connection: Connection, allowed: Array | None = None, times: Array | None = None, folded: str = ""
 ) -> Iterator[tuple[int, int, str]]:
-    """Chunk id, item number and text of every live chunk, or of those in ``times``, newest item first."""
+    """Chunk id, item number and text of every live chunk, or of those in ``times``, newest item first; where the
+    database can tell, only of those that may hold a folded text.
+    """
     wanted = None if allowed is None else set(allowed.tolist())
     seen = None if times is None else set(times.tolist())
+    condition, values = connection.dialect.may_hold("c.text", folded) if folded else ("TRUE", [])
     for chunk, n, text in connection.stream(
         "SELECT c.id, c.item, c.text FROM chunks c JOIN items i ON i.n = c.item"
-        f" WHERE c.state {'= 0' if seen is None else '< 2'} ORDER BY i.updated_at DESC, c.id"
+        f" WHERE c.state {'= 0' if seen is None else '< 2'} AND {condition} ORDER BY i.updated_at DESC, c.id",
+        values,
     ):
         if (wanted is None or n in wanted) and (seen is None or chunk in seen):
             yield chunk, n, text

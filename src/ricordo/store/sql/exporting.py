@@ -28,8 +28,8 @@ from ricordo.exchange.records import (
     UsageRecord,
     VersionRecord,
 )
+from ricordo.store.arrays import Array
 from ricordo.store.sql import machines
-from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.proposals import kept_rules
 from ricordo.store.sql.protocols import Connection

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ricordo.errors import NotFound
-from ricordo.store.sql.arrays import Array
+from ricordo.store.arrays import Array
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.filters import where
 from ricordo.store.sql.protocols import Connection, Row
@@ -196,21 +196,35 @@ def blob_of(connection: Connection, n: int, number: int) -> bytes | None:
     return rows[0][0] if rows else None
 
 
-def layouts_of(
-    connection: Connection, versions: Sequence[tuple[int, int]]
-) -> dict[int, tuple[Array, list[tuple[int, str]]]]:
-    """By item: where each chunk of a version stands (chunk, character, lines), and the marks of pages and the like."""
-    wanted = dict(versions)
-    found: dict[int, tuple[Array, list[tuple[int, str]]]] = {}
-    for _, part in in_parts(wanted.items()):
+Layout = tuple[Array, list[tuple[int, str]]]
+"""Where each chunk of a version stands (chunk, character, lines), and the marks of pages and the like."""
+
+
+def layouts_of(connection: Connection, versions: Sequence[tuple[int, int]]) -> dict[int, Layout]:
+    """The layouts of versions, by item."""
+    found: dict[int, Layout] = {}
+    for _, part in in_parts(dict(versions).items()):
         pairs = ",".join(["(?,?)"] * len(part))
-        for n, layout, marks in connection.rows(
-            f"SELECT item, layout, marks FROM versions WHERE (item, number) IN (VALUES {pairs})",
-            [value for pair in part for value in pair],
-        ):
-            labels = [(at, label) for at, label in json.loads(marks)]
-            found[n] = np.frombuffer(layout, np.int64).reshape(-1, 4), labels
+        found |= _layouts(
+            connection.rows(
+                f"SELECT item, layout, marks FROM versions WHERE (item, number) IN (VALUES {pairs})",
+                [value for pair in part for value in pair],
+            )
+        )
     return found
+
+
+def current_layouts(connection: Connection, numbers: Sequence[int]) -> dict[int, Layout]:
+    """The layouts of the current versions of items."""
+    sql = "SELECT v.item, v.layout, v.marks FROM items i JOIN versions v ON v.item = i.n AND v.number = i.version"
+    return _layouts(connection.rows_in(f"{sql} WHERE i.n IN (*)", numbers)) if numbers else {}
+
+
+def _layouts(rows: Sequence[Row]) -> dict[int, Layout]:
+    return {
+        n: (np.frombuffer(layout, np.int64).reshape(-1, 4), [(at, label) for at, label in json.loads(labels)])
+        for n, layout, labels in rows
+    }
 
 
 def versions_at(connection: Connection, numbers: Sequence[int], when: datetime) -> dict[int, int]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ricordo.errors import ContractError
-from ricordo.store.sql.arrays import Array
+from ricordo.store.arrays import Array
 from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.languages import in_languages
 from ricordo.store.sql.protocols import Connection, Database

@@ -40,6 +40,14 @@ class Dialect(Protocol):
         """The condition that a place in a column of JSON holds a plain value, and what is bound in it."""
         ...
 
+    def may_hold(self, column: str, folded: str, /) -> tuple[str, list[object]]:
+        """A condition that a text holds another in whatever case; true where the database cannot tell."""
+        ...
+
+    def unclaimed(self) -> str:
+        """What is put behind a query to pass over rows that another transaction is about to change."""
+        ...
+
 
 class Connection(Protocol):
     """One connection. Question marks stand for values."""
@@ -64,8 +72,22 @@ class Connection(Protocol):
         """Run a statement and read all its rows."""
         ...
 
-    def once(self, sql: str, value: str | None = None, /) -> list[Row]:
+    def once(self, sql: str, /, *values: object) -> list[Row]:
         """The rows of a query that is asked many times; within a snapshot they are read once."""
+        ...
+
+    def rows_in(self, sql: str, values: Sequence[object], /, *before: object) -> list[Row]:
+        """The rows of a query with ``IN (*)`` at its end, where the star stands for any number of values."""
+        ...
+
+    def gather(self, *calls: Callable[[], Any]) -> list[Any]:
+        """What some calls answer, which only read and do not depend on each other. Over a network, the statements of
+        all of them travel together; so a call may be made several times.
+        """
+        ...
+
+    def prefetch(self, *calls: Callable[[], Any]) -> None:
+        """Over a network, let what some calls will read travel together; nothing where rows are near."""
         ...
 
     def run(self, sql: str, values: Values | None = None, /) -> None:
@@ -168,6 +190,10 @@ class Database(Protocol):
     def write(
         self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True
     ) -> AbstractContextManager[Connection]: ...
+    def write_at_once(self) -> AbstractContextManager[Connection]:
+        """A transaction for rows whose writers do not disturb each other; on a server it waits for no other."""
+        ...
+
     def is_writing(self) -> bool:
         """Whether this thread is inside a write transaction."""
         ...

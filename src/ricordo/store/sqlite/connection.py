@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import apsw
 from ricordo.errors import CorruptStore, Error, ReadOnlyStore, StoreError, Unavailable, half_a_character
 from ricordo.keys.finding import find_key
 from ricordo.store.index import segments
-from ricordo.store.sql.batches import marks
+from ricordo.store.sql.batches import in_parts, marks
 from ricordo.store.sql.protocols import UNREADABLE, AroundCommit, Dialect, Row, WordIndex
 from ricordo.store.sql.transactions import decoded, mirroring
 from ricordo.store.sqlite import dialect, encrypted
@@ -39,7 +39,7 @@ class Connection(apsw.Connection):
     """On the writer: the step that the open transaction wrote down."""
     foreign: bool = False
     """Whether the store came with a project that the user does not trust; items that are read say so."""
-    remembered: dict[tuple[str, str | None], list[Row]] | None = None
+    remembered: dict[tuple[str, tuple[object, ...]], list[Row]] | None = None
     """On a reader with an open snapshot: the answers of ``once``."""
     words: WordIndex = segments
     dialect: Dialect = dialect
@@ -57,14 +57,27 @@ class Connection(apsw.Connection):
         """Write new rows."""
         self.run_many(f"INSERT INTO {table}({', '.join(columns)}) VALUES({marks(columns)})", rows)
 
-    def once(self, sql: str, value: str | None = None) -> list[Row]:
+    def once(self, sql: str, *values: object) -> list[Row]:
         """The rows of a query that is asked many times; within a snapshot they cannot change, so they are read once."""
-        found = None if self.remembered is None else self.remembered.get((sql, value))
-        if found is None:
-            found = self.rows(sql, None if value is None else (value,))
-            if self.remembered is not None:
-                self.remembered[sql, value] = found
+        if self.remembered is None:
+            return self.rows(sql, values)
+        if (sql, values) not in self.remembered:
+            self.remembered[sql, values] = self.rows(sql, values)
+        return self.remembered[sql, values]
+
+    def rows_in(self, sql: str, values: Sequence[object], *before: object) -> list[Row]:
+        """The rows of a query with ``IN (*)`` at its end, where the star stands for any number of values."""
+        found: list[Row] = []
+        for signs, part in in_parts(values):
+            found += self.rows(sql.replace("(*)", f"({signs})"), (*before, *part))
         return found
+
+    def gather(self, *calls: Callable[[], Any]) -> list[Any]:
+        """What some calls answer, one after the other."""
+        return [call() for call in calls]
+
+    def prefetch(self, *calls: Callable[[], Any]) -> None:
+        """Nothing: rows of a file are read where they are needed."""
 
     def meta(self, name: str) -> str | int | None:
         """A value that concerns the whole store; None when it was never set."""
@@ -271,6 +284,10 @@ class Database:
             finally:
                 _end(writer, "ROLLBACK")  # if it is still open, after an error or after a COMMIT that failed
             self.longest_write = max(self.longest_write, time.perf_counter() - started)
+
+    def write_at_once(self) -> AbstractContextManager[Connection]:
+        """A write transaction: a file has one writer at a time."""
+        return self.write()
 
     def is_mirrored(self) -> bool:
         """Whether writes of this thread are mirrored now: always, except in a transaction that switched it off."""

@@ -20,3 +20,13 @@ def json_is(column: str, place: str, value: object) -> tuple[str, list[object]]:
     if isinstance(value, int) and abs(value) > _LARGEST:
         value = float(value)  # as SQLite reads such a number from JSON
     return f"json_extract({column}, ?) = ?", [place, value]
+
+
+def may_hold(column: str, folded: str) -> tuple[str, list[object]]:
+    """True: SQLite cannot tell without reading the text, which the caller does."""
+    return "TRUE", []
+
+
+def unclaimed() -> str:
+    """Nothing: no other transaction writes at the same time."""
+    return ""

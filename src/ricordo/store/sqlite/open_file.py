@@ -6,23 +6,22 @@ from pathlib import Path
 
 from ricordo.errors import Error
 from ricordo.store.base import Mirror
-from ricordo.store.index.lexical import LexicalIndex
+from ricordo.store.search.caches import SearchedStore
 from ricordo.store.sql.renewing import WORDS, WORDS_VERSION, renew_words
 from ricordo.store.sql.store_id import give_id
-from ricordo.store.sqlite.caches import BriefCache, FilterCache
 from ricordo.store.sqlite.connection import Database
 from ricordo.store.sqlite.schema import migrate
-from ricordo.store.sqlite.vectors import VectorIndex
 from ricordo.text.words import Analyzer
 
 
-class OpenFile:
+class OpenFile(SearchedStore):
     """One store file, open, at the newest schema."""
 
     def __init__(self, path: Path, *, language: str, busy_seconds: float, keep_versions: int, create: bool) -> None:
+        super().__init__()
         self.path = path
         self.keep_versions = keep_versions
-        self.database = Database(path, busy_seconds=busy_seconds, create=create)
+        self.database: Database = Database(path, busy_seconds=busy_seconds, create=create)
         try:
             migrate(self.database)
             self.language = self._own_language(language)
@@ -31,10 +30,6 @@ class OpenFile:
         except Error:
             self.database.close()
             raise
-        self.lexical = LexicalIndex()
-        self.vector_index = VectorIndex()
-        self.briefs = BriefCache()
-        self.filters = FilterCache()
         self.mirror: Mirror | None = None
 
     def _renew_words(self) -> None:
@@ -42,7 +37,7 @@ class OpenFile:
         with self.database.read() as connection:
             if self.database.read_only or connection.meta(WORDS) == WORDS_VERSION:
                 return
-        from ricordo.store.sqlite.checks import rebuild_lexical
+        from ricordo.store.search.checks import rebuild_lexical
 
         renew_words(self.database, self.analyzer, lambda: rebuild_lexical(self.database, self.analyzer))
 

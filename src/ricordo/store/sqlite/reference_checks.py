@@ -28,6 +28,15 @@ _SAMPLE = 200
 _BATCH = 500
 
 
+def integrity(database: Database, repair: bool) -> Check:
+    """SQLite's own check of pages and indexes; damage found here is reported, not repaired."""
+    with database.read() as connection:
+        rows = [row[0] for row in connection.rows("PRAGMA integrity_check(5)")]
+    if rows == ["ok"]:
+        return Check("integrity", True, "pages and indexes are sound")
+    return Check("integrity", False, f"{'; '.join(rows)}. Restore a backup, or export what can be read.")
+
+
 def references(database: Database, repair: bool) -> Check:
     """Every row that refers to an item or a fingerprint refers to an existing one."""
     with database.read() as connection:

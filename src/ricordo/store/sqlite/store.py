@@ -11,16 +11,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ricordo.store.backlog import Jobs, Vectors
 from ricordo.store.base import Store
 from ricordo.store.index import segments
+from ricordo.store.search.index import SearchIndex
 from ricordo.store.sql import damage
 from ricordo.store.sql.protocols import Connection
 from ricordo.store.sqlite.connection import Database
-from ricordo.store.sqlite.job_queue import Jobs
-from ricordo.store.sqlite.meaning import Vectors
 from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.store.sqlite.schema import SCHEMA_VERSION
-from ricordo.store.sqlite.searching import Index
 from ricordo.store.sqlite.transfer import Transfer
 from ricordo.text.words import Analyzer
 
@@ -47,7 +46,7 @@ class SqliteStore(Store):
         super().__init__(file)
         self.path = path
         self.database: Database = file.database
-        self.index = Index(file)
+        self.index = SearchIndex(file)
         self.vectors = Vectors(file)
         self.jobs = Jobs(file)
         self.transfer = Transfer(file)
@@ -75,12 +74,13 @@ class SqliteStore(Store):
 
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
         """The checks of this store, by name; each takes whether to repair."""
+        from ricordo.store.search import checks
         from ricordo.store.sql import relinking
-        from ricordo.store.sqlite import checks, reference_checks, vector_checks
+        from ricordo.store.sqlite import reference_checks
 
         database = self.database
         return [
-            ("integrity", lambda repair: checks.integrity(database, repair)),
+            ("integrity", lambda repair: reference_checks.integrity(database, repair)),
             ("references", lambda repair: reference_checks.references(database, repair)),
             ("texts", lambda repair: damage.texts(database)[0]),
             ("fields", lambda repair: reference_checks.copies(database, repair and self._is_whole())),
@@ -90,7 +90,7 @@ class SqliteStore(Store):
                 lambda repair: checks.lexical(database, Analyzer(self.language), repair and self._is_whole()),
             ),
             ("links", lambda repair: relinking.check(database, repair and self._is_whole())),
-            ("vectors", lambda repair: vector_checks.vectors(database, repair and self._is_whole())),
+            ("vectors", lambda repair: checks.vectors(database, repair and self._is_whole())),
         ]
 
     def _is_whole(self) -> bool:

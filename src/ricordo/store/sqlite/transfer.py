@@ -29,7 +29,7 @@ class Transfer(SharedTransfer):
 
     def _rebuild(self, analyzer: Analyzer) -> None:
         """Index every text again: its words became others."""
-        from ricordo.store.sqlite.checks import rebuild_lexical
+        from ricordo.store.search.checks import rebuild_lexical
 
         rebuild_lexical(self._file.database, analyzer)
 
@@ -52,8 +52,8 @@ class Transfer(SharedTransfer):
 
     def vacuum(self, *, bin_days: float, full: bool = False, keep: Collection[str] = ()) -> VacuumReport:
         """Give back what is no longer needed; ``full`` rewrites the file even when little is to be gained."""
+        from ricordo.store.backlog import Vectors, drop_unused_vectors
         from ricordo.store.sqlite import vacuuming
-        from ricordo.store.sqlite.meaning import Vectors
         from ricordo.values.reports import VacuumReport
 
         database = self._file.database
@@ -65,7 +65,7 @@ class Transfer(SharedTransfer):
         emptied = self.empty_bin(bin_days)
         blobs = self._drop_unused_rows()
         vectors = Vectors(self._file).drop_idle(keep)
-        vectors += vacuuming.drop_unused_vectors(database)
+        vectors += drop_unused_vectors(database)
         vacuuming.merge_segments(database)
         rewritten = vacuuming.rewrite_file(database, always=full)
         return VacuumReport(

@@ -1,0 +1,308 @@
+"""The backlog of a store, and its vectors: jobs are claimed with a lease, vectors are written with their sketches.
+
+A killed worker's jobs return when its lease ends, or at once when its process is seen to be gone.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ricordo.store.arrays import Array
+from ricordo.store.index.entries import Entries, Visible
+from ricordo.store.index.sketches import sketch
+from ricordo.store.prepare import embedded_text
+from ricordo.store.search.caches import SearchedStore
+from ricordo.store.search.vectors import bump_vectors, compact, read_block, withdraw, write_block
+from ricordo.store.sql import jobs
+from ricordo.store.sql.batches import marks
+from ricordo.store.sql.languages import in_languages
+from ricordo.store.sql.meaning import SharedVectors
+from ricordo.store.sql.protocols import Connection, Database
+from ricordo.store.sql.times import now_micros
+from ricordo.store.values import EVERY_LANGUAGE, Job, Languages
+
+BATCH = 5_000
+_UNUSED = "NOT EXISTS (SELECT 1 FROM chunks c WHERE c.embed_hash = vectors.hash)"
+
+
+class Jobs(jobs.SharedJobs):
+    """The backlog of one store."""
+
+    def __init__(self, opened: SearchedStore) -> None:
+        super().__init__(opened.database)
+        self._opened = opened
+
+    def enqueue_missing(
+        self, fingerprint: str, dimensions: int, kind: str | None = None, languages: Languages = EVERY_LANGUAGE
+    ) -> int:
+        """Put live chunks in some languages without a vector on the backlog."""
+        with self._opened.database.write() as connection:
+            number = jobs.fingerprint_id(connection, fingerprint, dimensions)
+            have = self._opened.vector_index.entries(connection, number).chunks
+            return enqueue_missing(connection, number, have, kind, languages)
+
+    def enqueue_waiting(
+        self, fingerprint: str, other: str, dimensions: int, languages: Languages = EVERY_LANGUAGE
+    ) -> int:
+        """Let what waits for a vector of one fingerprint wait for one of another, too."""
+        with self._opened.database.write() as connection:
+            number = jobs.fingerprint_id(connection, other, dimensions)
+            have = self._opened.vector_index.entries(connection, number).chunks
+            condition, values = in_languages(languages)
+            rows = connection.rows(
+                "SELECT j.chunk, j.kind FROM jobs j JOIN fingerprints f ON f.id=j.fingerprint"
+                f" JOIN chunks c ON c.id=j.chunk WHERE f.name=?{condition}",
+                (fingerprint, *values),
+            )
+            return _enqueue(connection, number, rows, have)
+
+    def claim(
+        self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None
+    ) -> list[Job] | None:
+        """Lease texts to embed; those of processes that are gone count as free. None says that there are none."""
+        if not self.has_work():
+            return None
+        with self._opened.database.write_at_once() as connection:
+            number = jobs.fingerprint_id(connection, fingerprint, dimensions)
+            _free_abandoned(connection)
+        while True:
+            with self._opened.database.write_at_once() as connection:
+                claimed = _claim(connection, number, owner, limit, kind)
+            if claimed is None or claimed:
+                return claimed
+
+    def known_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Array]:
+        """The vectors of those texts that have one already."""
+        with self._opened.database.read() as connection:
+            rows = connection.rows("SELECT id FROM fingerprints WHERE name=?", (fingerprint,))
+            known = _known_vectors(connection, rows[0][0], hashes) if rows else {}
+        return {digest: vector for digest, (_, vector) in known.items()}
+
+    def finish(self, fingerprint: str, done: Sequence[Job], computed: Mapping[bytes, Array]) -> None:
+        """Store what was computed; all of it is searchable when this returns."""
+        with self._opened.database.write_at_once() as connection:
+            dimensions, number = connection.rows(
+                "SELECT dimensions, id FROM fingerprints WHERE name=?", (fingerprint,)
+            )[0]
+            for vector in computed.values():
+                jobs.check_vector(vector, dimensions, fingerprint)
+            connection.run_many(
+                "INSERT INTO vectors(fingerprint, hash, vector) VALUES(?,?,?) ON CONFLICT DO NOTHING",
+                [(number, digest, vector.astype(np.float32).tobytes()) for digest, vector in computed.items()],
+            )
+            _finish(connection, number, done)
+
+
+def enqueue_missing(
+    connection: Connection, fingerprint: int, have: Array, kind: str | None, languages: Languages = EVERY_LANGUAGE
+) -> int:
+    """Put every live chunk, and every chunk of a checkpoint, that has no vector and no job on the backlog."""
+    condition, values = ("AND i.kind=?", (kind,)) if kind else ("", ())
+    spoken, codes = in_languages(languages)
+    rows = connection.rows(
+        f"SELECT c.id, i.kind FROM chunks c JOIN items i ON i.n=c.item WHERE {jobs.WANTS_VECTOR} {condition}{spoken}",
+        (*values, *codes),
+    )
+    return _enqueue(connection, fingerprint, rows, have)
+
+
+def _enqueue(connection: Connection, fingerprint: int, rows: Sequence[tuple[int, str]], have: Array) -> int:
+    """Put chunks, given with the kinds of their items, on the backlog, unless they have a vector."""
+    waiting = {chunk for (chunk,) in connection.rows("SELECT chunk FROM jobs WHERE fingerprint=?", (fingerprint,))}
+    waiting.update(have.tolist())
+    missing = [(fingerprint, chunk, kind) for chunk, kind in rows if chunk not in waiting]
+    connection.run_many(
+        "INSERT INTO jobs(fingerprint, chunk, kind, state) VALUES(?,?,?,'pending') ON CONFLICT DO NOTHING", missing
+    )
+    return len(missing)
+
+
+def _claim(connection: Connection, fingerprint: int, owner: str, limit: int, kind: str | None) -> list[Job] | None:
+    """The next jobs, without those whose text is gone, which are dropped; None when there are no more."""
+    now = now_micros()
+    rows = connection.rows(
+        # The rows that are picked are a step of their own: inside the update they might be picked again for each row.
+        "WITH next AS MATERIALIZED (SELECT chunk FROM jobs WHERE fingerprint=?"
+        " AND (state='pending' AND not_before NOT BETWEEN ? AND ?"
+        " OR state='running' AND lease_until NOT BETWEEN ? AND ?)"
+        f"{' AND kind=?' if kind else ''} ORDER BY chunk LIMIT ?{connection.dialect.unclaimed()})"
+        " UPDATE jobs SET state='running', owner=?, lease_until=?, attempts=attempts + 1"
+        " WHERE fingerprint=? AND chunk IN (SELECT chunk FROM next) RETURNING chunk",
+        (
+            fingerprint,
+            *(now + 1, now + jobs.AHEAD, now, now + jobs.AHEAD),
+            *([kind] if kind else []),
+            *(limit, owner, now + jobs.LEASE, fingerprint),
+        ),
+    )
+    if not rows:
+        return None
+    chunks = sorted(row[0] for row in rows)
+    texts = connection.rows_in(
+        "SELECT id, item, embed_hash, prefix, text FROM chunks WHERE state<2 AND id IN (*)", chunks
+    )
+    found = {
+        chunk: Job(chunk, item, digest, embedded_text(prefix, text)) for chunk, item, digest, prefix, text in texts
+    }
+    gone = [(fingerprint, chunk) for chunk in chunks if chunk not in found]
+    connection.run_many("DELETE FROM jobs WHERE fingerprint=? AND chunk=?", gone)
+    return [found[chunk] for chunk in chunks if chunk in found]
+
+
+def _free_abandoned(connection: Connection) -> None:
+    host = socket.gethostname()
+    for (owner,) in connection.rows("SELECT DISTINCT owner FROM jobs WHERE state='running'"):
+        machine, _, pid = owner.rpartition(":")
+        if machine == host and int(pid) != os.getpid() and not _is_running(int(pid)):
+            jobs.release(connection, owner)
+
+
+def _is_running(pid: int) -> bool:
+    if os.name != "posix":
+        return True  # there is no safe way to check; the lease ends by itself
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _known_vectors(connection: Connection, fingerprint: int, hashes: Sequence[bytes]) -> dict[bytes, tuple[int, Array]]:
+    """Vectors already computed for these texts: hash → (vector id, vector)."""
+    wanted = list(dict.fromkeys(hashes))
+    sql = "SELECT id, hash, vector FROM vectors WHERE fingerprint=? AND hash IN (*)"
+    rows = connection.rows_in(sql, wanted, fingerprint) if wanted else ()
+    return {digest: (vector, np.frombuffer(data, np.float32)) for vector, digest, data in rows}
+
+
+def _finish(connection: Connection, fingerprint: int, jobs_done: Sequence[Job]) -> None:
+    """Let the chunks of finished jobs have their vectors, and take the jobs off the backlog."""
+    known = _known_vectors(connection, fingerprint, [job.hash for job in jobs_done])
+    chunks = [job.chunk for job in jobs_done]
+    sql = "SELECT chunk FROM jobs WHERE fingerprint=? AND chunk IN (*)"
+    still = {chunk for (chunk,) in connection.rows_in(sql, chunks, fingerprint)} if chunks else set()
+    done = [job for job in jobs_done if job.chunk in still and job.hash in known]
+    if done:
+        matrix = np.stack([known[job.hash][1] for job in done])
+        entries = Entries(
+            np.array([job.chunk for job in done], np.int64),
+            np.array([job.item for job in done], np.int64),
+            np.array([known[job.hash][0] for job in done], np.int64),
+            sketch(matrix),
+        )
+        write_block(connection, fingerprint, entries)
+        compact(connection, fingerprint)
+    connection.run_many("DELETE FROM jobs WHERE fingerprint=? AND chunk=?", [(fingerprint, job.chunk) for job in done])
+    connection.add_to_meta("jobs_done", len(done))
+
+
+class Vectors(SharedVectors):
+    """How many chunks have a vector of which fingerprint, and which fingerprint is in force."""
+
+    def __init__(self, opened: SearchedStore) -> None:
+        super().__init__(opened.database)
+        self._opened = opened
+
+    def counts(self, fingerprint: str, languages: Languages = EVERY_LANGUAGE) -> dict[str, int]:
+        """How many live chunks in some languages there are, have a vector, wait for one, or failed."""
+        with self._opened.database.read() as connection:
+            live = connection.rows("SELECT total FROM lexical_stats WHERE field=-1")[0][0]
+            if languages != EVERY_LANGUAGE:
+                noted = connection.rows(
+                    "SELECT language, count(*) FROM chunks WHERE language <> '' AND state=0 GROUP BY 1"
+                )
+                live = sum(count for code, count in noted if code in languages) + (
+                    live - sum(count for _, count in noted) if "" in languages else 0
+                )
+            rows = connection.rows("SELECT id FROM fingerprints WHERE name=?", (fingerprint,))
+            if not rows:
+                return {"chunks": live, "embedded": 0, "pending": 0, "running": 0, "failed": 0}
+            entries = self._opened.vector_index.entries(connection, rows[0][0])
+            counted = Visible(self._opened.lexical.alive(connection)).mask(entries)
+            if codes := languages.only if languages.only is not None else languages.without:
+                named = connection.rows(f"SELECT id FROM chunks WHERE language IN ({marks(codes)}) AND state=0", codes)
+                among = np.isin(entries.chunks, [chunk for (chunk,) in named])
+                counted &= among if languages.only is not None else ~among
+            embedded = int(counted.sum())
+            states: dict[str, int] = dict(
+                connection.rows("SELECT state, count(*) FROM jobs WHERE fingerprint=? GROUP BY state", (rows[0][0],))
+            )
+        waiting = {state: states.get(state, 0) for state in ("pending", "running", "failed")}
+        return {"chunks": live, "embedded": embedded, **waiting}
+
+    def settle(self, first: str, second: str, languages: Sequence[str]) -> None:
+        """Drop the vectors of one model of passages in some languages that have one of a second model."""
+        index = self._opened.vector_index
+        with self._opened.database.write() as connection:
+            numbers: dict[str, int] = dict(
+                connection.rows("SELECT name, id FROM fingerprints WHERE name IN (?, ?)", (first, second))
+            )
+            if len(numbers) < 2:
+                return
+            rows = connection.rows(f"SELECT id FROM chunks WHERE language IN ({marks(languages)})", tuple(languages))
+            spoken = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+            gone = np.intersect1d(spoken, index.entries(connection, numbers[second]).chunks)
+            withdraw(connection, numbers[first], gone)
+
+    def drop(self, fingerprints: Sequence[int]) -> int:
+        """Clear the rows of fingerprints, a bounded number at a time; returns how many vectors there were."""
+        dropped = 0
+        for number in fingerprints:
+            with self._opened.database.write() as connection:
+                bump_vectors(connection)
+                connection.run("DELETE FROM vector_blocks WHERE fingerprint=?", (number,))
+            left = 1
+            while left:
+                with self._opened.database.write() as connection:
+                    connection.run(
+                        "DELETE FROM vectors WHERE id IN (SELECT id FROM vectors WHERE fingerprint=? LIMIT 5000)",
+                        (number,),
+                    )
+                    left = connection.changes()
+                    dropped += left
+                    if not left:
+                        connection.run("DELETE FROM fingerprints WHERE id=?", (number,))
+        return dropped
+
+
+def drop_unused_vectors(database: Database) -> int:
+    """Drop vectors of texts that no version holds, from the blocks, then from the rows; returns their number."""
+    with database.read() as connection:
+        unused = [row[0] for row in connection.rows(f"SELECT id FROM vectors WHERE {_UNUSED}")]
+        blocks = connection.rows("SELECT id, fingerprint FROM vector_blocks")
+    for block, fingerprint in blocks:
+        with database.write() as connection:
+            _shed(connection, block, fingerprint)
+    for fingerprint in {fingerprint for _, fingerprint in blocks}:
+        with database.write() as connection:
+            compact(connection, fingerprint)
+    dropped = 0
+    for at in range(0, len(unused), BATCH):
+        with database.write() as connection:
+            # A text may have come back since the list was made.
+            sql = f"DELETE FROM vectors WHERE {_UNUSED} AND id IN (*) RETURNING id"
+            dropped += len(connection.rows_in(sql, unused[at : at + BATCH]))
+    return dropped
+
+
+def _shed(connection: Connection, block: int, fingerprint: int) -> None:
+    """Rewrite a block without the chunks that are gone for good."""
+    if not connection.rows("SELECT 1 FROM vector_blocks WHERE id=?", (block,)):
+        return  # another process put it together with others
+    entries = read_block(connection, block)
+    low, high = (int(entries.chunks.min()), int(entries.chunks.max())) if len(entries.chunks) else (0, -1)
+    rows = connection.rows("SELECT id FROM chunks WHERE state < 2 AND id BETWEEN ? AND ?", (low, high))
+    kept = np.isin(entries.chunks, np.fromiter((row[0] for row in rows), np.int64, len(rows)))
+    if kept.all() and len(kept):
+        return
+    bump_vectors(connection)
+    connection.run("DELETE FROM vector_blocks WHERE id=?", (block,))
+    if kept.any():
+        left = Entries(entries.chunks[kept], entries.items[kept], entries.vectors[kept], entries.sketches[:, kept])
+        write_block(connection, fingerprint, left)

@@ -1,0 +1,308 @@
+"""How a store answers an ask: it makes masks from the filters, a pool from both sides, and candidates from it.
+
+1. Filters and the moment become a mask of items and a list of chunks; both sides use them before they pick their best.
+2. The meaning side brings its nearest, the keyword side its best, and each item gets the value that the other side
+   has for it.
+3. Neighbours in a thread and linked items are added, if the ranking needs them.
+4. What else the ranking needs is read for the items of the pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from ricordo.store.arrays import Array, distinct
+from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates, QueryVector
+from ricordo.store.search.caches import Brief, SearchedStore, chunks_at, current_chunks, items_at, substring_chunks
+from ricordo.store.search.pool import GatheredPool, tfidf_cosines
+from ricordo.store.search.vectors import VECTOR_EPOCH, MeaningSide, MeaningSides, vectors_of_item
+from ricordo.store.search.words import EVERY, KeywordSide, terms_of
+from ricordo.store.sql import items, links
+from ricordo.store.sql.chunk_rows import chunk_texts
+from ricordo.store.sql.jobs import STRAYS
+from ricordo.store.sql.languages import DISTINCT
+from ricordo.store.sql.lessons import feedback_priors, learned_shift
+from ricordo.store.sql.protocols import Connection
+from ricordo.store.sql.threads import neighbours_in_threads
+from ricordo.text.words import fold
+from ricordo.values.items import Item
+
+ARCHIVED = ("archived",)
+_MOST_LIKENESSES = 8
+"""For at most this many passages of an item, similar passages are searched."""
+
+
+ACTIVE = "SELECT name FROM fingerprints WHERE active"
+MODELS = (
+    "SELECT f.name FROM fingerprints f WHERE EXISTS (SELECT 1 FROM vector_blocks b WHERE b.fingerprint = f.id)"
+    " OR (SELECT 1 FROM jobs j WHERE j.fingerprint = f.id ORDER BY j.chunk LIMIT 1) IS NOT NULL ORDER BY f.name"
+)
+"""The models that have vectors, or texts that wait for theirs. By the order, PostgreSQL takes the index of the jobs, in
+which the first is found at once; else it reads those of all workspaces.
+"""
+_WAITING = "SELECT count(*) FROM jobs WHERE fingerprint IN (SELECT id FROM fingerprints WHERE name IN (?, ?))"
+
+
+class Standing(NamedTuple):
+    """What a ranking needs to know of the whole store."""
+
+    active: str | None
+    languages: tuple[str, ...]
+    models: tuple[str, ...]
+    waiting: int
+    strays: bool
+    learned_shift: float
+
+
+class _AboutItems(NamedTuple):
+    items: Mapping[int, Item]
+    briefs: Mapping[int, Brief]
+    feedback: Mapping[int, float]
+    versions: Mapping[int, int]
+
+
+def masks(opened: SearchedStore, connection: Connection, ask: Ask) -> tuple[Array | None, Array | None]:
+    """The items that pass the filters (None where all do), and the chunks to look among, where not the live ones.
+
+    Chunks of archived items are not among the live ones: an ask for these alone looks at their current chunks.
+    """
+    if ask.as_of is not None:
+        filters = replace(ask.filters, states=("live", "archived"))
+        return opened.filters.items(connection, filters, as_of=True), chunks_at(connection, ask.as_of)
+    allowed = opened.filters.items(connection, ask.filters)
+    if ask.filters.states == ARCHIVED and allowed is not None:
+        return allowed, current_chunks(connection, allowed)
+    return allowed, None
+
+
+class Gathering:
+    """Answers one ask, with one connection, as the store is at one moment."""
+
+    def __init__(self, opened: SearchedStore, connection: Connection, ask: Ask) -> None:
+        self.opened = opened
+        self.connection = connection
+        self.ask = ask
+        self.pool = GatheredPool()
+        self.allowed: Array | None = None
+        self.meaning: MeaningSides | None = None
+
+    def candidates(self) -> Candidates:
+        """Everything that was found, with what the ranking needs to know about it."""
+        ask, pool, connection = self.ask, self.pool, self.connection
+        is_now = ask.find == NEWEST and ask.as_of is None
+        connection.prefetch(
+            self._standing,
+            lambda: None if is_now else masks(self.opened, connection, ask),
+            lambda: self.opened.lexical.expect(connection, terms_of(ask)),
+            lambda: connection.once(VECTOR_EPOCH),
+            *(partial(self._vectors_of, vector) for vector in ask.vectors),
+            *(partial(self.opened.lexical.terms_starting_with, connection, fold(one)) for one in ask.prefixes),
+        )
+        self.allowed, times = (None, None) if is_now else masks(self.opened, connection, ask)
+        self.keywords = KeywordSide(self.opened.lexical, connection, ask, times)
+        if ask.find == MATCHES:
+            self._take_both_sides(times)
+            pool.total = max(pool.total, len(pool))
+        else:
+            if ask.find == NEWEST:
+                pool.total = self._take_newest()
+            else:
+                if ask.excludes:
+                    self.allowed = self.keywords.allowed_items(self.allowed)
+                self._take_substrings(times)
+                pool.total = len(pool)
+        connection.prefetch(self._thread_neighbours, self._linked, partial(self._about_items, pool.numbers))
+        near = self._thread_neighbours()
+        self._join({other for others in near.values() for other, _ in others})
+        distances = self._linked()
+        self._join(distances)
+        return self._answer(near, distances)
+
+    def _vectors_of(self, vector: QueryVector) -> None:
+        """Bring what is kept of a model's vectors up to date."""
+        MeaningSide(self.opened, self.connection, vector.fingerprint, len(vector.values)).load()
+
+    def _standing(self) -> Standing:
+        """What a ranking needs to know of the whole store."""
+        ask, connection = self.ask, self.connection
+        active, languages, models, waiting, strays, shift = connection.gather(
+            lambda: connection.once(ACTIVE),
+            lambda: connection.once(DISTINCT),
+            lambda: connection.once(MODELS) if self.opened.is_remote else [],
+            lambda: connection.once(_WAITING, ask.model, ask.second) if ask.model else [(0,)],
+            lambda: connection.once(STRAYS, ask.model, ask.second) if ask.model else [(False,)],
+            lambda: learned_shift(connection, ask.needs.learned_by) if ask.needs.learned_by else 0.0,
+        )
+        return Standing(
+            active[0][0] if active else None,
+            tuple(code for (code,) in languages),
+            tuple(name for (name,) in models),
+            waiting[0][0] if active else 0,
+            bool(strays[0][0]),
+            shift,
+        )
+
+    def similar(self, n: int) -> Candidates:
+        """The items nearest to one item: to the middle of its passages, then by its nearest passage."""
+        ask, pool = self.ask, self.pool
+        self.keywords = KeywordSide(self.opened.lexical, self.connection, Ask(), None)
+        own = vectors_of_item(self.connection, ask.model, n)
+        if len(own):
+            meaning = MeaningSide(self.opened, self.connection, ask.model, own.shape[1])
+            allowed = self.opened.filters.items(self.connection, ask.filters)
+            for vector in (own.mean(axis=0), *own[:_MOST_LIKENESSES]):
+                unit = vector / max(float(np.linalg.norm(vector)), 1e-12)
+                pool.add_cosines(meaning.nearest(unit, ask.per_side + 1, allowed))
+            pool.drop(n)
+        pool.total = len(pool)
+        return self._answer({}, {})
+
+    def _take_both_sides(self, times: Array | None) -> None:
+        """Find by words and by meaning. Exclusions and phrases apply to both; only the keyword side can check them."""
+        ask, pool = self.ask, self.pool
+        near = None
+        if ask.vectors:
+            self.meaning = MeaningSides(self.opened, self.connection, ask.vectors, times)
+            if ask.excludes:
+                self.allowed = self.keywords.allowed_items(self.allowed)
+            if not ask.phrases:
+                near = self.meaning.nearest(ask.per_side, self.allowed)
+                pool.add_cosines(near)
+        if ask.by_word or ask.phrases:
+            also = distinct(near.items) if near is not None else None
+            matches = self.keywords.matches(ask.per_side, self.allowed, also)
+            pool.take_matches(matches)
+            if any(word.spelled for word in ask.words):
+                self._drop_other_words()
+            if not len(matches.chunks) and times is None and not ask.excluded:
+                pool.by_substring = self._take_substrings()
+        if self.meaning is not None:
+            known = set(near.items.tolist()) if near is not None else set()
+            missing = np.array([n for n in pool.numbers if n not in known], np.int64)
+            pool.add_cosines(self.meaning.scores(missing))
+            pool.fill_missing_cosines()
+
+    def _drop_other_words(self) -> None:
+        """Lower the scores of passages that matched another word with the same stem."""
+        pool = self.pool
+        lost = self.keywords.lost_to_other_words(pool.worded_chunks())
+        pool.take_back({chunk: share / pool.maximum for chunk, share in lost.items()})
+
+    def _take_substrings(self, times: Array | None = None) -> bool:
+        """Take in the texts that hold the query as it is written; returns whether there are any."""
+        ask = self.ask
+        found = substring_chunks(self.connection, ask.text, limit=ask.per_side, allowed=self.allowed, times=times)
+        self.pool.add_substrings(found)
+        return bool(found)
+
+    def _take_newest(self) -> int:
+        """Everything that passes the filters and holds nothing that is excluded, newest first; returns how many do. As
+        of a time, that are the items that had a text then.
+        """
+        ask, filters = self.ask, self.ask.filters
+        kept: Array | None = None
+        if ask.as_of is not None:
+            filters = replace(filters, states=("live", "archived"))
+            kept = items_at(self.connection, ask.as_of)
+        if ask.excludes or kept is not None:
+            allowed = self.opened.filters.items(self.connection, filters, as_of=kept is not None)
+            if kept is not None:
+                allowed = kept if allowed is None else kept[np.isin(kept, allowed)]
+            kept = self.keywords.allowed_items(allowed)
+        found = set(kept.tolist()) if kept is not None else None
+        for n in items.newest(self.connection, filters, ask.per_side if found is None else EVERY):
+            if found is None or n in found:
+                self.pool.add([n])
+                if len(self.pool) >= ask.per_side:
+                    break
+        return items.count(self.connection, filters) if found is None else len(found)
+
+    def _thread_neighbours(self) -> Mapping[int, list[tuple[int, int]]]:
+        reach = self.ask.needs.thread_reach
+        if not reach:
+            return {}
+        briefs = self.opened.briefs.read(self.connection, self.pool.numbers)
+        return neighbours_in_threads(
+            self.connection, [n for n, (_, in_thread, *_) in briefs.items() if in_thread], reach
+        )
+
+    def _linked(self) -> Mapping[int, int]:
+        needs = self.ask.needs
+        seeds = self.pool.best(needs.link_seeds) if needs.link_seeds else ()
+        return links.neighbours(self.connection, seeds, needs.link_depth) if seeds else {}
+
+    def _join(self, others: Collection[int]) -> None:
+        """Add items that neither side found, with their values, unless the ask excludes them."""
+        ask, pool = self.ask, self.pool
+        numbers = np.array([n for n in others if n not in pool], np.int64)
+        if self.allowed is not None:
+            numbers = numbers[np.isin(numbers, self.allowed)]
+        if len(numbers) and ask.excludes:
+            numbers = self.keywords.allowed_items(numbers)
+        if not len(numbers):
+            return
+        if ask.by_word or ask.phrases:
+            matches = self.keywords.matches(len(numbers), numbers)
+            pool.add_scores(matches, joined=True)
+            numbers = distinct(matches.items) if ask.phrases else numbers
+        pool.add(numbers.tolist(), joined=True)
+        if self.meaning is not None and len(numbers):
+            pool.add_cosines(self.meaning.scores(numbers))
+            pool.fill_missing_cosines()
+
+    def _about_items(self, numbers: Sequence[int]) -> _AboutItems:
+        """What a ranking needs to know of some items."""
+        needs, connection = self.ask.needs, self.connection
+        known, briefs, feedback, versions = connection.gather(
+            lambda: items.by_numbers(connection, numbers) if needs.items or needs.tfidf else {},
+            lambda: {} if needs.items or needs.tfidf else self.opened.briefs.read(connection, numbers),
+            lambda: feedback_priors(connection, numbers) if needs.feedback else {},
+            lambda: items.versions_at(connection, numbers, self.ask.as_of) if self.ask.as_of else {},
+        )
+        return _AboutItems(known, briefs, feedback, versions)
+
+    def _answer(self, near: Mapping[int, list[tuple[int, int]]], distances: Mapping[int, int]) -> Candidates:
+        pool, needs = self.pool, self.ask.needs
+        standing = self._standing()
+        known, briefs, feedback, versions = self._about_items(pool.numbers)
+        if known:
+            refs = {n: str(item.ref) for n, item in known.items()}
+            windows = {n: (item.fields.valid_from, item.fields.valid_until) for n, item in known.items()}
+        else:
+            refs = {n: ref for n, (ref, *_) in briefs.items()}
+            windows = {n: window for n, (*_, window) in briefs.items() if window is not None}
+        return Candidates(
+            found=pool.candidates(refs, versions),
+            total=pool.total,
+            maximum=pool.maximum,
+            share=pool.share,
+            has_vectors=pool.has_vectors,
+            by_substring=pool.by_substring,
+            prefix_terms=self.keywords.prefix_terms,
+            neighbours=near,
+            distances=distances,
+            items=known,
+            tfidf=self._tfidf(known) if needs.tfidf else {},
+            feedback=feedback,
+            learned_shift=standing.learned_shift,
+            active=standing.active,
+            waiting=standing.waiting,
+            respelled=self.keywords.respelled,
+            windows=windows,
+            languages=standing.languages,
+            strays=standing.strays,
+            models=standing.models,
+            problems=(problem,) if self.ask.vectors and (problem := self.opened.vector_index.problem) else (),
+        )
+
+    def _tfidf(self, known: Mapping[int, Item]) -> dict[int, float]:
+        """TF-IDF cosine of the query with each candidate."""
+        frequencies = partial(self.opened.lexical.document_frequencies, self.connection)
+        texts_of = partial(chunk_texts, self.connection)
+        respelled = self.keywords.respelled
+        return tfidf_cosines(texts_of, self.opened.analyzer, self.ask.text, self.pool, known, frequencies, respelled)

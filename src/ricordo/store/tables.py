@@ -1,0 +1,372 @@
+"""The tables of a store, declared once for both databases.
+
+Canonical tables hold what people and sources gave (items, versions, chunks, blobs, roots, manual links); derived ones
+(segments, postings, retired, vocabulary, vectors, item names, links from texts, secrets, knowledge files) can be
+rebuilt from them. Times are whole microseconds since 1970, UTC.
+
+A column is ``name type``. ``?`` behind a type lets it be empty, ``>table`` says whose rows it goes with. ``serial``
+numbers itself, ``reserved`` does so in SQLite, and in PostgreSQL is reserved by ``Connection.reserve_chunks``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Table(NamedTuple):
+    """One table: its columns, its key, its indexes by name, and whether SQLite keeps its rows in the key's order."""
+
+    columns: str
+    key: str
+    indexes: Mapping[str, str] = {}
+    by_key: bool = False
+
+
+class TableColumn(NamedTuple):
+    """One column; ``of`` is the table whose rows it goes with."""
+
+    name: str
+    kind: str
+    is_optional: bool
+    of: str
+    default: str
+
+
+TABLES = {
+    "meta": Table("name text, value any?", "name", by_key=True),
+    "items": Table(
+        "n serial, id text, drive text, path text, kind text,"
+        " state text,"  # live | archived | deleted (in the bin)
+        " version int,"
+        " hash text,"  # of the current version: content and all fields
+        " text_hash text,"  # of the content alone
+        " title text, description text, category text?, domain text?, severity text?, importance int?, loading text?,"
+        " thread text?, seq int?, source_url text?, metadata text,"
+        " fields text,"  # all fields as JSON; the columns above are copies to filter by
+        " size int, created_at int, updated_at int, indexed_at int?,"
+        " deleted_at int?,"  # when it was put away: into the archive or the bin
+        " file_mtime int?, file_size int?,"  # what the file looked like when it was read, to notice changes cheaply
+        " file_hash text?, file_fields text?,"  # of its bytes, and what it says of itself
+        " provenance text = '',"  # JSON, of the current version; empty for unknown
+        " vouched int?",  # the newest version that the user wrote or agreed to
+        "n",
+        {
+            "items_id": "unique id",
+            "items_ref": "unique drive, path where state <> 'deleted'",
+            "items_path": "drive, path",
+            "items_updated": "updated_at",
+            "items_thread": "thread, seq where thread IS NOT NULL",
+            "items_text_hash": "text_hash",
+            "items_kind": "kind, state",
+            "items_put_away": "deleted_at where deleted_at IS NOT NULL",
+            "items_unreviewed": "n where vouched <> version",
+        },
+    ),
+    "item_tags": Table("tag text, item int>items", "tag, item", {"item_tags_item": "item"}, by_key=True),
+    "versions": Table(
+        "item int>items, number int, previous int?, hash text, text_hash text, drive text, path text, kind text,"
+        " state text, fields text,"
+        " layout bytes,"  # int64 rows: chunk, first character, first line, last line
+        " marks text,"  # JSON [[offset, label], ...]
+        " first_line int, size int,"
+        " blob text?,"  # hash of the bytes of a file that holds no text
+        " created_at int, provenance text = ''",
+        "item, number",
+        {"versions_created": "created_at"},
+    ),
+    "blobs": Table("hash text, data bytes", "hash"),
+    "chunks": Table(
+        "id reserved, item int>items,"
+        " state int,"  # 0 live, 1 superseded (searchable as of its time), 2 deleted
+        " live_from int, live_until int?,"
+        " key bytes,"  # hash of all that is indexed with it: same key, same chunk
+        " embed_hash bytes,"  # hash of exactly what is embedded
+        " lengths bytes,"  # uint32 terms per field
+        " heading text,"
+        " prefix text,"  # embedded in front of the text
+        " text text,"
+        " language text = ''",  # its code; empty for the store's own, and for unknown ones
+        "id",
+        {
+            "chunks_item": "item",
+            "chunks_embed": "embed_hash",
+            "chunks_language": "language where language <> ''",
+        },
+    ),
+    "roots": Table("machine text, path text, globs text, added_at int", "machine, path"),
+    "segments": Table(
+        "id serial,"
+        " state int,"  # 0 being built by a merge, 1 in use, 2 replaced and to be cleared
+        " docs int,"
+        " chunk_ids bytes, item_ids bytes,"  # int64
+        " lengths bytes,"  # uint32, field by field
+        " states bytes",  # uint8, as of the segment's making; later changes stand in retired
+        "id",
+    ),
+    "postings": Table("segment int, term text, data bytes", "segment, term", by_key=True),
+    "retired": Table("seq serial, chunk int, state int", "seq"),
+    "vocabulary": Table("word text, term text", "word, term", by_key=True),
+    "merges": Table("target int, sources text, owner text, lease_until int", "target"),
+    # Field -1 counts the live chunks, 0 to 5 their terms in each field, 6 to 11 the chunks that have the field.
+    "lexical_stats": Table("field int, total int", "field"),
+    "fingerprints": Table(
+        "id serial, name text, dimensions int, active flag = false", "id", {"fingerprints_name": "unique name"}
+    ),
+    # float32, one per text that was embedded: the truth, and the cache.
+    "vectors": Table(
+        "id serial, fingerprint int, hash bytes, vector bytes", "id", {"vectors_hash": "unique fingerprint, hash"}
+    ),
+    # Which chunk has which vector, with its sketch, in the order of embedding.
+    "vector_blocks": Table(
+        "id serial, fingerprint int, entries int,"
+        " chunk_ids bytes, item_ids bytes, vector_ids bytes,"  # int64
+        " sketches bytes",  # uint64, word by word: signs of the vector, one bit each
+        "id",
+        {"vector_blocks_fingerprint": "fingerprint"},
+    ),
+    # Chunks that wait for their vector: pending, running or failed.
+    "jobs": Table(
+        "fingerprint int, chunk int, kind text, state text, attempts int = 0, not_before int = 0, lease_until int?,"
+        " owner text?, error text?",
+        "fingerprint, chunk",
+        {"jobs_state": "state, not_before"},
+        by_key=True,
+    ),
+    "usage": Table(
+        "item int>items, retrieval_count int = 0, last_retrieved_at int?, access_count int = 0, last_accessed_at int?,"
+        " decay_score real = 1.0, decay_at int?",
+        "item",
+    ),
+    "links": Table(
+        "id serial, source int>items,"
+        " target int?>items,"  # none while no item answers to the name
+        " type text,"
+        " origin text,"  # manual | text
+        " text text, name text,"  # the target as the source's text has it, and what it would be called
+        " created_at int",
+        "id",
+        {
+            "links_once": "unique source, origin, type, name, text,"
+            " (CASE WHEN origin = 'manual' THEN target ELSE 0 END)",
+            "links_target": "target where target IS NOT NULL",
+            "links_name": "name where origin = 'text'",
+        },
+    ),
+    # What a link in a text may call an item: file name, title, address.
+    "item_names": Table("name text, item int>items", "name, item", {"item_names_item": "item"}, by_key=True),
+    "query_log": Table(
+        "id serial, text text,"
+        " tool text,"  # what asked: search, similar, a tool of an agent
+        " profile text, results int,"
+        " refs text,"  # JSON, the best first
+        " ms real, at int, asker text = '',"
+        " fit real?",  # how well the best hit fitted; empty where it was not measured
+        "id",
+        {"query_log_at": "at"},
+    ),
+    "retrieval_log": Table(
+        "id serial, item int>items, ref text, version int,"
+        " query int?,"  # in query_log; none when the item was opened by its name
+        " score real?, at int, asker text = ''",
+        "id",
+        {"retrieval_log_at": "at", "retrieval_log_item": "item"},
+    ),
+    "feedback": Table(
+        "id serial, query text, item int?>items?, ref text,"
+        " verdict text,"  # accepted | modified | dismissed | failed
+        " counted flag,"  # whether weights learn from it: not when it failed or learning stood still
+        " at int",
+        "id",
+        {"feedback_item": "item"},
+    ),
+    # What is in force now; feedback up to ``since`` no longer counts, because it was rolled back.
+    "learned": Table("profile text, shift real, since int", "profile", by_key=True),
+    "weight_log": Table(
+        "id serial, profile text, at int, reason text, before text, after text, shift_before real, shift_after real,"
+        " counted int",
+        "id",
+    ),
+    # How many of each kind stand in an item's current text.
+    "secrets": Table("item int>items, kind text, count int", "item, kind", by_key=True),
+    # The Markdown files that memories, notes and articles live in, as last seen.
+    "knowledge_files": Table(
+        "name text,"  # below the knowledge folder
+        " item int?,"  # the number of its item; none while it cannot be read
+        " mtime int,"  # nanoseconds; -1 when it was read too soon after a change to tell the next one
+        " size int, hash text,"
+        " mark text,"  # hash and state of the version it stands for
+        " problem text",  # why it cannot be read; empty when it can
+        "name",
+        {"knowledge_files_item": "item", "knowledge_files_name": "anycase(name)"},
+        by_key=True,
+    ),
+    # Changes that make no version: archived, removed, erased, accepted, refused. ``item`` is the item's id.
+    "audit": Table(
+        "id serial, at int, what text, item text, ref text, version int, provenance text",
+        "id",
+        {"audit_at": "at", "audit_item": "item"},
+    ),
+    # What sessions seem to teach; those that were decided stay, so as not to come back.
+    "proposals": Table(
+        "id text, at int,"
+        " state text,"  # waiting | accepted | refused
+        " kind text,"  # rule | correction | decision | fix | answer
+        " way text, text text, quote text,"
+        " scope text,"  # file | project | user
+        " file text, session text, turn int, branch text,"
+        " became text",  # the ref of the memory that an accepted one became
+        "id",
+        {"proposals_state": "state", "proposals_session": "session"},
+        by_key=True,
+    ),
+    # What one call of a verb did, so that it can be undone.
+    "steps": Table(
+        "id text, at int, verb text, provenance text,"
+        " undone text,"  # the step that undid it; empty while it holds
+        " erased int",  # how many items it erased, which nothing brings back
+        "id",
+        {"steps_at": "at"},
+    ),
+    "step_items": Table(
+        "step text>steps, item int>items,"
+        " version int, state text,"  # before the step; version 0 if the step made the item
+        " new_version int, new_state text,"
+        " vouched int?, provenance text?",  # before it, where the step changed whose words they are
+        "step, item",
+        {"step_items_item": "item"},
+    ),
+    "step_links": Table(
+        "step text>steps, source int, target int, type text, added int", "step, source, target, type", by_key=True
+    ),
+}
+"""What both databases have."""
+
+SYNC_TABLES = {
+    # What machines said that sync through a folder, this one among them.
+    "sync_entries": Table(
+        "id serial,"
+        " uid text,"  # its name, which follows from what it says
+        " kind text,"  # version | state | erase | link | feedback | word
+        " item text, clock int, writer text,"
+        " parents text,"  # JSON: the uids of what it was made on top of
+        " body bytes,"  # compressed JSON; empty once it was erased
+        " folder int?",  # the folder that it came through; none for what was done here
+        "id",
+        {
+            "sync_entries_uid": "unique uid",
+            "sync_entries_item": "item",
+            "sync_entries_clock": "clock",
+            "sync_entries_others": "kind where kind IN ('link', 'feedback')",
+        },
+    ),
+    "sync_erased": Table("uid text", "uid", by_key=True),
+    # The items that sync, as they were when files and store last agreed.
+    "sync_items": Table(
+        "item text,"
+        " seen text,"  # version, hash, state, the user's word and ref
+        " wanted text,"  # the ref that it has unless another item has it; empty in the bin
+        " apart text",  # JSON: versions that were written apart from each other, the current one last
+        "item",
+        {"sync_items_wanted": "wanted"},
+        by_key=True,
+    ),
+    "sync_versions": Table("item text, number int, uid text, hash text, created_at int", "item, number", by_key=True),
+    "sync_machines": Table("machine text, name text, let_in_at int", "machine", by_key=True),
+    "sync_folders": Table(
+        "id serial, machine text, path text,"
+        " trust_all int,"  # whether every machine in it is let in
+        " log text, number int, digest text,"  # the log that this machine writes there, and its last file
+        " upto int,"  # entries up to this id are in the log
+        " is_whole int,"  # whether entries that came through this folder are in the log, too
+        " stale int,"  # 1 if the log must be written anew (texts were erased, files are gone), 2 meanwhile
+        " added_at int",
+        "id",
+        {"sync_folders_path": "unique machine, path"},
+    ),
+    "sync_files": Table("folder int, place text", "folder, place", by_key=True),
+}
+"""What only a file has: sync through folders."""
+
+_COLUMN = re.compile(r"\s*(\w+) (\w+)(\??)(?:>(\w+\??))?(?: = (.+))?")
+_SQLITE = {
+    "serial": "INTEGER", "reserved": "INTEGER", "int": "INTEGER", "flag": "INTEGER", "text": "TEXT", "bytes": "BLOB",
+    "real": "REAL", "any": "ANY",
+}  # fmt: skip
+_POSTGRES = {
+    "serial": "bigint GENERATED BY DEFAULT AS IDENTITY", "reserved": "bigint", "int": "bigint", "flag": "boolean",
+    "text": 'text COLLATE "C"', "bytes": "bytea", "real": "double precision", "any": "jsonb",
+}  # fmt: skip
+
+
+def columns_of(table: Table) -> list[TableColumn]:
+    """The columns of a table, in order."""
+    found = []
+    for part in table.columns.split(","):
+        matched = _COLUMN.fullmatch(part)
+        assert matched is not None, part
+        name, kind, optional, of, default = matched.groups(default="")
+        found.append(TableColumn(name, kind, bool(optional), of, default))
+    return found
+
+
+def sqlite_statements(name: str, table: Table) -> list[str]:
+    """What makes a table and its indexes in SQLite."""
+    columns = columns_of(table)
+    parts = []
+    for one in columns:
+        key = one.kind in ("serial", "reserved")
+        of = f" REFERENCES {_target(one)} ON DELETE {_when_gone(one)}" if one.of else ""
+        parts.append(
+            f"{one.name} {_SQLITE[one.kind]}{' PRIMARY KEY AUTOINCREMENT' if key else ''}"
+            f"{'' if one.is_optional or key else ' NOT NULL'}{f' DEFAULT {one.default}' if one.default else ''}{of}"
+        )
+    if not any(one.kind in ("serial", "reserved") for one in columns):
+        parts.append(f"PRIMARY KEY({table.key})")
+    made = f"CREATE TABLE {name}({', '.join(parts)}) STRICT{', WITHOUT ROWID' if table.by_key else ''}"
+    return [made, *(_index(index, name, spec, "") for index, spec in table.indexes.items())]
+
+
+def postgres_table(name: str, table: Table) -> list[str]:
+    """What makes a table and its indexes in PostgreSQL: every key begins with the workspace."""
+    parts = [
+        f"{one.name} {_POSTGRES[one.kind]}{'' if one.is_optional else ' NOT NULL'}"
+        f"{f' DEFAULT {one.default}' if one.default else ''}"
+        for one in columns_of(table)
+    ]
+    workspace = "workspace int NOT NULL DEFAULT current_setting('ricordo.workspace')::int"
+    made = f"CREATE TABLE {name}({', '.join([*parts, workspace])}, PRIMARY KEY(workspace, {table.key}))"
+    return [made, *(_index(index, name, spec, "workspace, ") for index, spec in table.indexes.items())]
+
+
+def postgres_types(table: Table) -> dict[str, str]:
+    """The types of a table's columns in PostgreSQL, by name."""
+    return {one.name: re.split(" GENERATED| COLLATE", _POSTGRES[one.kind])[0] for one in columns_of(table)}
+
+
+def postgres_references(name: str, table: Table) -> list[str]:
+    """What lets the rows of a table go with those that they belong to."""
+    return [
+        f"ALTER TABLE {name} ADD FOREIGN KEY (workspace, {one.name}) REFERENCES"
+        f" {_target(one).replace('(', '(workspace, ')} ON DELETE {_when_gone(one)}"
+        f"{f' ({one.name})' if one.of.endswith('?') else ''}"
+        for one in columns_of(table)
+        if one.of
+    ]
+
+
+def _target(column: TableColumn) -> str:
+    table = column.of.removesuffix("?")
+    return f"{table}({TABLES[table].key})"
+
+
+def _when_gone(column: TableColumn) -> str:
+    return "SET NULL" if column.of.endswith("?") else "CASCADE"
+
+
+def _index(name: str, table: str, spec: str, first: str) -> str:
+    columns, _, condition = spec.removeprefix("unique ").partition(" where ")
+    columns = re.sub(r"anycase\((\w+)\)", r"lower(\1)" if first else r"\1 COLLATE NOCASE", columns)
+    unique = "UNIQUE " if spec.startswith("unique ") else ""
+    return f"CREATE {unique}INDEX {name} ON {table}({first}{columns}){f' WHERE {condition}' if condition else ''}"
