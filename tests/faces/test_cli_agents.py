@@ -18,7 +18,7 @@ def kitchen(house: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     house.write("skills/soup/SKILL.md", "---\nname: soup\ndescription: Cook soup\n---\nBoil.\n")
     house.run("skills", "add", "skills")
     house.run("remember", "Wash your hands.", "--loading", "always", "--title", "Hands")
-    house.run("note", "The loaf needs an hour.", "--as", "note:/loaf")
+    house.run("remember", "--kind", "note", "The loaf needs an hour.", "--as", "note:/loaf")
     return house
 
 

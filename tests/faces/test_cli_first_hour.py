@@ -42,7 +42,7 @@ def test_lines_that_are_not_there_are_named_with_those_that_are(page: Any) -> No
 
 
 def test_a_name_that_ends_like_lines_is_still_a_name(house: Any) -> None:
-    house.run("note", "Meet at noon.", "--as", "note:/at:12", "--no-wait")
+    house.run("remember", "--kind", "note", "Meet at noon.", "--as", "note:/at:12", "--no-wait")
     assert house.run("get", "note:/at:12").stdout.strip() == "Meet at noon."
 
 
@@ -132,7 +132,7 @@ def test_doctor_and_status_say_what_waits_for_vectors(page: Any) -> None:
 
 
 def test_the_backlog_is_a_table_and_no_python(page: Any) -> None:
-    shown = page.run("jobs", "list").stdout
+    shown = page.run("embed", "--status").stdout
     assert "{" not in shown
     assert [line.split() for line in shown.splitlines()[-2:]] == [
         ["state", "kind", "passages", "why"], ["pending", "document", "1"],
@@ -185,9 +185,17 @@ def test_what_was_corrected_says_by_what_wherever_it_is_read(house: Any) -> None
 def test_what_was_superseded_says_by_what(house: Any) -> None:
     for name in ("old", "new"):
         house.run(
-            "note", f"The {name} plan of the move.", "--as", f"note:/{name}", "--no-wait", "--on-duplicate", "save"
+            "remember",
+            "--kind",
+            "note",
+            f"The {name} plan of the move.",
+            "--as",
+            f"note:/{name}",
+            "--no-wait",
+            "--on-duplicate",
+            "save",
         )
-    house.run("supersede", "note:/old", "note:/new")
+    house.run("correct", "note:/old", "--with", "note:/new")
     assert house.json("get", "note:/old")["superseded_by"] == "note:/new"
     assert "superseded by note:/new" in house.run("get", "note:/old").stderr
 
@@ -230,7 +238,5 @@ def test_a_user_measures_profiles_on_their_own_queries(page: Any) -> None:
     shown = page.run("eval", "--own", "--profile", "bm25")
     assert "own" in shown.stdout
     assert "too few to tell profiles apart" in shown.stderr
-    lines = page.run("stats", "log", "--item", "notes/keys.md").stdout.splitlines()
+    lines = page.run("log", "asked", "notes/keys.md").stdout.splitlines()
     assert ["(opened)" in lines[1], "vault script" in lines[2]] == [True, True]
-    log = page.json("stats", "log", "--query", "vault script")["retrievals"]
-    assert [one["ref"] for one in log] == [f"disk:{page.folder}/notes/keys.md"]

@@ -54,10 +54,10 @@ def test_forty_verdicts_move_the_weights_and_rollback_restores_them(notes: Any) 
     used = notes.json("search", "keys", "--profile", "vault", "--no-track")["meta"]["weights"]
     assert used == pytest.approx(moved["weights"])
     assert "+0.0750" in notes.run("learn", "status").stdout
-    changes = notes.json("learn", "history", "--limit", "3")["changes"]
-    assert len(changes) == 3
+    changes = notes.json("learn", "status")["changes"]
+    assert len(changes) == 22
     assert changes[0]["after"]["semantic"] != changes[0]["before"]["semantic"]
-    assert "feedback" in notes.run("learn", "history").stdout
+    assert "feedback" in notes.run("learn", "status").stdout
     assert len(notes.json("learn", "rollback")["changes"]) == 2
     assert learned(notes)["weights"] == pytest.approx(own["weights"])
     assert notes.json("learn", "rollback", code=3)["code"] == "not_found"
@@ -77,11 +77,11 @@ def test_another_process_uses_the_new_weights_at_its_next_query(notes: Any) -> N
 
 
 def test_learning_is_frozen_and_thawed(notes: Any) -> None:
-    assert notes.json("learn", "freeze") == {"done": True}
+    assert notes.json("learn", "freeze") == {"frozen": True}
     assert "learning is frozen" in notes.run("learn").stdout
     printed = notes.run("feedback", "keys", "keys.md", "accepted")
     assert "does not count" in printed.stderr
-    assert notes.json("learn", "unfreeze") == {"done": True}
+    assert notes.json("learn", "freeze", "--off") == {"frozen": False}
     assert notes.json("feedback", "keys", "keys.md", "accepted")["counted"]
 
 
@@ -91,15 +91,15 @@ def test_stats_count_queries_results_and_items(notes: Any) -> None:
     notes.run("search", "xylophone")
     notes.run("search", "soup", "--no-track")
     notes.run("get", "keys.md")
-    plain = notes.json("stats")
+    plain = notes.json("log", "--summary", "query")["summary"]
     assert (plain["queries"], plain["zero_results"], plain["by"]) == (3, 1, "query")
     assert plain["rows"][0]["name"] == "keys"
     assert [row["name"] for row in plain["zero_result"]] == ["xylophone"]
     assert [(one["ref"], one["count"]) for one in plain["most_retrieved"]] == [(disk(notes, "keys.md"), 3)]
     assert plain["never_retrieved"] == [disk(notes, "lunch.md")]
-    assert [row["name"] for row in notes.json("stats", "--by", "tool")["rows"]] == ["search"]
-    assert len(notes.json("stats", "--by", "day", "--days", "2")["rows"]) == 1
-    shown = notes.run("stats").stdout
+    assert [row["name"] for row in notes.json("log", "--summary", "tool")["summary"]["rows"]] == ["search"]
+    assert len(notes.json("log", "--summary", "day", "--since", "2d")["summary"]["rows"]) == 1
+    shown = notes.run("log", "--summary", "query").stdout
     for part in (
         "3 queries in 30 days",
         "most frequent, by query",
@@ -112,14 +112,14 @@ def test_stats_count_queries_results_and_items(notes: Any) -> None:
 
 def test_stats_are_cleared_on_request(notes: Any) -> None:
     notes.run("search", "keys")
-    assert notes.json("stats", "clear") == {"count": 1}
-    assert notes.json("stats")["queries"] == 0
+    assert notes.json("log", "--clear")["erased"] == 1
+    assert notes.json("log")["questions"] == []
     assert notes.json("get", "keys.md", "--no-track")["retrieval_count"] == 1
 
 
 def test_stats_refuse_other_groupings(notes: Any) -> None:
-    assert notes.json("stats", "--by", "moon", code=2)["code"] == "usage"
-    assert notes.json("stats", "--days", "0", code=2)["code"] == "usage"
+    assert notes.json("log", "--summary", "moon", code=2)["code"] == "usage"
+    assert notes.json("log", "changed", "--clear", code=2)["code"] == "usage"
 
 
 def test_use_shows_in_an_items_fields(notes: Any) -> None:

@@ -53,8 +53,8 @@ def test_what_cannot_be_linked_says_why(vault: Any) -> None:
 
 
 def test_suggest_links_leaves_out_what_is_linked(vault: Any) -> None:
-    (hit,) = vault.json("suggest-links", "keys.md")["hits"]
+    (hit,) = vault.json("similar", "keys.md", "--unlinked")["hits"]
     assert hit["ref"] == disk(vault, "spare.md")
     vault.run("link", "keys.md", "spare.md")
-    assert vault.json("suggest-links", "keys.md")["hits"] == []
-    assert vault.run("suggest-links", "keys.md").stderr.strip() == "nothing found"  # there are no words to change
+    assert vault.json("similar", "keys.md", "--unlinked")["hits"] == []
+    assert vault.run("similar", "keys.md", "--unlinked").stderr.strip() == "nothing found"

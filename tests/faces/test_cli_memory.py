@@ -28,8 +28,8 @@ def test_remember_answers_in_the_shape_of_all_saving_verbs(house: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["note", "entity", "resource", "entry"])
-def test_each_kind_has_its_verb_and_its_drive(house: Any, kind: str) -> None:
-    data = house.json(kind, "-", "--title", "Ada Lovelace", stdin="first line\nsecond line\n")
+def test_each_kind_has_its_drive(house: Any, kind: str) -> None:
+    data = house.json("remember", "--kind", kind, "-", "--title", "Ada Lovelace", stdin="first line\nsecond line\n")
     assert data["items"][0]["ref"] == f"{kind}:/ada-lovelace"
     item = house.json("get", f"{kind}:/ada-lovelace")
     assert (item["kind"], item["content"]) == (kind, "first line\nsecond line")
@@ -42,7 +42,8 @@ def test_every_field_has_its_option(house: Any) -> None:
         "--tag", "a", "--tag", "b", "--category", "c", "--domain", "ops", "--severity", "critical",
         "--importance", "5", "--context", "why",
         "--valid-from", "2026-01-01T00:00Z", "--valid-until", "2027-01-01T00:00Z",
-        "--loading", "always", "--immutable", "--decay-protected", "--thread", "t", "--seq", "2",
+        "--loading", "always", "--set", "immutable=true", "--set", "decay_protected=true",
+        "--set", "thread=t", "--set", "seq=2",
         "--source-url", "https://example.org/x", "--set", 'metadata={"k": 1}', "--source", "agent",
         "--link", "supports", "memory:/target",
     )  # fmt: skip
@@ -102,8 +103,8 @@ def test_secrets_are_redacted_and_told(house: Any) -> None:
     result = house.run("remember", f"Use {TOKEN} now.", "--as", "memory:/t")
     assert "redacted: github token" in result.stderr
     assert TOKEN not in house.run("get", "memory:/t").stdout
-    assert house.json("note", f"Use {TOKEN}.")["items"][0]["redacted"] == ["github token"]
-    kept = house.json("note", f"Keep {TOKEN} please, all of it.", "--allow-secrets")["items"][0]
+    assert house.json("remember", "--kind", "note", f"Use {TOKEN}.")["items"][0]["redacted"] == ["github token"]
+    kept = house.json("remember", "--kind", "note", f"Keep {TOKEN} please, all of it.", "--allow-secrets")["items"][0]
     assert "redacted" not in kept
     assert house.json("status")["secrets"] == {"github token": 1}
     assert f"{kept['ref']} (github token)" in house.run("doctor").stdout
@@ -117,7 +118,7 @@ def test_correct_supersede_and_forget_put_the_old_one_away(house: Any) -> None:
     assert data["created"] == 1
     assert [hit["ref"] for hit in house.json("search", "office")["hits"]] == [new]
     house.run("remember", "We have no office any more.", "--as", "memory:/none", "--on-duplicate", "save")
-    data = house.json("supersede", new, "memory:/none")
+    data = house.json("correct", new, "--with", "memory:/none")
     assert (data["items"][0]["status"], data["items"][0]["reason"]) == ("archived", "superseded by memory:/none")
     assert "archived" in house.run("forget", "memory:/none").stdout
     assert house.json("list")["total"] == 0
@@ -127,8 +128,8 @@ def test_correct_supersede_and_forget_put_the_old_one_away(house: Any) -> None:
 
 
 def test_forget_and_rm_in_bulk_show_first_what_they_would_do(house: Any) -> None:
-    house.run("note", "First of the notes.", "--tag", "scratch")
-    house.run("note", "Something else to keep.", "--tag", "scratch", "--decay-protected")
+    house.run("remember", "--kind", "note", "First of the notes.", "--tag", "scratch")
+    house.run("remember", "-k", "note", "Something else to keep.", "--tag", "scratch", "--set", "decay_protected=true")
     data = house.json("forget", "--tag", "scratch", "--older-than", "0d", "--dry-run")
     assert (data["archived"], data["dry_run"], data["notes"]) == (0, True, ["1 protected item left alone"])
     assert [item["status"] for item in data["items"]] == ["would be archived"]
@@ -160,5 +161,5 @@ def test_a_command_embeds_what_it_took_in_from_knowledge_files(house: Any, monke
         path.unlink()
     house.run("init")
     house.run("list")
-    found = house.json("semantic", "where does our dog like to nap")["hits"]
+    found = house.json("search", "--by", "meaning", "where does our dog like to nap")["hits"]
     assert [hit["kind"] for hit in found] == ["memory"]

@@ -59,7 +59,7 @@ def test_a_model_is_used_with_its_vectors_made_first(kitchen: Any) -> None:
     assert plain["embedding"]["embedded"] == 2
     assert plain["settings"] == {"embedding.provider": "hub", "embedding.model": WORDS}
     assert kitchen.json("config", "get", "embedding.provider")["value"] == "hub"
-    answer = kitchen.json("semantic", "hot tea")
+    answer = kitchen.json("search", "--by", "meaning", "hot tea")
     assert answer["hits"][0]["title"] == "Tea"
     assert answer["meta"]["degraded"] == []
 
@@ -75,15 +75,15 @@ def test_a_script_is_not_asked_and_told_what_is_left_to_do(kitchen: Any) -> None
     result = kitchen.run("models", "use", "hub", "--model", WORDS)
     assert "2 passages need a vector of it" in result.stdout
     assert "ricordo embed again" in result.stderr
-    kitchen.run("reembed")
-    assert kitchen.json("semantic", "hot tea")["hits"][0]["title"] == "Tea"
+    kitchen.run("embed")
+    assert kitchen.json("search", "--by", "meaning", "hot tea")["hits"][0]["title"] == "Tea"
 
 
 def test_a_model_can_be_chosen_before_there_is_a_store(house: Any) -> None:
     assert "uses hub" in house.run("models", "use", "hub", "--model", WORDS).stdout
     house.write("tea.md", "fresh hot tea")
     house.run("add", "tea.md")
-    assert house.json("jobs")["done"] == 1
+    assert house.json("embed", "--status")["done"] == 1
 
 
 def test_vectors_are_switched_off_by_the_same_verb(kitchen: Any) -> None:

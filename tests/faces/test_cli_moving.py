@@ -77,15 +77,6 @@ def test_a_backup_is_a_store(notes: Any) -> None:
     assert notes.json("backup", "no/such/copy.db", code=5)["message"]
 
 
-def test_vacuum_says_what_it_gave_back(notes: Any) -> None:
-    notes.run("rm", "plan.md")
-    shown = notes.json("vacuum", "--full")
-    assert shown["rewritten"] is True
-    assert shown["bytes_before"] >= shown["bytes_after"] > 0
-    assert "after" in notes.run("vacuum").stdout
-    assert notes.json("restore", "plan.md")["items"][0]["status"] == "updated"
-
-
 def test_other_verbs_do_not_pay_for_moving(notes: Any, imported: Callable[..., set[str]]) -> None:
     loaded = imported("search", "boat", "--no-track")
     assert loaded.isdisjoint({"ricordo.exchange.records", "ricordo.exchange.lines", "ricordo.store.sql.importing"})

@@ -190,7 +190,7 @@ def test_completion_offers_verbs_without_loading_them(house: Any) -> None:
     house.env.update(_RICORDO_COMPLETE="bash_complete", COMP_WORDS="ricordo se", COMP_CWORD="1")
     with house.start(stdout=-1) as process:
         offered = process.communicate()[0].decode().split()
-    assert offered == [f"plain,{verb}" for verb in ("search", "serve", "semantic", "sessions")]
+    assert offered == [f"plain,{verb}" for verb in ("search", "serve", "sessions")]
     house.env.update(COMP_WORDS="ricordo get no", COMP_CWORD="2")
     with house.start(stdout=-1) as process:
         assert process.communicate()[0].decode().split() == ["plain,note:/", "file,no"]

@@ -67,7 +67,7 @@ def test_times_are_local_for_people_and_iso_for_programs(house: Any) -> None:
     assert lines[1].startswith("2026-10-07 12:00  session")
     events = house.json("timeline")["events"]
     assert events[0]["at"] == "2026-10-07T07:00:00+00:00"
-    newest = house.json("recent", "--limit", "1")
+    newest = house.json("timeline", "--newest-first", "--limit", "1")
     assert newest["events"] == [events[-1]]
     assert newest["more"] is True
     assert house.json("timeline", "--since", "1d")["events"] == []

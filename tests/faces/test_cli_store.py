@@ -512,7 +512,7 @@ def test_reading_verbs_import_nothing_heavy(notes: Any, imported: Any, args: tup
 
 
 def test_semantic_finds_by_meaning_and_similar_leaves_the_item_itself_out(notes: Any) -> None:
-    assert notes.json("semantic", "a", "meal", "at", "the", "cafeteria")["hits"][0]["ref"] == disk(
+    assert notes.json("search", "--by", "meaning", "a", "meal", "at", "the", "cafeteria")["hits"][0]["ref"] == disk(
         notes, "notes/lunch.md"
     )
     near = [hit["ref"] for hit in notes.json("similar", "plan.txt", "--limit", "5")["hits"]]
@@ -524,13 +524,12 @@ def test_semantic_finds_by_meaning_and_similar_leaves_the_item_itself_out(notes:
 def test_what_is_added_without_waiting_is_worked_off_later(house: Any) -> None:
     house.write("a.md", "alpha beta")
     house.run("add", "a.md", "--no-wait")
-    assert house.json("jobs")["pending"] == house.json("jobs", "list")["pending"] == 1
-    assert "pending" in house.run("jobs").stdout
+    assert house.json("embed", "--status")["pending"] == house.json("embed", "--status")["pending"] == 1
+    assert "pending" in house.run("embed", "--status").stdout
     assert house.json("embed", "--limit", "5")["embedded"] == 1
-    assert house.json("jobs")["pending"] == 0
-    assert house.json("jobs", "retry") == {"count": 0}
-    assert house.run("jobs", "retry").stdout == "count: 0\n"
-    assert house.json("reembed")["failed"] == 0
+    assert house.json("embed", "--status")["pending"] == 0
+    assert house.json("embed", "--retry")["failed"] == 0
+    assert house.json("embed")["failed"] == 0
 
 
 def test_without_vectors_embed_says_so(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -540,7 +539,7 @@ def test_without_vectors_embed_says_so(house: Any, monkeypatch: pytest.MonkeyPat
     assert "switched off" in house.json("embed", code=5)["message"]
 
 
-@pytest.mark.parametrize("args", [("semantic", "alpha"), ("similar", "a.md")])
+@pytest.mark.parametrize("args", [("search", "--by", "meaning", "alpha"), ("similar", "a.md")])
 def test_a_search_by_meaning_says_that_meaning_is_switched_off(
     house: Any, monkeypatch: pytest.MonkeyPatch, args: tuple[str, str]
 ) -> None:

@@ -68,7 +68,7 @@ def test_likeness_and_reasons_take_the_conditions_of_a_search(site: Site) -> Non
     refused = site.get("/api/v1/explain", params={"q": "signing", "ref": "note:/keys", "tag": "b"})
     assert (refused["found"], refused["ref"]) == (False, "note:/keys")
     assert site.get("/api/v1/explain", params={"q": "signing", "ref": "note:/keys", "tag": "a"})["found"]
-    assert site.get("/api/v1/count", params={"tag": ["a", "b"]}) == {"count": 2}
+    assert site.get("/api/v1/list", params={"tag": ["a", "b"]})["total"] == 2
     error = site.get("/api/v1/search", 400, params={"q": "signing", "weights": "=1"})["error"]
     assert "not a weight" in error["message"]
 

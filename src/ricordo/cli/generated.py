@@ -239,23 +239,20 @@ def _command(
         names = [param.shown or param.name.upper() for param in arguments[words:]]
         shown.append(click.Argument(["words"], nargs=-1, metavar=" ".join([f"{names[0]}...", *names[1:]])))
     has_fields = any(param.kind == "fields" for param in params)
-    is_item = any(param.group == "**" for param in params)
+    apart = [param.name for param in params if param.kind != "fields" and param.group != "**"]
     for param in params:
         if param.kind == "fields":
             shown += [*map(option, item_fields(but=params)), ANY_FIELD]
         elif not param.argument:
             shown.append(option(param))
-    if is_item:
-        shown.append(ANY_FIELD)
 
     @click.pass_obj
     def callback(call: Call, /, **given: Any) -> int:
         if words is not None:
             given |= _sentence(row, arguments[words:], given.pop("words"))
         if has_fields:
-            given["fields"] = fields_from(given) or None
-        elif is_item:
-            given |= fields_from(given)
+            own = {name: given.pop(name) for name in apart if name in given}
+            given = own | {"fields": fields_from(given) or None} | given
         return function(call, **{name: value for name, value in given.items() if value not in (None, ())})
 
     return cls(

@@ -204,23 +204,15 @@ class FindVerbs(OpenEngine):
         profile: ProfileName | None = None,
         weights: Weights | None = None,
         as_of: AsOf | None = None,
-        literal: PlainWords = False,
-        boost_tags: BoostTags = (),
-        boost_domain: BoostDomain | None = None,
-        diverse: Diverse = False,
-        rerank: Rerank | None = None,
-        memories: WithMemories = False,
-        sessions: SessionsWithRest = False,
     ) -> Explanation:
-        """It takes the options of a search, so that both answer the same question."""
+        """It takes the filters and weights of a search, so that both answer the same question."""
         from ricordo.search.reasons import explain_item
 
         tier, n = self._context.tiers.holder(ref)
         settings = self._context.config.search
         request = self._request(
-            query, by, profile, as_of, boost_tags, boost_domain,
-            limit=limit or settings.limit, filters=filters or Filters(), weights=weights or {}, literal=literal,
-            diverse=diverse, rerank=rerank, memories=memories, sessions=sessions,
+            query, by, profile, as_of, (), None, limit=limit or settings.limit, filters=filters or Filters(),
+            weights=weights or {}, literal=False,
         )  # fmt: skip
         return explain_item(self._context.tiers.federation.search, tier.searcher, request, n, tier=tier.name)
 

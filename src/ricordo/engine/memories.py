@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         REF_TEXT,
         AllowSecrets,
         Cites,
+        FieldsToSet,
         IfDuplicate,
         ItemName,
         KeepAs,
@@ -94,7 +95,8 @@ class MemoryVerbs(ItemVerbs):
         on_duplicate: IfDuplicate | None = None,
         allow_secrets: AllowSecrets = False,
         wait: Wait = True,
-        **fields: Unpack[MemoryFields],
+        fields: FieldsToSet | None = None,
+        **named: Unpack[MemoryFields],
     ) -> Saved:
         """A text that is stored already is skipped. What is nearly the same, or contradicts a memory, needs a
         decision: nothing is written until ``on_duplicate`` says save, skip, merge or supersede. Secrets are redacted.
@@ -105,6 +107,7 @@ class MemoryVerbs(ItemVerbs):
 
         check_type("text", text, str)
         refuse_secrets(allowed=allow_secrets)
+        fields = {**(fields or {}), **named}
         kind = kind or _kind_on(ref)
         check_choice("kind", kind, KINDS)
         check_choice("source", source, WRITERS)
@@ -153,7 +156,8 @@ class MemoryVerbs(ItemVerbs):
         source: WhoSays = "user",
         allow_secrets: AllowSecrets = False,
         wait: Wait = True,
-        **fields: Unpack[MemoryFields],
+        fields: FieldsToSet | None = None,
+        **named: Unpack[MemoryFields],
     ) -> Saved:
         """The old item is archived and linked (``corrects``): search no longer finds it, except as of an earlier time.
         The new one takes over the fields that are not given. An item that exists can take its place, too, instead of a
@@ -168,6 +172,7 @@ class MemoryVerbs(ItemVerbs):
             return self._supersede(ref, replacement)
         refuse_secrets(allowed=allow_secrets)
         check_choice("source", source, WRITERS)
+        fields = {**(fields or {}), **named}
         checked_fields(fields)
         n = self._context.present_number(ref)
         old = self._context.store.items.get(n)

@@ -9,7 +9,6 @@ from html import escape
 from typing import Annotated, Any
 
 from ricordo.frozen import frozen
-from ricordo.values.field_checks import SEVERITIES
 from ricordo.values.items import Item
 from ricordo.values.kinds import KINDS
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, rounded
@@ -46,7 +45,10 @@ def _text(text: str) -> str:
 
 @frozen
 class Filters(Plain):
-    """Conditions on items, applied before the best are picked. Empty means no condition."""
+    """Conditions on items, applied before the best are picked. Empty means no condition.
+
+    Faces have parameters for those that say something about themselves here; a query can say the others, too.
+    """
 
     kinds: Annotated[tuple[str, ...], Say("Only this kind.", name="kind", short="-k", shown="KIND", choices=KINDS)] = ()
     tags_any: Annotated[
@@ -56,8 +58,8 @@ class Filters(Plain):
         tuple[str, ...], Say("Only items with every one of these tags.", name="all_tags", shown="A,B", longest=1000)
     ] = ()
     categories: Annotated[tuple[str, ...], Say("Only this category.", name="category", shown="NAME", longest=1000)] = ()
-    domains: Annotated[tuple[str, ...], Say("Only this domain.", name="domain", shown="NAME", longest=1000)] = ()
-    severities: Annotated[tuple[str, ...], Say("Only this severity.", name="severity", choices=SEVERITIES)] = ()
+    domains: tuple[str, ...] = ()
+    severities: tuple[str, ...] = ()
     drives: Annotated[
         tuple[str, ...],
         Say("Only this drive: disk, url, memory, …", name="drive", short="-d", shown="DRIVE", longest=1000),
@@ -70,17 +72,13 @@ class Filters(Plain):
     """A second group of paths; an item must be below one path of each group."""
     not_drives: tuple[str, ...] = ()
     """None of these drives."""
-    threads: Annotated[
-        tuple[str, ...], Say("Only this conversation or series.", name="thread", shown="ID", longest=1000)
-    ] = ()
+    threads: tuple[str, ...] = ()
     loadings: tuple[str, ...] = ()
     tiers: Annotated[
         tuple[str, ...],
         Say("Only this tier.", name="tier", longest=1000, not_on={"cli": "--tier is a flag of every command"}),
     ] = ()
-    importance_min: Annotated[
-        int | None, Say("Only items of this importance or higher.", 1, 5, name="importance", shown="1-5")
-    ] = None
+    importance_min: int | None = None
     after: Annotated[
         datetime | None, Say("Only items changed on or after this day or time (local).", shown="DATE", longest=40)
     ] = None

@@ -36,6 +36,10 @@ class _Unknown:
         return cls
 
 
+RARE_FIELDS = frozenset({"immutable", "decay_protected", "source_adapter", "thread", "seq", "metadata"})
+"""Fields that programs set by name, and faces in the mapping ``fields``, so that each verb has fewer parameters."""
+
+
 class _Names(dict[str, Any]):
     """The names that an annotation may use: those of its module, and the shared parameters."""
 
@@ -79,7 +83,8 @@ def _params(one: inspect.Parameter, hint: Any, names: _Names) -> Iterator[ParamR
     inner, said = _bare(hint)
     if one.kind is one.VAR_KEYWORD and get_origin(inner) is Unpack:
         for name, kind in _typed_fields(get_args(inner)[0]):
-            yield _param(name, kind, None, required=False, group="**")
+            if name not in RARE_FIELDS:
+                yield _param(name, kind, None, required=False, group="**")
     elif inner is Filters:
         for part in fields(inner):
             hint = eval(part.type, {}, names) if isinstance(part.type, str) else part.type
