@@ -25,7 +25,7 @@ from ricordo.hooks import answers
 from ricordo.hooks.outlet import Outlet
 from ricordo.hooks.payload import NAMES
 from ricordo.ingest import importers, vaults
-from ricordo.ingest.parse import parse_bytes
+from ricordo.ingest.formats.read import parse_bytes
 from ricordo.mcp_server.service import ToolService
 from ricordo.mcp_server.stdio import NotAMessage, parsed
 from ricordo.mcp_server.toolsets import TOOLSETS

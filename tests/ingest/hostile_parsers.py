@@ -7,7 +7,7 @@ import sys
 import time
 
 from ricordo.errors import Unreadable
-from ricordo.ingest.parse.source import Source
+from ricordo.ingest.formats.source import Source
 from ricordo.values.items import Mark, Parsed
 
 
@@ -62,7 +62,7 @@ def stumble(source: Source) -> Parsed:
 
 
 def mistake(source: Source) -> Parsed:
-    from ricordo.ingest.parse.titles import meaningful
+    from ricordo.ingest.formats.source import meaningful
 
     return Parsed(text=meaningful(7))  # type: ignore[arg-type]
 

@@ -10,7 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ricordo.errors import MissingExtra, Unreadable
-from ricordo.ingest.parse import Limits, parse_bytes, parse_file, read
+from ricordo.ingest.formats import read
+from ricordo.ingest.formats.read import parse_bytes, parse_file
+from ricordo.ingest.formats.source import Limits
 from ricordo.values.items import Parsed
 
 from . import bad_files

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ricordo.ingest.parse import parse_bytes, parse_file
+from ricordo.ingest.formats.read import parse_bytes, parse_file
 from ricordo.values.items import Parsed
 
 FORMATS = Path(__file__).parent.parent / "fixtures" / "formats"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ricordo.ingest.parse import parse_bytes
+from ricordo.ingest.formats.read import parse_bytes
 from ricordo.values.items import Parsed
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ricordo.ingest.parse import parse_bytes
-from ricordo.ingest.parse.titles import meaningful
+from ricordo.ingest.formats.read import parse_bytes
+from ricordo.ingest.formats.source import meaningful
 from ricordo.values.items import Parsed
 
 PARAGRAPHS = [

@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 from ricordo.errors import Unreadable
-from ricordo.ingest.parse import Limits
-from ricordo.ingest.parse.sandbox import Sandbox
-from ricordo.ingest.parse.source import FileType, Source
+from ricordo.ingest.formats.sandbox import Sandbox
+from ricordo.ingest.formats.source import FileType, Limits, Source
 from ricordo.values.items import Mark, Parsed
 
 HERE = Path(__file__).parent
@@ -167,7 +166,7 @@ def test_a_forked_process_has_workers_of_its_own() -> None:
     script = (
         "import os\n"
         "from pathlib import Path\n"
-        "from ricordo.ingest.parse import parse_file\n"
+        "from ricordo.ingest.formats.read import parse_file\n"
         f"path = Path({str(FORMATS / 'docx' / 'loom.docx')!r})\n"
         "parse_file(path)\n"
         "child = os.fork()\n"
@@ -189,8 +188,8 @@ def test_no_worker_outlives_its_script(ending: str) -> None:
     script = (
         "import os, sys\n"
         f"sys.path.insert(0, {str(HERE)!r})\n"
-        "from ricordo.ingest.parse.sandbox import run_bounded\n"
-        "from ricordo.ingest.parse.source import FileType, Source\n"
+        "from ricordo.ingest.formats.sandbox import run_bounded\n"
+        "from ricordo.ingest.formats.source import FileType, Source\n"
         "source = Source(b'', 'x', FileType('test', 'x/y'))\n"
         "print(run_bounded('hostile_parsers:process_id', source).text, flush=True)\n"
         f"{ending}\n"
@@ -200,7 +199,7 @@ def test_no_worker_outlives_its_script(ending: str) -> None:
 
 
 def test_an_interrupted_read_leaves_no_half_conversation(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ricordo.ingest.parse import wire
+    from ricordo.ingest.formats import wire
 
     run(sandbox, "echo")
     receive = wire.receive
@@ -217,7 +216,7 @@ def test_an_interrupted_read_leaves_no_half_conversation(sandbox: Sandbox, monke
 
 def test_the_worker_loads_neither_faces_nor_models(sandbox: Sandbox) -> None:
     loaded = set(run(sandbox, "modules").text.split("\n"))
-    assert "ricordo.ingest.parse.worker" in loaded
+    assert "ricordo.ingest.formats.worker" in loaded
     assert not loaded & {
         "onnxruntime",
         "numpy",
@@ -234,7 +233,7 @@ def test_the_worker_loads_neither_faces_nor_models(sandbox: Sandbox) -> None:
 def test_parsing_is_light_to_import() -> None:
     script = (
         "import sys\n"
-        "from ricordo.ingest.parse import parse_bytes\n"
+        "from ricordo.ingest.formats.read import parse_bytes\n"
         "parse_bytes(b'# Title', 'a.md')\n"
         "print('\\n'.join(sys.modules))\n"
     )
@@ -249,7 +248,7 @@ def test_the_current_folder_cannot_slip_code_into_the_worker(tmp_path: Path) -> 
     script = (
         "import sys; sys.path.remove('') if '' in sys.path else None\n"
         "from pathlib import Path\n"
-        "from ricordo.ingest.parse import parse_file\n"
+        "from ricordo.ingest.formats.read import parse_file\n"
         f"print(parse_file(Path({str(FORMATS / 'docx' / 'loom.docx')!r})).title)\n"
     )
     done = subprocess.run(

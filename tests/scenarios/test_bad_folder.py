@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import ConfigProvider, Ricordo, nofollow
-from ricordo.ingest.parse import read
+from ricordo.ingest.formats import read
 from ricordo.values.items import Saved
 from ricordo.values.reports import AddReport
 
@@ -224,7 +224,7 @@ def test_a_folder_whose_name_is_not_text_fails_by_its_files(engine: Ricordo, tmp
 
 
 def test_a_file_that_needs_a_missing_library_names_the_extra(engine: Ricordo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ricordo.ingest.parse.read.find_spec", lambda name: None)
+    monkeypatch.setattr("ricordo.ingest.formats.read.find_spec", lambda name: None)
     (item,) = engine.add(bad_files.FORMATS / "pdf" / "chairs.pdf").items
     assert item.status == "failed"
     assert item.error == {

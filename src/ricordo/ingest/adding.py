@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, NotFound, PathConflict, Unreadable, UsageError
 from ricordo.ingest.files import FileReader, keeping, said_by, times_of, without_secrets
-from ricordo.ingest.parse import parse_bytes
+from ricordo.ingest.formats.read import parse_bytes
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.base import looks_like_url
 from ricordo.sources.disk import FoundFile, Skipped, absolute, disk_ref, expand, near_paths, printable

@@ -224,7 +224,7 @@ def read_json(data: bytes, name: str, inside: str, hint: str) -> Any:
 
 def _unpacked(data: bytes, name: str, inside: str, hint: str) -> bytes:
     """The file ``inside`` a zip, within the bounds that hold for every archive."""
-    from ricordo.ingest.parse.archive import Archive
+    from ricordo.ingest.formats.archive import Archive
 
     with Archive(data, name) as archive:
         member = next((one for one in archive.names if one.rpartition("/")[2] == inside), None)

@@ -15,9 +15,10 @@ from urllib.parse import unquote
 from ricordo.errors import Unavailable, Unreadable, UsageError
 from ricordo.frozen import frozen
 from ricordo.ingest.files import hash_of, keeping, said_by, without_secrets
-from ricordo.ingest.parse import Limits, parse_bytes
-from ricordo.ingest.parse.encoding import without_surrogates
-from ricordo.ingest.parse.html_about import ABOUT
+from ricordo.ingest.formats.html import ABOUT
+from ricordo.ingest.formats.plain import without_surrogates
+from ricordo.ingest.formats.read import parse_bytes
+from ricordo.ingest.formats.source import Limits
 from ricordo.ingest.pipeline import Incoming, structure_of
 from ricordo.secrets.find import find_secrets
 from ricordo.sources.base import VALIDATORS, FetchedPage, LoadedPage, Loader, Place

@@ -16,7 +16,7 @@ from ricordo.config.settings import Config
 from ricordo.errors import Error
 from ricordo.frozen import frozen
 from ricordo.ingest.chunk import chunk, chunk_at, line_ranges
-from ricordo.ingest.parse.detect import formats
+from ricordo.ingest.formats.detect import formats
 from ricordo.ingest.prefix import prefix_texts
 from ricordo.models.base import LLM, TokenCounter
 from ricordo.secrets.find import secret_counts

@@ -185,8 +185,7 @@ def _is_reserved(key: str) -> bool:
 
 def read(data: bytes, name: str) -> KnowledgeFile:
     """The content of a file. A front matter that cannot be read is an error, because its fields would be lost."""
-    from ricordo.ingest.parse.frontmatter import NotYamlError, front_values, to_fields
-    from ricordo.ingest.parse.markdown import first_heading
+    from ricordo.ingest.formats.markdown import NotYamlError, first_heading, front_values, to_fields
 
     text = _decoded(data)
     try:
@@ -232,7 +231,7 @@ def read(data: bytes, name: str) -> KnowledgeFile:
 
 def _decoded(data: bytes) -> str:
     """The text of a file: exact if Ricordo wrote the file, else with normalised line ends."""
-    from ricordo.ingest.parse.encoding import decode, normalise
+    from ricordo.ingest.formats.plain import decode, normalise
 
     try:
         text = data.decode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""What it means when reading a file fails: the file is damaged, a package is missing, or Ricordo has a mistake.
+"""What every parser is given (bytes, name, detected type, limits), and what it means when reading a file fails.
 
 Parsing libraries raise any kind of exception for damaged files, so everything is caught here, in one place. What is
 caught is logged with its trace. A mistake in Ricordo is reported as such, so that nobody looks for a fault in the file.
@@ -6,14 +6,68 @@ caught is logged with its trace. A mistake in Ricordo is reported as such, so th
 
 from __future__ import annotations
 
+import re
 import traceback
+from collections.abc import Callable
+from dataclasses import field
+from importlib import import_module
 from pathlib import Path
 
 from ricordo.errors import Error, Unreadable
 from ricordo.frozen import frozen
-from ricordo.ingest.parse.source import Parser, Source
 from ricordo.log import report
 from ricordo.values.items import Parsed
+
+
+@frozen
+class Limits:
+    """Bounds for reading one file; ``sandbox`` and ``read`` enforce them.
+
+    ``seconds`` and ``memory_mb`` bound the worker that reads risky formats (memory only where the system can
+    enforce it). Text beyond ``max_text_chars`` is cut, with a warning; the default lets any file of 50 MB
+    through whole.
+    """
+
+    seconds: float = 30.0
+    memory_mb: int = 1024
+    max_text_chars: int = 50 * 1024 * 1024
+
+
+@frozen
+class FileType:
+    """What a file is: the ``format`` picks the parser, ``structure`` and ``language`` are for the chunker."""
+
+    format: str
+    mime: str
+    structure: str = "text"
+    language: str = ""
+
+
+@frozen
+class Source:
+    """One file to be read. ``charset`` is the encoding that a server or mail header declared, if any.
+
+    With ``page``, the parser also returns what a page says about itself and links to (see ``html``).
+    """
+
+    data: bytes
+    name: str
+    type: FileType
+    charset: str = ""
+    limits: Limits = field(default_factory=Limits)
+    page: bool = False
+
+
+Parser = Callable[[Source], Parsed]
+"""Reads a file; ``read`` adds the type, structure and language of the file to what it returns."""
+
+
+def load_parser(place: str) -> Parser:
+    """The function that ``module:name`` stands for, imported now."""
+    module, _, name = place.partition(":")
+    parser: Parser = getattr(import_module(module), name)
+    return parser
+
 
 _PACKAGE = str(Path(__file__).parents[2])
 _LONGEST_TRACE = 8_000
@@ -70,3 +124,23 @@ def _cause(problem: Exception) -> str:
     frames = traceback.extract_tb(problem.__traceback__)
     is_here = bool(frames) and frames[-1].filename.startswith(_PACKAGE)
     return "mistake" if is_here and isinstance(problem, _MISTAKES) else "file"
+
+
+_BY_PROGRAM = re.compile(
+    r"""(untitled|no\ title|title|unknown|none|null|normal|template|new\ document)[\s\d]*
+    | (microsoft\ )?(word|excel|powerpoint)(\ (document|presentation|worksheet|workbook))?(\ -\ .*)?
+    | (document|presentation|slide|book|sheet|page|doc|pptx?|workbook)\s*\d*
+    | .*\.(docx?|pptx?|xlsx?|odt|odp|ods|rtf|indd|qxd|tex|dvi|ps|eps|pdf|html?|md|txt|pages|key)
+    | [\W\d_]*""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+
+
+def meaningful(title: str | None) -> str:
+    """The title in one line, or an empty string when a program made it up.
+
+    >>> meaningful("Annual  Report"), meaningful("Microsoft Word - draft3.doc")
+    ('Annual Report', '')
+    """
+    text = " ".join((title or "").replace("\x00", "").split())[:300]
+    return "" if _BY_PROGRAM.fullmatch(text) else text

@@ -12,15 +12,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ricordo.errors import Error, MissingExtra, Unreadable
-from ricordo.ingest.parse.detect import FileFormat, detect, formats
-from ricordo.ingest.parse.encoding import without_surrogates
-from ricordo.ingest.parse.failures import ParseFailure, attempt, unreadable
-from ricordo.ingest.parse.source import Limits, Source, load_parser
+from ricordo.ingest.formats.detect import FileFormat, detect, formats
+from ricordo.ingest.formats.plain import without_surrogates
+from ricordo.ingest.formats.source import Limits, ParseFailure, Source, attempt, load_parser, unreadable
 from ricordo.nofollow import LinkedFolder, open_below
 from ricordo.values.items import Parsed
 
 _MOST_WARNINGS = 10
-_PACKAGE = "ricordo.ingest.parse"
+_PACKAGE = "ricordo.ingest.formats"
 
 
 def parse_file(path: Path, *, limits: Limits | None = None) -> Parsed:
@@ -108,7 +107,7 @@ def _read(source: Source) -> Parsed:
 def _read_in_sandbox(source: Source, place: str, known: FileFormat) -> Parsed:
     if known.needs and find_spec(known.needs) is None:
         raise MissingExtra("documents", known.called)
-    from ricordo.ingest.parse.sandbox import run_bounded
+    from ricordo.ingest.formats.sandbox import run_bounded
 
     return run_bounded(place, source)
 

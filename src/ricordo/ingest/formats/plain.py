@@ -1,15 +1,22 @@
-"""Turns bytes into text: finds the encoding, and whether the bytes are text at all.
+"""Texts kept exactly as they stand: how bytes become text, and plain text, code, reStructuredText, CSV and JSON.
 
-The result is normalised: no byte order mark, no NUL, and a newline for every kind of line end. Nothing
-here raises for bad bytes; what cannot be decoded becomes U+FFFD, with a warning.
+Decoded text has no byte order mark and no NUL, and a newline for every kind of line end. Nothing raises for bad bytes:
+what cannot be decoded becomes U+FFFD, with a warning. Line numbers stay those of the file. The names of a table's
+columns, which a reader of one row needs, go to ``context``, which is put before every passage.
 """
 
 from __future__ import annotations
 
 import codecs
+import csv
+import json
 import re
+from itertools import pairwise
+from typing import Any
 
 from ricordo.frozen import frozen
+from ricordo.ingest.formats.source import Source
+from ricordo.values.items import Parsed
 
 _SAMPLE = 64 * 1024
 # UTF-32 comes first, because its little-endian mark starts with that of UTF-16.
@@ -158,3 +165,89 @@ def _guess(data: bytes) -> str:
         if name in _LEGACY
     )
     return _LEGACY[ranked[0][2]] if ranked else ""
+
+
+_REACH = 64 * 1024
+_RST_RULE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*$")
+# Fields at the very top, as in PEPs (``Title: ...``) and Docutils documents (``:Title: ...``).
+_RST_HEADER = re.compile(r"(?::?[A-Za-z][\w -]{0,40}:[^\n]*\n(?:[ \t]+[^\n]+\n)*){2,}")
+_RST_TITLE_FIELD = re.compile(r"^:?title:[ \t]*([^\n]+(?:\n[ \t]+[^\n]+)*)", re.IGNORECASE | re.MULTILINE)
+# Roles and links in a title, `:ref:`text <target>`` and ```code```: only their words are the title.
+_RST_MARKUP = re.compile(
+    r":[\w:-]+:`([^`<]*?)\s*(?:<[^`>]*>)?`|``([^`]+)``|`([^`<]+?)\s*(?:<[^`>]*>)?`_{0,2}|\*{1,2}([^*]+)\*{1,2}"
+)
+
+
+def parse(source: Source) -> Parsed:
+    """The decoded file, and for reStructuredText the title of its first section."""
+    decoded = decode(source.data, source.charset)
+    title = rst_title(decoded.text) if source.type.format == "rst" else ""
+    return Parsed(decoded.text, title, warnings=decoded.warnings)
+
+
+def rst_title(text: str) -> str:
+    """The title in the header fields, else the first section's: a line with a rule of punctuation under it."""
+    header = _RST_HEADER.match(text[:_REACH])
+    if header and (named := _RST_TITLE_FIELD.search(header[0])):
+        return " ".join(named[1].split())[:300]
+    lines = text[:_REACH].split("\n")
+    for line, rule in pairwise(lines):
+        title = line.strip()
+        if not title or len(title) > 300 or _RST_RULE.match(line) or line.startswith(("..", "    ", "\t")):
+            continue
+        if _RST_RULE.match(rule) and len(rule.rstrip()) >= min(len(title), 4):
+            words = _RST_MARKUP.sub(lambda found: next(filter(None, found.groups()), ""), title)
+            return " ".join(words.split())
+    return ""
+
+
+_LONGEST_CONTEXT = 300
+# A larger document is not parsed as a whole only to look for a title.
+_LARGEST_JSON = 1024 * 1024
+
+
+def parse_csv(source: Source) -> Parsed:
+    """Rows as they stand; the header names, when there is a header, as context."""
+    decoded = decode(source.data, source.charset)
+    names = column_names(decoded.text, "\t" if source.type.format == "tsv" else "")
+    fields = {"context": ("Columns: " + ", ".join(names))[:_LONGEST_CONTEXT]} if names else {}
+    return Parsed(decoded.text, fields=fields, warnings=decoded.warnings)
+
+
+def parse_json(source: Source) -> Parsed:
+    """The document as it stands; a top-level "title" is its title."""
+    decoded = decode(source.data, source.charset)
+    title, warnings = "", decoded.warnings
+    if 0 < len(decoded.text) <= _LARGEST_JSON:
+        try:
+            title = _title_of(json.loads(decoded.text))
+        except RecursionError:
+            warnings += ("the JSON is nested too deeply to look inside; it was kept as text",)
+        except ValueError as problem:
+            warnings += (f"not valid JSON, kept as text: {problem}",)
+    return Parsed(decoded.text, title, warnings=warnings)
+
+
+def column_names(text: str, delimiter: str = "") -> tuple[str, ...]:
+    """The names in the first row, if it is a header: all filled, all different, none a number."""
+    sample = text[:_REACH]
+    first = sample.partition("\n")[0]
+    if not delimiter:
+        delimiter = max(",;\t|", key=first.count)
+    if len(first) > _REACH // 2 or delimiter not in first:
+        return ()
+    try:
+        names = tuple(name.strip() for name in next(csv.reader([first], delimiter=delimiter), []))
+    except csv.Error:
+        return ()
+    is_header = len(names) > 1 and all(names) and len(set(names)) == len(names) and not any(map(_is_number, names))
+    return names if is_header else ()
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "").replace(",", "").replace("-", "").isdigit()
+
+
+def _title_of(document: Any) -> str:
+    title = document.get("title") if isinstance(document, dict) else None
+    return " ".join(title.split())[:300] if isinstance(title, str) else ""

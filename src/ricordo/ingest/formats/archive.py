@@ -14,7 +14,7 @@ from types import TracebackType
 from urllib.parse import unquote
 
 from ricordo.errors import Unreadable
-from ricordo.ingest.parse.trees import Element, local_name, xml_tree
+from ricordo.ingest.formats.trees import Element, local_name, xml_tree
 
 _MOST_PARTS = 20_000
 _LARGEST_TOTAL = 1024 * 1024 * 1024

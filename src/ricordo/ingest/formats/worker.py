@@ -18,9 +18,8 @@ from io import FileIO
 from pathlib import Path
 
 from ricordo.errors import Unreadable
-from ricordo.ingest.parse import wire
-from ricordo.ingest.parse.failures import attempt
-from ricordo.ingest.parse.source import Limits, Source, load_parser
+from ricordo.ingest.formats import wire
+from ricordo.ingest.formats.source import Limits, Source, attempt, load_parser
 from ricordo.values.items import Parsed
 
 _IDLE_SECONDS = 60.0

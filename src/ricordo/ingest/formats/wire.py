@@ -11,7 +11,7 @@ import struct
 from dataclasses import asdict
 from typing import Any, Protocol
 
-from ricordo.ingest.parse.source import FileType, Limits, Source
+from ricordo.ingest.formats.source import FileType, Limits, Source
 from ricordo.values.items import Mark, Parsed
 
 _LENGTHS = struct.Struct("!QQ")

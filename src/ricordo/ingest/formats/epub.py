@@ -10,13 +10,11 @@ import posixpath
 import re
 
 from ricordo.errors import Unreadable
-from ricordo.ingest.parse.archive import Archive, resolve
-from ricordo.ingest.parse.encoding import decode
-from ricordo.ingest.parse.html import declared_charset
-from ricordo.ingest.parse.html_text import to_markdown
-from ricordo.ingest.parse.source import Source
-from ricordo.ingest.parse.titles import meaningful
-from ricordo.ingest.parse.trees import Element, html_tree, local_name
+from ricordo.ingest.formats.archive import Archive, resolve
+from ricordo.ingest.formats.html import declared_charset, to_markdown
+from ricordo.ingest.formats.plain import decode
+from ricordo.ingest.formats.source import Source, meaningful
+from ricordo.ingest.formats.trees import Element, html_tree, local_name
 from ricordo.values.items import Parsed
 
 _PAGES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")

@@ -8,24 +8,43 @@ processes; what happens inside them is in ``worker``.
 from __future__ import annotations
 
 import atexit
+import json
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from io import FileIO
 from typing import Any, cast
 
 from ricordo.errors import Unreadable
-from ricordo.ingest import child
-from ricordo.ingest.parse import wire
-from ricordo.ingest.parse.failures import ParseFailure, unreadable
-from ricordo.ingest.parse.source import Source
+from ricordo.ingest.formats import wire
+from ricordo.ingest.formats.source import ParseFailure, Source, unreadable
 from ricordo.values.items import Parsed
 
 _START_SECONDS = 60.0
 _MOST_WORKERS = 4
 # Processes are replaced now and then, so that memory leaks of parsing libraries do not add up.
 _FILES_PER_WORKER = 500
+_BOOTSTRAP = (
+    "import json, sys; from importlib import import_module; sys.path[:] = json.loads(sys.argv[1]);"
+    " import_module(sys.argv[2]).main()"
+)
 Answer = tuple[dict[str, Any], bytes]
+
+
+def _start_process(module: str) -> subprocess.Popen[bytes]:
+    """A process that runs ``main`` of a module. It gets our own search path, however that was made, and never the
+    current folder.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", _BOOTSTRAP, json.dumps([place for place in sys.path if place]), module],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,  # so that a fork of this process holds no half-written message
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
 
 
 class _WorkerLostError(Exception):
@@ -38,7 +57,7 @@ class _Worker:
     def __init__(self) -> None:
         self.files = 0
         self.timed_out = False
-        self._process = child.start("ricordo.ingest.parse.worker")
+        self._process = _start_process("ricordo.ingest.formats.worker")
         self._to = cast(FileIO, self._process.stdin)
         self._from = cast(FileIO, self._process.stdout)
         started = False

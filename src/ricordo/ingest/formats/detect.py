@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ricordo.frozen import frozen
-from ricordo.ingest.parse import encoding
-from ricordo.ingest.parse.source import FileType
+from ricordo.ingest.formats.plain import decode, looks_binary
+from ricordo.ingest.formats.source import FileType
 
 # Servers send these types when they do not know the real one, so name and content decide instead.
 _VAGUE_MIMES = frozenset(
@@ -88,7 +88,7 @@ def detect(name: str, data: bytes, mime: str | None = None) -> FileType:
     by_content = _by_magic(data, name)
     if by_content is not None:
         return by_content
-    if encoding.looks_binary(data):
+    if looks_binary(data):
         return _binary(_mime_of(mime) or _type("binary").mime)
     return _text_type(name, data[:4096], _mime_of(mime))
 
@@ -103,7 +103,7 @@ def _by_magic(data: bytes, name: str) -> FileType | None:
     for row in _table()["signatures"]:
         signature = row["bytes"].encode("latin-1")
         # A signature made of letters may also be the start of a sentence.
-        if data.startswith(signature, row["at"]) and (not signature.isalnum() or encoding.looks_binary(data)):
+        if data.startswith(signature, row["at"]) and (not signature.isalnum() or looks_binary(data)):
             return _binary(row["mime"])
     return None
 
@@ -111,7 +111,7 @@ def _by_magic(data: bytes, name: str) -> FileType | None:
 def _is_pdf(data: bytes, name: str) -> bool:
     """Whether a PDF signature is at the top, and not merely a text that mentions it."""
     place = data.find(b"%PDF-", 0, 1024)
-    if place < 0 or (data[:place].strip() and not encoding.looks_binary(data)):
+    if place < 0 or (data[:place].strip() and not looks_binary(data)):
         return False
     return b" obj" in data or _extension(name) == "pdf"
 
@@ -172,7 +172,7 @@ def _mime_of(mime: str | None) -> str:
 def _text_type(name: str, head: bytes, mime: str) -> FileType:
     if mime in _formats_by_mime() and mime not in _VAGUE_MIMES:
         return _type(_formats_by_mime()[mime])
-    start = encoding.decode(head).text.lstrip()
+    start = decode(head).text.lstrip()
     language = language_of_name(name)
     format_ = "" if language == "cmake" else _formats_by_extension().get(_extension(name), "")
     if format_:

@@ -11,9 +11,9 @@ import re
 from typing import Any
 
 from ricordo.errors import Unreadable
-from ricordo.ingest.parse.encoding import decode, normalise
-from ricordo.ingest.parse.markdown import first_heading
-from ricordo.ingest.parse.source import Source
+from ricordo.ingest.formats.markdown import first_heading
+from ricordo.ingest.formats.plain import decode, normalise
+from ricordo.ingest.formats.source import Source
 from ricordo.values.items import Mark, Parsed
 
 _LONGEST_OUTPUT = 2000

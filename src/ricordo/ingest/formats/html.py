@@ -1,15 +1,172 @@
-"""Turns an HTML tree into Markdown: keeps headings, lists, tables, quotes and code; the rest becomes paragraphs.
+"""HTML pages: the main text as Markdown, the title, and what a page says about itself and links to.
 
-It keeps all visible text; ``html`` chooses the main part of a page. It walks the tree in a loop, not by recursion, so
-it can read pages nested to any depth.
+If a page marks its main part (``main``, or a single ``article``), that part is converted whole, without the navigation
+in it. In other pages trafilatura finds the main text, and when it finds little or nothing (short pages, indexes) the
+body is converted instead. The conversion walks the tree in a loop, so it can read pages nested to any depth.
 """
 
 from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import urljoin
 
-from ricordo.ingest.parse.trees import Element, local_name, walk
+from ricordo.ingest.formats.plain import decode
+from ricordo.ingest.formats.source import Source
+from ricordo.ingest.formats.trees import Element, html_tree, local_name, walk
+from ricordo.values.items import Parsed
+
+_META_CHARSET = re.compile(rb"<(?:meta|\?xml)\b[^>]*?(?:charset|encoding)\s*=\s*[\"']?\s*([\w:.-]+)", re.IGNORECASE)
+_SHORTEST_MAIN = 80
+# A shorter page is converted whole, because leaving something out is more likely to lose text than to help.
+_SHORTEST_WITH_BALLAST = 500
+_MOST_FOR_EXTRACTION = 5000
+_DEEPEST_FOR_EXTRACTION = 200
+
+
+def parse(source: Source) -> Parsed:
+    """The main text of a page, headings kept."""
+    decoded = decode(source.data, source.charset or declared_charset(source.data))
+    tree = html_tree(decoded.text)
+    if tree is None:
+        return Parsed("", warnings=decoded.warnings)
+    about = {ABOUT: about_page(tree)} if source.page else {}
+    return Parsed(main_text(decoded.text, tree), page_title(tree), about, warnings=decoded.warnings)
+
+
+def declared_charset(data: bytes) -> str:
+    """The encoding a page says it is in, near its top."""
+    found = _META_CHARSET.search(data[:4096])
+    return found[1].decode("ascii", "ignore") if found else ""
+
+
+def page_title(tree: Element) -> str:
+    """The page's ``title``, else its first top heading."""
+    for path in (".//head/title", ".//title", ".//h1"):
+        for found in tree.iterfind(path):
+            if next(found.iterancestors("svg"), None) is not None:
+                continue
+            text = " ".join("".join(str(part) for part in found.itertext()).split())
+            if text:
+                return text[:300]
+    return ""
+
+
+def main_text(page: str, tree: Element) -> str:
+    """The main text of the page, without navigation and other things around it."""
+    marked = _landmark(tree)
+    if marked is not None and not _is_mostly_links(marked):
+        text = to_markdown(marked, whole=False)
+        if len(text) >= _SHORTEST_MAIN:
+            return text
+    plain = to_markdown(tree, whole=False)
+    if 0 < len(plain) < _SHORTEST_WITH_BALLAST:
+        return plain
+    extracted = _extracted(page) if _is_tame(tree) else ""
+    # If far less than the page's text was found, the extraction failed, as it does with indexes and tables.
+    if len(extracted) >= 0.25 * len(plain) and not _lost_headings(extracted, plain):
+        return extracted
+    return plain or extracted or to_markdown(tree)
+
+
+def _lost_headings(extracted: str, plain: str) -> bool:
+    """Whether the extraction lost the headings, as it does on short pages; the plain conversion is better then."""
+    heading = re.compile(r"^#{1,6} ", re.MULTILINE)
+    return len(plain) < 2 * len(extracted) and bool(heading.search(plain)) and not heading.search(extracted)
+
+
+def _landmark(tree: Element) -> Element | None:
+    """The element the author marked as the page's main part, if there is one and only one."""
+    for path in (".//main//article", ".//main", ".//*[@role='main']", ".//article"):
+        marked = list(tree.iterfind(path))
+        if len(marked) == 1:
+            return marked[0]
+    return None
+
+
+def _is_tame(tree: Element) -> bool:
+    """Whether finding the main text will not take too long: the time grows with the square of a page's size and
+    depth.
+    """
+    depth = 0
+    for count, (event, _) in enumerate(walk(tree)):
+        depth += 1 if event == "start" else -1
+        if depth > _DEEPEST_FOR_EXTRACTION or count > 2 * _MOST_FOR_EXTRACTION:
+            return False
+    return True
+
+
+def _is_mostly_links(element: Element) -> bool:
+    """Whether an element holds mostly links and buttons; then it is not where the text is."""
+    words = sum(len(str(text).strip()) for text in element.itertext())
+    linked = sum(len(str(text).strip()) for link in element.iterfind(".//a") for text in link.itertext())
+    return linked > 0.5 * words
+
+
+def _extracted(page: str) -> str:
+    import trafilatura
+
+    try:
+        text = trafilatura.extract(
+            page, output_format="markdown", include_comments=False, include_links=False, favor_recall=True
+        )
+    except (ValueError, TypeError, AttributeError, RecursionError, AssertionError):
+        # The extraction only improves on the plain conversion, which can read every page.
+        return ""
+    return (text or "").strip()
+
+
+ABOUT = "page"
+"""The name of the field that holds these facts in what was parsed."""
+
+MOST_LINKS = 5_000
+_LONGEST = 1_000
+_DESCRIPTIONS = ("description", "og:description", "twitter:description")
+
+
+def about_page(tree: Element) -> dict[str, Any]:
+    """``description``, ``canonical``, ``robots`` (words such as noindex) and ``links``, each only if the page has
+    it.
+    """
+    named: dict[str, str] = {}
+    for meta in tree.iterfind(".//meta"):
+        name = str(meta.get("name") or meta.get("property") or "").strip().lower()
+        content = " ".join(str(meta.get("content") or "").split())
+        if name and content:
+            named.setdefault(name, content[:_LONGEST])
+    robots = f"{named.get('robots', '')},{named.get('ricordo', '')}".lower()
+    facts: dict[str, Any] = {
+        "description": next((named[name] for name in _DESCRIPTIONS if name in named), ""),
+        "canonical": _canonical(tree),
+        "robots": sorted({word.strip() for word in robots.split(",")} & {"noindex", "nofollow", "none"}),
+        "links": _links(tree),
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def _canonical(tree: Element) -> str:
+    for link in tree.iterfind(".//link"):
+        if "canonical" in str(link.get("rel") or "").lower().split():
+            return str(link.get("href") or "").strip()[: 4 * _LONGEST]
+    return ""
+
+
+def _links(tree: Element) -> list[str]:
+    """The targets of links, each once, in order, without links that are marked ``nofollow``."""
+    base = next((str(one.get("href") or "").strip() for one in tree.iterfind(".//base") if one.get("href")), "")
+    found: dict[str, None] = {}
+    for link in tree.iter("a", "area"):
+        target = str(link.get("href") or "").strip().partition("#")[0]
+        if not target or len(target) > 4 * _LONGEST or "nofollow" in str(link.get("rel") or "").lower().split():
+            continue
+        try:
+            found[urljoin(base, target) if base else target] = None
+        except ValueError:
+            continue
+        if len(found) >= MOST_LINKS:
+            break
+    return list(found)
+
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _SILENT = frozenset(

@@ -14,11 +14,10 @@ import email.utils
 from dataclasses import dataclass, field
 from typing import Any
 
-from ricordo.ingest.parse.encoding import decode
-from ricordo.ingest.parse.html import declared_charset
-from ricordo.ingest.parse.html_text import to_markdown
-from ricordo.ingest.parse.source import Source
-from ricordo.ingest.parse.trees import html_tree
+from ricordo.ingest.formats.html import declared_charset, to_markdown
+from ricordo.ingest.formats.plain import decode
+from ricordo.ingest.formats.source import Source
+from ricordo.ingest.formats.trees import html_tree
 from ricordo.values.items import Parsed
 
 _DEEPEST = 10

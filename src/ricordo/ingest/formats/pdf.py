@@ -12,8 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from ricordo.errors import Unreadable
-from ricordo.ingest.parse.source import Source
-from ricordo.ingest.parse.titles import meaningful
+from ricordo.ingest.formats.source import Source, meaningful
 from ricordo.values.items import Mark, Parsed
 
 # After this share of the allowed time, reading stops and the pages read so far are used.
