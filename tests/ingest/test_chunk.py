@@ -11,8 +11,8 @@ import pytest
 from tokenizers import Tokenizer
 
 import ricordo.models.base
-from ricordo.ingest.chunk import chunk, line_ranges
-from ricordo.ingest.prefix import PREFIX_TOKENS, prefix_text, prefix_texts
+from ricordo.ingest.cut.chunk import chunk, line_ranges
+from ricordo.ingest.cut.prefix import PREFIX_TOKENS, prefix_text, prefix_texts
 from ricordo.store.prepare import embedded_text
 from ricordo.values.items import Passage
 

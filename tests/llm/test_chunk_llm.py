@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from ricordo import Ricordo
 from ricordo.errors import Error
-from ricordo.ingest.chunk import chunk, chunk_at
-from ricordo.ingest.chunk_llm import LlmChunker, checked_ranges
+from ricordo.ingest.cut.chunk import chunk, chunk_at
+from ricordo.ingest.cut.llm import LlmChunker, checked_ranges
 from ricordo.models.base import LlmReply, LlmUsage, Message
 from ricordo.values.items import Passage
 

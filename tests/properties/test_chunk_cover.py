@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 import ricordo.models.base
-from ricordo.ingest.chunk import chunk, line_ranges
-from ricordo.ingest.prefix import prefix_text, prefix_texts
+from ricordo.ingest.cut.chunk import chunk, line_ranges
+from ricordo.ingest.cut.prefix import prefix_text, prefix_texts
 from ricordo.store.prepare import embedded_text
 
 STRUCTURES = ("markdown", "rst", "html", "code", "table", "text", "unheard-of")

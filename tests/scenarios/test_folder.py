@@ -464,7 +464,7 @@ class TestStandardInput:
         self, engine: Ricordo, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         engine.add(text="one", as_ref="note:/x")
-        monkeypatch.setattr("ricordo.ingest.adding.parse_bytes", lambda *args, **more: pytest.fail("read"))
+        monkeypatch.setattr("ricordo.ingest.add.parse_bytes", lambda *args, **more: pytest.fail("read"))
         (saved,) = engine.add(text="two", as_ref="note:/x").items
         assert (saved.status, saved.reason) == ("skipped", "already in the store")
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ricordo import NotFound, Ricordo, Unavailable
-from ricordo.ingest.refreshing import Refresher
+from ricordo.ingest.refresh import Refresher
 from ricordo.values.reports import RefreshReport, WatchEvent
 
 PATIENCE = 200.0

@@ -28,10 +28,9 @@ if TYPE_CHECKING:
     from typing import Annotated
 
     from ricordo.engine.tools import Tools
-    from ricordo.ingest.adding import Adding
-    from ricordo.ingest.adding_pages import AddingPages
+    from ricordo.ingest.add import Adding, AddingPages
     from ricordo.ingest.pages import PageReader
-    from ricordo.ingest.refreshing import Refresher
+    from ricordo.ingest.refresh import Refresher
     from ricordo.sources.base import Loader
     from ricordo.values.reports import RefreshReport, WatchEvent
     from ricordo.verbs.declare import ADDED_TEXT, Say
@@ -173,7 +172,7 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
             )
 
         def pages(adding: Adding) -> AddingPages:
-            from ricordo.ingest.adding_pages import AddingPages
+            from ricordo.ingest.add import AddingPages
 
             most = max_pages or MOST_PAGES
             read = self._pages(prompt_addition, transcript)
@@ -231,7 +230,7 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
         return self.tools.asked_again(report) if any(one.ref.startswith("tool:/") for one in report.items) else report
 
     def _refresher(self, progress: Callable[[Progress], None] | None = None) -> Refresher:
-        from ricordo.ingest.refreshing import Refresher
+        from ricordo.ingest.refresh import Refresher
 
         return Refresher(
             self._context.store,
@@ -267,7 +266,7 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
 
         The knowledge folder is followed in any case.
         """
-        from ricordo.ingest.watching import Watcher
+        from ricordo.ingest.watch import Watcher
 
         knowledge = self._context.knowledge.folder.path if self._context.knowledge is not None else None
         if knowledge is None and not paths:

@@ -32,7 +32,7 @@ class ForeignImport:
 
     def vault(self, source: Source, on_conflict: OnConflict, wait: bool, progress: OnProgress) -> ImportReport:
         """Add the Markdown files of a vault; its folder is remembered, so that ``refresh`` follows it."""
-        from ricordo.ingest.adding import Adding
+        from ricordo.ingest.add import Adding
         from ricordo.ingest.files import FileReader
         from ricordo.ingest.vaults import MARKER, in_vault
         from ricordo.values.reports import ImportReport

@@ -300,7 +300,7 @@ def adding_to(
     dry_run: bool = False,
 ) -> Adding:
     """What writes texts, files and pages into the store of a context."""
-    from ricordo.ingest.adding import Adding
+    from ricordo.ingest.add import Adding
 
     return Adding(
         context.store,

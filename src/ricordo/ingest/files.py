@@ -1,6 +1,7 @@
 """Finds files on disk and reads them as items to save. The store's own files are left out.
 
-Callers decide what happens to a file and compare it with what the store knows.
+Callers decide what happens to a file and compare it with what the store knows. A file that was renamed or moved is
+recognised by its bytes (``Gone``).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -250,3 +252,29 @@ def without_secrets(one: Incoming, *, allow: bool) -> tuple[Incoming, tuple[str,
         kept = {name: value for name, value in state.fields.items() if name == VALIDATORS}
         state = replace(state, fields={**redact_values(said)[0], **kept})
     return replace(one, parsed=parsed, fields=fields, file=state), (*in_text, *in_fields)
+
+
+class Gone:
+    """Files that are gone, recognised by their bytes if they appear under another name."""
+
+    def __init__(self, files: Mapping[int, tuple[Ref, str]]) -> None:
+        self.followed: set[int] = set()
+        self._by_hash: dict[str, dict[int, Ref]] = {}
+        for n, (ref, digest) in files.items():
+            self._by_hash.setdefault(digest, {})[n] = ref
+
+    def like(self, ref: Ref, data: bytes) -> int | None:
+        """The item whose file had these bytes; of several, the one whose path ends most alike."""
+        candidates = self._by_hash.get(hash_of(data), {}) if data else {}
+        if not candidates:
+            return None
+        n = max(candidates, key=lambda one: (_shared_end(candidates[one].path, ref.path), -one))
+        del candidates[n]
+        self.followed.add(n)
+        return n
+
+
+def _shared_end(one: str, other: str) -> int:
+    """How many parts, counted from the end, two paths have in common."""
+    pairs = zip(reversed(one.split("/")), reversed(other.split("/")), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

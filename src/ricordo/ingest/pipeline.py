@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from ricordo.config.settings import Config
 from ricordo.errors import Error
 from ricordo.frozen import frozen
-from ricordo.ingest.chunk import chunk, chunk_at, line_ranges
+from ricordo.ingest.cut.chunk import chunk, chunk_at, line_ranges
+from ricordo.ingest.cut.prefix import prefix_texts
 from ricordo.ingest.formats.detect import formats
-from ricordo.ingest.prefix import prefix_texts
 from ricordo.models.base import LLM, TokenCounter
 from ricordo.secrets.find import secret_counts
 from ricordo.store.base import Store
@@ -28,7 +28,7 @@ from ricordo.values.items import Draft, Fields, Parsed, Passage, Ref, Saved
 from ricordo.values.kinds import DRIVES_WITHOUT_ORIGIN, MENTIONING_KINDS, REMEMBERED_KINDS
 
 if TYPE_CHECKING:
-    from ricordo.ingest.chunk_llm import LlmChunker
+    from ricordo.ingest.cut.llm import LlmChunker
 
 BATCH_CHUNKS = 1_000
 BATCH_ITEMS = 500
@@ -225,7 +225,7 @@ class Pipeline:
 
     @cached_property
     def _chunker(self) -> LlmChunker:
-        from ricordo.ingest.chunk_llm import LlmChunker
+        from ricordo.ingest.cut.llm import LlmChunker
 
         return LlmChunker(self.llm)
 

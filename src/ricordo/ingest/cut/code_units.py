@@ -12,7 +12,7 @@ import tomllib
 from functools import cache, lru_cache
 from pathlib import Path
 
-from ricordo.ingest.structure import Outline, Section, Trail, lines_with_offsets
+from ricordo.ingest.cut.structure import Outline, Section, Trail, lines_with_offsets
 
 _BEFORE = (
     r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|unsafe|inline|virtual"

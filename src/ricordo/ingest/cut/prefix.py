@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from math import ceil
 
-from ricordo.ingest.structure import CRUMB
+from ricordo.ingest.cut.structure import CRUMB
 from ricordo.models.base import TokenCounter
 
 PREFIX_TOKENS = 48

@@ -16,9 +16,8 @@ from stat import S_ISDIR
 from typing import TYPE_CHECKING, TypeVar
 
 from ricordo.errors import Error, MissingExtra, NotFound, StoreError, Unavailable
-from ricordo.ingest.files import FileReader, hash_of, keeping
+from ricordo.ingest.files import FileReader, Gone, hash_of, keeping
 from ricordo.ingest.history import DRIVE, History, repository_of, tree_around, trees_of
-from ricordo.ingest.moved_files import Gone
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.base import VALIDATORS
 from ricordo.sources.disk import FoundFile, disk_ref, printable, ref_path, under_glob

@@ -1,0 +1,1 @@
+"""Cuts texts into passages: by their structure, or where a language model says."""
