@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from ricordo import ContractError, Forbidden, NotFound, Ricordo, Unavailable, UsageError
 from ricordo.cli.program import program
-from ricordo.sources.mcp_session import ServerTool
+from ricordo.sources.mcp_client import ServerTool
 from ricordo.tools import records
 from ricordo.tools.arguments import check_arguments
 from ricordo.tools.finding import in_general, tools_first

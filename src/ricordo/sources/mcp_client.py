@@ -1,6 +1,7 @@
 """Talks to MCP servers from synchronous code. All are started together, every call has a time limit, all end together.
 
-The SDK is asynchronous, so it runs in a thread of its own; ``mcp_session`` holds the calls to it. ``mcp_config`` says
+The SDK is asynchronous, so it runs in a thread of its own; ``mcp_session`` holds the calls to it, and is imported
+only when a server is used. ``mcp_config`` says
 which servers there are.
 """
 
@@ -10,22 +11,19 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, contextmanager
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Unavailable
 from ricordo.frozen import frozen
 from ricordo.log import report
-from ricordo.sources import mcp_session
 from ricordo.sources.mcp_config import McpServer
-from ricordo.sources.mcp_session import Client, Result, ServerTool
+from ricordo.values.reports import Progress
 
 if TYPE_CHECKING:
     import anyio
     from anyio.from_thread import BlockingPortal
-
-    from ricordo.sources.mcp_stdio import ServerProcess
-
-__all__ = ["Connections", "Result", "ServerTool", "TooSlow", "connected", "reason"]
+    from mcp.client.client import Client
 
 GRACE = 2.0
 """Seconds that a call is waited for beyond its limit, so that the limit of the SDK ends it first."""
@@ -33,7 +31,55 @@ ENDING_SECONDS = 10.0
 """How long all servers together may take to end."""
 LIFE_SECONDS = 3.0
 """How long a server whose call took too long may take to show that it lives."""
-_Opened = tuple[Client, list[ServerTool]]
+OnProgress = Callable[[Progress], None]
+
+
+@frozen
+class ServerTool:
+    """A tool, resource or prompt of a server, as the server describes it."""
+
+    server: str
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    title: str = ""
+    what: str = "tool"
+    """tool, resource or prompt."""
+    hints: Mapping[str, bool] = field(default_factory=dict)
+    """What the server says of a tool's effects: ``read_only``, ``destructive``, ``idempotent``, ``open_world``."""
+    uri: str = ""
+    """Where a resource is."""
+
+    @property
+    def changes_things(self) -> bool:
+        """Whether the server says that a call changes something."""
+        return self.hints.get("read_only") is False or self.hints.get("destructive") is True
+
+
+@frozen
+class Result:
+    """The whole answer of a tool: a text, or the bytes of something else."""
+
+    content: str | bytes
+    mime_type: str = ""
+    failed: bool = False
+    blocks: tuple[Mapping[str, Any], ...] = ()
+    """What is not plain text (images, sounds, links, files), as the server sent it."""
+
+
+class ServerProcess:
+    """What is known about a running server apart from its messages."""
+
+    def __init__(self) -> None:
+        self.trouble = ""
+        """Why we ended it, if we did."""
+        self.said = b""
+        """The end of its standard error."""
+
+    def last_words(self) -> str:
+        """The last line of its standard error."""
+        lines = [line.strip() for line in self.said.decode("utf-8", "replace").splitlines() if line.strip()]
+        return "".join(letter for letter in lines[-1][:200] if letter.isprintable()) if lines else ""
 
 
 class TooSlow(Unavailable):
@@ -44,6 +90,9 @@ class Connections:
     """Open connections to servers, with ``seconds`` for every call; ``problems`` says why others are not open."""
 
     def __init__(self, portal: BlockingPortal, seconds: float) -> None:
+        from ricordo.sources import mcp_session
+
+        self._session = mcp_session
         self._portal = portal
         self.seconds = seconds
         self._clients: dict[str, Client] = {}
@@ -58,30 +107,28 @@ class Connections:
         """The tools, without those that say that they change things, because a page may ask to call them."""
         return [one for one in self.offered if one.what == "tool" and not one.changes_things]
 
-    def call(
-        self, server: str, tool: str, arguments: Mapping[str, Any], progress: mcp_session.OnProgress | None = None
-    ) -> Result:
+    def call(self, server: str, tool: str, arguments: Mapping[str, Any], progress: OnProgress | None = None) -> Result:
         """Call a tool. Raises ``Unavailable`` if the server does not answer; an error of the tool is a failed
         ``Result``.
         """
-        answer: Result = self._asked(server, mcp_session.call_tool, tool, dict(arguments), progress)
+        answer: Result = self._asked(server, self._session.call_tool, tool, dict(arguments), progress)
         return answer
 
     def read(self, server: str, uri: str) -> Result:
         """Read a resource."""
-        answer: Result = self._asked(server, mcp_session.read_resource, uri)
+        answer: Result = self._asked(server, self._session.read_resource, uri)
         return answer
 
     def prompt(self, server: str, name: str, arguments: Mapping[str, Any]) -> Result:
         """Fill in a prompt."""
         given = {key: str(value) for key, value in arguments.items()}
-        answer: Result = self._asked(server, mcp_session.get_prompt, name, given)
+        answer: Result = self._asked(server, self._session.get_prompt, name, given)
         return answer
 
     def answers(self, server: str) -> bool:
         """Whether a server that is slow to answer a call still answers anything."""
         try:
-            self._asked(server, mcp_session.show_life, seconds=min(self.seconds, LIFE_SECONDS))
+            self._asked(server, self._session.show_life, seconds=min(self.seconds, LIFE_SECONDS))
         except Unavailable:
             return False
         return True
@@ -89,7 +136,7 @@ class Connections:
     def list_again(self, server: str) -> list[ServerTool]:
         """What a server offers now."""
         self.changed.discard(server)
-        found: list[ServerTool] = self._asked(server, mcp_session.offered, server)
+        found: list[ServerTool] = self._asked(server, self._session.offered, server)
         self.offered = [one for one in self.offered if one.server != server] + found
         return found
 
@@ -138,7 +185,7 @@ class _Starting:
     """A server that is being started: its connection once it is ``ready``, and the task that holds it open."""
 
     server: McpServer
-    ready: Future[_Opened]
+    ready: Future[tuple[Client, list[ServerTool]]]
     running: Future[None]
     about: ServerProcess | None
 
@@ -152,8 +199,6 @@ def connected(servers: Sequence[McpServer], seconds: float) -> Iterator[Connecti
     import mcp.client.session  # noqa: F401 - importing takes a second, which must not count against the servers
     from anyio.from_thread import start_blocking_portal
 
-    from ricordo.sources.mcp_stdio import ServerProcess
-
     # Otherwise the SDK prints a trace for every line of a server that is not a message.
     logging.getLogger("mcp").addHandler(logging.NullHandler())
     with ExitStack() as stack:
@@ -164,7 +209,7 @@ def connected(servers: Sequence[McpServer], seconds: float) -> Iterator[Connecti
         stack.callback(_end, portal, over, starting)
         for server in servers:
             about = ServerProcess() if server.command else None
-            ready: Future[_Opened] = Future()
+            ready: Future[tuple[Client, list[ServerTool]]] = Future()
             running = portal.start_task_soon(_hold, server, connections, about, ready, over)
             starting.append(_Starting(server, ready, running, about))
         for one in starting:
@@ -182,11 +227,13 @@ async def _hold(
     server: McpServer,
     connections: Connections,
     about: ServerProcess | None,
-    ready: Future[_Opened],
+    ready: Future[tuple[Client, list[ServerTool]]],
     over: anyio.Event,
 ) -> None:
     """Keep one server open until all are ended; opening and closing must happen in one task."""
     import anyio
+
+    from ricordo.sources import mcp_session
 
     def changed() -> None:
         connections.changed.add(server.name)

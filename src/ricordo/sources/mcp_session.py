@@ -1,6 +1,8 @@
-"""Opens, lists and calls one MCP server with the SDK, in its versions 1.x and 2.x.
+"""Opens, lists and calls one MCP server with the SDK; ``mcp_client`` runs it for synchronous code.
 
-Everything here is asynchronous; ``mcp_client`` runs it for synchronous code.
+A server from a settings file may be broken or hostile, so what it may send is limited: the length of a message over the
+pipes of a process, standard error, and the size of an answer over HTTP. (The SDK has a transport for processes, too,
+but it keeps a line of any length in memory, and lets standard error fill a file.)
 """
 
 from __future__ import annotations
@@ -8,64 +10,48 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import anyio
+import httpx2
+from anyio.abc import ByteReceiveStream, Process
+from mcp import types
+from mcp.client.client import Client
+from mcp.client.stdio import get_default_environment
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 
 from ricordo._version import __version__
-from ricordo.frozen import frozen
+from ricordo.sources.mcp_client import OnProgress, Result, ServerProcess, ServerTool
 from ricordo.sources.mcp_config import McpServer
-from ricordo.sources.mcp_versions import is_second
 from ricordo.values.reports import Progress
 
-if TYPE_CHECKING:
-    from ricordo.sources.mcp_stdio import ServerProcess
-
-Client = Any
-"""A client of the SDK: ``Client`` in 2.x, ``ClientSession`` in 1.x; the methods that are used here are the same."""
 MOST_OFFERED = 1_000
 """How many tools, resources and prompts of one server are read at most."""
 LONGEST_NOTICE = 200
 """How many letters of what a server says about its progress are passed on."""
-OnProgress = Callable[[Progress], None]
 _PAGES = 100
 """How many pages of a list are read at most, because a broken server may never end its list."""
 _TIMED_OUT = (408, -32001)
 _CLOSED = -32000
-
-
-@frozen
-class ServerTool:
-    """A tool, resource or prompt of a server, as the server describes it."""
-
-    server: str
-    name: str
-    description: str
-    schema: Mapping[str, Any]
-    title: str = ""
-    what: str = "tool"
-    """tool, resource or prompt."""
-    hints: Mapping[str, bool] = field(default_factory=dict)
-    """What the server says of a tool's effects: ``read_only``, ``destructive``, ``idempotent``, ``open_world``."""
-    uri: str = ""
-    """Where a resource is."""
-
-    @property
-    def changes_things(self) -> bool:
-        """Whether the server says that a call changes something."""
-        return self.hints.get("read_only") is False or self.hints.get("destructive") is True
-
-
-@frozen
-class Result:
-    """The whole answer of a tool: a text, or the bytes of something else."""
-
-    content: str | bytes
-    mime_type: str = ""
-    failed: bool = False
-    blocks: tuple[Mapping[str, Any], ...] = ()
-    """What is not plain text (images, sounds, links, files), as the server sent it."""
+LONGEST_LINE = 8_000_000
+"""Bytes of one message; a server that sends a longer one is ended."""
+MOST_UNASKED = 16_000_000
+"""Bytes that a server may send after one message of ours; a flood of small messages ends it, too."""
+MOST_ERRORS = 4_000
+"""Bytes of standard error that are kept: the last ones."""
+PATIENCE = 2.0
+"""Seconds that a server has to end by itself once its input is closed."""
+MOST_BYTES = 32_000_000
+"""Bytes of one answer; a server that sends more is cut off there."""
 
 
 @asynccontextmanager
@@ -75,72 +61,33 @@ async def opened(
     """A client that is connected to its server. The caller limits how long connecting may take."""
     async with AsyncExitStack() as stack:
         transport: Any
+        headers = dict(server.headers)
         if about is not None:
-            from ricordo.sources.mcp_stdio import process_transport
-
             transport = process_transport(server, about)
         elif server.is_sse:
             from mcp.client.sse import sse_client
 
-            transport = sse_client(server.url, headers=dict(server.headers), timeout=seconds)
+            transport = sse_client(server.url, headers=headers, timeout=seconds)
         else:
-            transport = await _over_http(server, seconds, stack)
-        yield await _client(transport, stack, changed)
+            web = await stack.enter_async_context(_bounded_web_client(headers, seconds))
+            transport = streamable_http_client(server.url, http_client=web)
 
+        async def heard(message: Any) -> None:
+            if type(getattr(message, "root", message)).__name__.endswith("ListChangedNotification"):
+                changed()
 
-async def _over_http(server: McpServer, seconds: float, stack: AsyncExitStack) -> Any:
-    from mcp.client import streamable_http
-
-    from ricordo.sources.mcp_http import bounded_client
-
-    headers = dict(server.headers)
-    if not is_second():
-        first: Any = streamable_http
-        return first.streamablehttp_client(
-            server.url, headers=headers, timeout=seconds, httpx_client_factory=bounded_client
-        )
-    web = await stack.enter_async_context(bounded_client(headers, seconds))
-    return streamable_http.streamable_http_client(server.url, http_client=web)
-
-
-async def _client(transport: Any, stack: AsyncExitStack, changed: Callable[[], None]) -> Client:
-    from mcp.types import Implementation
-
-    async def heard(message: Any) -> None:
-        if type(getattr(message, "root", message)).__name__.endswith("ListChangedNotification"):
-            changed()
-
-    about = Implementation(name="ricordo", version=__version__)
-    if is_second():
-        from mcp.client.client import Client
-
-        return await stack.enter_async_context(Client(transport, client_info=about, message_handler=heard))
-    from mcp.client.session import ClientSession
-
-    reading, writing, *_ = await stack.enter_async_context(transport)
-    session = ClientSession(reading, writing, client_info=about, message_handler=heard)
-    client = await stack.enter_async_context(session)
-    await client.initialize()
-    return client
-
-
-def _member(value: Any, name: str) -> Any:
-    """An attribute of one of the SDK's values: ``input_schema`` in 2.x is ``inputSchema`` in 1.x."""
-    if hasattr(value, name):
-        return getattr(value, name)
-    first, *rest = name.split("_")
-    return getattr(value, first + "".join(map(str.capitalize, rest)), None)
+        ourselves = types.Implementation(name="ricordo", version=__version__)
+        client = Client(transport, client_info=ourselves, message_handler=heard)
+        yield await stack.enter_async_context(client)
 
 
 async def offered(client: Client, server: str) -> list[ServerTool]:
     """All that a server offers; a kind of thing that it cannot list counts as empty."""
-    able = client.server_capabilities if is_second() else client.get_server_capabilities()
+    able = client.server_capabilities
     found: list[ServerTool] = []
     found += [_tool(server, one) async for one in _all(client.list_tools, "tools")]
     if able is not None and able.resources is not None:
-        with suppress(
-            Exception
-        ):  # a server may announce resources and fail to list them; its tools can be used all the same
+        with suppress(Exception):  # a server may announce resources and fail to list them; its tools work all the same
             found += [_resource(server, one) async for one in _all(client.list_resources, "resources")]
     if able is not None and able.prompts is not None:
         with suppress(Exception):  # as above
@@ -149,17 +96,16 @@ async def offered(client: Client, server: str) -> list[ServerTool]:
 
 
 async def _all(ask: Callable[..., Any], part: str) -> AsyncIterator[Any]:
-    how = {"cache_mode": "refresh"} if is_second() else {}
     cursor: str | None = None
     count = 0
     for _ in range(_PAGES):
-        page = await ask(cursor=cursor, **how)
+        page = await ask(cursor=cursor, cache_mode="refresh")
         for one in getattr(page, part):
             count += 1
             if count > MOST_OFFERED:
                 return
             yield one
-        cursor = _member(page, "next_cursor")
+        cursor = page.next_cursor
         if not cursor:
             return
 
@@ -167,10 +113,10 @@ async def _all(ask: Callable[..., Any], part: str) -> AsyncIterator[Any]:
 def _tool(server: str, tool: Any) -> ServerTool:
     about = getattr(tool, "annotations", None)
     names = ("read_only", "destructive", "idempotent", "open_world")
-    given = {name: _member(about, f"{name}_hint") for name in names} if about is not None else {}
+    given = {name: getattr(about, f"{name}_hint", None) for name in names} if about is not None else {}
     hints = {name: value for name, value in given.items() if value is not None}
     title = getattr(tool, "title", None) or getattr(about, "title", None) or ""
-    return ServerTool(server, tool.name, tool.description or "", _member(tool, "input_schema"), title, hints=hints)
+    return ServerTool(server, tool.name, tool.description or "", tool.input_schema, title, hints=hints)
 
 
 def _resource(server: str, resource: Any) -> ServerTool:
@@ -196,33 +142,23 @@ async def call_tool(client: Client, tool: str, arguments: dict[str, Any], progre
 
     If the server reports an error, the result is a failed one; if it does not answer, an exception is raised.
     """
-    from mcp import types
-    from mcp.shared import exceptions
-
     given = types.CallToolRequestParams(name=tool, arguments=arguments)
-    request: Any = types.CallToolRequest(method="tools/call", params=given)
-    session = client
-    if is_second():
-        session = client.session
-    else:
-        first: Any = types.ClientRequest
-        request = first(request)
-    theirs: Any = getattr(exceptions, "MCPError" if is_second() else "McpError")
+    request = types.CallToolRequest(method="tools/call", params=given)
     try:
         heard = _passed_on(progress) if progress is not None else None
-        return result_of(await session.send_request(request, types.CallToolResult, progress_callback=heard))
-    except theirs as error:
+        return result_of(await client.session.send_request(request, types.CallToolResult, progress_callback=heard))
+    except MCPError as error:
         if error.error.code in (*_TIMED_OUT, _CLOSED):
             raise
         return Result(str(error.error.message), failed=True)
 
 
-def _passed_on(progress: OnProgress) -> Callable[[float, float | None, str | None], Awaitable[None]]:
+def _passed_on(tell: OnProgress) -> Any:
     """What the SDK calls with a server's progress. Its words are data: one short line."""
 
-    async def heard(done: float, total: float | None, words: str | None) -> None:
-        said = "".join(letter if letter.isprintable() else " " for letter in words or "")
-        progress(Progress(_plain(done), None if total is None else _plain(total), said[:LONGEST_NOTICE], "calling"))
+    async def heard(progress: float, total: float | None, message: str | None) -> None:
+        said = "".join(letter if letter.isprintable() else " " for letter in message or "")
+        tell(Progress(_plain(progress), None if total is None else _plain(total), said[:LONGEST_NOTICE], "calling"))
 
     return heard
 
@@ -238,10 +174,7 @@ async def show_life(client: Client) -> None:
 
 async def read_resource(client: Client, uri: str) -> Result:
     """The content of a resource."""
-    from pydantic import AnyUrl
-
-    answer = await client.read_resource(uri if is_second() else AnyUrl(uri))
-    return _joined(answer.contents) or Result("")
+    return _joined((await client.read_resource(uri)).contents) or Result("")
 
 
 async def get_prompt(client: Client, name: str, arguments: dict[str, str]) -> Result:
@@ -254,13 +187,13 @@ async def get_prompt(client: Client, name: str, arguments: dict[str, str]) -> Re
 
 def result_of(answer: Any) -> Result:
     """A tool's answer as one content: its texts, else the first block that is not text, else its data as JSON."""
-    failed = bool(_member(answer, "is_error"))
+    failed = bool(answer.is_error)
     blocks = tuple(
         one.model_dump(by_alias=True, mode="json", exclude_none=True) for one in answer.content if one.type != "text"
     )
     if (held := _joined(answer.content)) is not None:
         return Result(held.content, held.mime_type, failed, blocks)
-    structured = _member(answer, "structured_content")
+    structured = answer.structured_content
     if structured is not None:
         return Result(json.dumps(structured, ensure_ascii=False, indent=1), "application/json", failed)
     return Result("", "", failed, blocks)
@@ -271,7 +204,7 @@ def _joined(blocks: Sequence[Any]) -> Result | None:
     others: list[tuple[bytes, str]] = []
     for block in blocks:
         held = getattr(block, "resource", block)
-        mime = _member(held, "mime_type") or ""
+        mime = getattr(held, "mime_type", None) or ""
         if isinstance(text := getattr(held, "text", None), str):
             texts.append((text, mime))
         elif isinstance(coded := getattr(held, "data", None) or getattr(held, "blob", None), str):
@@ -281,3 +214,144 @@ def _joined(blocks: Sequence[Any]) -> Result | None:
         mime = texts[0][1] if len({kind for _, kind in texts}) == 1 else ""
         return Result("\n".join(text for text, _ in texts), mime)
     return Result(*others[0]) if others else None
+
+
+@asynccontextmanager
+async def process_transport(server: McpServer, about: ServerProcess) -> AsyncIterator[Any]:
+    """The two streams that the SDK's client speaks through; at the end the process and its children are gone."""
+    env = get_default_environment() | dict(server.env)
+    command = shutil.which(server.command, path=env.get("PATH")) or server.command
+    process = await anyio.open_process(
+        [command, *server.args], env=env, cwd=server.folder, start_new_session=sys.platform != "win32"
+    )
+    to_session, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, from_session = anyio.create_memory_object_stream[SessionMessage](0)
+    wire = _Wire(process, about)
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wire.read, to_session)
+            tasks.start_soon(wire.write, from_session)
+            tasks.start_soon(wire.listen_to_errors)
+            try:
+                async with incoming, outgoing:
+                    yield incoming, outgoing
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await _end(process)
+                tasks.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await process.aclose()
+
+
+class _Wire:
+    """Carries lines between a process and the session."""
+
+    def __init__(self, process: Process, about: ServerProcess) -> None:
+        self.process = process
+        self.about = about
+        self.unasked = 0
+
+    async def read(self, to_session: Any) -> None:
+        """Pass on every line that is a message; end the server when it sends too much."""
+        assert self.process.stdout is not None
+        async with to_session:
+            held = bytearray()
+            async for chunk in _chunks(self.process.stdout):
+                self.unasked += len(chunk)
+                held += chunk
+                *lines, rest = held.split(b"\n") if b"\n" in chunk else (held,)
+                held = bytearray(rest)
+                if max(map(len, (*lines, held))) > LONGEST_LINE or self.unasked > MOST_UNASKED:
+                    self.about.trouble = f"it sent more than {LONGEST_LINE // 1_000_000} MB at once and was ended"
+                    _kill(self.process)
+                    return
+                for line in lines:
+                    if (message := _message(bytes(line))) is not None:
+                        try:
+                            await to_session.send(SessionMessage(message))
+                        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                            return
+
+    async def write(self, from_session: Any) -> None:
+        assert self.process.stdin is not None
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            async with from_session:
+                async for item in from_session:
+                    self.unasked = 0
+                    text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    await self.process.stdin.send(text.encode("utf-8", "replace") + b"\n")
+
+    async def listen_to_errors(self) -> None:
+        assert self.process.stderr is not None
+        async for chunk in _chunks(self.process.stderr):
+            self.about.said = (self.about.said + chunk)[-MOST_ERRORS:]
+
+
+async def _chunks(stream: ByteReceiveStream) -> AsyncIterator[bytes]:
+    with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+        while True:
+            yield await stream.receive(65_536)
+
+
+def _message(line: bytes) -> Any:
+    """The message in a line; None for another line, such as the greeting that some servers print."""
+    text = line.decode("utf-8", "replace")
+    try:
+        return types.jsonrpc_message_adapter.validate_json(text, by_name=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+async def _end(process: Process) -> None:
+    """Close its input, wait a little, then end the process and its children."""
+    if process.stdin is not None:
+        with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await process.stdin.aclose()
+    with anyio.move_on_after(PATIENCE):
+        while process.returncode is None:
+            await anyio.sleep(0.01)
+    _kill(process)
+    with anyio.move_on_after(PATIENCE):
+        while process.returncode is None:
+            await anyio.sleep(0.01)
+
+
+def _kill(process: Process) -> None:
+    """End the process and its children at once, also the children of a process that has ended already."""
+    with suppress(OSError):
+        if sys.platform == "win32":
+            if process.returncode is None:
+                tree = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
+                subprocess.run(tree, capture_output=True, check=False, timeout=10)
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """The body of an answer, cut off where it is longer than any answer should be."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        seen = 0
+        async for chunk in self._stream:
+            seen += len(chunk)
+            if seen > MOST_BYTES:
+                raise httpx2.ReadError(f"it sent more than {MOST_BYTES // 1_000_000} MB at once")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _BoundedTransport(httpx2.AsyncHTTPTransport):
+    async def handle_async_request(self, request: Any) -> Any:
+        response = await super().handle_async_request(request)
+        response.stream = _Bounded(response.stream)
+        return response
+
+
+def _bounded_web_client(headers: dict[str, str], seconds: float) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(headers=headers, timeout=seconds, transport=_BoundedTransport())
