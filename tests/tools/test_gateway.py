@@ -193,7 +193,7 @@ def test_tools_are_found_shown_and_called_from_the_command_line(tmp_path: Path, 
     assert run("call", "always_fails", code=1)["code"] == "tool_failed"
     assert [one["outcome"] for one in run("log")["calls"]] == ["failed", "answered", "answered"]
     assert run("list")["servers"][0]["name"] == "raw"
-    assert run("remove", "raw")["servers"][0]["removed"] == 6
+    assert run("rm", "raw")["servers"][0]["removed"] == 6
 
 
 def test_servers_are_found_in_the_settings_of_many_programs(

@@ -74,10 +74,6 @@ class IndexedTools:
 
     # What there is.
 
-    @verb(
-        "read", "agents", "List the MCP servers that were added.", path="tools servers", answers="servers",
-        examples=("ricordo tools servers",),
-    )  # fmt: skip
     def servers(self) -> tuple[ServerFound, ...]:
         """The servers that were taken in, and what each starts. Keys in it are masked."""
         known = self._file.all().values()
@@ -178,19 +174,6 @@ class IndexedTools:
         chosen = [one for found, one in pairs if found.known or agree(found)]
         self._file.put(chosen)
         return self._take_in(chosen, wait, notes)
-
-    @verb(
-        "admin",
-        "agents",
-        "Ask the added servers again for their tools.",
-        path="tools refresh",
-        is_long=True,
-        examples=("ricordo tools refresh",),
-    )
-    def refresh(self, *names: ServerName, wait: Wait = True) -> ToolsReport:
-        """Ask the servers again what they offer; changed tools get a new version, tools that are gone go to the bin."""
-        servers = [self._file.get(name) for name in names] if names else builtins.list(self._file.all().values())
-        return self._take_in(servers, wait, [])
 
     @verb("admin", "agents", "Remove servers and their tools.", path="tools rm", examples=("ricordo tools rm time",))
     def remove(self, *names: ServerName) -> ToolsReport:

@@ -6,6 +6,7 @@ It uses other verb classes to store and find items, and the package ``tools`` fo
 from __future__ import annotations
 
 import builtins
+import re
 import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import LimitFlag, ToolName
 
+_REST = re.compile(r"result/(\w{1,40})/(\d{1,9})")
 __all__ = ["Tools", "may_call", "parameters_in_words", "plain_hints"]
 
 
@@ -68,10 +70,12 @@ class Tools(IndexedTools):
         """Call a tool that only reads, or that the user allowed; every call, refused ones too, is logged.
 
         The arguments are checked against the tool's schema before they are sent. An error of the other server is a
-        result with ``failed``.
+        result with ``failed``. A long result is cut; calling ``result/ID/START`` reads on in it.
         """
         from ricordo.tools.arguments import given_arguments
 
+        if rest := _REST.fullmatch(name.strip()):
+            return self.result(rest[1], int(rest[2]))
         started = time.perf_counter()
         given: dict[str, Any] = {}
         called, outcome = name, "refused"
@@ -136,18 +140,7 @@ class Tools(IndexedTools):
             name, text, answer.failed, kept, len(whole), more, answer.mime_type, round(ms, 1), answer.blocks
         )
 
-    @verb(
-        "read",
-        "agents",
-        "Show the rest of a long result.",
-        path="tools result",
-        examples=("ricordo tools result 4f1c",),
-    )
-    def result(
-        self,
-        id: Annotated[str, Say("The id of the result.", longest=100, shown="ID")],  # noqa: A002 - as results say it
-        start: Annotated[int, Say("The first character to show.", 0, shown="N", argument=False)] = 0,
-    ) -> ToolResult:
+    def result(self, id: str, start: int = 0) -> ToolResult:  # noqa: A002 - as results say it
         """Read on in a result that was too long to be given at once."""
         whole = self.records.result(id)
         text, more = part_of(whole, start, SHOWN_CHARACTERS)

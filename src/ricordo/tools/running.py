@@ -39,7 +39,9 @@ class OpenServers:
         offered = self.offered(one) if changed else connections.offered
         found = next((tool for tool in offered if (tool.what, tool.name) == (what, name)), None)
         if found is None:
-            raise NotFound(f"{one.name} no longer offers '{name}'", hint="Bring the list up to date: tools refresh.")
+            raise NotFound(
+                f"{one.name} no longer offers '{name}'", hint=f"Take its list in again: ‹:refresh tool:/{one.name}›."
+            )
         return found, changed
 
     def call(
