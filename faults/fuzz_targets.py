@@ -33,7 +33,7 @@ from ricordo.memory.files import format as file_format
 from ricordo.programs import json_text
 from ricordo.search.query import parse_query
 from ricordo.secrets.find import redact
-from ricordo.sources.robots import read_robots
+from ricordo.sources.crawl import read_robots
 from ricordo.sources.sessions.reading import open_transcript
 from ricordo.text.links import targets_in
 from ricordo.trust.fence import clean, told_item

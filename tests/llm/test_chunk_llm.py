@@ -270,7 +270,7 @@ def test_without_a_usable_answer_structure_decides_and_the_item_says_so(
 ) -> None:
     service.say(step)
     (tmp_path / "doc.txt").write_text(TEXT)
-    monkeypatch.setattr("ricordo.ingest.chunk_llm.SECONDS", 0.3 if step.silent else 300.0)
+    monkeypatch.setattr("ricordo.ingest.cut.llm.SECONDS", 0.3 if step.silent else 300.0)
     engine = open_engine(**claude)
     saved = engine.add(tmp_path / "doc.txt").items[0]
     assert saved.status == "created"

@@ -153,6 +153,6 @@ def other_site() -> Iterator[Site]:
 @pytest.fixture
 def pages(open_engine: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch) -> Ricordo:
     """An engine that may reach the loopback, and wastes no time being polite or patient."""
-    monkeypatch.setattr("ricordo.sources.url_fetch.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("ricordo.sources.fetch.FIRST_PAUSE", 0.01)
     monkeypatch.delenv("GITHUB_TOKEN", raising=False)
     return open_engine(**{"fetch.allow_private": True, "fetch.seconds": 60, "fetch.max_mb": 1})

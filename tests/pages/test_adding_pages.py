@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from ricordo import PathConflict, Ricordo, UsageError
-from ricordo.sources import url_fetch
-from ricordo.sources.url_fetch import MOST_REDIRECTS
+from ricordo.sources import fetch
+from ricordo.sources.fetch import MOST_REDIRECTS
 
 from ..conftest import error_of
 from .conftest import WORDS, Answer, Site, article, redirect
@@ -266,9 +266,9 @@ def test_a_server_is_waited_for_as_it_asks_but_not_longer_than_the_longest_pause
     open_engine: Callable[..., Ricordo], site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[float] = []
-    monkeypatch.setattr("ricordo.sources.url_fetch.time.sleep", waited.append)
+    monkeypatch.setattr("ricordo.sources.fetch.time.sleep", waited.append)
     engine = open_engine(**{"fetch.allow_private": True, "fetch.seconds": 3600})
-    longest = int(url_fetch.LONGEST_PAUSE)
+    longest = int(fetch.LONGEST_PAUSE)
     for asked, status in ((longest, "created"), (longest + 1, "failed")):
         answers = iter([Answer(b"", 503, headers={"Retry-After": str(asked)}), Answer(article("Back").encode())])
         site.routes[f"/{asked}"] = partial(next_of, answers)
@@ -286,7 +286,7 @@ def test_a_page_that_never_ends_is_given_up_in_time(open_engine: Callable[..., R
 def test_a_host_that_is_not_reached_fails_within_the_time_for_connecting(
     open_engine: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ricordo.sources.url_fetch.CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("ricordo.sources.fetch.CONNECT_SECONDS", 0.2)
     engine = open_engine()
     asked = socket.getaddrinfo
     answered = threading.Event()

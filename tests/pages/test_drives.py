@@ -12,7 +12,7 @@ from ricordo import Error, Ricordo
 from ricordo.config.settings import FetchSettings
 from ricordo.engine.adding import AddVerbs
 from ricordo.sources.base import FetchedPage, LoadedPage, PageRequest
-from ricordo.sources.detect import Drives
+from ricordo.sources.drives import Drives
 
 from ..conftest import error_of
 from .conftest import Answer, Site, article, redirect, with_etag
@@ -69,10 +69,10 @@ def github(open_engine: Callable[..., Ricordo], site: Site, monkeypatch: pytest.
         "/api/repos/sea/log/readme/docs?ref=main": Answer(b"# Docs\n\nRead me too.\n", mime="text/plain"),
         "/web/sea/log/issues/7": Answer(article("The lamp is out").encode()),
     }
-    monkeypatch.setattr("ricordo.sources.github.SITE", f"{site.root}/web")
-    monkeypatch.setattr("ricordo.sources.github.RAW", f"{site.root}/raw")
-    monkeypatch.setattr("ricordo.sources.github.API", f"{site.root}/api")
-    monkeypatch.setattr("ricordo.sources.google_docs.SITE", site.root)
+    monkeypatch.setattr("ricordo.sources.drives.SITE", f"{site.root}/web")
+    monkeypatch.setattr("ricordo.sources.drives.RAW", f"{site.root}/raw")
+    monkeypatch.setattr("ricordo.sources.drives.API", f"{site.root}/api")
+    monkeypatch.setattr("ricordo.sources.drives.DOCS_SITE", site.root)
     return open_engine(
         **{
             "fetch.allow_private": True,
@@ -204,7 +204,7 @@ def use_plugins(monkeypatch: pytest.MonkeyPatch, **plugins: Any) -> None:
             return plugins[self.name]
 
     entries = EntryPoints(Entry(name, f"{name}:make", "ricordo.sources") for name in plugins)
-    monkeypatch.setattr("ricordo.sources.detect.entry_points", lambda **_: entries)
+    monkeypatch.setattr("ricordo.sources.drives.entry_points", lambda **_: entries)
 
 
 def test_a_plugin_adds_a_drive(pages: Ricordo, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

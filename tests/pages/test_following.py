@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from ricordo import Ricordo
-from ricordo.sources.robots import matches, read_robots
+from ricordo.sources.crawl import matches, read_robots
 
 from ..conftest import error_of
 from .conftest import Answer, Site, article, redirect, with_etag

@@ -24,7 +24,7 @@ from ricordo.config.loading import load_config
 from ricordo.errors import Error
 from ricordo.exchange import lines
 from ricordo.hooks.payload import read_payload
-from ricordo.ingest.parse import parse_bytes
+from ricordo.ingest.formats.read import parse_bytes
 from ricordo.mcp_server.service import TOOLSETS, ToolService
 from ricordo.mcp_server.stdio import NotAMessage, read_message
 from ricordo.memory.files import format as file_format

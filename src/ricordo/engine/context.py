@@ -316,7 +316,7 @@ class EngineContext:
                 return found
             raise NotFound(f"there is no item with the id {text}", hint="‹:list› shows what is there.")
         if is_url(text):
-            from ricordo.sources.detect import Drives
+            from ricordo.sources.drives import Drives
 
             return Drives(self.config.fetch).place(text).ref
         if Ref.looks_like(text):

@@ -25,7 +25,7 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.ingest.adding import Adding
+    from ricordo.ingest.add import Adding
     from ricordo.values.kinds import OnConflict
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import (

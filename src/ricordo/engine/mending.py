@@ -39,7 +39,7 @@ def mend_damage(context: EngineContext, restore: Restore) -> Check | None:
 
 def _texts(context: EngineContext, one: Damage) -> Iterator[str]:
     """What the files of an item say now."""
-    from ricordo.ingest.parse import parse_bytes
+    from ricordo.ingest.formats.read import parse_bytes
     from ricordo.memory.files.format import read
     from ricordo.sources.disk import FoundFile
 

@@ -143,7 +143,7 @@ def _is_ignored(path: Path, project: Path) -> bool:
     folders = [folder for folder in (project, *reversed(inside[1:])) if (folder / IGNORE_FILE).is_file()]
     if not folders:
         return False
-    from ricordo.sources.ignores import opinion, rules_in
+    from ricordo.sources.disk import opinion, rules_in
 
     rules = [rule for folder in folders for rule in rules_in(str(folder), [IGNORE_FILE])]
     return any(opinion(str(one), rules, is_folder=one != path) for one in inside)

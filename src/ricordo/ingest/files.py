@@ -27,7 +27,7 @@ from ricordo.nofollow import LinkedFolder, real_path
 from ricordo.secrets.find import is_redacted, redact, redact_values
 from ricordo.sources.base import VALIDATORS
 from ricordo.sources.disk import FoundFile, Skipped, over_limit, walk
-from ricordo.sources.git_times import GitTimes
+from ricordo.sources.git import GitTimes
 from ricordo.sources.mailbox import bytes_of as mail_bytes
 from ricordo.sources.mailbox import is_mailbox, mails
 from ricordo.store.values import FileState

@@ -14,8 +14,7 @@ from pathlib import Path
 from ricordo.errors import NotFound, Unavailable
 from ricordo.ingest.refresh import Refresher
 from ricordo.nofollow import real_path
-from ricordo.sources.disk import absolute, expand
-from ricordo.sources.ignores import IGNORE_FILES
+from ricordo.sources.disk import IGNORE_FILES, absolute, expand
 from ricordo.store.base import Store
 from ricordo.values.reports import RefreshReport, WatchEvent
 

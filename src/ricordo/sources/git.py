@@ -1,10 +1,17 @@
-"""Runs git to read a repository. Its settings cannot make it run programs or use the network here."""
+"""Runs git to read a repository. Its settings cannot make it run programs or use the network here.
+
+It also says when files of a work tree last changed, because a checkout gives all files its own time: a file that is as
+it was committed changed when that commit was made; any other changed when its disk says.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
+import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 SECONDS = 5.0
@@ -67,3 +74,105 @@ def _output(process: subprocess.Popen[bytes], seconds: float) -> bytes:
     except subprocess.TimeoutExpired:
         process.kill()
         return process.communicate()[0]
+
+
+HISTORY_SECONDS = 5.0
+"""How long the history may be read; files whose last change is older keep the time that they have on disk."""
+
+
+class GitTimes:
+    """Knows the work trees that it was asked about."""
+
+    def __init__(self) -> None:
+        self._tops: dict[Path, Path | None] = {}
+        self._trees: dict[Path, _Tree] = {}
+
+    def changed(self, path: Path, data: bytes, on_disk: datetime) -> datetime:
+        """When a file with these bytes last changed, given the time of its disk."""
+        top = self._top(path.parent)
+        if top is None:
+            return on_disk
+        tree = self._trees.get(top)
+        if tree is None:
+            tree = self._trees[top] = _Tree(top)
+        committed = tree.committed(path.relative_to(top).as_posix(), data)
+        return on_disk if committed is None else min(on_disk, committed)
+
+    def _top(self, folder: Path) -> Path | None:
+        """The work tree that a folder belongs to."""
+        if folder not in self._tops:
+            if (folder / ".git").exists():
+                self._tops[folder] = folder
+            else:
+                self._tops[folder] = self._top(folder.parent) if folder.parent != folder else None
+        return self._tops[folder]
+
+
+class _Tree:
+    """One work tree: what is committed, and when each file was last. The history is read in a thread."""
+
+    def __init__(self, top: Path) -> None:
+        self.top = top
+        self._index = _index(top)
+        self._times: dict[str, int] = {}
+        self._news = threading.Condition()
+        self._ends = 0.0
+        self._is_read = False
+
+    def committed(self, name: str, data: bytes) -> datetime | None:
+        """When a file was last committed; None where it differs from what was, or where that is not known."""
+        known = self._index.get(name)
+        if known is None or known != _blob_hash(data, known):
+            return None
+        with self._news:
+            if not self._ends:
+                self._ends = time.monotonic() + HISTORY_SECONDS
+                threading.Thread(target=self._read, name="ricordo-git", daemon=True).start()
+            while name not in self._times and not self._is_read and time.monotonic() < self._ends:
+                self._news.wait(max(0.0, self._ends - time.monotonic()))
+            at = self._times.get(name)
+        return datetime.fromtimestamp(at, UTC) if at is not None else None
+
+    def _read(self) -> None:
+        """Read the history, the newest commit first: what a file's name comes with first is its last change."""
+        process = started(self.top, "log", "--no-ext-diff", "--no-renames", "--name-only", "--format=%x01%ct")
+        lines = process.stdout if process is not None and process.stdout is not None else ()
+        left, at = len(self._index), 0
+        for raw in lines:
+            line = raw.decode("utf-8", "replace").rstrip("\n")
+            if line.startswith("\x01"):
+                at = int(line[1:] or 0)
+                if time.monotonic() > self._ends or not left:
+                    break
+            elif line and line not in self._times:
+                left -= line in self._index
+                with self._news:
+                    self._times[line] = at
+                    self._news.notify_all()
+        if process is not None:
+            process.kill()
+            process.communicate()
+        with self._news:
+            self._is_read = True
+            self._news.notify_all()
+
+
+def _index(top: Path) -> dict[str, str]:
+    """The files that git knows, each with the hash of its content; empty where git cannot tell."""
+    process = started(top, "ls-files", "-s", "-z")
+    if process is None:
+        return {}
+    try:
+        output, _ = process.communicate(timeout=HISTORY_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return {}
+    rows = (row.partition("\t") for row in output.decode("utf-8", "surrogateescape").split("\0") if row)
+    return {name: about.split(" ")[1] for about, _, name in rows}
+
+
+def _blob_hash(data: bytes, like: str) -> str:
+    """The hash that git gives to a file's content."""
+    whole = b"blob %d\0" % len(data) + data
+    return (hashlib.sha1(whole, usedforsecurity=False) if len(like) == 40 else hashlib.sha256(whole)).hexdigest()

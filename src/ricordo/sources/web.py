@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from ricordo.config.settings import FetchSettings
 from ricordo.errors import Error
+from ricordo.sources.addresses import joined, site
 from ricordo.sources.base import FetchedPage, PageRequest, Place
-from ricordo.sources.detect import Drives
-from ricordo.sources.url import joined, site
+from ricordo.sources.drives import Drives
 
 if TYPE_CHECKING:
     from ricordo.sources.crawl import Following, Manners
-    from ricordo.sources.url_fetch import Fetcher
+    from ricordo.sources.fetch import Fetcher
 
 
 DELAY = 0.5
@@ -99,7 +99,7 @@ class OpenWeb:
 
     @cached_property
     def _fetcher(self) -> Fetcher:
-        from ricordo.sources.url_fetch import Fetcher
+        from ricordo.sources.fetch import Fetcher
 
         return Fetcher(self.settings)
 

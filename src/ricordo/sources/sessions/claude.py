@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ricordo.sources.sessions.lines import (
+from ricordo.sources.sessions.records import (
     Line,
     LineContent,
     call_text,

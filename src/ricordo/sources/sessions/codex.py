@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from ricordo.sources.sessions.lines import (
+from ricordo.sources.sessions.records import (
     Line,
     LineContent,
     call_text,

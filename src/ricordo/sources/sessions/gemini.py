@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from ricordo.errors import Unreadable
-from ricordo.sources.sessions.lines import (
+from ricordo.sources.sessions.records import (
     Line,
     LineContent,
+    Record,
+    RecordsTranscript,
     call_text,
     clean,
     files_of,
@@ -31,7 +33,6 @@ from ricordo.sources.sessions.lines import (
     text_of,
     time_of,
 )
-from ricordo.sources.sessions.records import Record, RecordsTranscript
 from ricordo.values.sessions import SessionEvent, SessionHint
 
 _ADDED = ("<session_context>", "<system-reminder>", "<hook_context>")

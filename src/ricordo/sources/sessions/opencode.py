@@ -17,8 +17,10 @@ from typing import Any
 
 from ricordo.errors import Unreadable
 from ricordo.frozen import frozen
-from ricordo.sources.sessions.lines import (
+from ricordo.sources.sessions.records import (
     LineContent,
+    Record,
+    RecordsTranscript,
     call_text,
     clean,
     files_of,
@@ -27,7 +29,6 @@ from ricordo.sources.sessions.lines import (
     session_id,
     time_of,
 )
-from ricordo.sources.sessions.records import Record, RecordsTranscript
 from ricordo.values.sessions import SessionEvent, SessionHint
 
 LARGEST_FILE = 32 << 20

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ricordo.sources.sessions.lines import (
+from ricordo.sources.sessions.records import (
     Line,
     LineContent,
     clean,

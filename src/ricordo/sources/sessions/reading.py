@@ -19,10 +19,9 @@ from ricordo.errors import NotFound, Unreadable
 from ricordo.sources.sessions.claude import ClaudeFormat, is_claude
 from ricordo.sources.sessions.codex import CodexFormat, is_codex, named_session
 from ricordo.sources.sessions.gemini import GeminiFormat, QwenFormat, gemini_file, is_gemini, is_gemini_file, is_qwen
-from ricordo.sources.sessions.lines import Format, Line, LineContent, session_id
 from ricordo.sources.sessions.opencode import is_opencode, opencode_files, opencode_transcripts
 from ricordo.sources.sessions.plain import PlainFormat, is_plain
-from ricordo.sources.sessions.records import RecordsTranscript
+from ricordo.sources.sessions.records import Format, Line, LineContent, RecordsTranscript, session_id
 from ricordo.values.sessions import ReadCounts, SessionEvent, is_own_tool
 
 LONGEST_LINE = 32 << 20

@@ -1,31 +1,241 @@
-"""Fetches one page by plain HTTP, with limits for redirects, retries, compression and size.
+"""Fetches one page by plain HTTP, with limits for redirects, retries, compression, size and time.
 
-Every redirect connects only to an address that was checked (``addresses``). It does not parse or store anything, and
-follows no links.
+Every connection, redirects included, is made only to an address that was checked (``addresses``): a connection pool of
+httpcore with a network backend of our own. Errors say what to do. It does not parse or store anything, and follows no
+links.
 """
 
 from __future__ import annotations
 
 import collections
 import re
+import ssl
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import httpcore
 
 from ricordo._version import __version__
 from ricordo.config.settings import FetchSettings
-from ricordo.errors import Error, Forbidden, Unavailable, Unreadable
+from ricordo.errors import Error, Forbidden, NotFound, Unavailable, Unreadable, UsageError
 from ricordo.frozen import frozen
-from ricordo.sources.addresses import Gate
+from ricordo.sources.addresses import Gate, joined, normal_url, origin, shown
 from ricordo.sources.base import ETAG, LAST_MODIFIED, FetchedPage, PageRequest
-from ricordo.sources.url import joined, origin, shown
-from ricordo.sources.url_errors import CONNECT_SECONDS, TRANSIENT, broken, refused
-from ricordo.sources.url_wire import Clock, open_pool, proxy_url
 from ricordo.values.times import parse_retry_after
+
+CONNECT_SECONDS = 5.0
+"""How long finding and reaching a host may take."""
+TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Status codes that may change at another attempt."""
+
+
+def refused(status: int, url: str, headers: Mapping[str, str]) -> Error:
+    """The error for an answer that is not a page."""
+    page, host = shown(url), urlsplit(url).netloc
+    if status in (404, 410):
+        gone = "is gone for good" if status == 410 else "does not exist"
+        return NotFound(f"{page} {gone} ({status})", hint="Check the URL in a browser.")
+    if status in (401, 403, 407, 451):
+        return Forbidden(
+            f"{host} does not allow access to {page} ({status})",
+            hint="The page needs a login, or the site refuses programs: save it from your browser and add the file, or"
+            " load it with an MCP server that may read it.",
+        )
+    if status == 429:
+        wait = parse_retry_after(headers.get("retry-after", ""))
+        asked = f" and asks to wait {wait:.0f} s" if wait else ""
+        return Unavailable(
+            f"{host} received too many requests (429){asked}",
+            hint="Run the same command again later; pages that were added are kept.",
+        )
+    if status >= 500:
+        return Unavailable(f"{host} failed with {status} for {page}", hint="The server has a problem; try again later.")
+    return Unreadable(f"{host} answered {status} for {page}", hint="Check the URL in a browser.")
+
+
+def broken(error: Exception, url: str, settings: FetchSettings) -> Error:
+    """The error for a connection that could not be made or did not last."""
+    host = urlsplit(url).netloc
+    cause = error.__cause__ or error.__context__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return Forbidden(
+            f"the certificate of {host} is not trusted: {cause.verify_message}",
+            hint="Check the URL; for a certificate of your own network, name its authority in SSL_CERT_FILE.",
+        )
+    if isinstance(cause, ssl.SSLError):
+        return Unavailable(
+            f"{host} does not speak TLS as expected: {cause.reason}",
+            hint="Check the URL; perhaps it is http, not https.",
+        )
+    if isinstance(error, httpcore.ConnectTimeout):
+        return Unavailable(
+            f"{host} was not reached within {CONNECT_SECONDS:g} s",
+            hint="Check the network connection, or try again later.",
+        )
+    if isinstance(error, httpcore.TimeoutException):
+        return Unavailable(
+            f"{shown(url)} was not loaded within {settings.seconds:g} s",
+            hint="Try again later, or raise fetch.seconds.",
+        )
+    if isinstance(error, httpcore.ProxyError):
+        return Unavailable(f"the proxy refused to connect to {host}: {error}", hint="Check fetch.proxy.")
+    if isinstance(error, httpcore.ConnectError):
+        return Unavailable(f"{host} was not reached: {cause or error}", hint="Check the URL and the network.")
+    return Unavailable(f"the connection to {host} broke while {shown(url)} was loaded", hint="Try again later.")
+
+
+_MOST_ADDRESSES = 4
+
+
+class Clock:
+    """The time by which the current page must be loaded."""
+
+    def __init__(self) -> None:
+        self.until = 0.0
+
+    def start(self, seconds: float) -> None:
+        self.until = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """Seconds that are left; never 0, because httpcore takes that as no limit."""
+        return max(self.until - time.monotonic(), 0.001)
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() >= self.until
+
+
+class TimedStream(httpcore.NetworkStream):
+    """A connection on which no wait lasts longer than the clock allows, however slowly the server sends."""
+
+    def __init__(self, inner: httpcore.NetworkStream, clock: Clock) -> None:
+        self._inner = inner
+        self._clock = clock
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        if self._clock.is_over:
+            raise httpcore.ReadTimeout("the page's time is over")
+        return self._inner.read(max_bytes, self._clock.left())
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._inner.write(buffer, self._clock.left())
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        inner = self._inner.start_tls(ssl_context, server_hostname, min(timeout or 5.0, self._clock.left()))
+        return TimedStream(inner, self._clock)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
+
+
+class CheckedBackend(httpcore.NetworkBackend):
+    """Connects only to addresses that the gate allows; host names are looked up here, once."""
+
+    def __init__(self, gate: Gate, clock: Clock, seconds: float, proxy: tuple[str, int] | None = None) -> None:
+        self._gate = gate
+        self._clock = clock
+        self._seconds = seconds
+        self._proxy = proxy
+        self._inner = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        until = time.monotonic() + min(self._seconds, self._clock.left())
+        find = self._gate.lookup if (host, port) == self._proxy else self._gate.addresses
+        addresses = find(host, port)[:_MOST_ADDRESSES]
+        for place, address in enumerate(addresses, start=1):
+            # Each address gets a share of the time, so that one that never answers leaves time for the next.
+            share = max(until - time.monotonic(), 0.001) / (len(addresses) - place + 1)
+            try:
+                stream = self._inner.connect_tcp(address, port, share, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                if place == len(addresses):
+                    raise
+            else:
+                return TimedStream(stream, self._clock)
+        raise httpcore.ConnectError("no address")
+
+    def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        raise httpcore.ConnectError("pages are not fetched from Unix sockets")
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+def open_pool(settings: FetchSettings, gate: Gate, clock: Clock, *, secure: bool) -> httpcore.ConnectionPool:
+    """A connection pool, direct or through the proxy of the settings; ``secure`` ones load certificates."""
+    proxy, login = proxy_url(settings)
+    context = _trusting() if secure else None
+    if not proxy:
+        return httpcore.ConnectionPool(
+            ssl_context=context,
+            max_connections=8,
+            keepalive_expiry=15.0,
+            network_backend=CheckedBackend(gate, clock, CONNECT_SECONDS),
+        )
+    url = httpcore.URL(proxy)
+    place = (url.host.decode(), url.port or (443 if url.scheme == b"https" else 80))
+    return httpcore.HTTPProxy(
+        proxy,
+        proxy_auth=login,
+        ssl_context=context,
+        max_connections=8,
+        keepalive_expiry=15.0,
+        network_backend=CheckedBackend(gate, clock, CONNECT_SECONDS, place),
+    )
+
+
+def proxy_url(settings: FetchSettings) -> tuple[str, tuple[str, str] | None]:
+    """The proxy, if any, and the login for it. A proxy of the environment is used only if the settings say so."""
+    given = settings.proxy.strip()
+    if given == "env":
+        import urllib.request
+
+        found = urllib.request.getproxies_environment()
+        given = found.get("https") or found.get("http") or found.get("all") or ""
+        given = given if "://" in given or not given else f"http://{given}"
+    if not given:
+        return "", None
+    before, at, host = given.rpartition("@")
+    scheme, _, user = before.partition("://")
+    login = (unquote(user.partition(":")[0]), unquote(user.partition(":")[2])) if at else None
+    try:
+        return normal_url(f"{scheme}://{host}" if at else given), login
+    except UsageError as problem:
+        raise UsageError(
+            f"the proxy {shown(given)} cannot be used: {problem.message}",
+            hint="Set fetch.proxy to a URL such as http://proxy.example.org:3128, or unset it.",
+        ) from None
+
+
+def _trusting() -> ssl.SSLContext:
+    """The certificates that the system trusts, and those of certifi."""
+    import certifi
+
+    context = ssl.create_default_context()
+    context.load_verify_locations(certifi.where())
+    return context
+
 
 USER_AGENT = f"ricordo/{__version__}"
 MOST_REDIRECTS = 10
