@@ -10,7 +10,7 @@ import pytest
 
 from ricordo import ConfigProvider, Filters, Ricordo
 from ricordo.search.fit import EVEN, FITS, NOTHING_FITS, STEEP, fit_from
-from ricordo.sources.mcp_client import ServerTool
+from ricordo.sources.mcp_config import ServerTool
 from ricordo.values.hits import FitPart
 
 from .conftest import COSINES

@@ -14,12 +14,10 @@ from click.testing import CliRunner
 
 from ricordo import ContractError, Forbidden, NotFound, Ricordo, Unavailable, UsageError
 from ricordo.cli.program import program
-from ricordo.sources.mcp_client import ServerTool
-from ricordo.tools import records
-from ricordo.tools.arguments import check_arguments
-from ricordo.tools.finding import in_general, tools_first
-from ricordo.tools.index import as_words
-from ricordo.tools.rules import plain_hints
+from ricordo.sources.mcp_config import ServerTool
+from ricordo.tools import calls as records
+from ricordo.tools.calls import check_arguments
+from ricordo.tools.index import as_words, in_general, plain_hints, tools_first
 from ricordo.values.tools import ServerFound, ToolEntry
 
 Maker = Callable[..., Ricordo]

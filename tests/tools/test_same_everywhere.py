@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from ricordo import Ricordo
 from ricordo.cli.program import program
 from ricordo.config.loading import init_project
-from ricordo.sources.mcp_client import ServerTool
+from ricordo.sources.mcp_config import ServerTool
 
 Entry = Callable[[str], dict[str, Any]]
 

@@ -8,7 +8,7 @@ import pytest
 
 from ricordo.programs.table import PROGRAMS, folders, session_places
 from ricordo.sources.skills import FOLDERS
-from ricordo.tools.settings_files import places
+from ricordo.tools.servers import places
 
 
 def test_the_folders_of_skills_that_are_searched_have_those_of_all_programs() -> None:

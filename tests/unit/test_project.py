@@ -100,7 +100,7 @@ def test_imports_point_from_faces_to_the_engine_to_the_parts_to_the_values() -> 
 
 
 BEHIND = {
-    ("mcp_server/gateway_tools.py", "tools.registered.ServerFile"): "the list of tools names servers without an engine",
+    ("mcp_server/gateway_tools.py", "tools.servers.ServerFile"): "the list of tools names servers without an engine",
 }
 
 

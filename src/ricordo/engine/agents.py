@@ -250,8 +250,7 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
     def _tools(self, task: str) -> tuple[ToolEntry, ...]:
         """The tools of other servers worth a line: those that can be called and come near the best one."""
         from ricordo.context.passages import WEAK
-        from ricordo.tools.finding import MORE, in_general, tools_first
-        from ricordo.tools.rules import entry_from
+        from ricordo.tools.index import MORE, entry_from, in_general, tools_first
 
         settings = self._context.config.tools
         if not any_item(self._reachable_stores([]), _TOOLS):

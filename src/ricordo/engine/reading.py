@@ -313,7 +313,7 @@ def lines_for_diff(item: Item) -> list[str]:
 
 def _passages(store: Store, n: int, version: int) -> tuple[Evidence, ...]:
     """The passages of an item with their lines and headings."""
-    from ricordo.ingest.chunk import line_ranges
+    from ricordo.ingest.cut.chunk import line_ranges
 
     draft = store.items.draft(n, version)
     lines = line_ranges(draft.content, draft.passages, draft.first_line)

@@ -17,10 +17,19 @@ from ricordo.engine.removing import RemoveVerbs
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.search.fit import fitting
 from ricordo.sources.mcp_config import is_switched_off
-from ricordo.tools.finding import MORE, in_general, tools_first
-from ricordo.tools.registered import Registered, ServerFile, check_startable, shown_start, to_register, what_starts
-from ricordo.tools.rules import entry_from, pick
-from ricordo.tools.settings_files import SettingsFile, named_servers, places, servers_of
+from ricordo.tools.index import MORE, entry_from, in_general, pick, tools_first
+from ricordo.tools.servers import (
+    Registered,
+    ServerFile,
+    SettingsFile,
+    check_startable,
+    named_servers,
+    places,
+    servers_of,
+    shown_start,
+    to_register,
+    what_starts,
+)
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item
 from ricordo.values.reports import Refreshed, RefreshReport
@@ -30,8 +39,8 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.sources.mcp_client import ServerTool
-    from ricordo.tools.running import OpenServers
+    from ricordo.sources.mcp_config import ServerTool
+    from ricordo.tools.servers import OpenServers
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, LimitFlag, ServerName, TaskText, ToolName, Track, Wait
 
@@ -67,7 +76,7 @@ class IndexedTools:
     @property
     def _running(self) -> OpenServers:
         if self._warm is None:
-            from ricordo.tools.running import OpenServers
+            from ricordo.tools.servers import OpenServers
 
             self._warm = OpenServers(lambda: self._context.config.tools.seconds)
         return self._warm

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.engine.tool_index import IndexedTools
 from ricordo.errors import Error, NotFound
-from ricordo.tools.rules import called_by, may_call, part_of, plain_hints, refuse
+from ricordo.tools.index import called_by, may_call, part_of, plain_hints, refuse
 from ricordo.values.tools import ToolEntry, ToolResult
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.sources.mcp_client import Result
-    from ricordo.tools.records import CallRecords
+    from ricordo.sources.mcp_config import Result
+    from ricordo.tools.calls import CallRecords
     from ricordo.values.reports import Progress
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import LimitFlag, ToolName
@@ -48,7 +48,7 @@ class Tools(IndexedTools):
     def records(self) -> CallRecords:
         """The log of calls, and whole results."""
         from ricordo.keys.sealing import seal_of
-        from ricordo.tools.records import CallRecords
+        from ricordo.tools.calls import CallRecords
 
         return CallRecords(seal=seal_of(self._context.location))
 
@@ -72,7 +72,7 @@ class Tools(IndexedTools):
         The arguments are checked against the tool's schema before they are sent. An error of the other server is a
         result with ``failed``. A long result is cut; calling ``result/ID/START`` reads on in it.
         """
-        from ricordo.tools.arguments import given_arguments
+        from ricordo.tools.calls import given_arguments
 
         if rest := _REST.fullmatch(name.strip()):
             return self.result(rest[1], int(rest[2]))
@@ -100,7 +100,7 @@ class Tools(IndexedTools):
         """Check that the user allows the call, what the server says about the tool now, and the arguments; then call
         it.
         """
-        from ricordo.tools.arguments import check_arguments
+        from ricordo.tools.calls import check_arguments
         from ricordo.tools.index import unfit
 
         allow = self._context.config.tools.allow
@@ -119,7 +119,7 @@ class Tools(IndexedTools):
         return self._running.call(server, tool, given, progress)
 
     def _as_result(self, name: str, answer: Result, ms: float) -> ToolResult:
-        from ricordo.tools.records import LARGEST_RESULT
+        from ricordo.tools.calls import LARGEST_RESULT
 
         if isinstance(answer.content, bytes):
             kind = answer.mime_type or "bytes"
@@ -161,7 +161,7 @@ class Tools(IndexedTools):
 
 def parameters_in_words(entry: ToolEntry, longest: int) -> str:
     """The parameters of a tool in one line; what a server says in them is cleaned."""
-    from ricordo.tools.arguments import summary
+    from ricordo.tools.calls import summary
     from ricordo.tools.index import clean
 
     return clean(summary(entry.schema, longest))

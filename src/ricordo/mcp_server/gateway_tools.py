@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.errors import Error, UsageError
 from ricordo.mcp_server import shapes
 from ricordo.mcp_server.tool import BLOCKS, READS, Effects, mapping, string, tool
-from ricordo.tools.registered import ServerFile
+from ricordo.tools.servers import ServerFile
 from ricordo.trust.fence import one_line, told_text
 
 if TYPE_CHECKING:

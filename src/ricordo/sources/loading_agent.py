@@ -20,8 +20,8 @@ from ricordo.models.base import LLM, LlmTool, Message, ToolCall
 from ricordo.sources.base import LoadedPage
 
 if TYPE_CHECKING:
-    from ricordo.sources.mcp_client import Connections, Result, ServerTool
-    from ricordo.sources.mcp_config import McpServer, McpServers
+    from ricordo.sources.mcp_client import Connections
+    from ricordo.sources.mcp_config import McpServer, McpServers, Result, ServerTool
 
 TURNS = 10
 """How many turns the model has before the page is fetched by plain HTTP."""

@@ -11,14 +11,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, contextmanager
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Unavailable
 from ricordo.frozen import frozen
 from ricordo.log import report
-from ricordo.sources.mcp_config import McpServer
-from ricordo.values.reports import Progress
+from ricordo.sources.mcp_config import McpServer, OnProgress, Result, ServerProcess, ServerTool
 
 if TYPE_CHECKING:
     import anyio
@@ -31,55 +29,6 @@ ENDING_SECONDS = 10.0
 """How long all servers together may take to end."""
 LIFE_SECONDS = 3.0
 """How long a server whose call took too long may take to show that it lives."""
-OnProgress = Callable[[Progress], None]
-
-
-@frozen
-class ServerTool:
-    """A tool, resource or prompt of a server, as the server describes it."""
-
-    server: str
-    name: str
-    description: str
-    schema: Mapping[str, Any]
-    title: str = ""
-    what: str = "tool"
-    """tool, resource or prompt."""
-    hints: Mapping[str, bool] = field(default_factory=dict)
-    """What the server says of a tool's effects: ``read_only``, ``destructive``, ``idempotent``, ``open_world``."""
-    uri: str = ""
-    """Where a resource is."""
-
-    @property
-    def changes_things(self) -> bool:
-        """Whether the server says that a call changes something."""
-        return self.hints.get("read_only") is False or self.hints.get("destructive") is True
-
-
-@frozen
-class Result:
-    """The whole answer of a tool: a text, or the bytes of something else."""
-
-    content: str | bytes
-    mime_type: str = ""
-    failed: bool = False
-    blocks: tuple[Mapping[str, Any], ...] = ()
-    """What is not plain text (images, sounds, links, files), as the server sent it."""
-
-
-class ServerProcess:
-    """What is known about a running server apart from its messages."""
-
-    def __init__(self) -> None:
-        self.trouble = ""
-        """Why we ended it, if we did."""
-        self.said = b""
-        """The end of its standard error."""
-
-    def last_words(self) -> str:
-        """The last line of its standard error."""
-        lines = [line.strip() for line in self.said.decode("utf-8", "replace").splitlines() if line.strip()]
-        return "".join(letter for letter in lines[-1][:200] if letter.isprintable()) if lines else ""
 
 
 class TooSlow(Unavailable):

@@ -1,7 +1,8 @@
 """Which MCP servers may be used: it reads and checks settings files in the form that agents share (``mcpServers``).
 
 The user's own file is used as it is. A project's file is used only after the user trusted it, because its servers are
-commands that are run and hosts that are reached. Nothing is started here.
+commands that are run and hosts that are reached. Nothing is started here; what a server offers and answers has its
+values here, too.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from ricordo.config.files import Environment, config_home, read_bytes
 from ricordo.config.trust_lists import is_trusted
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
+from ricordo.values.reports import Progress
 
+OnProgress = Callable[[Progress], None]
 PROJECT_NAME = ".mcp.json"
 USER_NAME = "mcp.json"
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -37,6 +40,54 @@ class McpServer:
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     is_sse: bool = False
+
+
+@frozen
+class ServerTool:
+    """A tool, resource or prompt of a server, as the server describes it."""
+
+    server: str
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    title: str = ""
+    what: str = "tool"
+    """tool, resource or prompt."""
+    hints: Mapping[str, bool] = field(default_factory=dict)
+    """What the server says of a tool's effects: ``read_only``, ``destructive``, ``idempotent``, ``open_world``."""
+    uri: str = ""
+    """Where a resource is."""
+
+    @property
+    def changes_things(self) -> bool:
+        """Whether the server says that a call changes something."""
+        return self.hints.get("read_only") is False or self.hints.get("destructive") is True
+
+
+@frozen
+class Result:
+    """The whole answer of a tool: a text, or the bytes of something else."""
+
+    content: str | bytes
+    mime_type: str = ""
+    failed: bool = False
+    blocks: tuple[Mapping[str, Any], ...] = ()
+    """What is not plain text (images, sounds, links, files), as the server sent it."""
+
+
+class ServerProcess:
+    """What is known about a running server apart from its messages."""
+
+    def __init__(self) -> None:
+        self.trouble = ""
+        """Why we ended it, if we did."""
+        self.said = b""
+        """The end of its standard error."""
+
+    def last_words(self) -> str:
+        """The last line of its standard error."""
+        lines = [line.strip() for line in self.said.decode("utf-8", "replace").splitlines() if line.strip()]
+        return "".join(letter for letter in lines[-1][:200] if letter.isprintable()) if lines else ""
 
 
 @frozen

@@ -30,8 +30,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
 from ricordo._version import __version__
-from ricordo.sources.mcp_client import OnProgress, Result, ServerProcess, ServerTool
-from ricordo.sources.mcp_config import McpServer
+from ricordo.sources.mcp_config import McpServer, OnProgress, Result, ServerProcess, ServerTool
 from ricordo.values.reports import Progress
 
 MOST_OFFERED = 1_000

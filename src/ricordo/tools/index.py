@@ -1,7 +1,8 @@
-"""Turns a tool into an item: what its server says about it, checked, as one short text that a search can find.
+"""Turns a tool into an item, finds the tools that fit a task, and says which of them may be called.
 
 Servers write names, descriptions and schemas, so they are only data: control characters are removed, lengths are
-limited, and a tool that cannot be used safely is left out with a reason.
+limited, and a tool that cannot be used safely is left out with a reason. To find one, the task is put in general words,
+and tools come before resources and prompts; the search does the ranking (``bench/tools.py`` measures it).
 """
 
 from __future__ import annotations
@@ -9,12 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import Any
 
+from ricordo.errors import Forbidden, NotFound, UsageError
 from ricordo.frozen import frozen
-from ricordo.sources.mcp_client import ServerTool
-from ricordo.values.items import Entry
+from ricordo.sources.mcp_config import ServerTool
+from ricordo.trust.fence import any_of, quoted
+from ricordo.values.items import Entry, Item
+from ricordo.values.tools import ToolEntry
 
 DRIVE = "tool"
 KIND = "tool"
@@ -136,3 +142,119 @@ def shown(name: str) -> str:
     """A name that may be hostile, for a message."""
     plain = "".join(letter if letter.isprintable() else "?" for letter in name[:60])
     return f"'{plain}…'" if len(name) > 60 else f"'{plain}'"
+
+
+MORE = 3
+"""How many times more hits than asked for are fetched, because resources and prompts are moved back afterwards."""
+NOT_A_TOOL = 0.6
+"""The score of a resource or a prompt is multiplied by this, because a task mostly needs a tool."""
+_ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
+_FILE = re.compile(r"(?<![\w/.])(?:~|\.{1,2})?[\w./-]*\w\.[A-Za-z][A-Za-z0-9]{1,4}\b(?![\w/])")
+
+
+def in_general(task: str) -> str:
+    """The task with addresses and file names replaced by general words.
+
+    >>> in_general("rename draft.md, then read https://example.org/news")
+    'rename file, then read web page URL'
+    """
+    return _FILE.sub("file", _ADDRESS.sub("web page URL", task))
+
+
+def tools_first(found: Sequence[ToolEntry], limit: int) -> tuple[ToolEntry, ...]:
+    """The best hits, with resources and prompts moved back."""
+    return tuple(sorted(found, key=_rank)[:limit])
+
+
+def _rank(one: ToolEntry) -> float:
+    return -(one.score or 0.0) * (1.0 if one.what == "tool" else NOT_A_TOOL)
+
+
+_NO_MARKS = str.maketrans("", "", "‹›")
+NOT_READ_ONLY = "it does not say that it only reads"
+
+
+def entry_from(item: Item, allow: Sequence[str], score: float | None = None) -> ToolEntry:
+    """The tool that an item of kind tool describes."""
+    known = item.fields.metadata
+    server, name, what = (str(known.get(key) or "") for key in ("server", "name", "what"))
+    called = called_by(server, name, what)
+    hints = known.get("hints")
+    hints = hints if isinstance(hints, Mapping) else {}
+    schema = known.get("schema")
+    fine = may_call(called, hints, allow)
+    return ToolEntry(
+        called,
+        server,
+        item.title,
+        str(known.get("about") or ""),
+        str(item.ref),
+        what or "tool",
+        callable=fine,
+        why_not="" if fine else NOT_READ_ONLY,
+        schema=schema if isinstance(schema, Mapping) else {},
+        hints=hints,
+        score=score,
+    )
+
+
+def called_by(server: str, name: str, what: str) -> str:
+    """The name that find returns and call takes: ``SERVER/NAME``, with the folder of a resource or prompt."""
+    folder = {"resource": "resources/", "prompt": "prompts/"}.get(what, "")
+    return f"{server}/{folder}{name}"
+
+
+def may_call(name: str, hints: Mapping[str, bool], allow: Sequence[str]) -> bool:
+    """Whether a tool says that it only reads, or the user allowed it by a pattern."""
+    reads = hints.get("read_only") is True and hints.get("destructive") is not True
+    return reads or any(fnmatchcase(name, pattern.strip()) for pattern in allow if pattern.strip())
+
+
+def refuse(name: str, allow: Sequence[str]) -> Forbidden:
+    """The error for a call of a tool that may not be called; its hint keeps what the user allowed before."""
+    inside = ",".join([*allow, quoted(name)[1:-1].translate(_NO_MARKS)])  # the face quotes the command
+    return Forbidden(
+        f"{quoted(name)} was not called: {NOT_READ_ONLY}",
+        hint=f"Only the user can allow it, in their own settings: ‹:config set tools.allow {inside}›",
+    )
+
+
+def pick(name: str, known: Sequence[ToolEntry]) -> ToolEntry:
+    """The tool that a name means: ``SERVER/NAME``, its ref, or the bare name where only one server has it."""
+    wanted = name.strip()
+    if not wanted:
+        raise UsageError("the name is empty", hint="Name a tool as find_tools shows it: SERVER/NAME.")
+    exact = [one for one in known if wanted in (one.name, one.ref)]
+    bare = exact or [one for one in known if one.name.rpartition("/")[2] == wanted]
+    if len(bare) == 1:
+        return bare[0]
+    if bare:
+        names = any_of([one.name for one in bare])
+        raise UsageError(f"several servers have {quoted(wanted)}", hint=f"One of: {names}.")
+    near = get_close_matches(wanted, [one.name for one in known], n=3, cutoff=0.5)
+    hint = f"Did you mean {any_of(near)}?" if near else "find_tools finds one by what it is for."
+    if not known:
+        hint = "There are none yet; ‹:tools add› takes some in."
+    raise NotFound(f"there is no tool '{wanted[:80]}'", hint=hint)
+
+
+def part_of(text: str, start: int, most: int) -> tuple[str, int | None]:
+    """A part of a result, cut at the end of a line where there is one, and where the next one starts."""
+    if start < 0 or (start and start >= len(text)):
+        raise UsageError(f"there is nothing from character {start} on", hint=f"The result has {len(text):,}.")
+    if len(text) - start <= most:
+        return text[start:], None
+    cut = text.rfind("\n", start + most // 2, start + most)
+    end = cut + 1 if cut > 0 else start + most
+    return text[start:end], end
+
+
+def plain_hints(hints: Mapping[str, Any]) -> str:
+    """What a server says about a tool's effects, as text."""
+    words = {
+        ("read_only", True): "only reads",
+        ("read_only", False): "changes things",
+        ("destructive", True): "may destroy",
+        ("open_world", True): "reaches out",
+    }
+    return ", ".join(said for (name, value), said in words.items() if hints.get(name) is value)
