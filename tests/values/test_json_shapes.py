@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
+import pkgutil
 import sys
 import types
 import typing
@@ -15,6 +16,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
+from ricordo import values
 from ricordo.values.items import Fields, Ref
 
 RECORDED = Path(__file__).with_name("json_shapes.json")
@@ -22,22 +24,7 @@ RECORDED = Path(__file__).with_name("json_shapes.json")
 
 ``python tests/values/test_json_shapes.py`` writes it anew.
 """
-MODULES = (
-    "context",
-    "hits",
-    "items",
-    "links",
-    "models",
-    "overview",
-    "reports",
-    "sessions",
-    "steps",
-    "tidy",
-    "syncing",
-    "tools",
-    "trust",
-    "use",
-)
+MODULES = sorted(one.name for one in pkgutil.iter_modules(values.__path__))
 MOMENT = datetime(2026, 1, 31, 12, 30, 15, 123456, tzinfo=UTC)
 
 
@@ -46,8 +33,9 @@ def classes() -> dict[str, type]:
     for name in MODULES:
         module = importlib.import_module(f"ricordo.values.{name}")
         for value in vars(module).values():
-            if isinstance(value, type) and value.__module__ == module.__name__ and hasattr(value, "to_dict"):
-                found[f"{name}.{value.__name__}"] = value
+            is_own = isinstance(value, type) and value.__module__ == module.__name__
+            if is_own and dataclasses.is_dataclass(value) and hasattr(value, "to_dict"):
+                found[value.__name__] = value
     return found
 
 

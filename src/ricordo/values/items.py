@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
@@ -18,6 +18,9 @@ from ricordo.values.kinds import KIND_DRIVES, REMEMBERED_KINDS, SESSION
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, named, rounded
 from ricordo.values.provenance import NOBODY, Provenance
 from ricordo.verbs.declare import Say
+
+if TYPE_CHECKING:
+    from ricordo.values.hits import Evidence
 
 FRESH, CHANGED, MOVED, REPLACED, GONE = "fresh", "changed", "moved", "replaced", "gone"
 
@@ -306,8 +309,8 @@ class Item(Plain):
     apart: tuple[int, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)  # versions that two machines wrote at once
     cites: tuple[CitedNow, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
     """What became of what it cites, if it is read on its own."""
-    passages: tuple[Any, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
-    """The passages that it is cut into (``Evidence``), if they were asked for."""
+    passages: tuple[Evidence, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
+    """The passages that it is cut into, if they were asked for."""
 
     @property
     def title(self) -> str:
