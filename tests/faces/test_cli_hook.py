@@ -16,8 +16,8 @@ import pytest
 
 from ricordo import Ricordo
 from ricordo.hooks.answers import run
-from ricordo.hooks.outlet import Outlet
 from ricordo.hooks.payload import is_worth_asking
+from ricordo.hooks.process import Outlet
 
 KEYS = "The signing keys rotate every quarter, on the first Monday."
 RULE = "Run the linter before every commit."
@@ -385,9 +385,9 @@ def test_hooks_can_be_switched_off(known: Hooks, setting: dict[str, str]) -> Non
     assert known.log == ""
 
 
-START = """from ricordo.hooks import answers, outlet as outlets, process
+START = """from ricordo.hooks import answers, process
 import os, re, time, sys, ctypes
-outlets.DEFAULT_SECONDS = 120
+process.DEFAULT_SECONDS = 120
 """
 """Until the work sets a limit, it has as long as a busy machine may need to begin it."""
 RUN = "answers.run = run\nprocess.main(['user-prompt'])"
@@ -508,7 +508,7 @@ def test_asking_what_runs_imports_no_library_for_connections(tmp_path: Path) -> 
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(300)
         probe = (
-            "import sys; from ricordo.hooks.asking import ask_server; from ricordo.hosting.running import *;"
+            "import sys; from ricordo.hooks.process import ask_server; from ricordo.hosting.running import *;"
             " running = RunningServer(1, '127.0.0.1', int(sys.argv[1]), 'token', '');"
             " print(ask(running, '/', b'', 300)); print(*sys.modules)"
         )

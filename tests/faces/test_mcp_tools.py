@@ -17,7 +17,7 @@ import pytest
 from mcp import Client
 
 from ricordo import ConfigProvider, Ricordo, registry
-from ricordo.hosting.threads import CallThreads
+from ricordo.hosting.service import CallThreads
 from ricordo.mcp_server.http import server_for
 from ricordo.mcp_server.service import LARGEST_ARGUMENTS, TOOLSETS, ToolService, chosen
 from ricordo.mcp_server.shapes import answer_for_agents

@@ -15,12 +15,19 @@ from typing import Any
 import pytest
 
 from ricordo import Ricordo
-from ricordo.hooks import answers, asking, door
-from ricordo.hooks.asking import PROGRAM_VARIABLES, ask_server
-from ricordo.hooks.door import HookDoor
-from ricordo.hosting.packing import packed
-from ricordo.hosting.running import RunningServer, ask, helper_path, read_helpers, write_helper, write_running
-from ricordo.hosting.surroundings import own_surroundings
+from ricordo.hooks import answers, local_server, process
+from ricordo.hooks.local_server import HookDoor
+from ricordo.hooks.process import PROGRAM_VARIABLES, ask_server
+from ricordo.hosting.running import (
+    RunningServer,
+    ask,
+    helper_path,
+    own_surroundings,
+    packed,
+    read_helpers,
+    write_helper,
+    write_running,
+)
 from ricordo.programs.table import PROGRAMS
 
 KEYS = "We rotate the signing keys in the first week of every quarter."
@@ -32,7 +39,7 @@ DEADLINE = 300.0
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a store of its own that knows something; the hooks stand in it."""
     monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
-    monkeypatch.setattr(asking, "SHARE_FOR_HELPERS", 1.0)
+    monkeypatch.setattr(process, "SHARE_FOR_HELPERS", 1.0)
     folder = tmp_path / "project"
     (folder / ".ricordo").mkdir(parents=True)
     with Ricordo.open(folder / ".ricordo" / "ricordo.db") as engine:
@@ -43,7 +50,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def opened(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HookDoor]:
-    monkeypatch.setattr(door, "WARMING_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(local_server, "WARMING_AFTER_SECONDS", 0.0)
     one = HookDoor()
     one.open()
     yield one
@@ -84,7 +91,7 @@ def test_a_caller_with_other_variables_or_without_the_token_gets_nothing(
     for name, value in (("RICORDO_STORE", str(tmp_path / "other.db")), ("XDG_DATA_HOME", str(tmp_path))):
         with monkeypatch.context() as patch:
             theirs = [*own_surroundings(), f"{name}={value}"]
-            patch.setattr(asking, "own_surroundings", lambda theirs=theirs: theirs)
+            patch.setattr(process, "own_surroundings", lambda theirs=theirs: theirs)
             assert asked() is None
     (helper,) = read_helpers()
     stranger = RunningServer(helper.pid, helper.host, helper.port, "not the token", "")
@@ -97,16 +104,14 @@ def test_a_caller_with_other_variables_or_without_the_token_gets_nothing(
 def test_the_program_is_the_hook_s_and_not_that_of_the_server(
     opened: HookDoor, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ricordo.hooks import serving
-
-    seen: list[Any] = []
+    run, seen = answers.run, list[Any]()
     until(asked)
 
     def spy(*args: Any, **given: Any) -> None:
         seen.append(given["env"])
-        answers.run(*args, **given)
+        run(*args, **given)
 
-    monkeypatch.setattr(serving, "run", spy)
+    monkeypatch.setattr(answers, "run", spy)
     monkeypatch.setenv("GEMINI_CLI", "1")
     until(asked)
     assert seen[-1] == {"GEMINI_CLI": "1"}

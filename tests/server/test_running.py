@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -19,7 +21,7 @@ import pytest
 from click.testing import CliRunner
 
 from ricordo.cli.program import program
-from ricordo.hosting import background
+from ricordo.hosting import background, sockets
 from ricordo.hosting.running import RunningServer, read_running, state_file, write_running
 
 from .http_sites import LOCAL, Listening, listen
@@ -174,3 +176,21 @@ def test_what_is_vendored_has_its_licence_and_ships_with_the_package() -> None:
     listed = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["license-files"]
     assert (static / "htmx.LICENSE").relative_to(root).as_posix() in listed
     assert (Path(__file__).parent / "axe" / "LICENSE").is_file()
+
+
+def test_connections_send_small_answers_at_once() -> None:
+    async def accepted() -> int:
+        found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            taken = writer.get_extra_info("socket")
+            found.set_result(taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        listening = sockets.listen("127.0.0.1", 0)
+        async with await asyncio.start_server(meet, sock=listening):
+            _, writer = await asyncio.open_connection(*listening.getsockname())
+            writer.close()
+            return await found
+
+    assert asyncio.run(accepted()) != 0

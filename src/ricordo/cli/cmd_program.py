@@ -105,12 +105,12 @@ def doctor(call: Call, repair: bool = False) -> int:
     time. The exit code is 1 when a check fails and was not repaired.
     """
     from ricordo.cli.show_reports import show_checks
-    from ricordo.hooks import runs
+    from ricordo.hooks import log
     from ricordo.values.reports import Check
 
     with call.engine() as engine:
         report = engine.doctor(repair=repair)
-    report = replace(report, checks=(*report.checks, Check("hooks", True, runs.summary())))
+    report = replace(report, checks=(*report.checks, Check("hooks", True, log.summary())))
     bad = [check.name for check in report.checks if not (check.ok or check.repaired)]
     error = {
         "code": "unhealthy",

@@ -21,8 +21,8 @@ from ricordo.config.loading import Config, ConfigProvider
 from ricordo.errors import Error
 from ricordo.frozen import frozen
 from ricordo.hooks.log import log, open_log
-from ricordo.hooks.outlet import Outlet
 from ricordo.hooks.payload import NAMES, Payload, is_worth_asking, read_payload
+from ricordo.hooks.process import Outlet
 from ricordo.keys.sealing import holds_secrets
 from ricordo.log import keep_log, report
 from ricordo.programs.table import running_program

@@ -2,10 +2,15 @@
 
 The work is done in a forked child process; the parent only listens. When the child ends or the time is up, the parent
 prints the last answer that the child offered, so that neither C code that never returns nor a crash in it keeps an
-agent waiting. Where there is no fork, a thread watches the clock. ``answers`` decides what is answered.
+agent waiting. Where there is no fork, a thread watches the clock.
+
+The child first asks whatever of ours is running: the server, or an MCP server that an agent's program started. They
+answer in milliseconds, because their store is open and their model is loaded. When there is none, or it does not answer
+in time, the hook does the work itself (``answers``).
 
 There are two limits. After ``hooks.seconds`` the hook prints the answer it has. If it has none yet, it goes on for the
-time that the calling program gives it (``--within``), and prints the first answer that comes.
+time that the calling program gives it (``--within``), and prints the first answer that comes. This module imports as
+little as possible, because every prompt waits for it.
 """
 
 from __future__ import annotations
@@ -13,13 +18,164 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from ricordo.hooks.outlet import LARGEST_PAYLOAD, Listener, Outlet
+from ricordo._version import __version__
+from ricordo.hosting.running import ask, forget_helper, own_surroundings, packed, read_helpers, read_running
 
 TYPE_CHECKING = False  # type checkers take it for true; importing typing costs milliseconds that every prompt waits
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import Any, NoReturn
+
+    from ricordo.hosting.running import RunningServer
+
+
+DEFAULT_SECONDS = 2.0
+"""The limit until the settings have been read."""
+LARGEST_PAYLOAD = 8_000_000
+"""Bytes of a payload that are read; a prompt that a person wrote is shorter."""
+
+_RESERVE = 0.05
+"""Seconds of the limit that ending the process takes."""
+_SHARE_OF_HOST = 0.85
+"""How much of the calling program's time is used: it counts from before our process started."""
+
+
+class Outlet:
+    """The child's side: it says how long the work may take, and offers answers; the last one offered counts."""
+
+    def __init__(self, send: Callable[[bytes], None], started: float, within: float = 0.0) -> None:
+        self._send = send
+        self._started = started
+        self._limit = DEFAULT_SECONDS
+        self._within = within * _SHARE_OF_HOST
+        self._has_answer = False
+        self.shown: tuple[str, str, list[str], str, int, str] | None = None
+        """What the last answer shows: the event, the store, the refs of the items, who asked, and how many tokens."""
+
+    def limit(self, seconds: float) -> None:
+        self._limit = seconds
+        self._send(f"limit {seconds}\n".encode())
+
+    def offer(self, answer: Mapping[str, Any]) -> None:
+        import json
+
+        self.offer_text(json.dumps(answer).encode())
+
+    def offer_text(self, answer: bytes) -> None:
+        """The same for an answer that is JSON already, in one line."""
+        self._has_answer = True
+        self._send(b"answer " + answer + b"\n")
+
+    def note_shown(self) -> None:
+        """Write down which items were shown to the agent."""
+        if self.shown is not None:
+            from ricordo import told_log
+
+            told_log.note(*self.shown)
+
+    @property
+    def left(self) -> float:
+        """The share of the time that is left."""
+        return 1 - (time.monotonic() - self._started) / self._limit
+
+    @property
+    def seconds_left(self) -> float:
+        """How long an answer may still take. A running server gets all of it: the hook alone would take longer.
+
+        A program that gives its hooks more time than the limit still gets an answer from a server that hangs.
+        """
+        return max(0.0, self.left * self._limit - _RESERVE)
+
+    @property
+    def at_most(self) -> float:
+        """How long the first answer may take: as long as the caller waits."""
+        longer = 0.0 if self._has_answer else max(0.0, self._within - self._limit)
+        return max(0.0, self.left * self._limit + longer - _RESERVE)
+
+
+class Listener:
+    """The parent's side: hears what an outlet sends."""
+
+    def __init__(self, started: float, within: float = 0.0) -> None:
+        self.answer = b"{}"
+        self._started = started
+        self._limit = DEFAULT_SECONDS
+        self._within = within * _SHARE_OF_HOST
+        self._has_answer = False
+        self._rest = b""
+
+    @property
+    def seconds_left(self) -> float:
+        """How long to go on listening: with an answer until the limit, without one as long as the caller waits."""
+        limit = self._limit if self._has_answer else max(self._limit, self._within)
+        return self._started + limit - _RESERVE - time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """How long it took by now."""
+        return time.monotonic() - self._started
+
+    @property
+    def outcome(self) -> str:
+        """What it means that time ran out now."""
+        from ricordo.hooks import log
+
+        return log.SAID_LESS if self._has_answer else log.SAID_NOTHING
+
+    def hear(self, part: bytes) -> None:
+        *lines, self._rest = (self._rest + part).split(b"\n")
+        for line in lines:
+            word, _, value = line.partition(b" ")
+            if word == b"limit":
+                self._limit = float(value)
+            elif word == b"answer":
+                self.answer, self._has_answer = value, True
+
+
+PROGRAM_VARIABLES = (
+    "CLAUDECODE", "CURSOR_AGENT", "CODEX_SANDBOX_NETWORK_DISABLED", "GEMINI_CLI", "QWEN_CODE", "CLINE_ACTIVE",
+    "OPENCODE",
+)  # fmt: skip
+"""Variables by which a hook's program is known; whoever answers goes by the hook's, not by its own."""
+SHARE_FOR_HELPERS = 0.5
+"""How much of the time an MCP server gets: it may be busy with a call, and then the hook still does the work itself."""
+HELPERS_ASKED = 2
+"""How many MCP servers are asked before the hook does the work itself."""
+
+
+def ask_server(event: str, content: bytes, *, store: str | None, tier: str | None, seconds: float) -> bytes | None:
+    """The answer, a JSON object; None when nothing of ours runs, or when it cannot answer for us."""
+    path = f"/api/v1/hook/{event}"
+    running = read_running()
+    if running is not None and running.version == __version__:
+        return _asked(running, path, _body(content, store, tier), seconds)
+    helpers = [one for one in read_helpers() if one.version == __version__]
+    for one in helpers[:HELPERS_ASKED]:
+        answer = _asked(one, path, _body(content, store, tier), seconds * SHARE_FOR_HELPERS / HELPERS_ASKED)
+        if answer is not None:
+            return answer
+    return None
+
+
+def _body(content: bytes, store: str | None, tier: str | None) -> bytes:
+    folder = os.getcwd()  # noqa: PTH109 - pathlib is slow to import
+    if store and "://" not in store:
+        store = os.path.abspath(store)  # noqa: PTH100 - the same
+    program = [f"{name}={os.environ[name]}" for name in PROGRAM_VARIABLES if name in os.environ]
+    return packed((folder, store or "", tier or "", *own_surroundings(), *program), content)
+
+
+def _asked(running: RunningServer, path: str, body: bytes, seconds: float) -> bytes | None:
+    try:
+        status, answer = ask(running, path, body, seconds)
+    except ConnectionRefusedError:  # it ended without saying so
+        forget_helper(running.pid)
+        return None
+    except (OSError, ValueError):
+        return None
+    return answer if status == 200 and answer.startswith(b"{") else None
+
 
 SILENT = ("pre-compact", "session-end")
 """Events that print nothing: Claude Code adds what a PreCompact hook prints, even ``{}``, to its compaction prompt."""
@@ -59,7 +215,6 @@ def answer(event: str, *, store: str | None, tier: str | None, started: float, w
     """
 
     def work(outlet: Outlet) -> None:
-        from ricordo.hooks.asking import ask_server
 
         content = _standard_input()
         from_server = ask_server(event, content, store=store, tier=tier, seconds=outlet.seconds_left)
@@ -142,13 +297,11 @@ def _in_a_child(event: str, work: Callable[[Outlet], None], listener: Listener, 
 
 def _note(event: str, listener: Listener, ended: bool) -> None:
     """Write down how long it took, and log it if time ran out."""
-    from ricordo.hooks import runs
+    from ricordo.hooks import log
 
-    runs.note(event, listener.seconds, runs.IN_TIME if ended else listener.outcome)
+    log.note_run(event, listener.seconds, log.IN_TIME if ended else listener.outcome)
     if not ended:
-        from ricordo.hooks.log import log
-
-        log(event, f"out of time; {listener.outcome.replace('-', ' ')}")
+        log.log(event, f"out of time; {listener.outcome.replace('-', ' ')}")
 
 
 def _beside_a_clock(

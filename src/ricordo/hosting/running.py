@@ -1,12 +1,13 @@
-"""Where the running server is: a private file that hooks and commands of the same user read; and one request to it.
+"""Where the running server is: a private file that hooks of the same user read; what they send; and one request to it.
 
-It imports next to nothing, not even ``json``, because every hook and every command that reads waits for it.
+It imports next to nothing, not even ``json``, because every hook waits for it. What a hook sends is texts, each ended
+by a zero byte, which no path, argument or variable holds, and then bytes as they are.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ricordo._version import __version__
 from ricordo.config.homes import state_folder
@@ -15,6 +16,7 @@ TYPE_CHECKING = False  # type checkers take it for true; importing typing would 
 if TYPE_CHECKING:
     import _socket
     from pathlib import Path
+
 
 FILE_NAME = "server.json"
 HELPERS = "run"
@@ -237,3 +239,44 @@ def _is_alive(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def packed(texts: Sequence[str], content: bytes = b"") -> bytes:
+    """Texts and bytes as one body.
+
+    >>> unpacked(packed(["/home/me", ""], b"rest"))
+    (['/home/me', ''], b'rest')
+    """
+    fields = (str(len(texts)), *texts)
+    return b"".join(os.fsencode(text) + b"\0" for text in fields) + content
+
+
+def unpacked(body: bytes) -> tuple[list[str], bytes]:
+    """The texts and the bytes of a body; ``ValueError`` for what is none."""
+    count, _, rest = body.partition(b"\0")
+    texts = []
+    for _ in range(int(count)):
+        text, separator, rest = rest.partition(b"\0")
+        if not separator:
+            raise ValueError("a text is cut short")
+        texts.append(os.fsdecode(text))
+    return texts, rest
+
+
+SURROUNDINGS = (
+    "HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "TZ",
+)  # fmt: skip
+"""Variables that an answer may depend on, besides those that begin with RICORDO_."""
+
+KEYS = ("RICORDO_PASSPHRASE", "RICORDO_KEY_FILE")
+"""Variables that open stores: they are sent to nobody, and whoever has a store open needs none."""
+
+
+def is_surrounding(name: str) -> bool:
+    """Whether a variable must be the same for whoever asks and whoever answers."""
+    return (name.startswith("RICORDO_") and not name.startswith(KEYS)) or name in SURROUNDINGS
+
+
+def own_surroundings() -> list[str]:
+    """The variables of this process that must be the same, with their values."""
+    return [f"{name}={value}" for name, value in os.environ.items() if is_surrounding(name)]

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from ricordo._version import __version__
-from ricordo.hosting.listening import allowed_hosts, is_mcp
+from ricordo.hosting.sockets import allowed_hosts, is_mcp
 from ricordo.http_api import failures, shapes
 from ricordo.http_api.file_routes import files_sent
 from ricordo.http_api.generated import verb_routes

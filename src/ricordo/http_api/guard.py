@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ricordo.errors import Unavailable
 from ricordo.hosting.credentials import Caller, Credentials, is_same
-from ricordo.hosting.listening import is_mcp
+from ricordo.hosting.sockets import is_mcp
 from ricordo.http_api.request_body import (
     SAFE_METHODS,
     GuardedBody,

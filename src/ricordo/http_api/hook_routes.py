@@ -9,8 +9,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from ricordo.errors import Conflict, Forbidden, NotFound, UsageError
+from ricordo.hooks.local_server import answered, read_request
 from ricordo.hooks.payload import NAMES
-from ricordo.hooks.serving import answered, read_request
 from ricordo.http_api.serving import Here, Who, body_of
 
 hooks = APIRouter(prefix="/api/v1", include_in_schema=False)

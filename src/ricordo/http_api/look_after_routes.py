@@ -52,7 +52,7 @@ async def shown(here: Here, days: Annotated[float, Query(gt=0, le=36_500)] = 30)
     """What hooks showed to agents: how many answers, the items in them, and whether each was opened afterwards."""
 
     def work(engine: Ricordo) -> dict[str, Any]:
-        from ricordo.hooks.shown import shown_by_hooks, with_openings
+        from ricordo.told_log import shown_by_hooks, with_openings
 
         answers, items = shown_by_hooks(engine.location, days)
         return {"answers": answers, "items": with_openings(engine, items[:MOST_SHOWN])}

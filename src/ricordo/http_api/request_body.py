@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ricordo.frozen import frozen
-from ricordo.hosting.listening import is_mcp
+from ricordo.hosting.sockets import is_mcp
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, MissingExtra, UsageError
 from ricordo.hosting.credentials import Credentials
-from ricordo.hosting.listening import bracketed, is_loopback, listen
 from ricordo.hosting.running import RunningServer, forget_running, read_running, write_running
+from ricordo.hosting.sockets import bracketed, is_loopback, listen
 
 if TYPE_CHECKING:
-    from ricordo.hosting.service import Service
-    from ricordo.hosting.threads import CallThreads
+    from ricordo.hosting.service import CallThreads, Service
     from ricordo.http_api.app import McpApp
     from ricordo.http_api.serving import Serving
 
@@ -54,8 +53,8 @@ def serve(
     refuse_open_door(host, Credentials())
     import uvicorn
 
-    from ricordo.hosting.arriving import protocol_within
-    from ricordo.hosting.threads import leave
+    from ricordo.hosting.service import leave
+    from ricordo.hosting.sockets import protocol_within
     from ricordo.http_api.app import app_for
     from ricordo.http_api.serving import Serving
 

@@ -13,8 +13,7 @@ from starlette.requests import ClientDisconnect
 from ricordo.errors import Forbidden, UsageError
 from ricordo.hosting.credentials import Caller, Credentials, SignInCodes
 from ricordo.hosting.open_stores import OpenStores
-from ricordo.hosting.service import Service
-from ricordo.hosting.threads import CallThreads
+from ricordo.hosting.service import CallThreads, Service
 from ricordo.http_api.lately import Lately
 from ricordo.http_api.request_body import RequestLimits
 from ricordo.http_api.tasks import Task, Tasks, Tells

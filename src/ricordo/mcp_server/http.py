@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
-from ricordo.hosting.listening import allowed_hosts
+from ricordo.hosting.sockets import allowed_hosts
 from ricordo.mcp_server.protocol import ABOUT, Handlers, Report, RequestError, for_caller
 from ricordo.mcp_server.service import LARGEST_ARGUMENTS, ToolService, written
 
 if TYPE_CHECKING:
-    from ricordo.hosting.threads import CallThreads
+    from ricordo.hosting.service import CallThreads
 
 ROOM_FOR_THE_ENVELOPE = 64 * 1024
 NAMES = {

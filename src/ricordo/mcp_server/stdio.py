@@ -16,8 +16,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
-from ricordo.hooks.door import HookDoor
-from ricordo.hosting.threads import THREADS, leave
+from ricordo.hooks.local_server import HookDoor
+from ricordo.hosting.service import THREADS, leave
 from ricordo.mcp_server.protocol import (
     ABOUT,
     INVALID_PARAMS,

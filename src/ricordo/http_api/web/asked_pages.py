@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Query, Request, Response
 
 from ricordo.errors import Error, UsageError
-from ricordo.hooks.shown import answers_of_hooks
 from ricordo.http_api.serving import Here
 from ricordo.http_api.web.frame import page, page_router, shows
+from ricordo.told_log import answers_of_hooks
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo

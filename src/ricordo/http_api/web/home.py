@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ricordo.hooks.shown import answers_of_hooks
+from ricordo.told_log import answers_of_hooks
 from ricordo.values.provenance import PERSON
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Query, Request, Response
 
-from ricordo.hooks.shown import shown_by_hooks, with_openings
 from ricordo.http_api.serving import Here
 from ricordo.http_api.web.drawing import by_day
 from ricordo.http_api.web.frame import page, page_router, shows
+from ricordo.told_log import shown_by_hooks, with_openings
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo

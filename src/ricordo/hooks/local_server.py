@@ -1,8 +1,8 @@
-"""A door for hooks in an MCP server: other processes of this user ask it, so that a prompt need not wait for a model.
+"""Answers hooks of other processes of this user from stores that are open already, in the server or in an MCP server.
 
-It listens on loopback, and a private file says where and with which token (``hosting.running``). The first hook that
-asks for a store is sent away and does the work itself, because a store that must be opened first takes as long here;
-meanwhile the store is opened, and the next hook is answered.
+An MCP server opens a door for them: it listens on loopback, and a private file says where and with which token
+(``hosting.running``). The first hook that asks for a store is sent away and does the work itself, because a store that
+must be opened first takes as long here; meanwhile the store is opened, and the next hook is answered.
 """
 
 from __future__ import annotations
@@ -12,19 +12,76 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from hmac import compare_digest
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo.errors import Error
-from ricordo.hooks.outlet import LARGEST_PAYLOAD
-from ricordo.hosting.running import RunningServer, forget_helper, write_helper
+from ricordo.frozen import frozen
+from ricordo.hooks.process import LARGEST_PAYLOAD, Outlet
+from ricordo.hosting.running import (
+    RunningServer,
+    forget_helper,
+    is_surrounding,
+    own_surroundings,
+    unpacked,
+    write_helper,
+)
 from ricordo.log import report
 
 if TYPE_CHECKING:
-    from ricordo.hooks.serving import HookRequest
     from ricordo.hosting.open_stores import OpenStores
+
+
+@frozen
+class HookRequest:
+    """What a hook sends: where it stands, which store it means, its variables, and what its program gave it."""
+
+    folder: Path
+    store: str | None
+    tier: str | None
+    surroundings: tuple[str, ...]
+    program: Mapping[str, str]
+    """The variables that tell which program runs the hook."""
+    payload: bytes
+
+    @property
+    def is_from_here(self) -> bool:
+        """Whether the hook would find the same settings and stores as this process."""
+        return sorted(self.surroundings) == sorted(own_surroundings())
+
+
+def read_request(body: bytes) -> HookRequest:
+    """What ``asking`` packed; ``ValueError`` for what is none."""
+    (folder, store, tier, *variables), payload = unpacked(body)
+    kept = tuple(one for one in variables if is_surrounding(one.partition("=")[0]))
+    program = dict(one.partition("=")[::2] for one in variables if one not in kept)
+    return HookRequest(Path(folder), store or None, tier or None, kept, program, payload)
+
+
+def answered(stores: OpenStores, event: str, asked: HookRequest) -> bytes:
+    """Run the hook on an open store; the last answer that it offers is used."""
+    from ricordo.hooks.answers import for_hooks, run
+    from ricordo.hosting.open_stores import changing_settings
+
+    offered: list[bytes] = []
+    outlet = Outlet(offered.append, time.monotonic())
+    with changing_settings(for_hooks):
+        run(
+            event,
+            asked.payload,
+            outlet,
+            store=asked.store,
+            tier=asked.tier,
+            here=asked.folder,
+            warm=stores.opened,
+            env=asked.program,
+        )
+    answers = [line.removeprefix(b"answer ") for line in offered if line.startswith(b"answer ")]
+    return answers[-1].strip() if answers else b"{}"
+
 
 AT_ONCE = 4
 """How many hooks are answered at the same time; others do the work themselves."""
@@ -86,7 +143,6 @@ class HookDoor:
                 return
 
     def _answer(self, event: str, body: bytes) -> tuple[int, bytes]:
-        from ricordo.hooks.serving import answered, read_request
 
         asked = read_request(body)
         if not asked.is_from_here:

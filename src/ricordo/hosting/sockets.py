@@ -1,4 +1,4 @@
-"""Ends connections whose request does not arrive in time, so that half-sent requests do not add up.
+"""Where a server listens, the host names that a request may use, and how long a request may take to arrive.
 
 uvicorn waits for the rest of a request for as long as the client likes. Here a request has some seconds to arrive,
 and one more for every 64 KB of it that came, so that a large body over a slow line is still taken. The time in which
@@ -7,8 +7,64 @@ the server itself does not read, because the application is busy, does not count
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
+import ipaddress
+import socket
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ricordo.errors import Unavailable
+
+if TYPE_CHECKING:
+    import asyncio
+
+MCP_PATH = "/mcp"
+"""Where the server answers MCP, beside the page and the API."""
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def allowed_hosts(host: str, names: Sequence[str]) -> list[str]:
+    """The host names that a request may use: loopback, the address it listens on, and those given by the user."""
+    here = [] if host in ("0.0.0.0", "::", "") else [bracketed(host)]
+    return list(dict.fromkeys((*LOOPBACK, *here, *map(bracketed, names))))
+
+
+def is_mcp(path: str) -> bool:
+    """Whether a request for this path is one of MCP."""
+    return path.rstrip("/") == MCP_PATH
+
+
+def bracketed(host: str) -> str:
+    """The host as it is written in an address."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that is bound, so that nobody else takes the port meanwhile."""
+    listening: socket.socket | None = None
+    try:
+        place = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        # With the protocol named, asyncio sends small answers at once on the connections that it accepts.
+        listening = socket.socket(place[0], place[1], socket.IPPROTO_TCP)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(place[4])
+        listening.listen(2048)  # connections from now on wait for the server and are not refused
+    except (OSError, UnicodeError) as error:
+        if listening is not None:
+            listening.close()
+        problem = f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}"
+        raise Unavailable(problem, hint="Choose another --port or --host.") from None
+    return listening
+
 
 SLOWEST = 64 * 1024
 """Bytes a second; a client that sends a body more slowly than this runs out of time in the end."""
