@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ricordo import told_log
 from ricordo.config.files import replace_file, state_home
@@ -23,10 +23,6 @@ from ricordo.frozen import frozen
 from ricordo.keys.sealing import seal_at_hand, seal_of
 from ricordo.values import provenance
 from ricordo.values.provenance import Provenance
-
-if TYPE_CHECKING:
-    from ricordo.engine import Ricordo
-
 
 NAME = "hooks.shown"
 LONGEST_FILE = 500_000
@@ -145,7 +141,7 @@ def shown_by_hooks(store: str, days: float = 30) -> tuple[int, list[ShownItem]]:
     return answers, [ShownItem(ref, count, _moment(first), _moment(last)) for ref, (count, first, last) in ordered]
 
 
-def with_openings(engine: Ricordo, items: Sequence[ShownItem]) -> list[ShownItem]:
+def with_openings(engine: Any, items: Sequence[ShownItem]) -> list[ShownItem]:
     """The same items with their titles, and whether they were opened since they were first shown; none that is gone."""
     rows = []
     for one in items:
