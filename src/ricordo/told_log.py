@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ricordo import told_log
 from ricordo.config.files import replace_file, state_home
 from ricordo.errors import Error
 from ricordo.frozen import frozen
@@ -116,7 +115,7 @@ def answers_of_hooks(store: str, days: float = 30) -> tuple[list[ToldAnswer], in
     """What hooks told from a store lately, the latest first; and how many answers other stores gave."""
     found: list[ToldAnswer] = []
     elsewhere = 0
-    for line in told_log.lines(time.time() - days * DAY):
+    for line in lines(time.time() - days * DAY):
         if line["store"] != store:
             elsewhere += 1
             continue
@@ -130,7 +129,7 @@ def shown_by_hooks(store: str, days: float = 30) -> tuple[int, list[ShownItem]]:
     """How many answers hooks gave from a store lately, and the items in them, most often shown first."""
     answers = 0
     counts: dict[str, tuple[int, float, float]] = {}
-    for line in told_log.lines(time.time() - days * DAY):
+    for line in lines(time.time() - days * DAY):
         if line["store"] != store:
             continue
         answers += 1

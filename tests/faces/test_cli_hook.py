@@ -17,7 +17,7 @@ import pytest
 from ricordo import Ricordo
 from ricordo.hooks.answers import run
 from ricordo.hooks.payload import is_worth_asking
-from ricordo.hooks.process import Outlet
+from ricordo.hooks.pipe import Outlet
 
 KEYS = "The signing keys rotate every quarter, on the first Monday."
 RULE = "Run the linter before every commit."
@@ -385,9 +385,9 @@ def test_hooks_can_be_switched_off(known: Hooks, setting: dict[str, str]) -> Non
     assert known.log == ""
 
 
-START = """from ricordo.hooks import answers, process
+START = """from ricordo.hooks import answers, pipe, process
 import os, re, time, sys, ctypes
-process.DEFAULT_SECONDS = 120
+pipe.DEFAULT_SECONDS = 120
 """
 """Until the work sets a limit, it has as long as a busy machine may need to begin it."""
 RUN = "answers.run = run\nprocess.main(['user-prompt'])"

@@ -10,7 +10,7 @@ import pytest
 
 from ricordo.config.files import nearest_project
 from ricordo.hooks.answers import run
-from ricordo.hooks.process import Outlet
+from ricordo.hooks.pipe import Outlet
 
 from .conftest import Checkout, Opened, remember
 

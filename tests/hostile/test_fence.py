@@ -20,7 +20,7 @@ from ricordo.cli.program import program
 from ricordo.context.build import Builder, Event, Material
 from ricordo.hooks.answers import run as run_hook
 from ricordo.hooks.payload import NAMES
-from ricordo.hooks.process import Outlet
+from ricordo.hooks.pipe import Outlet
 from ricordo.mcp_server.protocol import Handlers
 from ricordo.mcp_server.service import TOOLSETS, ToolService
 from ricordo.mcp_server.tool import Tool

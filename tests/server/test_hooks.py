@@ -17,7 +17,8 @@ import pytest
 from ricordo import Ricordo
 from ricordo.hooks.answers import run
 from ricordo.hooks.local_server import HookRequest, answered
-from ricordo.hooks.process import Outlet, ask_server
+from ricordo.hooks.pipe import Outlet
+from ricordo.hooks.process import ask_server
 from ricordo.hosting.running import RunningServer, write_running
 from ricordo.http_api import hook_routes
 from ricordo.told_log import shown_by_hooks
@@ -53,8 +54,8 @@ def site(tmp_path: Path) -> Iterator[Listening]:
 
 HOOK = """
 import sys
-from ricordo.hooks import process
-process.DEFAULT_SECONDS = 120  # a busy machine may take seconds to start the process; the server is asked all the same
+from ricordo.hooks import pipe, process
+pipe.DEFAULT_SECONDS = 120  # a busy machine may take seconds to start the process; the server is asked all the same
 process.main(sys.argv[1:])
 """
 

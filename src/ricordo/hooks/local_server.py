@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from ricordo.errors import Error
 from ricordo.frozen import frozen
-from ricordo.hooks.process import LARGEST_PAYLOAD, Outlet
+from ricordo.hooks.pipe import LARGEST_PAYLOAD, Outlet
 from ricordo.hosting.running import (
     RunningServer,
     forget_helper,

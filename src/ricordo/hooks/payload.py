@@ -14,7 +14,7 @@ from typing import Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-from ricordo.hooks.process import LARGEST_PAYLOAD
+from ricordo.hooks.pipe import LARGEST_PAYLOAD
 from ricordo.text.scripts import unspaced_runs
 from ricordo.text.stopwords import STOP_WORDS
 
