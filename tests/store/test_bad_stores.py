@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import CorruptStore, NewerSchema, ReadOnlyStore, Ricordo, StoreError, Unavailable
-from ricordo.engine.file_systems import network_kind
+from ricordo.engine.health import network_kind
 
 
 def test_new_files_can_be_read_by_their_owner_only(engine: Ricordo) -> None:

@@ -32,7 +32,7 @@ from ricordo.errors import NotFound
 
 if TYPE_CHECKING:
     from ricordo import Profile
-    from ricordo.engine.model_choice import Models
+    from ricordo.engine.models import Models
     from ricordo.values.reports import ModelState, ModelSwitch
 
 config = verb_group(
@@ -397,7 +397,7 @@ def use_model(call: Call, provider: str, reembed: bool | None = None, project: b
 
 def _models(call: Call) -> Models:
     """The models as the settings have them; a store is not needed."""
-    from ricordo.engine.model_choice import Models
+    from ricordo.engine.models import Models
 
     config, here = load_config(), current_folder()
     place = locate(call.store, config, here, call.tier).location.path

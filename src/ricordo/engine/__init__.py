@@ -12,17 +12,15 @@ from ricordo.engine.agents import AgentVerbs
 from ricordo.engine.health import HealthVerbs
 from ricordo.engine.indexing import IndexVerbs
 from ricordo.engine.knowledge import KnowledgeVerbs
-from ricordo.engine.links import LinkVerbs
+from ricordo.engine.links import LinkVerbs, SelectVerbs
 from ricordo.engine.log import LogVerbs
 from ricordo.engine.migrating import MigrateVerbs
-from ricordo.engine.models import ModelVerbs
+from ricordo.engine.models import ModelVerbs, VectorVerbs
 from ricordo.engine.moving import MoveVerbs
-from ricordo.engine.selecting import SelectVerbs
 from ricordo.engine.syncing import SyncVerbs
 from ricordo.engine.team import TeamVerbs
 from ricordo.engine.trusting import TrustVerbs
 from ricordo.engine.undoing import UndoVerbs
-from ricordo.engine.vectors import VectorVerbs
 
 
 class Ricordo(

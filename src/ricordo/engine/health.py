@@ -1,29 +1,31 @@
-"""Verbs for a store's health: status, doctor, profiles."""
+"""Verbs for a store's health: status, doctor, profiles; and the repair of damaged texts."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.config.settings import Config
 from ricordo.engine.abroad import check_second, second_counts
-from ricordo.engine.file_systems import network_kind
-from ricordo.engine.mending import mend_damage
+from ricordo.engine.context import EngineContext
 from ricordo.engine.project_stores import NOT_TRUSTED
 from ricordo.engine.removing import RemoveVerbs
-from ricordo.engine.takeover import known_machines
+from ricordo.engine.roots import known_machines
 from ricordo.errors import Error
 from ricordo.keys.finding import way_of
 from ricordo.keys.sealing import holds_secrets
+from ricordo.patterns import late
 from ricordo.search.profiles import profiles
+from ricordo.sources.disk import ref_path
 from ricordo.store.base import Store
 from ricordo.values.hits import Filters
-from ricordo.values.reports import Check, DoctorReport
+from ricordo.values.items import Ref
+from ricordo.values.reports import Check, Damage, DoctorReport
 from ricordo.values.store_addresses import is_address
 from ricordo.verbs.declare import verb
 
@@ -32,6 +34,79 @@ if TYPE_CHECKING:
 
     from ricordo.search.profiles import Profile
     from ricordo.verbs.declare import Say
+
+
+MOUNTS = Path("/proc/self/mountinfo")
+_REMOTE = late(
+    r"nfs\d?|cifs|smb\w*|ncpfs|afs|ceph|glusterfs|lustre|gpfs|beegfs|9p|davfs\d?|fuse\.(?:sshfs|s3fs|rclone|gcsfuse\w*)"
+)
+_ESCAPED = late(r"\\([0-7]{3})")
+
+
+def network_kind(path: Path, mounts: Path = MOUNTS) -> str:
+    """What kind of network file system a path lies on; empty when it is a local one, or when nobody can tell."""
+    real = os.path.realpath(path)
+    if real.startswith("\\\\"):
+        return "a network drive"
+    try:
+        lines = mounts.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    best, kind = "", ""
+    for line in lines:
+        place, _, about = line.partition(" - ")
+        point = _ESCAPED.sub(lambda found: chr(int(found[1], 8)), place.split()[4])
+        is_above = real == point or real.startswith(point.rstrip("/") + "/")
+        if is_above and len(point) >= len(best):
+            best, kind = point, about.split()[0] if about else ""
+    return kind if _REMOTE.fullmatch(kind) else ""
+
+
+Restore = Callable[[Ref, int], object]
+
+
+def mend_damage(context: EngineContext, restore: Restore) -> Check | None:
+    """What was repaired, and what could not be; empty if nothing is damaged."""
+    store = context.unsynced_store
+    lines = [
+        f"{one.ref} version {one.number}: from its file"
+        for one in store.damage()
+        if any(store.mend(one.n, one.number, text) for text in _texts(context, one))
+    ]
+    for one in store.damage():
+        if one.is_head and one.sound is not None:
+            try:
+                restore(Ref.parse(one.ref), one.sound)
+                lines.append(f"{one.ref}: version {one.sound} is the current one again")
+            except Error as error:
+                lines.append(f"{one.ref}: not mended, {error.message}")
+    left = [one for one in store.damage() if one.is_head]
+    lines += [f"{one.ref} version {one.number}: no sound copy was found" for one in left]
+    return Check("mending", not left, "; ".join(lines)) if lines else None
+
+
+def _texts(context: EngineContext, one: Damage) -> Iterator[str]:
+    """What the files of an item say now."""
+    from ricordo.ingest.formats.read import parse_bytes
+    from ricordo.memory.files.format import read
+    from ricordo.sources.disk import FoundFile
+
+    if context.knowledge is not None:
+        known = context.unsynced_store.knowledge.files_of([one.n])
+        for file in known.values():
+            try:
+                yield read(context.knowledge.folder.read(file.name).data, file.name).text
+            except (Error, OSError):
+                continue
+    if one.ref.startswith("disk:") and context.file_refs.is_here(ref := Ref.parse(one.ref)):
+        files = context.files()
+        for entry in files.at(ref_path(ref, context.file_refs)):
+            if isinstance(entry, FoundFile):
+                try:
+                    yield parse_bytes(files.bytes_of(entry), entry.path.name, limits=files.limits).text
+                except (Error, OSError):
+                    continue
+
 
 MOST_NAMED = 20
 """How many items that hold secrets are named."""
