@@ -137,13 +137,6 @@ def verb_group(name: str, *, examples: Sequence[str] = ()) -> VerbGroup:
     return VerbGroup(name, help=own.line, examples=shown, details=own.details, alone=own.alone)
 
 
-def with_parts(command: Verb) -> Verb | VerbGroup:
-    """A verb that has verbs of its own, too (``stats log``), as a group that does what the verb does."""
-    if not any(row.path.startswith(f"{command.name} ") for row in all_verbs()):
-        return command
-    return VerbGroup(command.name, help=command.help, examples=command.examples, details=command.details, alone=command)
-
-
 def optional(path: str, name: str) -> VerbRow:
     """A verb of which one parameter may be left out on a terminal."""
     row = verb_named(path)

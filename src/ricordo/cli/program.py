@@ -59,10 +59,10 @@ class Program(click.Group):
             name = cmd_name.replace("-", "_")
             command: click.Command = held.get(f"{name}_") or held[name]  # list_, because list is Python's
             return command
-        from ricordo.cli.generated import generated, verb_group, with_parts
+        from ricordo.cli.generated import generated, verb_group
 
         if has_verb(cmd_name):
-            return with_parts(generated(cmd_name))
+            return generated(cmd_name)
         return verb_group(cmd_name) if cmd_name in OWN else None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
