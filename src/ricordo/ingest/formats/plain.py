@@ -88,7 +88,8 @@ def normalise(text: str) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    """The text with lone surrogates (which no store can write) replaced by U+FFFD."""
+    """The text as every store can write it: without NUL, and with U+FFFD in place of lone surrogates."""
+    text = text.replace("\x00", "")
     if text.isascii() or not re.search("[\ud800-\udfff]", text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
