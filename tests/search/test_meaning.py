@@ -189,7 +189,7 @@ def test_failed_jobs_can_be_tried_again(meaning: Ricordo, monkeypatch: pytest.Mo
     waiting = meaning.embed()
     assert waiting.embedded == 0, "it waits before the next try"
     assert "1 passage failed before" in waiting.stopped
-    assert "ricordo embed retry" in waiting.stopped
+    assert "ricordo embed --retry" in waiting.stopped
     assert meaning.store.jobs.retry() == 1
     again = meaning.embed()
     assert (again.embedded, again.stopped) == (1, "")
