@@ -305,7 +305,7 @@ def show_result(screen: Screen, answer: ToolResult) -> None:
         screen.warn("the server answered with an error")
     if answer.next_char is not None:
         screen.note(
-            f"{answer.chars:,} characters in all; read on: ricordo tools result {answer.id} --start {answer.next_char}"
+            f"{answer.chars:,} characters in all; read on: ricordo tools call result/{answer.id}/{answer.next_char}"
         )
 
 
