@@ -1,4 +1,4 @@
-"""Make the pictures of docs/tour.md, light and dark, and the recording in README: docs/images/tour/.
+"""Make pictures of the page, light and dark, and the recording in README: docs/images/tour/.
 
 It needs Chromium and the packages playwright and pillow (the groups dev and docs have them). The store is made for it
 (tour_store.py) and thrown away; folders of this machine are shown as those of nobody. ``--only NAME`` makes one.

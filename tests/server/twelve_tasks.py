@@ -1,6 +1,6 @@
 """Twelve things that a person wants to do on the page, done in a browser, with the keys and clicks that each takes.
 
-``python -m tests.server.twelve_tasks`` prints the table in docs/page-tasks.md; a test does the same tasks. A text
+``python -m tests.server.twelve_tasks`` prints them as a table; a test does the same tasks. A text
 that is typed counts as one entry, not as keys, because its letters depend on the words and not on the page.
 """
 
