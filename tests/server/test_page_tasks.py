@@ -1,4 +1,4 @@
-"""Twelve tasks in a real browser, with the keys and clicks that they take, and what a browser alone can show of hands and graph."""
+"""Twelve tasks on the page in a real browser, and what a browser alone can show of hands and graph."""
 
 from __future__ import annotations
 
