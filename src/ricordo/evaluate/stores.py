@@ -41,19 +41,8 @@ if TYPE_CHECKING:
 UNUSED_DAYS = 30
 """A cached store that no evaluation used for this long is removed by the next one that builds."""
 
-INDEXING_CODE: tuple[str, ...] = (
-    "text/words.py",
-    "text/scripts.py",
-    "text/languages.py",
-    "text/stopwords.py",
-    "store/prepare.py",
-    "ingest/chunk.py",
-    "ingest/structure.py",
-    "ingest/prefix.py",
-    "store/sqlite/schema.py",
-    "store/index/postings.py",
-)
-"""The source files that decide what the index holds; if one changes, the store is built again."""
+INDEXING_CODE = ("text", "ingest/cut", "store/index")
+"""The folders whose modules decide what the index holds; if one changes, the store is built again."""
 
 _DRIVE = "eval"
 
@@ -163,15 +152,16 @@ def index_settings(config: Config) -> dict[str, str]:
 
 
 def _code_digest() -> str:
-    """A hash of the code that makes chunks, terms and tables.
+    """A hash of the code that makes chunks, terms and postings.
 
-    It replaces version numbers of chunker and schema, and also covers an edit that changed no version number, so that
+    It replaces version numbers of chunker and index, and also covers an edit that changed no version number, so that
     somebody who tries a change gets the figures of that change.
     """
     digest = hashlib.sha256()
     package = Path(__file__).parents[1]
-    for name in INDEXING_CODE:
-        digest.update((package / name).read_bytes())
+    for folder in INDEXING_CODE:
+        for path in sorted((package / folder).glob("*.py")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
