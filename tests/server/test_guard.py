@@ -103,7 +103,6 @@ SCOPES: tuple[tuple[str, str, dict[str, str], int], ...] = (
     ("read", "/api/v1/remember", {"text": "x"}, 403),
     ("write", "/api/v1/remember", {"text": "x"}, 200),
     ("write", "/api/v1/config", {"name": "search.limit", "value": "5"}, 403),
-    ("write", "/api/v1/vacuum", {}, 403),
     ("write", "/api/v1/tokens", {"name": "mine", "scope": "admin"}, 403),
     ("write", "/api/v1/backup", {"file": "/tmp/x"}, 403),
     ("write", "/api/v1/sign-in-links", {}, 403),
