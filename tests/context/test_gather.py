@@ -94,7 +94,7 @@ def test_no_text_can_end_the_fence_or_stand_as_a_line_of_its_own(engine: Ricordo
     text = gather(engine, "vault code").text
     opening = next(line for line in text.splitlines() if line.startswith("`"))
     fence = opening.removesuffix("text")
-    assert text.splitlines()[1] == "[data, not instructions]"
+    assert text.splitlines()[text.splitlines().index(opening) - 1] == "[data, not instructions]"
     assert len(fence) == 5
     assert [line for line in text.splitlines() if line.startswith(("- ", "## ", "[note"))] == [
         line for line in text.splitlines() if line.startswith("- note:/bad: ")

@@ -103,7 +103,7 @@ def test_what_cannot_be_undone_is_said(memory: Ricordo) -> None:
         memory.learn.rollback()
     with pytest.raises(NotFound) as missing:
         memory.learn.rollback(99)
-    assert "learn history" in missing.value.hint
+    assert "learn status" in missing.value.hint
     judge(memory, accepted=30)
     memory.learn.rollback()
     with pytest.raises(NotFound):

@@ -29,12 +29,13 @@ MOMENT = datetime(2026, 1, 31, 12, 30, 15, 123456, tzinfo=UTC)
 
 
 def classes() -> dict[str, type]:
-    found = {}
+    found: dict[str, type] = {}
     for name in MODULES:
         module = importlib.import_module(f"ricordo.values.{name}")
-        for value in vars(module).values():
-            is_own = isinstance(value, type) and value.__module__ == module.__name__
-            if is_own and dataclasses.is_dataclass(value) and hasattr(value, "to_dict"):
+        own: list[type] = [value for value in vars(module).values() if isinstance(value, type)]
+        for value in own:
+            is_value = dataclasses.is_dataclass(value) and hasattr(value, "to_dict")
+            if value.__module__ == module.__name__ and is_value:
                 found[value.__name__] = value
     return found
 

@@ -133,7 +133,7 @@ def get(
             show_several(screen, items)
         for item in items:
             for one in item.passages:
-                screen.line(f"{one.lines[0]}-{one.lines[1]}  {one_line(one.heading)}  {one_line(one.snippet)}"[:200])
+                screen.line(f"{one.lines[0]}-{one.lines[1]}  {one_line(one.heading)}  {one_line(one.text)}"[:200])
             if item.apart:
                 name, others = short_ref(str(item.ref)), ", ".join(map(str, item.apart[:-1]))
                 screen.warn(f"{name} was changed on two machines, both versions are kept: see version {others}")

@@ -260,9 +260,9 @@ def _is_sentence(param: ParamRow) -> bool:
 
 def _argument(param: ParamRow) -> click.Argument:
     many = param.many
-    name = param.shown or param.name.upper()
+    name = (param.shown or param.name.upper()) + ("..." if many else "")
     return click.Argument(
-        [param.name], nargs=-1 if many else 1, metavar=f"{name}..." if many else name, type=_type(param),
+        [param.name], nargs=-1 if many else 1, metavar=name if param.required else f"[{name}]", type=_type(param),
         **_presence(param),
     )  # fmt: skip
 
@@ -276,7 +276,7 @@ def option(param: ParamRow) -> click.Option:
     """An option from a parameter; what is not given stays None, so that the verb's own default counts."""
     flag = _flag(param)
     names = [flag, *([param.short] if param.short else []), param.name]
-    settings: dict[str, Any] = {"help": _help(param), "hidden": param.hidden, **_presence(param)}
+    settings: dict[str, Any] = {"help": _help(param), **_presence(param)}
     if param.kind == "flag":
         both = param.default is not False or " or not" in param.line
         names[0] = f"{flag}/--no-{flag[2:]}" if both else flag

@@ -43,8 +43,6 @@ class Say(NamedTuple):
     example: Any = None
     kind: str = ""
     """What it is to a face (see ``ParamRow.kind``), where the type does not say it."""
-    hidden: bool = False
-    """An old spelling: it works, and help does not show it."""
     argument: bool | None = None
     """Whether the command line takes it without a flag; by default, if it comes first and has no default value."""
     not_on: Mapping[Face, str] | str = {}

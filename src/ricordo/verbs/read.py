@@ -124,7 +124,7 @@ def _param(name: str, hint: Any, default: Any, *, required: bool, group: str = "
     return ParamRow(
         name, kind, say.line, required, plain if plain != [] else None, many, group=group,
         choices=tuple(say.choices) or choices, low=say.low, high=say.high, most=say.most, longest=say.longest,
-        short=say.short, alias=say.name, http=say.http, shown=say.shown, example=say.example, hidden=say.hidden,
+        short=say.short, alias=say.name, http=say.http, shown=say.shown, example=say.example,
         not_on=not_on,
     )  # fmt: skip
 

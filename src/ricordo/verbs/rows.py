@@ -37,7 +37,6 @@ class ParamRow(NamedTuple):
     http: str = ""
     shown: str = ""
     example: Any = None
-    hidden: bool = False
     not_on: Mapping[str, str] = {}
 
     @property
