@@ -42,7 +42,7 @@ def test_link_and_unlink_by_hand(vault: Any) -> None:
     assert vault.run("link", "keys.md", "spare.md").stdout == "keys.md mentions spare.md\n"
     assert "    → extends spare.md  Spare keys  via keys.md" in vault.run("links", "plan.md").stdout
     assert vault.json("unlink", "keys.md", "spare.md", "--type", "extends") == {"count": 1}
-    assert vault.run("unlink", "keys.md", "spare.md").stdout == "count: 1\n"
+    assert vault.run("unlink", "keys.md", "spare.md").stdout == "1 link removed\n"
 
 
 def test_what_cannot_be_linked_says_why(vault: Any) -> None:

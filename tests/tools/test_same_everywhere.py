@@ -49,7 +49,8 @@ def test_tools_added_in_one_project_are_found_and_called_in_another(
     run("save", "note:/plan", "Cut the grass")
     found = run("tools", "find", "say", "some", "words")["tools"]
     assert found[0]["name"] == "raw/say_words"
-    assert "What to say" in run("tools", "show", found[0]["name"])["text"]
+    schema = run("tools", "show", found[0]["name"])["schema"]
+    assert schema["properties"]["text"]["description"] == "What to say"
     assert run("tools", "call", found[0]["name"], "text=hi")["text"] == "say_words: hi"
     assert run("tools", "call", found[0]["name"], "text=5")["text"] == "say_words: 5"  # its schema says text
     monkeypatch.chdir(tmp_path)

@@ -501,6 +501,11 @@ def show_tool_calls(screen: Screen, calls: Sequence[Mapping[str, Any]]) -> None:
         screen.note("no calls yet")
 
 
+def show_unlinked(screen: Screen, count: int) -> None:
+    """How many links there were."""
+    screen.line(f"{count:,} link{'' if count == 1 else 's'} removed")
+
+
 def show_item(screen: Screen, item: Item) -> None:
     """Its text, and where a skill comes from: paths in it are relative to that folder."""
     show.show_content(screen, item)
@@ -592,15 +597,15 @@ _LISTS: dict[str, Present] = {
     "Version": show.show_versions,
     "WeightChange": show_log.show_changes,
 }
-_NAMED: dict[str, Present] = {"diff": show_diff, "calls": show_tool_calls}
-"""Texts and plain rows, by the name that the verb gives its answer."""
+_VERBS: dict[str, Present] = {"diff": show_diff, "tools.log": show_tool_calls, "unlink": show_unlinked}
+"""Texts, numbers and plain rows, by the name of the verb."""
 
 
 def presenter(row: VerbRow) -> Present:
     """What writes the result of a verb for a person; names and values on lines, where its type has no form."""
     if several := re.fullmatch(r"(?:builtins\.)?(?:list|tuple|Sequence)\[(\w+)(?:, \.\.\.)?\]", row.returns):
         return _LISTS.get(several[1]) or _plainly(row)
-    return _VALUES.get(row.returns) or _NAMED.get(row.answers) or _plainly(row)
+    return _VALUES.get(row.returns) or _VERBS.get(row.name) or _plainly(row)
 
 
 def _plainly(row: VerbRow) -> Present:
