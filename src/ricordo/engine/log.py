@@ -87,6 +87,8 @@ class LogVerbs(FindVerbs):
         from ricordo.values.reports import LogReport
 
         check_choice("what", what, LOGS)
+        if limit < 1:
+            raise UsageError("the limit is at least 1")
         if what != "asked" and (unanswered or summary or clear):
             raise UsageError(f"that is said of what was asked, not of what was {what}", hint="‹:log asked›")
         if (what != "asked" or clear) and (is_agent() or not is_admin()):
