@@ -19,7 +19,7 @@ from unittest.mock import patch
 from ricordo import ConfigProvider, Ricordo
 from ricordo.engine import memories
 from ricordo.memory.duplicates import DuplicateFinder
-from ricordo.store.sql import steps
+from ricordo.store.sql import history
 from ricordo.values.items import Entry
 
 SUBJECTS = ("billing", "search", "login", "export", "mail", "report", "import", "audit", "ledger", "cache")
@@ -50,7 +50,7 @@ def sentences(count: int) -> list[str]:
 def as_before() -> Iterator[None]:
     """Save without noting steps and citations, and without looking for contradictions."""
     with (
-        patch.object(steps, "current_step", lambda: None),
+        patch.object(history, "current_step", lambda: None),
         patch.object(memories, "citations_of", lambda *_: {}),
         patch.object(DuplicateFinder, "_contradicted", lambda *_: {}),
     ):

@@ -28,7 +28,7 @@ import apsw
 
 from ricordo import ConfigProvider, Ricordo
 from ricordo.errors import Error
-from ricordo.store.sqlite import connection as opened
+from ricordo.store.sqlite import connection
 
 NO_VECTORS = ConfigProvider({"embedding.provider": "none", "knowledge.enabled": False})
 
@@ -99,15 +99,15 @@ class System(apsw.VFS):
 
 def through_broken_disk() -> Callable[[], None]:
     """Have every connection of Ricordo go through the failing system; how to undo it."""
-    original = opened.Connection.__init__
+    original = connection.Connection.__init__
 
     def connect(self: Any, name: str, **more: Any) -> None:
         original(self, name, vfs="broken", **more)
 
-    opened.Connection.__init__ = connect  # type: ignore[method-assign]
+    connection.Connection.__init__ = connect  # type: ignore[method-assign]
 
     def undo() -> None:
-        opened.Connection.__init__ = original  # type: ignore[method-assign]
+        connection.Connection.__init__ = original  # type: ignore[method-assign]
 
     return undo
 

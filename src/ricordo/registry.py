@@ -45,7 +45,7 @@ def open_store(location: StoreLocation, config: Config, *, create: bool, busy_se
 
 def change_key(path: Path, before: StoreKey | None, after: StoreKey | None, seconds: float = 5.0) -> None:
     """Encrypt or decrypt the file of a store in place; nobody may have it open."""
-    from ricordo.store.sqlite.encrypted import change_key
+    from ricordo.store.sqlite.connection import change_key
 
     change_key(path, before, after, seconds)
 

@@ -9,7 +9,7 @@ import pytest
 from ricordo import NotFound, Ricordo, UsageError
 from ricordo.errors import Conflict, Forbidden
 from ricordo.speaking import speaking
-from ricordo.store.sql import steps
+from ricordo.store.sql import history
 from ricordo.values.items import Entry
 from ricordo.values.provenance import AGENT, Provenance
 
@@ -177,7 +177,7 @@ def test_an_undone_edit_of_an_agent_is_the_users_version_again(opens: Opens) -> 
 
 
 def test_only_the_newest_steps_are_kept(opens: Opens, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "MOST_STEPS", 3)
+    monkeypatch.setattr(history, "MOST_STEPS", 3)
     engine = opens()
     for name in "abcde":
         engine.save(f"note:/{name}", name)

@@ -88,13 +88,13 @@ def test_a_backup_made_while_another_process_writes_is_whole(
             threading.Event().wait(0.005)
         raise AssertionError("the backup kept the writer waiting")
 
-    from ricordo.store.sqlite import backing_up
+    from ricordo.store.sqlite import transfer
 
-    pages, backing_up.STEP_PAGES = backing_up.STEP_PAGES, 60
+    pages, transfer.STEP_PAGES = transfer.STEP_PAGES, 60
     try:
         engine.backup(tmp_path / "copy.db", progress=slowly)
     finally:
-        backing_up.STEP_PAGES = pages
+        transfer.STEP_PAGES = pages
     assert len(steps) > 2
     assert writer() >= before + 3 * len(steps)
     config = ConfigProvider({"embedding.provider": "none"})

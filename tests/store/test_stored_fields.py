@@ -11,7 +11,7 @@ from tests.store import postgres_server
 
 from ricordo import Ricordo
 from ricordo.store.postgres.store import PostgresStore
-from ricordo.store.sql.stored_fields import all_fields
+from ricordo.store.sql.items import all_fields
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.values.items import FIELD_NAMES, Fields
 

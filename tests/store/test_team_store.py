@@ -260,7 +260,7 @@ def test_a_read_just_before_or_while_a_store_is_closed_leaves_nothing_open_on_th
 
 
 def test_the_oldest_step_goes_with_all_that_is_known_of_it(team: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ricordo.store.sql.steps.MOST_STEPS", 2)
+    monkeypatch.setattr("ricordo.store.sql.history.MOST_STEPS", 2)
     taken = []
     with closing(PostgresStore(team)) as store:
         for name in ("a", "b", "c"):

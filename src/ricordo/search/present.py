@@ -16,7 +16,7 @@ from ricordo.frozen import frozen
 from ricordo.patterns import late
 from ricordo.search.candidates import Member
 from ricordo.store.asking import MOST_PREFIX_TERMS, Ask, Candidates, Passages, PassageText, Shown, WordShare
-from ricordo.store.sql.machines import Machines
+from ricordo.store.sql.files import Machines
 from ricordo.text.alike import likely_words
 from ricordo.text.sentences import sentence_starts
 from ricordo.text.words import Analyzer, runs, words_in

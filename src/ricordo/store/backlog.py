@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -18,11 +18,8 @@ from ricordo.store.prepare import embedded_text
 from ricordo.store.search.caches import SearchedStore
 from ricordo.store.search.vectors import bump_vectors, compact, read_block, withdraw, write_block
 from ricordo.store.sql import jobs
-from ricordo.store.sql.batches import marks
-from ricordo.store.sql.languages import in_languages
-from ricordo.store.sql.meaning import SharedVectors
-from ricordo.store.sql.protocols import Connection, Database
-from ricordo.store.sql.times import now_micros
+from ricordo.store.sql.database import Connection, Database, marks, now_micros
+from ricordo.store.sql.filters import in_languages
 from ricordo.store.values import EVERY_LANGUAGE, Job, Languages
 
 BATCH = 5_000
@@ -202,12 +199,39 @@ def _finish(connection: Connection, fingerprint: int, jobs_done: Sequence[Job]) 
     connection.add_to_meta("jobs_done", len(done))
 
 
-class Vectors(SharedVectors):
+class Vectors:
     """How many chunks have a vector of which fingerprint, and which fingerprint is in force."""
 
     def __init__(self, opened: SearchedStore) -> None:
-        super().__init__(opened.database)
         self._opened = opened
+
+    def active_fingerprint(self) -> str | None:
+        """The fingerprint whose vectors searches use."""
+        with self._opened.database.read() as connection:
+            rows = connection.rows("SELECT name FROM fingerprints WHERE active")
+        return rows[0][0] if rows else None
+
+    def activate(self, fingerprint: str, keep: Collection[str] = ()) -> None:
+        """Let searches use another fingerprint, all at once; of the others, the one before and ``keep`` stay."""
+        with self._opened.database.write(durable=True) as connection:
+            before = {row[0] for row in connection.rows("SELECT name FROM fingerprints WHERE active")}
+            connection.run(
+                "UPDATE fingerprints SET active = (name = ?) WHERE active <> (name = ?)", (fingerprint, fingerprint)
+            )
+            rows = connection.rows("SELECT id, name FROM fingerprints WHERE NOT active")
+            idle = [(number,) for number, name in rows if name not in keep]
+            connection.run_many("DELETE FROM jobs WHERE fingerprint=?", idle)
+            connection.add_to_meta("vector_epoch", 1)
+        self.drop([number for number, name in rows if name not in keep and name not in before])
+
+    def drop_idle(self, keep: Collection[str]) -> int:
+        """Drop the vectors of fingerprints that are not in use; returns how many there were."""
+        with self._opened.database.read() as connection:
+            idle = connection.rows(
+                "SELECT id, name FROM fingerprints f"
+                " WHERE NOT active AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.fingerprint=f.id)"
+            )
+        return self.drop([number for number, name in idle if name not in keep])
 
     def counts(self, fingerprint: str, languages: Languages = EVERY_LANGUAGE) -> dict[str, int]:
         """How many live chunks in some languages there are, have a vector, wait for one, or failed."""

@@ -11,21 +11,16 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ricordo.store.sql import damage
-from ricordo.store.sql.audit import Audit
 from ricordo.store.sql.changes import Changes
-from ricordo.store.sql.knowledge import KnowledgeRows
-from ricordo.store.sql.known_files import Files
-from ricordo.store.sql.lessons import Lessons
-from ricordo.store.sql.linking import Links
-from ricordo.store.sql.machines import Machines
+from ricordo.store.sql.database import Connection, Opened
+from ricordo.store.sql.files import Files, KnowledgeRows, Machines, Secrets
+from ricordo.store.sql.history import Audit, Threads
+from ricordo.store.sql.items import Items
+from ricordo.store.sql.links import Links
 from ricordo.store.sql.proposals import Proposals
-from ricordo.store.sql.protocols import Connection, Opened
-from ricordo.store.sql.reading import Items
-from ricordo.store.sql.secrets import Secrets
 from ricordo.store.sql.store_id import STORE_ID, known_id
-from ricordo.store.sql.threads import Threads
-from ricordo.store.sql.undoing import Steps
-from ricordo.store.sql.usage import UsageLog
+from ricordo.store.sql.undo import Steps
+from ricordo.store.sql.usage import Lessons, UsageLog
 from ricordo.text.words import Analyzer
 
 if TYPE_CHECKING:
@@ -33,8 +28,8 @@ if TYPE_CHECKING:
     from ricordo.store.postgres.team import Team
     from ricordo.store.qdrant.feed import Feed
     from ricordo.store.search.index import SearchIndex
-    from ricordo.store.sql.overview import Overview
     from ricordo.store.sql.transfer import SharedTransfer
+    from ricordo.store.sql.usage import Overview
     from ricordo.store.sqlite.sync_log import SyncLog
     from ricordo.store.values import PreparedItem
     from ricordo.values.items import Saved
@@ -91,7 +86,7 @@ class Store:
 
     @property
     def overview(self) -> Overview:
-        from ricordo.store.sql.overview import Overview
+        from ricordo.store.sql.usage import Overview
 
         return Overview(self._opened.database)
 

@@ -27,9 +27,7 @@ from ricordo.store.index.matches import Matches, Wanted
 from ricordo.store.index.postings import Posting, decode
 from ricordo.store.index.scoring import Segment, Snapshot, View
 from ricordo.store.index.segments import READY, Arrays, arrays_of, with_retired
-from ricordo.store.sql.batches import marks, not_in
-from ricordo.store.sql.new_chunks import FIELDS, LIVE
-from ricordo.store.sql.protocols import Connection, Row
+from ricordo.store.sql.database import FIELDS, LIVE, Connection, Row, marks, not_in
 from ricordo.store.values import Scoring
 from ricordo.text.alike import first_letters
 

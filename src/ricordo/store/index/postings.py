@@ -15,7 +15,7 @@ import numpy as np
 
 from ricordo.frozen import frozen
 from ricordo.store.arrays import Array
-from ricordo.store.sql.new_chunks import FIELDS
+from ricordo.store.sql.database import FIELDS
 from ricordo.store.values import TermCounts
 
 MAX_FREQUENCY = 65535

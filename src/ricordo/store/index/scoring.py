@@ -17,8 +17,7 @@ from ricordo.store.index.impacts import Held, Impacts, added_up
 from ricordo.store.index.matches import MOST_TIES, Matches, Wanted
 from ricordo.store.index.postings import Posting
 from ricordo.store.index.segments import Arrays
-from ricordo.store.sql.new_chunks import FIELDS
-from ricordo.store.sql.protocols import Connection
+from ricordo.store.sql.database import FIELDS, Connection
 from ricordo.store.values import Scoring
 
 LOOKED_UP_BELOW_ONE_IN = 8

@@ -18,8 +18,7 @@ import numpy as np
 from ricordo.frozen import frozen
 from ricordo.store.arrays import Array
 from ricordo.store.index.postings import combine, invert
-from ricordo.store.sql.new_chunks import DELETED, FIELDS, LIVE, NewChunk
-from ricordo.store.sql.protocols import AddChunks, Connection, Database, ForgetWords
+from ricordo.store.sql.database import DELETED, FIELDS, LIVE, AddChunks, Connection, Database, ForgetWords, NewChunk
 from ricordo.store.values import TermCounts
 
 BUILDING, READY, REPLACED = 0, 1, 2

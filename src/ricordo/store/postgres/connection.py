@@ -21,8 +21,7 @@ from psycopg.types.json import Jsonb
 
 from ricordo.errors import StoreError
 from ricordo.store.index import segments
-from ricordo.store.sql.batches import marks
-from ricordo.store.sql.protocols import UNREADABLE, Dialect, Row, Values, WordIndex
+from ricordo.store.sql.database import UNREADABLE, Dialect, Row, Values, WordIndex, marks
 from ricordo.store.tables import TABLES, postgres_types
 
 T = TypeVar("T")

@@ -23,8 +23,7 @@ from ricordo.store.index import segments
 from ricordo.store.postgres import schema
 from ricordo.store.postgres.connection import REPLACED, Connection, Pooled
 from ricordo.store.postgres.errors import translated
-from ricordo.store.sql.protocols import AroundCommit, WordIndex
-from ricordo.store.sql.transactions import decoded, mirroring
+from ricordo.store.sql.database import AroundCommit, WordIndex, decoded, mirroring
 from ricordo.values.store_addresses import Address
 
 CONNECT_SECONDS = 5.0

@@ -131,7 +131,7 @@ class PostgresStore(Store):
 
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
         """The checks of this store, by name; each takes whether to repair."""
-        from ricordo.store.sql import relinking
+        from ricordo.store.sql import links
 
         database = self.database
         fed = [("search engine", self.feed.check)] if self.feed is not None else []
@@ -141,7 +141,7 @@ class PostgresStore(Store):
             ("texts", lambda repair: damage.texts(database)[0]),
             ("keyword index", lambda repair: checks.lexical(database, Analyzer(self.language), repair)),
             ("vectors", lambda repair: checks.vectors(database, repair)),
-            ("links", lambda repair: relinking.check(database, repair)),
+            ("links", lambda repair: links.check(database, repair)),
             *fed,
         ]
 

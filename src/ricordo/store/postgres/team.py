@@ -19,7 +19,7 @@ import psycopg
 from ricordo.errors import Forbidden, NotFound, UsageError
 from ricordo.store.postgres.database import Database
 from ricordo.store.postgres.schema import grant_all
-from ricordo.store.sql.times import DAY, moment, now_micros
+from ricordo.store.sql.database import DAY, moment, now_micros
 from ricordo.values.reports import LEVELS, SlowQuery, TeamInvitation, TeamMember, TeamReport
 from ricordo.values.store_addresses import for_member
 

@@ -29,9 +29,8 @@ from ricordo.store.postgres.database import Database
 from ricordo.store.postgres.schema import MIGRATION_LOCK, grant_all, grant_application_role, separate
 from ricordo.store.qdrant.engine import IndexAway, Point, PointEngine, Space
 from ricordo.store.qdrant.vectors import EngineVectors, model_space
-from ricordo.store.sql.protocols import Row
+from ricordo.store.sql.database import Row, now_micros
 from ricordo.store.sql.store_id import known_id
-from ricordo.store.sql.times import now_micros
 from ricordo.store.tables import Table, postgres_table
 from ricordo.values.reports import Check, IndexReport
 

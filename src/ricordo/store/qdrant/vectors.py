@@ -17,7 +17,7 @@ from ricordo.store.found import CHUNKS_KEPT
 from ricordo.store.index.entries import Visible
 from ricordo.store.qdrant.engine import IndexAway, PointEngine, Space
 from ricordo.store.search.vectors import VectorIndex, best_items
-from ricordo.store.sql.protocols import Connection, Row
+from ricordo.store.sql.database import Connection, Row
 
 MOST_UNAPPLIED = 2_000
 """If the engine lacks more changes than this, the store's own index answers."""

@@ -11,11 +11,9 @@ from ricordo.store.arrays import Array
 from ricordo.store.asking import Window
 from ricordo.store.index.lexical import LexicalIndex
 from ricordo.store.search.vectors import VectorIndex
-from ricordo.store.sql.chunk_rows import chunks_by_age
-from ricordo.store.sql.filters import where
-from ricordo.store.sql.protocols import Connection, Database, Row
-from ricordo.store.sql.times import micros
-from ricordo.store.sql.windows import DATED_FIELDS, window_of
+from ricordo.store.sql.database import Connection, Database, Row, micros
+from ricordo.store.sql.filters import DATED_FIELDS, where, window_of
+from ricordo.store.sql.items import chunks_by_age
 from ricordo.text.words import Analyzer, fold
 from ricordo.values.hits import Filters
 

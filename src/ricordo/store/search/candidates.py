@@ -23,12 +23,12 @@ from ricordo.store.search.pool import GatheredPool, tfidf_cosines
 from ricordo.store.search.vectors import VECTOR_EPOCH, MeaningSide, MeaningSides, vectors_of_item
 from ricordo.store.search.words import EVERY, KeywordSide, terms_of
 from ricordo.store.sql import items, links
-from ricordo.store.sql.chunk_rows import chunk_texts
+from ricordo.store.sql.database import Connection
+from ricordo.store.sql.filters import DISTINCT
+from ricordo.store.sql.history import neighbours_in_threads
+from ricordo.store.sql.items import chunk_texts
 from ricordo.store.sql.jobs import STRAYS
-from ricordo.store.sql.languages import DISTINCT
-from ricordo.store.sql.lessons import feedback_priors, learned_shift
-from ricordo.store.sql.protocols import Connection
-from ricordo.store.sql.threads import neighbours_in_threads
+from ricordo.store.sql.usage import feedback_priors, learned_shift
 from ricordo.text.words import fold
 from ricordo.values.items import Item
 

@@ -26,9 +26,8 @@ from ricordo.store.index.segments import (
 )
 from ricordo.store.index.sketches import sketch
 from ricordo.store.search.vectors import BLOCK_ENTRIES, VectorIndex, bump_vectors, write_block
-from ricordo.store.sql.new_chunks import DELETED, FIELDS, LIVE, NewChunk
-from ricordo.store.sql.protocols import Connection, Database
-from ricordo.store.sql.stored_fields import fields_of
+from ricordo.store.sql.database import DELETED, FIELDS, LIVE, Connection, Database, NewChunk
+from ricordo.store.sql.items import fields_of
 from ricordo.store.values import Languages, TermCounts
 from ricordo.text.words import Analyzer
 from ricordo.values.reports import Check

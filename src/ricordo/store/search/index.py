@@ -11,7 +11,7 @@ from ricordo.store.search import page
 from ricordo.store.search.caches import SearchedStore
 from ricordo.store.search.candidates import ACTIVE, MODELS, Gathering
 from ricordo.store.search.vectors import aimed_cosines
-from ricordo.store.sql.languages import DISTINCT
+from ricordo.store.sql.filters import DISTINCT
 
 _HAS_VECTORS = (
     "SELECT 1 FROM fingerprints f WHERE name=? AND EXISTS (SELECT 1 FROM vector_blocks b WHERE b.fingerprint = f.id)"

@@ -12,10 +12,9 @@ from ricordo.store.search.candidates import masks
 from ricordo.store.search.vectors import vectors_of
 from ricordo.store.search.words import KeywordSide
 from ricordo.store.sql import items
-from ricordo.store.sql.batches import marks
-from ricordo.store.sql.chunk_rows import chunk_texts
-from ricordo.store.sql.protocols import Connection
-from ricordo.store.sql.replacing import contradicting, contradictions, replacements, replacing
+from ricordo.store.sql.database import Connection, marks
+from ricordo.store.sql.items import chunk_texts
+from ricordo.store.sql.links import contradicting, contradictions, replacements, replacing
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import SESSION
 

@@ -24,8 +24,7 @@ from ricordo.store.found import CHUNKS_KEPT
 from ricordo.store.index.entries import COMPARED_PER_ITEM, Columns, Entries, Seen, Visible
 from ricordo.store.index.matches import VectorMatches
 from ricordo.store.index.sketches import nearest_of_each
-from ricordo.store.sql.batches import not_in
-from ricordo.store.sql.protocols import Connection
+from ricordo.store.sql.database import Connection, not_in
 
 if TYPE_CHECKING:
     from ricordo.store.search.caches import SearchedStore

@@ -13,8 +13,8 @@ from ricordo.store.asking import Ask, AskedWord, Phrase
 from ricordo.store.index.lexical import LexicalIndex, Scored
 from ricordo.store.index.matches import Matches, Wanted
 from ricordo.store.sql import items
-from ricordo.store.sql.chunk_rows import chunk_texts, live_items
-from ricordo.store.sql.protocols import Connection
+from ricordo.store.sql.database import Connection
+from ricordo.store.sql.items import chunk_texts, live_items
 from ricordo.text.alike import MOST_LIKELY, MOST_LOOKED_UP, likely_words
 from ricordo.text.words import fold, holds_phrase, holds_prefix
 from ricordo.values.items import Item

@@ -1,21 +1,392 @@
-"""Every change of items: one transaction each, mirrored to knowledge files before it commits."""
+"""Every change of items: what is there is looked up, then versions, chunks, tags and links are written.
+
+Each change is one transaction, and the mirror is asked before it commits. Low-level writes note on the connection which
+items they touch (``Connection.touched``), so that no way to change an item can forget it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import hashlib
+import json
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
-from ricordo.errors import Conflict, Error, NotFound, StaleVersion
+import numpy as np
+
+from ricordo import speaking
+from ricordo.errors import Conflict, Error, NotFound, PathConflict, StaleVersion
 from ricordo.store.prepare import kept_language
-from ricordo.store.sql import heads, jobs, links, saving
-from ricordo.store.sql.new_chunks import NewChunk
-from ricordo.store.sql.protocols import Connection, Opened
-from ricordo.store.sql.times import micros, now_micros
-from ricordo.store.values import Backlog, PreparedItem
+from ricordo.store.sql import history, items, jobs, links, usage
+from ricordo.store.sql.database import DELETED, LIVE, SUPERSEDED, Connection, NewChunk, Opened, micros, now_micros
+from ricordo.store.sql.items import (
+    Head,
+    counts_of,
+    fields_json,
+    find_by_id,
+    find_head,
+    is_users,
+    new_id,
+    refuse_immutable,
+)
+from ricordo.store.values import Backlog, FileState, PreparedChunk, PreparedItem
 from ricordo.text.languages import language_of
 from ricordo.text.words import Analyzer
-from ricordo.values.items import Ref, Saved
+from ricordo.values.items import Fields, Ref, Saved
+from ricordo.values.kinds import KNOWLEDGE_FOLDERS
+from ricordo.values.provenance import PERSON, Provenance, stored
+
+LENGTHS = struct.Struct("=6I")
+VERSION_COLUMNS = (
+    "item", "number", "previous", "hash", "text_hash", "drive", "path", "kind", "state", "fields", "layout", "marks",
+    "first_line", "size", "blob", "created_at", "provenance",
+)  # fmt: skip
+CHUNK_COLUMNS = (
+    "id", "item", "state", "live_from", "live_until", "key", "embed_hash", "lengths", "heading", "prefix", "text",
+    "language",
+)  # fmt: skip
+
+
+def save(
+    connection: Connection, item: PreparedItem, policy: str, analyzer: Analyzer, keep_versions: int
+) -> tuple[Saved, list[NewChunk]]:
+    """Apply one prepared item: create, update, skip, or refuse with a conflict."""
+    head = find_head(connection, item.draft.ref.drive, item.draft.ref.path)
+    return save_over(connection, head, item, policy, analyzer, keep_versions)
+
+
+def save_over(
+    connection: Connection, head: Head | None, item: PreparedItem, policy: str, analyzer: Analyzer, keep_versions: int
+) -> tuple[Saved, list[NewChunk]]:
+    """The same, where it is known which item holds the ref now."""
+    ref = str(item.draft.ref)
+    if head is None:
+        identity, chunks = _create(connection, item, analyzer)
+        return Saved(ref, "created", identity, 1, None, item.hash, chunks=len(chunks)), chunks
+    if policy == "error":
+        raise PathConflict(
+            f"{ref} already exists (version {head.version})",
+            hint=f"Read it first (get {ref}), or pass on_conflict=overwrite to replace it.",
+        )
+    if policy == "skip":
+        return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="already in the store"), []
+    if head.hash == item.hash and head.state == "live":
+        note_file(connection, head.n, item.file)
+        return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="unchanged"), []
+    refuse_immutable(head, ref)
+    chunks = write_version(connection, head, item, analyzer, keep_versions)
+    if item.times is not None and item.text_hash != head.text_hash:
+        _note_change(connection, head.n, item.times[1])
+    return Saved(ref, "updated", head.id, head.version + 1, head.version, item.hash, chunks=len(chunks)), chunks
+
+
+def save_archived(
+    connection: Connection, item: PreparedItem, analyzer: Analyzer, keep_versions: int
+) -> tuple[Saved, list[NewChunk]]:
+    """Write an item that is archived from the start: its chunks are superseded as soon as they are written."""
+    head = find_head(connection, item.draft.ref.drive, item.draft.ref.path)
+    if head is not None and (head.hash == item.hash or head.state == "live"):
+        reason = "unchanged" if head.hash == item.hash else "in use"
+        return Saved(str(item.draft.ref), "skipped", head.id, head.version, None, head.hash, reason=reason), []
+    saved, chunks = save(connection, item, "overwrite", analyzer, keep_versions)
+    connection.run_many(
+        "UPDATE chunks SET state=?, live_until=live_from WHERE id=?", [(SUPERSEDED, chunk.chunk) for chunk in chunks]
+    )
+    connection.run("UPDATE items SET state='archived' WHERE id=?", (saved.id,))
+    if (now_there := find_head(connection, item.draft.ref.drive, item.draft.ref.path)) is not None:
+        here = (now_there.version, "archived")
+        history.note_step(connection, now_there.n, here, here)
+    return saved, [replace(chunk, state=SUPERSEDED) for chunk in chunks]
+
+
+def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> tuple[str, list[NewChunk]]:
+    now = now_micros()
+    said = _said(item)
+    identity = item.id if item.id and find_by_id(connection, item.id) is None else new_id()
+    draft = item.draft
+    row = {
+        "id": identity, "drive": draft.ref.drive, "path": draft.ref.path, "kind": draft.kind, "state": "live",
+        "version": 1, "hash": item.hash, "text_hash": item.text_hash, **field_columns(draft.fields),
+        "fields": fields_json(draft.fields.to_dict()), "size": _size(item), "created_at": now, "updated_at": now,
+        "indexed_at": now, "provenance": stored(said), "vouched": 1 if item.vouched or said.author == PERSON else None,
+        **dict(zip(_FILE_COLUMNS, _file_values(item.file), strict=True)),
+    }  # fmt: skip
+    n = connection.insert_item(tuple(row), tuple(row.values()))
+    history.note_step(connection, n, history.NEW, (1, "live"))
+    connection.touched.add(n)
+    insert_tags(connection, n, draft.fields)
+    chunks = _write_version(connection, Head(n, identity, "live", 0, "", "", False), item, analyzer, now, said)
+    _insert_secrets(connection, n, item.secrets)
+    if item.times is not None:
+        _date_back(connection, n, min(now, *map(micros, item.times)), min(now, micros(item.times[1])))
+    return identity, chunks
+
+
+def _said(item: PreparedItem) -> Provenance:
+    """Who writes it now; of what belongs to a branch, also on which."""
+    said = speaking.author_now(item.origin)
+    return speaking.on_branch(said) if item.draft.kind in KNOWLEDGE_FOLDERS else said
+
+
+def field_columns(fields: Fields) -> dict[str, Any]:
+    """The columns of an item that hold single fields."""
+    return {
+        "title": fields.title, "description": fields.description, "category": fields.category,
+        "domain": fields.domain, "severity": fields.severity, "importance": fields.importance,
+        "loading": fields.loading, "thread": fields.thread, "seq": fields.seq, "source_url": fields.source_url,
+        "metadata": json.dumps(dict(fields.metadata), ensure_ascii=False, default=str),
+    }  # fmt: skip
+
+
+def _note_change(connection: Connection, n: int, changed: datetime) -> None:
+    """Say when the text of an item changed at its origin; versions keep the times at which they were read."""
+    connection.run("UPDATE items SET updated_at=? WHERE n=?", (min(now_micros(), micros(changed)), n))
+
+
+def _date_back(connection: Connection, n: int, created: int, updated: int) -> None:
+    """Give a new item the times that it had before; its version dates from its last change."""
+    connection.run("UPDATE items SET created_at=?, updated_at=? WHERE n=?", (created, updated, n))
+    connection.run("UPDATE versions SET created_at=? WHERE item=?", (updated, n))
+    connection.run("UPDATE chunks SET live_from=? WHERE item=?", (updated, n))
+
+
+def write_version(
+    connection: Connection, head: Head, item: PreparedItem, analyzer: Analyzer, keep_versions: int
+) -> list[NewChunk]:
+    """Write the next version of an item; returns the chunks that must be indexed."""
+    now = now_micros()
+    said = _said(item)
+    is_vouched = is_users(connection, head, item, said)
+    new_chunks = _write_version(connection, head, item, analyzer, now, said)
+    _write_head(connection, head, item, now, said, is_vouched=is_vouched)
+    write_secrets(connection, head.n, item.secrets)
+    if keep_versions:
+        _prune_versions(connection, head.n, head.version + 1 - keep_versions)
+    return new_chunks
+
+
+def _write_version(
+    connection: Connection, head: Head, item: PreparedItem, analyzer: Analyzer, now: int, said: Provenance
+) -> list[NewChunk]:
+    """Write the row of a version and its chunks."""
+    ids, new_chunks = _write_chunks(connection, head, item.chunks, analyzer, now)
+    layout = np.array(
+        [(chunk, part.start, *part.lines) for chunk, part in zip(ids, item.chunks, strict=True)], np.int64
+    )
+    draft = item.draft
+    row = (
+        head.n, head.version + 1, head.version or None, item.hash, item.text_hash, draft.ref.drive, draft.ref.path,
+        draft.kind, "live", fields_json(draft.fields.to_dict()), layout.tobytes(),
+        json.dumps([[m.offset, m.label] for m in draft.marks]), draft.first_line, _size(item),
+        _keep_blob(connection, draft.blob), now, stored(said),
+    )  # fmt: skip
+    connection.insert("versions", VERSION_COLUMNS, [row])
+    return new_chunks
+
+
+def _size(item: PreparedItem) -> int:
+    draft = item.draft
+    if draft.blob is not None:
+        return len(draft.blob)
+    elsewhere = draft.fields.metadata.get("bytes") if not draft.fields.is_textual else None
+    return elsewhere if isinstance(elsewhere, int) else len(draft.content)
+
+
+def _write_head(
+    connection: Connection, head: Head, item: PreparedItem, now: int, said: Provenance, *, is_vouched: bool
+) -> None:
+    draft, fields = item.draft, item.draft.fields
+    number = head.version + 1
+    history.note_step(connection, head.n, (head.version, head.state), (number, "live"))
+    connection.touched.add(head.n)
+    described = field_columns(fields)
+    connection.run(
+        f"UPDATE items SET drive=?, path=?, kind=?, state='live', version=?, hash=?, {'=?, '.join(described)}=?,"
+        " fields=?, size=?, updated_at=CASE WHEN text_hash=? THEN updated_at ELSE ? END, text_hash=?,"
+        " indexed_at=?, deleted_at=NULL, file_mtime=coalesce(?, file_mtime), file_size=coalesce(?, file_size),"
+        " file_hash=coalesce(?, file_hash), file_fields=coalesce(?, file_fields), provenance=?,"
+        " vouched=coalesce(?, vouched) WHERE n=?",
+        (
+            draft.ref.drive, draft.ref.path, draft.kind, number, item.hash, *described.values(),
+            fields_json(fields.to_dict()), _size(item), item.text_hash, now, item.text_hash, now,
+            *_file_values(item.file), stored(said), number if is_vouched else None, head.n,
+        ),
+    )  # fmt: skip
+    connection.run("DELETE FROM item_tags WHERE item=?", (head.n,))
+    insert_tags(connection, head.n, fields)
+
+
+def write_secrets(connection: Connection, n: int, counts: Mapping[str, int]) -> None:
+    """Note which secrets an item's text contains now."""
+    connection.run("DELETE FROM secrets WHERE item=?", (n,))
+    _insert_secrets(connection, n, counts)
+
+
+def _insert_secrets(connection: Connection, n: int, counts: Mapping[str, int]) -> None:
+    connection.insert("secrets", ("item", "kind", "count"), [(n, *one) for one in counts.items()])
+
+
+def insert_tags(connection: Connection, n: int, fields: Fields) -> None:
+    """Write the tags to filter by."""
+    if fields.tags:
+        connection.run_many(
+            "INSERT INTO item_tags(tag, item) VALUES(?,?) ON CONFLICT DO NOTHING", [(tag, n) for tag in fields.tags]
+        )
+
+
+_FILE_COLUMNS = ("file_mtime", "file_size", "file_hash", "file_fields")
+
+
+def _file_values(state: FileState | None) -> tuple[Any, ...]:
+    if state is None:
+        return (None,) * 4
+    return state.mtime, state.size, state.hash, json.dumps(dict(state.fields), ensure_ascii=False, default=str)
+
+
+def note_file(connection: Connection, n: int, state: FileState | None) -> None:
+    """Remember what an item's file looks like now that its content is known to be the same."""
+    if state is not None:
+        values = _file_values(state)
+        changed = " OR ".join(f"{column} IS DISTINCT FROM ?" for column in _FILE_COLUMNS)
+        connection.run(
+            f"UPDATE items SET {'=?, '.join(_FILE_COLUMNS)}=? WHERE n=? AND ({changed})", (*values, n, *values)
+        )
+
+
+def _keep_blob(connection: Connection, blob: bytes | None) -> str | None:
+    if blob is None:
+        return None
+    digest = hashlib.sha256(blob).hexdigest()
+    connection.run("INSERT INTO blobs(hash, data) VALUES(?,?) ON CONFLICT DO NOTHING", (digest, blob))
+    return digest
+
+
+def _write_chunks(
+    connection: Connection, head: Head, chunks: Sequence[PreparedChunk], analyzer: Analyzer, now: int
+) -> tuple[list[int], list[NewChunk]]:
+    """Reuse live chunks with the same key, insert the others, supersede what is no longer part of the item."""
+    n = head.n
+    free: dict[bytes, list[int]] = {}
+    lengths: dict[int, bytes] = {}
+    stored = connection.rows(
+        "SELECT id, key, lengths FROM chunks WHERE item=? AND state=? ORDER BY id DESC", (n, LIVE)
+    ) if head.version else []  # fmt: skip
+    for chunk, key, size in stored:
+        free.setdefault(key, []).append(chunk)
+        lengths[chunk] = size
+    ids: list[int] = []
+    fresh: list[NewChunk] = []
+    rows = []
+    following = connection.reserve_chunks(len(chunks))
+    for part in chunks:
+        spare = free.get(part.key)
+        if spare:
+            ids.append(spare.pop())
+            continue
+        counts = part.counts if part.counts is not None else counts_of(connection, n, part, analyzer)
+        new = NewChunk(following, n, counts)
+        following += 1
+        measured = LENGTHS.pack(*new.lengths())
+        rows.append(
+            (
+                new.chunk, n, LIVE, now, None, part.key, part.embed_hash, measured, part.heading, part.prefix,
+                part.text, part.language,
+            )
+        )  # fmt: skip
+        ids.append(new.chunk)
+        fresh.append(new)
+    connection.insert("chunks", CHUNK_COLUMNS, rows)
+    supersede(connection, [(chunk, LIVE, lengths[chunk]) for left in free.values() for chunk in left], now)
+    return ids, fresh
+
+
+def supersede(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], now: int) -> None:
+    """Chunks leave normal search, and stay searchable as of the time they were current."""
+    if chunks:
+        connection.run_many(
+            "UPDATE chunks SET state=?, live_until=? WHERE id=?", [(SUPERSEDED, now, chunk) for chunk, _, _ in chunks]
+        )
+        connection.words.retire(connection, chunks, SUPERSEDED)
+        jobs.drop_chunks(connection, [chunk for chunk, _, _ in chunks])
+
+
+def erase_chunks(connection: Connection, chunks: Sequence[tuple[int, int, bytes]]) -> None:
+    """Chunks leave every index, and their text the store."""
+    if not chunks:
+        return
+    connection.run_many("DELETE FROM chunks WHERE id=?", [(chunk,) for chunk, _, _ in chunks])
+    connection.words.retire(connection, [chunk for chunk in chunks if chunk[1] != DELETED], DELETED)
+    jobs.drop_chunks(connection, [chunk for chunk, _, _ in chunks])
+
+
+def _supersede_all(connection: Connection, n: int) -> None:
+    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=? AND state=?", (n, LIVE))
+    supersede(connection, rows, now_micros())
+
+
+def _prune_versions(connection: Connection, n: int, last: int) -> None:
+    """Drop versions up to a number, and the chunks that no remaining version holds."""
+    if last <= 0:
+        return
+    dropped = connection.rows(
+        "DELETE FROM versions WHERE item=? AND number<=?"
+        " AND number <> coalesce((SELECT vouched FROM items WHERE n=?), 0) RETURNING blob",
+        (n, last, n),
+    )  # the user's own last words stay, however often others change the item
+    if not dropped:
+        return
+    held: set[int] = set()
+    for (layout,) in connection.rows("SELECT layout FROM versions WHERE item=?", (n,)):
+        held.update(np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist())
+    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,))
+    erase_chunks(connection, [row for row in rows if row[0] not in held])
+    drop_blobs(connection, [row[0] for row in dropped])
+
+
+def drop_blobs(connection: Connection, hashes: Sequence[str | None]) -> None:
+    """Drop bytes that some versions held and none holds any more."""
+    connection.run_many(
+        "DELETE FROM blobs WHERE hash=? AND NOT EXISTS (SELECT 1 FROM versions WHERE blob=blobs.hash)",
+        [(digest,) for digest in set(hashes) if digest is not None],
+    )
+
+
+def archive(connection: Connection, head: Head) -> None:
+    """Take an item out of normal search; its chunks stay searchable as of the time they were current."""
+    _supersede_all(connection, head.n)
+    history.note_step(connection, head.n, (head.version, head.state), (head.version, "archived"))
+    connection.touched.add(head.n)
+    history.note_audit(connection, "archived", head.n)
+    connection.run("UPDATE items SET state='archived', deleted_at=? WHERE n=?", (now_micros(), head.n))
+
+
+def to_bin(connection: Connection, head: Head) -> None:
+    """Take an item out of every search. If it is restored, a search as of an earlier time finds it as it was then."""
+    _supersede_all(connection, head.n)
+    history.note_step(connection, head.n, (head.version, head.state), (head.version, "deleted"))
+    connection.touched.add(head.n)
+    history.note_audit(connection, "removed", head.n)
+    connection.run("UPDATE items SET state='deleted', deleted_at=? WHERE n=?", (now_micros(), head.n))
+    connection.run("DELETE FROM item_tags WHERE item=?", (head.n,))
+
+
+def erase_item(connection: Connection, n: int) -> None:
+    """Remove an item with all its versions and text."""
+    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,))
+    erase_chunks(connection, rows)
+    held = connection.rows("SELECT blob FROM versions WHERE item=?", (n,))
+    history.count_erased(connection)
+    connection.touched.add(n)
+    history.note_erased(connection, n)
+    usage.forget_names(connection, n)
+    connection.run(  # they quote it
+        "DELETE FROM proposals WHERE session=(SELECT thread FROM items WHERE n=? AND kind='session')", (n,)
+    )
+    connection.run("DELETE FROM items WHERE n=?", (n,))
+    drop_blobs(connection, [row[0] for row in held])
 
 
 class Changes:
@@ -48,7 +419,7 @@ class Changes:
             with self.writing(prepared, durable=durable, backlog=backlog) as (connection, placed, fresh):
                 if still_wanted is not None:
                     still_wanted()
-                held = heads.find_heads(connection, [item.draft.ref for item in placed])
+                held = items.find_heads(connection, [item.draft.ref for item in placed])
                 for item in placed:
                     saved, chunks = self._save_one(connection, held, item, on_conflict)
                     answers.append(saved)
@@ -61,15 +432,13 @@ class Changes:
         return self.tried_again(write)
 
     def _save_one(
-        self, connection: Connection, held: dict[Ref, heads.Head | None], item: PreparedItem, on_conflict: str
+        self, connection: Connection, held: dict[Ref, items.Head | None], item: PreparedItem, on_conflict: str
     ) -> tuple[Saved, list[NewChunk]]:
         """Save one item; ``held`` says which items had the refs before. A ref may come twice."""
         ref = item.draft.ref
-        head = held.pop(ref) if ref in held else heads.find_head(connection, ref.drive, ref.path)
+        head = held.pop(ref) if ref in held else items.find_head(connection, ref.drive, ref.path)
         try:
-            return saving.save_over(
-                connection, head, item, on_conflict, self._opened.analyzer, self._opened.keep_versions
-            )
+            return save_over(connection, head, item, on_conflict, self._opened.analyzer, self._opened.keep_versions)
         except Error as error:
             return Saved(str(item.draft.ref), "failed", error=error.to_dict()), []
 
@@ -128,18 +497,16 @@ class Changes:
     def _rewrite(self, n: int, item: PreparedItem, durable: bool, backlog: Backlog | None, base: int | None) -> Saved:
         draft = item.draft
         with self.writing([item], durable=durable, backlog=backlog) as (connection, (placed,), fresh):
-            head = heads.head_of(connection, n)
-            occupant = heads.find_head(connection, draft.ref.drive, draft.ref.path)
+            head = items.head_of(connection, n)
+            occupant = items.find_head(connection, draft.ref.drive, draft.ref.path)
             if occupant is not None and occupant.n != n:
                 raise Conflict(f"{draft.ref} is taken by another item", hint="Move or remove that one first.")
             if base is not None and head.version != base:
                 raise StaleVersion(f"{draft.ref} was changed meanwhile", hint="Read it again, then change it.")
-            heads.refuse_immutable(head, heads.ref_of(connection, n))
+            items.refuse_immutable(head, items.ref_of(connection, n))
             if head.hash == item.hash and head.state == "live" and occupant is not None:
                 return Saved(str(draft.ref), "skipped", head.id, head.version, None, head.hash, reason="unchanged")
-            fresh.extend(
-                saving.write_version(connection, head, placed, self._opened.analyzer, self._opened.keep_versions)
-            )
+            fresh.extend(write_version(connection, head, placed, self._opened.analyzer, self._opened.keep_versions))
             links.update_saved(connection, [(head.id, placed)])
             if head.state != "live":
                 links.reconsider(connection, n)
@@ -152,7 +519,7 @@ class Changes:
     def _succeed(self, old: int, item: PreparedItem, link: str, backlog: Backlog | None) -> Saved:
         with self.writing([item], durable=True, backlog=backlog) as (connection, (placed,), fresh):
             self.archive_one(connection, old)
-            saved, chunks = saving.save(connection, placed, "error", self._opened.analyzer, self._opened.keep_versions)
+            saved, chunks = save(connection, placed, "error", self._opened.analyzer, self._opened.keep_versions)
             fresh.extend(chunks)
             assert saved.id is not None, "what was just written has an id"
             links.update_saved(connection, [(saved.id, placed)])
@@ -179,9 +546,7 @@ class Changes:
         answers: list[Saved] = []
         with self.writing(prepared, durable=False, backlog=backlog) as (connection, placed, fresh):
             for item in placed:
-                saved, chunks = saving.save_archived(
-                    connection, item, self._opened.analyzer, self._opened.keep_versions
-                )
+                saved, chunks = save_archived(connection, item, self._opened.analyzer, self._opened.keep_versions)
                 answers.append(saved)
                 fresh.extend(chunks)
                 if saved.id is not None and saved.status != "skipped":
@@ -190,15 +555,15 @@ class Changes:
 
     def archive_one(self, connection: Connection, n: int) -> Saved:
         """Archive an item in the caller's transaction."""
-        head = heads.head_of(connection, n)
+        head = items.head_of(connection, n)
         ref: str = connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0]
         if head.state == "deleted":
             raise NotFound(f"{ref} is in the bin", hint=f"‹:restore {ref}› brings it back.")
         if head.state == "archived":
             return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="already archived")
-        heads.refuse_immutable(head, ref)
-        heads.refuse_silencing(connection, n, ref)
-        saving.archive(connection, head)
+        items.refuse_immutable(head, ref)
+        items.refuse_silencing(connection, n, ref)
+        archive(connection, head)
         links.reconsider(connection, n)
         return Saved(ref, "archived", head.id, head.version, None, head.hash)
 
@@ -214,7 +579,7 @@ class Changes:
         """Move an item to the bin in the caller's transaction."""
         head = self._prepare_removal(connection, n)
         if head.state != "deleted":
-            saving.to_bin(connection, head)
+            to_bin(connection, head)
         return Saved(ref, "removed", head.id, head.version)
 
     def _purge(self, n: int) -> list[Saved]:
@@ -229,7 +594,7 @@ class Changes:
                 )
                 for row in connection.rows(sql, (n,))
             ]
-            saving.erase_item(connection, n)
+            erase_item(connection, n)
         forget_words(self._database)
         self.forget_words(texts)
         self._database.checkpoint()
@@ -264,9 +629,9 @@ class Changes:
 
         self.tried_again(write)
 
-    def _prepare_removal(self, connection: Connection, n: int) -> heads.Head:
+    def _prepare_removal(self, connection: Connection, n: int) -> items.Head:
         """Check that an item may be removed, and forget its names, so that no link leads to it."""
-        head = heads.refuse_removal(connection, n)
+        head = items.refuse_removal(connection, n)
         links.forget_names(connection, n)
         return head
 
@@ -274,7 +639,7 @@ class Changes:
         """Raise the error that removing some items would end with, before any of them is removed."""
         with self._database.read() as connection:
             for n in numbers:
-                heads.refuse_removal(connection, n)
+                items.refuse_removal(connection, n)
 
     def forget_words(self, texts: Iterable[str]) -> None:
         """After texts were erased: drop words from the vocabulary that occur in no remaining text."""

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ricordo.errors import CorruptStore
 from ricordo.store.prepare import embed_hash, text_hash
+from ricordo.store.sql.database import Connection, Database
 from ricordo.store.sql.items import draft_of
-from ricordo.store.sql.protocols import Connection, Database
 from ricordo.values.items import Draft, version_hash
 from ricordo.values.reports import Check, Damage
 
@@ -119,16 +118,6 @@ def _head_problems(connection: Connection) -> list[str]:
     except connection.unreadable as error:
         return [f"items cannot be compared with their versions ({error})"]
     return [f"{row[0]}: its row is not that of its current version" for row in rows]
-
-
-def check_content(ref: object, number: int, content: str, blob: bytes | None, digest: str) -> None:
-    """Refuse a text that is not what was saved, and say how to get an undamaged one."""
-    if text_hash(content, blob) != digest:
-        raise CorruptStore(
-            f"the text of {ref} is damaged: it is not what was saved as version {number}",
-            hint="‹:doctor --repair› restores it from its file or an older version where it can;"
-            " ‹:export --salvage FILE› takes out all that can be read.",
-        )
 
 
 def mend(database: Database, n: int, number: int, content: str) -> bool:

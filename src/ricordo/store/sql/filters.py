@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ricordo.errors import UsageError
-from ricordo.store.sql.batches import marks
-from ricordo.store.sql.protocols import Dialect
-from ricordo.store.sql.times import micros
+from ricordo.store.asking import Window
+from ricordo.store.sql.database import Dialect, marks, micros
+from ricordo.store.values import Languages
 from ricordo.values.hits import Filters
 
 _IS_MARKED = "i.drive = 'disk' AND substr(i.path, 1, 2) = '/@'"
@@ -104,3 +104,32 @@ def _place_condition(path: str, values: list[object]) -> str:
         return f"(substr(i.path, 1, length(?)) = ? OR ({_IS_MARKED} AND substr({_PLACE}, 1, length(?)) = ?))"
     values.append(f"/{path}")
     return "instr(i.path, ?) > 0"
+
+
+DATED_FIELDS = (
+    """CASE WHEN instr(i.fields, '"valid_from": "') > 0 OR instr(i.fields, '"valid_until": "') > 0 THEN i.fields END"""
+)
+"""The fields of an item, if dates may stand in them that say when it holds: most items have none."""
+
+
+def window_of(text: str) -> Window:
+    """From when and until when an item holds, given the JSON of its fields."""
+    fields = json.loads(text)
+    return fields.get("valid_from"), fields.get("valid_until")
+
+
+DISTINCT = (
+    "WITH RECURSIVE found(code) AS (SELECT min(language) FROM chunks WHERE language <> '' UNION ALL"
+    " SELECT (SELECT min(language) FROM chunks WHERE language <> '' AND language > code) FROM found"
+    " WHERE code IS NOT NULL) SELECT code FROM found WHERE code IS NOT NULL"
+)
+"""All languages that passages are noted with. It jumps from each to the next in their index, so it reads few rows."""
+
+
+def in_languages(languages: Languages, column: str = "c.language") -> tuple[str, Sequence[str]]:
+    """The condition that a passage is in one of some languages, to be put behind others, and its values."""
+    if languages.only is not None:
+        return f" AND {column} IN ({marks(languages.only)})", languages.only
+    if languages.without:
+        return f" AND {column} NOT IN ({marks(languages.without)})", languages.without
+    return "", ()

@@ -1,26 +1,244 @@
-"""Reading items: by ref, id or filter; their versions, content, places and neighbours in the tree."""
+"""Items, their versions and passages: their rows, who may change them, and the part of a store that gives them."""
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Sequence
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from ricordo.errors import NotFound
+from ricordo.errors import Conflict, CorruptStore, Forbidden, NotFound
+from ricordo.frozen import frozen
+from ricordo.speaking import speaker
 from ricordo.store.arrays import Array
-from ricordo.store.sql.batches import in_parts
+from ricordo.store.prepare import text_hash
+from ricordo.store.sql.database import (
+    DAY,
+    Connection,
+    Database,
+    Row,
+    in_parts,
+    marks,
+    micros,
+    moment,
+    now_micros,
+    optional_moment,
+)
 from ricordo.store.sql.filters import where
-from ricordo.store.sql.protocols import Connection, Row
-from ricordo.store.sql.stored_fields import fields_of
-from ricordo.store.sql.times import DAY, micros, moment, now_micros, optional_moment
+from ricordo.store.values import ContentMark, PreparedChunk, PreparedItem
+from ricordo.text.words import Analyzer
+from ricordo.trust.fence import any_of
 from ricordo.values import provenance
 from ricordo.values.hits import Filters
-from ricordo.values.items import Draft, Item, Mark, Passage, Ref
+from ricordo.values.items import FIELD_NAMES, Draft, Fields, Item, Mark, Passage, Ref, Version
+from ricordo.values.kinds import KNOWLEDGE_FOLDERS
+from ricordo.values.provenance import PERSON, Provenance, read
 from ricordo.values.use import decayed
+
+_AT_FIRST: Mapping[str, Any] = Fields().to_dict()
+_ALWAYS_WRITTEN = "is_textual"
+"""Statements of this and of earlier programs ask for it by what is written."""
+_KNOWN = frozenset(FIELD_NAMES)
+_NOTHING = object()
+
+
+def fields_json(plain: Mapping[str, Any]) -> str:
+    """Fields as they are written."""
+    told = {
+        name: value
+        for name, value in plain.items()
+        if name == _ALWAYS_WRITTEN or _AT_FIRST.get(name, _NOTHING) != value
+    }
+    return json.dumps(told, ensure_ascii=False, default=str)
+
+
+def fields_of(text: str) -> Fields:
+    """Fields from their stored JSON; names that this version does not know are left out."""
+    plain = json.loads(text)
+    if not plain.keys() <= _KNOWN:
+        plain = {name: value for name, value in plain.items() if name in _KNOWN}
+    plain["tags"] = tuple(plain.get("tags", ()))
+    return Fields(**plain)
+
+
+def all_fields(text: str) -> dict[str, Any]:
+    """Every field from the stored JSON, also those that nobody gave a value, and names from later versions."""
+    return {**_AT_FIRST, **json.loads(text)}
+
+
+@frozen
+class Head:
+    """The row of an item that decides what a save does."""
+
+    n: int
+    id: str
+    state: str
+    version: int
+    hash: str
+    text_hash: str
+    immutable: bool
+
+
+_HEAD = "SELECT n, id, state, version, hash, text_hash, fields FROM items"
+
+
+def _head(row: Row) -> Head:
+    n, identity, state, version, digest, text_digest, fields = row
+    return Head(n, identity, state, version, digest, text_digest, bool(json.loads(fields).get("immutable")))
+
+
+def find_head(connection: Connection, drive: str, path: str) -> Head | None:
+    """The item that holds a ref now."""
+    rows = connection.rows(f"{_HEAD} WHERE drive=? AND path=? AND state <> 'deleted'", (drive, path))
+    return _head(rows[0]) if rows else None
+
+
+def find_heads(connection: Connection, refs: Iterable[Ref]) -> dict[Ref, Head | None]:
+    """The items that hold some refs now, by ref; None for a free one."""
+    found: dict[Ref, Head | None] = dict.fromkeys(refs)
+    paths: dict[str, set[str]] = {}
+    for ref in found:
+        paths.setdefault(ref.drive, set()).add(ref.path)
+    for drive, some in paths.items():
+        for places, part in in_parts(sorted(some)):
+            for *head, path in connection.rows(
+                f"SELECT n, id, state, version, hash, text_hash, fields, path FROM items WHERE drive=?"
+                f" AND path IN ({places}) AND state <> 'deleted'",
+                (drive, *part),
+            ):
+                found[Ref(drive, path)] = _head(tuple(head))
+    return found
+
+
+def new_id() -> str:
+    """A UUIDv7: sorts by time, carries no machine address."""
+    stamp = int(time.time() * 1000).to_bytes(6, "big")
+    noise = bytearray(os.urandom(10))
+    noise[0] = 0x70 | noise[0] & 0x0F
+    noise[2] = 0x80 | noise[2] & 0x3F
+    text = (stamp + bytes(noise)).hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def find_by_id(connection: Connection, identity: str) -> Head | None:
+    """The item with an id, in the bin or not."""
+    rows = connection.rows(f"{_HEAD} WHERE id=?", (identity,))
+    return _head(rows[0]) if rows else None
+
+
+def find_by_ids(connection: Connection, identities: Iterable[str]) -> dict[str, Head]:
+    """The items with some ids, in the bin or not, as far as there are such."""
+    found: dict[str, Head] = {}
+    for places, part in in_parts(identities):
+        heads = [_head(row) for row in connection.rows(f"{_HEAD} WHERE id IN ({places})", part)]
+        found |= {head.id: head for head in heads}
+    return found
+
+
+def head_of(connection: Connection, n: int) -> Head:
+    """The item with a number, in the bin or not."""
+    return _head(connection.rows(f"{_HEAD} WHERE n=?", (n,))[0])
+
+
+def refuse_silencing(connection: Connection, n: int, ref: str) -> None:
+    """Nobody but the user takes away what the user tells every agent; others may propose a change."""
+    if speaker().author == PERSON:
+        return
+    rows = connection.rows(
+        "SELECT i.kind, v.fields FROM items i JOIN versions v ON v.item = i.n AND v.number = i.vouched WHERE i.n=?",
+        (n,),
+    )
+    if rows and rows[0][0] in KNOWLEDGE_FOLDERS and json.loads(rows[0][1]).get("loading") == "always":
+        raise Forbidden(
+            f"{ref} is what the user tells every agent, and only the user may put it away",
+            hint="Edit it instead: the user then decides which version is told.",
+        )
+
+
+def refuse_removal(connection: Connection, n: int) -> Head:
+    """The item with a number, if it may be removed."""
+    head, ref = head_of(connection, n), ref_of(connection, n)
+    refuse_immutable(head, ref)
+    refuse_silencing(connection, n, ref)
+    return head
+
+
+def ref_of(connection: Connection, n: int) -> str:
+    """The ref of the item with a number."""
+    return str(connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0])
+
+
+def is_users(connection: Connection, head: Head, item: PreparedItem, said: Provenance) -> bool:
+    """Whether the next version of an item is the user's: a person wrote its text, or its file is in a trusted folder.
+
+    A person who changes only fields, or restores a text, has not written that text: it is the user's if it was before.
+    """
+    if item.vouched or said.author != PERSON:
+        return item.vouched
+    before = connection.rows(
+        "SELECT v.number, v.provenance, i.vouched FROM versions v JOIN items i ON i.n = v.item"
+        " WHERE v.item=? AND v.text_hash=? ORDER BY v.number = i.vouched DESC, v.number DESC LIMIT 1",
+        (head.n, item.text_hash),
+    )
+    return not before or before[0][0] == before[0][2] or read(before[0][1]).author == PERSON
+
+
+def refuse_immutable(head: Head, ref: str) -> None:
+    """Immutable items refuse every change."""
+    if head.immutable:
+        raise Conflict(
+            f"{ref} is immutable",
+            hint="It was saved as immutable on purpose; save a new item beside it, and link the two.",
+        )
+
+
+def chunk_texts(connection: Connection, chunks: Sequence[int]) -> dict[int, tuple[int, str, str]]:
+    """Item number, heading and text of chunks."""
+    rows = connection.rows_in("SELECT id, item, heading, text FROM chunks WHERE id IN (*)", chunks) if chunks else ()
+    return {chunk: (n, heading, text) for chunk, n, heading, text in rows}
+
+
+def live_items(connection: Connection) -> Array:
+    """Numbers of all live items."""
+    rows = connection.rows("SELECT n FROM items WHERE state='live'")
+    return np.fromiter((row[0] for row in rows), np.int64, len(rows))
+
+
+def chunks_by_age(
+    connection: Connection, allowed: Array | None = None, times: Array | None = None, folded: str = ""
+) -> Iterator[tuple[int, int, str]]:
+    """Chunk id, item number and text of every live chunk, or of those in ``times``, newest item first; where the
+    database can tell, only of those that may hold a folded text.
+    """
+    wanted = None if allowed is None else set(allowed.tolist())
+    seen = None if times is None else set(times.tolist())
+    condition, values = connection.dialect.may_hold("c.text", folded) if folded else ("TRUE", [])
+    for chunk, n, text in connection.stream(
+        "SELECT c.id, c.item, c.text FROM chunks c JOIN items i ON i.n = c.item"
+        f" WHERE c.state {'= 0' if seen is None else '< 2'} AND {condition} ORDER BY i.updated_at DESC, c.id",
+        values,
+    ):
+        if (wanted is None or n in wanted) and (seen is None or chunk in seen):
+            yield chunk, n, text
+
+
+def counts_of(connection: Connection, n: int, part: PreparedChunk, analyzer: Analyzer) -> tuple[dict[str, int], ...]:
+    """Analyse a chunk after all, because another process removed the one that should have been kept."""
+    title, path, description, fields = connection.rows(
+        "SELECT title, path, description, fields FROM items WHERE n=?", (n,)
+    )[0]
+    stored = json.loads(fields)
+    context = f"{stored.get('context', '')}\n{part.heading}"
+    texts = (title, path, description, "\n".join(stored.get("tags", ())), context, part.text)
+    own = analyzer.in_language(part.language)
+    return tuple(own.counts(text) for text in texts)
+
 
 ITEM_COLUMNS = (
     "i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.hash, i.fields, i.size, i.created_at,"
@@ -149,8 +367,8 @@ def _has_embedding(connection: Connection, n: int) -> bool:
 def by_numbers(connection: Connection, numbers: Sequence[int]) -> dict[int, Item]:
     """Items without their content, by number."""
     found: dict[int, Item] = {}
-    for marks, part in in_parts(numbers):
-        for row in connection.rows(f"{ITEM} WHERE i.n IN ({marks})", part):
+    for places, part in in_parts(numbers):
+        for row in connection.rows(f"{ITEM} WHERE i.n IN ({places})", part):
             found[row[0]] = item_of(row, foreign=connection.foreign)
     return found
 
@@ -230,10 +448,10 @@ def _layouts(rows: Sequence[Row]) -> dict[int, Layout]:
 def versions_at(connection: Connection, numbers: Sequence[int], when: datetime) -> dict[int, int]:
     """The numbers of the versions that were current at a time, by item; without items that have none from then."""
     found: dict[int, int] = {}
-    for marks, part in in_parts(numbers):
+    for places, part in in_parts(numbers):
         found |= dict(
             connection.rows(
-                f"SELECT item, max(number) FROM versions WHERE item IN ({marks}) AND created_at<=? GROUP BY item",
+                f"SELECT item, max(number) FROM versions WHERE item IN ({places}) AND created_at<=? GROUP BY item",
                 (*part, micros(when)),
             )
         )
@@ -266,3 +484,247 @@ def draft_of(connection: Connection, n: int, number: int) -> Draft | None:
         tuple(Mark(at, label) for at, label in json.loads(marks)),
         blob_of(connection, n, number),
     )
+
+
+class Items:
+    """Items, versions and refs. Looks things up; writes nothing."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._entities: tuple[object, list[tuple[int, str]]] | None = None
+
+    def number(self, ref: Ref) -> int | None:
+        with self._database.read() as connection:
+            return number_of(connection, ref)
+
+    def require(self, ref: Ref) -> int:
+        """The item's number, or not_found with the nearest refs."""
+        n = self.number(ref)
+        if n is None:
+            near = self.nearest(ref)
+            hint = f"Did you mean {any_of(near)}?" if near else "‹:list› shows what is in the store."
+            raise NotFound(f"there is no item {ref}", hint=hint)
+        return n
+
+    def numbers(self, refs: Sequence[Ref]) -> dict[Ref, int]:
+        with self._database.read() as connection:
+            found: dict[Ref, int] = {}
+            for _, part in in_parts(refs):
+                pairs = ",".join(["(?,?)"] * len(part))
+                rows = connection.rows(
+                    f"SELECT drive, path, n FROM items WHERE state<>'deleted' AND (drive, path) IN (VALUES {pairs})",
+                    [text for ref in part for text in (ref.drive, ref.path)],
+                )
+                found |= {Ref(drive, path): n for drive, path, n in rows}
+            return found
+
+    def nearest(self, ref: Ref, count: int = 3) -> list[str]:
+        """Refs that look most like one that was not found."""
+        with self._database.read() as connection:
+            rows = connection.rows(
+                "SELECT drive || ':' || path, path FROM items WHERE state='live'"
+                " ORDER BY drive=? DESC, n DESC LIMIT 5000",
+                (ref.drive,),
+            )
+        wanted = ref.path.rpartition("/")[2].lower()
+        by_name: dict[str, list[str]] = {}
+        for text, path in rows:
+            by_name.setdefault(path.rpartition("/")[2].lower(), []).append(text)
+        names = difflib.get_close_matches(wanted, list(by_name), count, 0.5)
+        return [text for name in names for text in by_name[name]][:count]
+
+    def ending_with(self, name: str) -> list[Ref]:
+        """The live items whose path ends with a name, after a slash."""
+        pattern = name.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+        with self._database.read() as connection:
+            rows = connection.rows(
+                "SELECT drive, path FROM items WHERE state='live' AND path LIKE ? ESCAPE '!' ORDER BY drive, path",
+                (f"%/{pattern}",),
+            )
+        return [Ref(drive, path) for drive, path in rows if path.endswith(f"/{name}")]
+
+    def ref_by_id(self, identity: str) -> Ref | None:
+        with self._database.read() as connection:
+            rows = connection.rows("SELECT drive, path FROM items WHERE id=?", (identity.lower(),))
+        return Ref(*rows[0]) if rows else None
+
+    def number_by_id(self, identity: str) -> int | None:
+        """The number of the item with an id, in the bin or not: its ref may be another item's by now."""
+        with self._database.read() as connection:
+            found = find_by_ids(connection, [identity.lower()])
+        return next((head.n for head in found.values()), None)
+
+    def known_ids(self, identities: Sequence[str]) -> set[str]:
+        """Those of the ids that an item has, in the bin or not."""
+        with self._database.read() as connection:
+            return set(find_by_ids(connection, identities))
+
+    def get(self, n: int, *, version: int | None = None) -> Item:
+        """An item with its content, now or in one of its versions."""
+        with self._database.read() as connection:
+            item = at_version(connection, n, version)
+            digest, blob = stored_hash(connection, n, item.version)
+        if blob is None:
+            check_content(item.ref, item.version, item.content, None, digest)
+        return item
+
+    def get_many(self, numbers: Sequence[int]) -> dict[int, Item]:
+        with self._database.read() as connection:
+            return by_numbers(connection, numbers)
+
+    def listing(self, filters: Filters, limit: int, offset: int) -> list[tuple[int, Item]]:
+        with self._database.read() as connection:
+            condition, values = where(filters, connection.dialect)
+            rows = connection.rows(
+                f"{ITEM} WHERE {condition} ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ? OFFSET ?",
+                (*values, limit, offset),
+            )
+            return [(row[0], item_of(row, foreign=connection.foreign)) for row in rows]
+
+    def count(self, filters: Filters) -> int:
+        with self._database.read() as connection:
+            return count(connection, filters)
+
+    def refs_below(
+        self, drive: str | None, prefix: str, states: Sequence[str] = ("live",)
+    ) -> list[tuple[int, Ref, str]]:
+        """Items below a path (or of all drives) that are in one of some states, with their titles, in order."""
+        sql = f"SELECT n, drive, path, title FROM items WHERE state IN ({marks(states)})"
+        values = [*states]
+        if drive is not None:
+            sql += " AND drive=?"
+            values.append(drive)
+        folder = prefix.rstrip("/")
+        if folder:
+            # "0" is the character after "/": a range is found by the index, a prefix is not
+            sql += " AND (path=? OR (path>=? AND path<?))"
+            values += [folder, f"{folder}/", f"{folder}0"]
+        with self._database.read() as connection:
+            rows = connection.rows(f"{sql} ORDER BY drive, path", values)
+        return [(n, Ref(item_drive, path), title) for n, item_drive, path, title in rows]
+
+    def history(self, n: int) -> list[Version]:
+        """All kept versions, the newest first."""
+        with self._database.read() as connection:
+            number, state = connection.rows("SELECT version, state FROM items WHERE n=?", (n,))[0]
+            rows = connection.rows(
+                "SELECT number, previous, hash, created_at, drive, path, kind, fields, size, provenance FROM versions"
+                " WHERE item=? ORDER BY number DESC",
+                (n,),
+            )
+        return [
+            Version(
+                number=row[0],
+                previous=row[1],
+                content_hash=row[2],
+                created_at=moment(row[3]),
+                ref=Ref(row[4], row[5]),
+                kind=row[6],
+                fields=fields_of(row[7]),
+                size=row[8],
+                provenance=provenance.read(row[9]),
+                is_head=row[0] == number,
+                state=state,
+            )
+            for row in rows
+        ]
+
+    def version_at(self, n: int, when: datetime) -> int | None:
+        """The number of the version that was current at a time."""
+        with self._database.read() as connection:
+            rows = connection.rows("SELECT max(number) FROM versions WHERE item=? AND created_at<=?", (n, micros(when)))
+        number: int | None = rows[0][0]
+        return number
+
+    def draft(self, n: int, number: int) -> Draft:
+        with self._database.read() as connection:
+            draft = draft_of(connection, n, number)
+            if draft is None:
+                raise NotFound(f"there is no version {number}", hint="‹:history REF› lists the versions kept.")
+            digest, _ = stored_hash(connection, n, number)
+        check_content(draft.ref, number, draft.content, draft.blob, digest)
+        return draft
+
+    def live_keys(self, refs: Iterable[Ref]) -> dict[Ref, set[bytes]]:
+        """Keys of the chunks that some items have now; equal chunks need not be analysed again."""
+        found: dict[Ref, set[bytes]] = {ref: set() for ref in refs}
+        paths: dict[str, list[str]] = {}
+        for ref in found:
+            paths.setdefault(ref.drive, []).append(ref.path)
+        with self._database.read() as connection:
+            for drive, some in paths.items():
+                for places, part in in_parts(some):
+                    for path, key in connection.rows(
+                        "SELECT i.path, c.key FROM items i JOIN chunks c ON c.item = i.n WHERE i.drive=?"
+                        f" AND i.path IN ({places}) AND i.state='live' AND c.state=0",
+                        (drive, *part),
+                    ):
+                        found[Ref(drive, path)].add(key)
+        return found
+
+    def content_marks(self, versions: Sequence[tuple[str, int]]) -> dict[str, ContentMark]:
+        """Hashes that show whether two stores hold the same text, for versions of items given by id."""
+        marks: dict[str, ContentMark] = {}
+        with self._database.read() as connection:
+            for identity, version in versions:
+                for text_hash, changed in connection.rows(
+                    "SELECT CASE WHEN v.size > 0 THEN v.text_hash ELSE '' END, i.updated_at FROM items i"
+                    " JOIN versions v ON v.item = i.n AND v.number = ? WHERE i.id = ?",
+                    (version, identity),
+                ):
+                    marks[identity] = ContentMark(text_hash, changed)
+        return marks
+
+    def same_text(self, text_hash: str, kind: str) -> list[int]:
+        """Live items of a kind with exactly this text, by the hash of the content alone."""
+        with self._database.read() as connection:
+            rows = connection.rows("SELECT n, kind, state FROM items WHERE text_hash=? ORDER BY n", (text_hash,))
+        return [n for n, its_kind, state in rows if its_kind == kind and state == "live"]
+
+    def paths_like(self, drive: str, path: str) -> set[str]:
+        """The paths ``path`` and ``path-…`` that items have, live, archived or in the bin."""
+        with self._database.read() as connection:
+            rows = connection.rows(
+                "SELECT path FROM items WHERE drive=? AND (path=? OR path>? AND path<?)",
+                (drive, path, f"{path}-", f"{path}."),
+            )
+        return {row[0] for row in rows}
+
+    def entity_titles(self) -> Sequence[tuple[int, str]]:
+        """Numbers and titles of all live entities."""
+        with self._database.read() as connection:
+            epoch = connection.meta("index_epoch")
+            if self._entities is None or self._entities[0] != epoch:
+                self._entities = epoch, entity_titles(connection)
+            return self._entities[1]
+
+    def texts(self, filters: Filters) -> Iterator[tuple[int, Ref, str, int]]:
+        """Number, ref, whole text and first line of each item that passes, newest first; a row at a time."""
+        with self._database.read() as connection:
+            condition, values = where(filters, connection.dialect)
+            sql = f"SELECT i.n, i.drive, i.path, i.version FROM items i WHERE {condition}"
+            for n, drive, path, version in connection.rows(f"{sql} ORDER BY i.updated_at DESC, drive, path", values):
+                content, first_line = content_of(connection, n, version)
+                yield n, Ref(drive, path), content, first_line
+
+    def passage_texts(self) -> Iterator[str]:
+        """The text of every live passage, a row at a time."""
+        with self._database.read() as connection:
+            for _, _, text in chunks_by_age(connection):
+                yield text
+
+    def passes(self, n: int, filters: Filters) -> bool:
+        """Whether an item passes the filters."""
+        with self._database.read() as connection:
+            condition, values = where(filters, connection.dialect)
+            return bool(connection.rows(f"SELECT 1 FROM items i WHERE i.n = ? AND {condition}", (n, *values)))
+
+
+def check_content(ref: object, number: int, content: str, blob: bytes | None, digest: str) -> None:
+    """Refuse a text that is not what was saved, and say how to get an undamaged one."""
+    if text_hash(content, blob) != digest:
+        raise CorruptStore(
+            f"the text of {ref} is damaged: it is not what was saved as version {number}",
+            hint="‹:doctor --repair› restores it from its file or an older version where it can;"
+            " ‹:export --salvage FILE› takes out all that can be read.",
+        )

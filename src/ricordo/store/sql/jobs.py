@@ -16,10 +16,8 @@ import numpy as np
 
 from ricordo.errors import ContractError
 from ricordo.store.arrays import Array
-from ricordo.store.sql.batches import in_parts
-from ricordo.store.sql.languages import in_languages
-from ricordo.store.sql.protocols import Connection, Database
-from ricordo.store.sql.times import now_micros
+from ricordo.store.sql.database import Connection, Database, in_parts, now_micros
+from ricordo.store.sql.filters import in_languages
 from ricordo.store.values import EVERY_LANGUAGE, Backlog, Job, Languages
 from ricordo.values.kinds import CHECKPOINT
 

@@ -1,22 +1,23 @@
-"""Links between items: the tables ``links`` and ``item_names``, and the distances they span.
+"""Links between items: those in texts, mentions of entities, and those that somebody made by hand.
 
-A manual link holds both ends. A link from a text holds the target's name. The item with that name is looked up when the
-text is saved, and again whenever an item with such a name is added, removed or renamed.
+A link in a text is kept by the name it uses, and leads to whichever item has that name now.
 """
 
 from __future__ import annotations
 
+import json
 import posixpath
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from ricordo.frozen import frozen
-from ricordo.store.sql import steps
-from ricordo.store.sql.batches import in_parts
-from ricordo.store.sql.protocols import Connection
-from ricordo.store.sql.times import now_micros
-from ricordo.store.values import PreparedItem
-from ricordo.text.links import LinkCandidate, LinkTarget, best_candidate, names_of
+from ricordo.store.sql import history
+from ricordo.store.sql.database import Connection, Database, Row, in_parts, moment, now_micros
+from ricordo.store.sql.items import content_of, entity_titles
+from ricordo.store.values import PreparedItem, StoredLink
+from ricordo.text.links import LinkCandidate, LinkTarget, best_candidate, carries_links, mentioned, names_of, targets_in
 from ricordo.values.items import Fields, Ref
+from ricordo.values.kinds import MENTIONING_KINDS
+from ricordo.values.reports import Check
 
 MOST_NEIGHBOURS = 1_000
 """The walk ends at this many neighbours, because an item that everything links to says nothing."""
@@ -46,7 +47,7 @@ def add(connection: Connection, source: int, target: int, type_: str) -> bool:
     )
     is_new = bool(connection.changes())
     if is_new:
-        steps.note_link(connection, source, target, type_, added=True)
+        history.note_link(connection, source, target, type_, added=True)
     return is_new
 
 
@@ -57,7 +58,7 @@ def remove(connection: Connection, source: int, target: int, type_: str | None) 
         (source, target, type_),
     )
     for (one,) in removed:
-        steps.note_link(connection, source, target, one, added=False)
+        history.note_link(connection, source, target, one, added=False)
     return len(removed)
 
 
@@ -259,3 +260,183 @@ def _candidates(connection: Connection, names: Iterable[str]) -> dict[str, list[
             if len(known) < MOST_CANDIDATES:
                 known.append(LinkCandidate(n, Ref(drive, path), title, state == "live"))
     return found
+
+
+NAMES = {"corrects": "corrected_by", "supersedes": "superseded_by"}
+"""What a hit says about the item that a link of this type comes from."""
+_LONGEST_CHAIN = 20
+
+
+def replacing(condition: str) -> str:
+    """The statement that follows the links from items whose ``l.target`` meets a condition to the newest ones."""
+    return (
+        "WITH RECURSIVE later(start, n, type, depth) AS (SELECT l.target, l.source, l.type, 1 FROM links l"
+        f" JOIN items i ON i.n = l.target WHERE l.target {condition} AND i.state = 'archived'"
+        " AND l.type IN ('corrects', 'supersedes') UNION ALL"
+        " SELECT later.start, l.source, later.type, later.depth + 1 FROM later JOIN items i ON i.n = later.n"
+        " JOIN links l ON l.target = later.n WHERE i.state = 'archived' AND l.type IN ('corrects', 'supersedes')"
+        f" AND later.depth < {_LONGEST_CHAIN})"
+        " SELECT later.start, later.type, i.drive, i.path FROM later JOIN items i ON i.n = later.n ORDER BY later.depth"
+    )
+
+
+def replacements(rows: Iterable[Row]) -> dict[int, tuple[str, str]]:
+    """By item: ``corrected_by`` or ``superseded_by``, and the ref of the newest item in its place."""
+    found: dict[int, tuple[str, str]] = {}
+    for start, kind, drive, path in rows:
+        name = found[start][0] if start in found else NAMES[kind]
+        found[start] = (name, str(Ref(drive, path)))
+    return found
+
+
+def contradicting(condition: str) -> str:
+    """The statement for live items that contradict those whose ``l.target`` meets a condition, the newest last.
+
+    If one of the two was changed since they were compared, the link says nothing any more.
+    """
+    return (
+        "SELECT l.target, s.n, s.drive, s.path FROM links l JOIN items s ON s.n = l.source AND s.state = 'live'"
+        f" JOIN items t ON t.n = l.target WHERE l.target {condition} AND l.type = 'contradicts'"
+        " AND s.updated_at <= l.created_at AND t.updated_at <= l.created_at ORDER BY l.created_at, l.id"
+    )
+
+
+def contradictions(rows: Iterable[Row]) -> dict[int, tuple[int, str]]:
+    """By item: the number and the ref of the newest item that contradicts it."""
+    return {target: (n, str(Ref(drive, path))) for target, n, drive, path in rows}
+
+
+_BATCH = 200
+_SAMPLE = 200
+
+_ITEM = (
+    "SELECT n, drive, path, title, source_url, metadata, version, kind,"
+    " json_extract(fields, '$.mime_type') FROM items"
+    " WHERE state <> 'deleted' AND n > ? ORDER BY n LIMIT ?"
+)
+
+
+def relink(database: Database) -> int:
+    """Write the links of all items again, a batch per transaction; items that were saved meanwhile are left as they
+    are.
+    """
+    looked_at = 0
+    last = 0
+    with database.write() as connection:
+        connection.run("DELETE FROM item_names WHERE item NOT IN (SELECT n FROM items WHERE state <> 'deleted')")
+    while True:
+        with database.read() as connection:
+            batch = list(_ends(connection, last))
+        if not batch:
+            return looked_at
+        with database.write() as connection:
+            current = {n: version for n, version, _ in batch if _version(connection, n) == version}
+            update(connection, {n: ends for n, _, ends in batch if n in current})
+        looked_at += len(batch)
+        last = batch[-1][0]
+
+
+def _version(connection: Connection, n: int) -> int | None:
+    rows = connection.rows("SELECT version FROM items WHERE n=? AND state <> 'deleted'", (n,))
+    return rows[0][0] if rows else None
+
+
+def _ends(connection: Connection, after: int) -> Iterator[tuple[int, int, Ends]]:
+    """Number, version and ends of the items that follow one."""
+    entities = entity_titles(connection)
+    rows = connection.rows(_ITEM, (after, _BATCH))
+    for n, drive, path, title, source_url, metadata, version, kind, mime_type in rows:
+        ref = Ref(drive, path)
+        speaks = kind in MENTIONING_KINDS
+        content = content_of(connection, n, version)[0] if speaks or carries_links(mime_type) else ""
+        names = names_of(ref, title, source_url, json.loads(metadata))
+        found = mentioned(content, entities) if speaks else ()
+        yield n, version, Ends(names, targets_in(content, ref, mime_type), found)
+
+
+def check(database: Database, repair: bool) -> Check:
+    """Check the names of all items, the links of a sample of texts, and that all links lead to the right item."""
+    problem = _problem(database)
+    if problem is None:
+        return Check("links", True, "agree with the stored texts")
+    if repair:
+        relink(database)
+    return Check("links", False, problem, repaired=repair)
+
+
+def _problem(database: Database) -> str | None:
+    with database.read() as connection:
+        named: dict[int, set[str]] = {}
+        for n, name in connection.stream("SELECT item, name FROM item_names"):
+            named.setdefault(n, set()).add(name)
+        known = connection.rows(
+            "SELECT n, drive, path, title, source_url, metadata FROM items WHERE state <> 'deleted'"
+        )
+        off = sum(
+            named.pop(n, set()) != names_of(Ref(drive, path), title, source_url, json.loads(metadata))
+            for n, drive, path, title, source_url, metadata in known
+        )
+        if off or named:
+            return f"{off + len(named)} items go by other names than they should"
+        numbers = [row[0] for row in known]
+        for n in numbers[:: max(1, len(numbers) // _SAMPLE)]:
+            _, _, ends = next(_ends(connection, n - 1))
+            rows = connection.rows("SELECT text, name FROM links WHERE source=? AND origin='text'", (n,))
+            if set(rows) != {(target.text, target.name) for target in ends.targets}:
+                return "some links are not those in the texts"
+        astray = count_astray(connection)
+    return f"{astray} links do not lead to what they mean" if astray else None
+
+
+_LINK = (
+    "SELECT l.id, l.source, l.target, l.type, l.origin, l.text, l.name, l.created_at FROM links l"
+    " JOIN items s ON s.n = l.source AND s.state <> 'deleted'"
+    " LEFT JOIN items t ON t.n = l.target WHERE t.state IS DISTINCT FROM 'deleted' AND "
+)
+
+
+class Links:
+    """Links between the items of one store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, source: int, target: int, type: str) -> bool:  # noqa: A002 - the domain's word
+        """Link two items; returns whether the link is new."""
+        with self._database.write(durable=True) as connection:
+            return add(connection, source, target, type)
+
+    def set_mentions(self, entity: int, sources: Sequence[int]) -> None:
+        """Note which items name an entity; those that were noted before and are not among them no longer do."""
+        with self._database.write() as connection:
+            stored: dict[int, int] = dict(
+                connection.rows("SELECT source, id FROM links WHERE target=? AND origin='mention'", (entity,))
+            )
+            connection.run_many("DELETE FROM links WHERE id=?", [(stored[n],) for n in stored.keys() - set(sources)])
+            title = connection.rows("SELECT title FROM items WHERE n=?", (entity,))[0][0]
+            write_mentions(connection, [(n, entity, title) for n in sources if n not in stored])
+
+    def remove(self, source: int, target: int, type: str | None = None) -> int:  # noqa: A002
+        """Remove manual links between two items, of one type or of all; returns how many there were."""
+        with self._database.write(durable=True) as connection:
+            return remove(connection, source, target, type)
+
+    def of(self, numbers: Sequence[int]) -> list[StoredLink]:
+        """Links from and to some items, in the order they were made; an end in the bin hides a link."""
+        with self._database.read() as connection:
+            found: dict[int, StoredLink] = {}
+            for marks, part in in_parts(numbers):
+                for end in ("source", "target"):
+                    for row in connection.rows(f"{_LINK} l.{end} IN ({marks})", part):
+                        found[row[0]] = StoredLink(row[1], row[2], row[3], row[4], row[5], row[6], moment(row[7]))
+        return [found[identity] for identity in sorted(found)]
+
+    def neighbours(self, numbers: Sequence[int], depth: int = 2) -> dict[int, int]:
+        """Distances to all live items within ``depth`` links, whichever way they point; the given ones have 0."""
+        with self._database.read() as connection:
+            return neighbours(connection, numbers, depth)
+
+    def relink(self) -> int:
+        """Find the links in all texts again, and what each means; returns how many items were looked at."""
+
+        return relink(self._database)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from ricordo.store.sql.protocols import Connection, Database
-from ricordo.store.sql.times import micros, moment
+from ricordo.store.sql.database import Connection, Database, micros, moment
 from ricordo.values.review import WAITING, Proposal
 
 COLUMNS = ("id", "at", "state", "kind", "way", "text", "quote", "scope", "file", "session", "turn", "branch", "became")

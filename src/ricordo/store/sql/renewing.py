@@ -8,7 +8,7 @@ from itertools import groupby
 
 from ricordo.patterns import late
 from ricordo.store.prepare import kept_language
-from ricordo.store.sql.protocols import Connection, Database
+from ricordo.store.sql.database import Connection, Database
 from ricordo.text.languages import passage_languages
 from ricordo.text.scripts import JOINING
 from ricordo.text.words import Analyzer

@@ -6,7 +6,7 @@ import secrets
 from contextlib import suppress
 
 from ricordo.errors import Unavailable
-from ricordo.store.sql.protocols import Connection, Database
+from ricordo.store.sql.database import Connection, Database
 
 STORE_ID = "store_id"
 _BYTES = 16

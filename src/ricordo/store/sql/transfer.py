@@ -9,15 +9,14 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo.store.sql import saving
-from ricordo.store.sql.protocols import Opened
-from ricordo.store.sql.times import DAY, now_micros
+from ricordo.store.sql import changes
+from ricordo.store.sql.database import DAY, Opened, now_micros
 from ricordo.store.values import Backlog
 from ricordo.text.words import Analyzer
 
 if TYPE_CHECKING:
     from ricordo.exchange.records import ItemRecord, Record
-    from ricordo.store.sql.importing import Importing
+    from ricordo.store.sql.imports import Importing
     from ricordo.values.reports import Damage, VacuumReport
 
 _ERASED_AT_ONCE = 100
@@ -33,21 +32,21 @@ class SharedTransfer:
 
     def records(self, *, log: bool = True) -> Generator[Record]:
         """Everything the store holds, as it was at one moment; ``log`` for the logs of queries and openings too."""
-        from ricordo.store.sql import exporting
+        from ricordo.store.sql.exports import records
 
         with self._database.read() as connection:
-            yield from exporting.records(connection, self._opened.language, log=log)
+            yield from records(connection, self._opened.language, log=log)
 
     def item(self, n: int) -> ItemRecord:
         """One item with all its versions."""
-        from ricordo.store.sql import exporting
+        from ricordo.store.sql.exports import item_record
 
         with self._database.read() as connection:
-            return exporting.item_record(connection, n, None)
+            return item_record(connection, n, None)
 
     def importer(self, on_conflict: str, backlog: Backlog | None) -> Importing:
         """Takes records of an export into this store."""
-        from ricordo.store.sql.importing import Importing
+        from ricordo.store.sql.imports import Importing
 
         return Importing(self._opened, on_conflict, backlog)
 
@@ -99,7 +98,7 @@ class SharedTransfer:
                 # Looked up again: an item may have been brought back.
                 due = [row[0] for row in connection.rows(f"{_DUE} LIMIT {_ERASED_AT_ONCE}", (limit,))]
                 for n in due:
-                    saving.erase_item(connection, n)
+                    changes.erase_item(connection, n)
             erased += len(due)
 
     def _drop_unused_rows(self) -> int:

@@ -1,22 +1,23 @@
-"""What was asked, found and opened: counts per item, the query log and the retrieval log (``statistics`` sums them up).
-
-Counts are the store's memory of use and stay; the logs are for looking back, age out, and can be cleared.
-"""
+"""What was asked, found and opened; verdicts and what profiles learned from them; overviews of all that."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ricordo.store.sql.batches import in_parts
+from ricordo.store.sql.database import DAY, Connection, Database, in_parts, micros, moment, now_micros
 from ricordo.store.sql.items import decay_now
-from ricordo.store.sql.protocols import Connection, Database
-from ricordo.store.sql.times import DAY, moment, now_micros
-from ricordo.values.use import opened
+from ricordo.values.items import first_words
+from ricordo.values.provenance import read
+from ricordo.values.reports import AskedQuestion, GraphEdge, GraphNode, LinkGraph, ShownHit, TagCount
+from ricordo.values.use import QueryStats, RetrievedItem, StatsReport, feedback_prior, opened
 
 if TYPE_CHECKING:
-    from ricordo.values.use import Judged, Retrieval, StatsReport, Use
+    from ricordo.values.use import Judged, Learned, Move, Retrieval, Use, WeightChange
+
 
 EXPIRE_AT_ONCE = 500
 """How many old log entries are dropped with one recording, at the most, to keep its transaction short."""
@@ -54,7 +55,6 @@ class UsageLog:
 
     def stats(self, *, days: float, by: str, limit: int) -> StatsReport:
         """Sums over the last days of the log, by query, tool or local day."""
-        from ricordo.store.sql.statistics import stats_of
 
         with self._database.read() as connection:
             return stats_of(connection, days, by, limit)
@@ -77,7 +77,7 @@ class UsageLog:
         from ricordo.values.use import Judged
 
         with self._database.read() as connection:
-            opened = connection.rows(
+            found = connection.rows(
                 "SELECT DISTINCT q.text, i.drive || ':' || i.path FROM retrieval_log o"
                 " JOIN retrieval_log r ON r.item = o.item AND r.query IS NOT NULL AND r.id < o.id AND r.at >= o.at - ?"
                 " JOIN query_log q ON q.id = r.query JOIN items i ON i.n = o.item"
@@ -88,7 +88,7 @@ class UsageLog:
                 "SELECT f.query, i.drive || ':' || i.path, f.verdict FROM feedback f JOIN items i ON i.n = f.item"
                 " WHERE i.state = 'live' ORDER BY f.id"
             )
-        return [Judged(query, ref) for query, ref in opened] + [Judged(*row) for row in given]
+        return [Judged(query, ref) for query, ref in found] + [Judged(*row) for row in given]
 
     def clear(self) -> int:
         """Erase both logs from the file; returns how many queries they held. Counts per item stay."""
@@ -164,3 +164,304 @@ def _usage_rows(connection: Connection, column: str, keys: Sequence[Any]) -> Ite
             f" WHERE {column} IN ({marks})",
             part,
         )
+
+
+_GROUPS = {"query": "text", "tool": "tool"}
+_STATS = "count(*), avg(results), avg(ms), max(ms), max(at) FROM query_log WHERE at >= ?"
+
+
+def stats_of(connection: Connection, days: float, by: str, limit: int) -> StatsReport:
+    """Sums over the last days of the log, by query, tool or local day."""
+    since = now_micros() - int(days * DAY)
+    queries, results, ms, _, _ = connection.rows(f"SELECT {_STATS}", (since,))[0]
+    empty = connection.rows("SELECT count(*) FROM query_log WHERE at >= ? AND results = 0", (since,))[0][0]
+    if by == "day":
+        rows = _grouped(connection, by, since, order="1")
+    else:
+        rows = _grouped(connection, by, since, order="2 DESC, 6 DESC, 1", limit=limit)
+    unseen, never = _never_retrieved(connection, limit)
+    return StatsReport(
+        days=days,
+        by=by,
+        queries=queries,
+        average_results=results or 0.0,
+        average_ms=ms or 0.0,
+        zero_results=empty,
+        rows=rows,
+        zero_result=_grouped(connection, "query", since, order="2 DESC, 6 DESC, 1", limit=limit, only="results = 0"),
+        slowest=_grouped(connection, "query", since, order="5 DESC, 1", limit=limit),
+        most_retrieved=_most_retrieved(connection, since, limit),
+        never_retrieved=never,
+        never_retrieved_count=unseen,
+    )
+
+
+def _grouped(
+    connection: Connection, by: str, since: int, *, order: str, limit: int = 1_000_000, only: str = "TRUE"
+) -> tuple[QueryStats, ...]:
+    group = _GROUPS.get(by) or connection.dialect.day("at")
+    rows = connection.rows(
+        f"SELECT {group}, {_STATS} AND {only} GROUP BY 1 ORDER BY {order} LIMIT ?",
+        (since, limit),
+    )
+    return tuple(
+        QueryStats(name, count, results, ms, slowest, moment(last)) for name, count, results, ms, slowest, last in rows
+    )
+
+
+def _most_retrieved(connection: Connection, since: int, limit: int) -> tuple[RetrievedItem, ...]:
+    rows = connection.rows(
+        "SELECT i.drive || ':' || i.path, i.title, count(*), max(r.at) FROM retrieval_log r"
+        " JOIN items i ON i.n = r.item WHERE r.at >= ? AND i.state = 'live'"
+        " GROUP BY r.item, i.drive, i.path, i.title ORDER BY 3 DESC, 4 DESC, 1 LIMIT ?",
+        (since, limit),
+    )
+    return tuple(RetrievedItem(ref, title, count, moment(last)) for ref, title, count, last in rows)
+
+
+def _never_retrieved(connection: Connection, limit: int) -> tuple[int, tuple[str, ...]]:
+    """How many live items were never found or opened, and the newest of them."""
+    unseen = "FROM items i LEFT JOIN usage u ON u.item = i.n WHERE i.state = 'live' AND u.retrieval_count IS NULL"
+    count: int = connection.rows(f"SELECT count(*) {unseen}")[0][0]
+    rows = connection.rows(
+        f"SELECT i.drive || ':' || i.path {unseen} ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ?", (limit,)
+    )
+    return count, tuple(row[0] for row in rows)
+
+
+_CHANGE = "SELECT id, profile, at, reason, before, after, counted, shift_before, shift_after FROM weight_log "
+
+
+class Lessons:
+    """Feedback, the weight shifts in force, and the log of every change."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add_feedback(self, query: str, n: int, verdict: str, *, counted: bool) -> None:
+        """Keep a verdict on an item; with ``counted`` the profiles learn from it."""
+        with self._database.write(durable=True) as connection:
+            connection.run(
+                "INSERT INTO feedback(query, item, ref, verdict, counted, at)"
+                " SELECT ?, n, drive || ':' || path, ?, ?, ? FROM items WHERE n = ?",
+                (writable(query), verdict, counted, now_micros(), n),
+            )
+
+    def feedback_counts(self) -> dict[str, int]:
+        """How often each verdict was given, whether it counted or not."""
+        with self._database.read() as connection:
+            return dict(connection.rows("SELECT verdict, count(*) FROM feedback GROUP BY verdict ORDER BY verdict"))
+
+    def learned(self, profile: str) -> Learned:
+        """What a profile has learned, and the verdicts that count for it."""
+        with self._database.read() as connection:
+            return _learned(connection, profile)
+
+    def move_weights(self, profile: str, decide: Callable[[Learned], Move | None]) -> WeightChange | None:
+        """Let ``decide`` look at what was learned; if it wants another shift, apply and log it."""
+        if decide(self.learned(profile)) is None:
+            return None  # most verdicts change no weights, and need no second transaction
+        with self._database.write(durable=True) as connection:
+            state = _learned(connection, profile)
+            move = decide(state)
+            if move is None:
+                return None
+            since = connection.rows("SELECT coalesce(max(id), 0) FROM feedback")[0][0] if move.restart else 0
+            connection.run(
+                "INSERT INTO learned(profile, shift, since) VALUES(?, 0, 0) ON CONFLICT DO NOTHING", (profile,)
+            )
+            connection.run(
+                "UPDATE learned SET shift=?, since=CASE WHEN since > ? THEN since ELSE ? END WHERE profile=?",
+                (move.shift, since, since, profile),
+            )
+            before, after = json.dumps(dict(move.before)), json.dumps(dict(move.after))
+            (number,) = connection.rows(
+                "INSERT INTO weight_log(profile, at, reason, before, after, shift_before, shift_after, counted)"
+                " VALUES(?,?,?,?,?,?,?,?) RETURNING id",
+                (profile, now_micros(), move.reason, before, after, state.shift, move.shift, move.counted),
+            )
+            return _change(connection.rows(f"{_CHANGE} WHERE id = ?", number)[0])
+
+    def weight_changes(self, *, limit: int = 50) -> list[WeightChange]:
+        """The latest changes of weights, the newest first."""
+        with self._database.read() as connection:
+            return [_change(row) for row in connection.rows(f"{_CHANGE} ORDER BY id DESC LIMIT ?", (limit,))]
+
+    def weight_change(self, identity: int) -> WeightChange | None:
+        """One change by its number."""
+        with self._database.read() as connection:
+            rows = connection.rows(f"{_CHANGE} WHERE id = ?", (identity,))
+        return _change(rows[0]) if rows else None
+
+    def learning_frozen(self) -> bool:
+        """Whether this store's weights stay as they are, whatever verdicts come."""
+        with self._database.read() as connection:
+            return bool(connection.meta("learning_frozen"))
+
+    def freeze_learning(self, frozen: bool) -> None:
+        """Freeze the weights, or let them change again, for every process that uses the store."""
+        with self._database.write(durable=True) as connection:
+            connection.set_meta("learning_frozen", int(frozen))
+
+
+def feedback_priors(connection: Connection, numbers: Sequence[int]) -> dict[int, float]:
+    """What the verdicts on items say, in [0, 1]; 0.5 is no opinion. See ``use.feedback_prior``."""
+    counts: dict[int, dict[str, int]] = {n: {} for n in numbers}
+    for marks, part in in_parts(numbers):
+        for n, verdict, count in connection.rows(
+            f"SELECT item, verdict, count(*) FROM feedback WHERE item IN ({marks}) GROUP BY item, verdict", part
+        ):
+            counts[n][verdict] = count
+    return {n: feedback_prior(given) for n, given in counts.items()}
+
+
+def learned_shift(connection: Connection, profile: str) -> float:
+    """How far the text weight of a profile was moved; 0 if nothing was learned."""
+    rows = connection.rows("SELECT shift FROM learned WHERE profile = ?", (profile,))
+    return float(rows[0][0]) if rows else 0.0
+
+
+def _learned(connection: Connection, profile: str) -> Learned:
+    from ricordo.values.use import Learned
+
+    rows = connection.rows("SELECT shift, since FROM learned WHERE profile = ?", (profile,))
+    shift, since = rows[0] if rows else (0.0, 0)
+    verdicts: dict[str, int] = dict(
+        connection.rows("SELECT verdict, count(*) FROM feedback WHERE counted AND id > ? GROUP BY verdict", (since,))
+    )
+    return Learned(profile, shift, verdicts)
+
+
+def _change(row: tuple[Any, ...]) -> WeightChange:
+    from ricordo.values.use import WeightChange
+
+    identity, profile, at, reason, before, after, counted, shift_before, shift_after = row
+    return WeightChange(
+        identity, profile, moment(at), reason, json.loads(before), json.loads(after), counted, shift_before, shift_after
+    )
+
+
+_BEGINNING = (
+    "CASE WHEN i.title = '' THEN (SELECT substr(c.text, 1, 200) FROM chunks c WHERE c.item = i.n ORDER BY c.id DESC"
+    " LIMIT 1) END"
+)
+"""What an item without a title begins with."""
+_EDGES = (
+    "SELECT DISTINCT l.source, l.target, l.type FROM links l"
+    " JOIN items s ON s.n = l.source AND s.state = 'live' JOIN items t ON t.n = l.target AND t.state = 'live'"
+    " WHERE l.source <> l.target"
+)
+
+
+class Overview:
+    """Answers what was asked, which tags there are, and what is linked with what."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def questions(
+        self,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        by: str = "",
+        opened_within: float = 1800.0,
+        limit: int = 50,
+    ) -> list[AskedQuestion]:
+        """Questions of the log, the latest first; of an asker, by a part of its record."""
+        conditions, values = ["q.text <> ''", "q.tool <> 'similar'"], []
+        for condition, value in (
+            ("q.at >= ?", micros(since) if since is not None else None),
+            ("q.at < ?", micros(until) if until is not None else None),
+            ("instr(lower(q.asker), ?) > 0", by.lower() or None),
+        ):
+            if value is not None:
+                conditions.append(condition)
+                values.append(value)
+        with self._database.read() as connection:
+            rows = connection.rows(
+                "SELECT q.id, q.at, q.text, q.tool, q.asker, q.results, q.ms, q.refs, q.fit FROM query_log q"
+                f" WHERE {' AND '.join(conditions)} ORDER BY q.at DESC, q.id DESC LIMIT ?",
+                (*values, limit),
+            )
+            shown = _shown(connection, {row[0]: row[2] for row in rows}, int(opened_within * 1_000_000))
+        return [
+            AskedQuestion(moment(at), text, tool, read(asker), results, ms, _in_order(shown.get(number, ()), refs), fit)
+            for number, at, text, tool, asker, results, ms, refs, fit in rows
+        ]
+
+    def tags(self) -> list[TagCount]:
+        """Every tag of live items, the most frequent first; spelled as it is most often."""
+        with self._database.read() as connection:
+            rows = connection.rows(
+                "SELECT g.tag, g.item FROM item_tags g JOIN items i ON i.n = g.item AND i.state = 'live'"
+            )
+        spellings = Counter(tag for tag, _ in rows)
+        holding: dict[str, set[int]] = {}
+        for tag, item in rows:
+            holding.setdefault(tag.lower(), set()).add(item)
+        least_first = sorted(spellings, key=lambda tag: (-spellings[tag], tag), reverse=True)
+        spelled = {tag.lower(): tag for tag in least_first}
+        counts = [TagCount(spelled[folded], len(items)) for folded, items in holding.items()]
+        return sorted(counts, key=lambda one: (-one.count, one.tag))
+
+    def graph(self, limit: int, among: Collection[int] | None = None) -> LinkGraph:
+        """The live items that are linked, or some of them, with all links between them; those with most links first."""
+        with self._database.read() as connection:
+            edges: Iterable[tuple[int, int, str]] = connection.rows(_EDGES)
+            if among is not None:
+                edges = [one for one in edges if one[0] in among and one[1] in among]
+            degrees: Counter[int] = Counter()
+            for source, target, _ in edges:
+                degrees[source] += 1
+                degrees[target] += 1
+            for lone in among or ():
+                degrees.setdefault(lone, 0)
+            kept = sorted(degrees, key=lambda n: (-degrees[n], n))[:limit]
+            nodes = _nodes(connection, kept)
+        place = {n: at for at, n in enumerate(nodes)}
+        drawn = [GraphEdge(place[a], place[b], kind) for a, b, kind in edges if a in place and b in place]
+        return LinkGraph(tuple(nodes.values()), tuple(drawn), len(degrees) - len(nodes))
+
+
+def _nodes(connection: Connection, numbers: Sequence[int]) -> dict[int, GraphNode]:
+    """The items by their numbers, in the order that is given; those that are not live are left out."""
+    found: dict[int, GraphNode] = {}
+    for marks, part in in_parts(numbers):
+        for n, ref, title, begins, kind, created in connection.rows(
+            f"SELECT i.n, i.drive || ':' || i.path, i.title, {_BEGINNING}, i.kind, i.created_at FROM items i"
+            f" WHERE i.n IN ({marks}) AND i.state = 'live'",
+            part,
+        ):
+            found[n] = GraphNode(ref, title or first_words(begins or "") or ref, kind, moment(created))
+    return {n: found[n] for n in numbers if n in found}
+
+
+def _shown(connection: Connection, asked: dict[int, str], soon: int) -> dict[int, list[ShownHit]]:
+    """What each question showed of what is still kept: whether it was opened soon after, and what was said of it."""
+    verdicts: dict[tuple[str, str], str] = {}
+    for marks, texts in in_parts(sorted(set(asked.values()))):
+        for text, ref, verdict in connection.rows(
+            f"SELECT query, ref, verdict FROM feedback WHERE query IN ({marks}) ORDER BY id", texts
+        ):
+            verdicts[text, ref] = verdict
+    shown: dict[int, list[ShownHit]] = {}
+    for marks, part in in_parts(asked):
+        for number, ref, title, begins, was_opened in connection.rows(
+            f"SELECT r.query, r.ref, i.title, {_BEGINNING}, CASE WHEN EXISTS"
+            " (SELECT 1 FROM retrieval_log o WHERE o.item = r.item AND o.query IS NULL AND o.id > r.id"
+            " AND o.at <= r.at + ?) THEN 1 ELSE 0 END"
+            f" FROM retrieval_log r JOIN items i ON i.n = r.item AND i.state <> 'deleted'"
+            f" WHERE r.query IN ({marks}) ORDER BY r.id",
+            (soon, *part),
+        ):
+            verdict = verdicts.get((asked[number], ref), "")
+            named = title or first_words(begins or "") or ref
+            shown.setdefault(number, []).append(ShownHit(ref, named, bool(was_opened), verdict))
+    return shown
+
+
+def _in_order(shown: Sequence[ShownHit], refs: str) -> tuple[ShownHit, ...]:
+    """The best first, as the answer had them."""
+    rank = {ref: at for at, ref in enumerate(json.loads(refs))}
+    return tuple(sorted(shown, key=lambda one: rank.get(one.ref, len(rank))))

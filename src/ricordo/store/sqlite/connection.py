@@ -1,7 +1,9 @@
 """Opens a SQLite file safely and shares it: one writer connection per process, one reader per thread.
 
 Every write is one short ``BEGIN IMMEDIATE`` transaction; readers see a snapshot and never wait. SQLite's errors become
-ours here and nowhere else. This module does not know what the tables hold.
+ours here and nowhere else. A file may be encrypted (SQLite3 Multiple Ciphers, package ``apsw-sqlite3mc``); its log, its
+journal and the copies that SQLite makes for itself are then encrypted with the same key. This module does not know what
+the tables hold.
 """
 
 from __future__ import annotations
@@ -16,15 +18,115 @@ from typing import Any
 
 import apsw
 
-from ricordo.errors import CorruptStore, Error, ReadOnlyStore, StoreError, Unavailable, half_a_character
-from ricordo.keys.finding import find_key
+from ricordo.errors import CorruptStore, DamagedHeader, Error, ReadOnlyStore, StoreError, Unavailable, half_a_character
+from ricordo.keys.finding import StoreKey, find_key
+from ricordo.keys.scratch import keep_temporary_files_in_memory
+from ricordo.log import is_kept, leave_out_texts
 from ricordo.store.index import segments
-from ricordo.store.sql.batches import in_parts, marks
-from ricordo.store.sql.protocols import UNREADABLE, AroundCommit, Dialect, Row, WordIndex
-from ricordo.store.sql.transactions import decoded, mirroring
-from ricordo.store.sqlite import dialect, encrypted
-from ricordo.store.sqlite.lock_holder import lock_holder
-from ricordo.store.sqlite.new_file import prepare_file
+from ricordo.store.sql.database import (
+    UNREADABLE,
+    AroundCommit,
+    Dialect,
+    Row,
+    WordIndex,
+    decoded,
+    in_parts,
+    marks,
+    mirroring,
+)
+from ricordo.store.sqlite import dialect
+
+
+def lock_holder(path: Path) -> str:
+    """The process that holds the write lock, as far as the system tells (Linux lists locks by inode)."""
+    try:
+        inode = Path(f"{path}-shm").stat().st_ino
+        for line in Path("/proc/locks").read_text().splitlines():
+            parts = line.split()
+            if len(parts) >= 8 and parts[3] == "WRITE" and parts[5].endswith(f":{inode}") and parts[6] == "120":
+                pid = parts[4]
+                command = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
+                return f"process {pid} ({command[:80]})"
+    except (OSError, IndexError, ValueError):
+        pass
+    return "another process"
+
+
+def prepare_file(path: Path, create: bool) -> None:
+    """Make the file and its folder unless it is there; an error says what stands in the way."""
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder, not a store", hint=f"Did you mean {path / 'ricordo.db'}?")
+    if path.exists():
+        return
+    if not create:
+        raise StoreError(f"there is no store at {path}", hint="Run ‹:init› or add something first.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise StoreError(
+            f"cannot make a store at {path}: {error.strerror}", hint="Name a place you can write to with ‹store›."
+        ) from error
+
+
+def unlock(connection: apsw.Connection, key: StoreKey | None) -> None:
+    """Give a connection the key, before anything is read. From then on, logs of this process hold no texts."""
+    if key is None:
+        return
+    _refuse_without_ciphers(connection)
+    leave_out_texts()
+    if is_kept():  # a program that uses us as a library decides itself where its files go
+        keep_temporary_files_in_memory()
+    _say(connection, f"PRAGMA cipher='{key.cipher}'")
+    _say(connection, f"PRAGMA key='raw:{key.key.hex()}'")
+
+
+def damaged(path: Path, error: Exception) -> DamagedHeader:
+    """The error for a file that the right key does not open."""
+    return DamagedHeader(
+        f"the beginning of the encrypted store {path} is damaged ({error}); its key is right",
+        hint="Nothing was written. Restore a backup, with the file beside it whose name ends in -key.",
+    )
+
+
+def change_key(path: Path, before: StoreKey | None, after: StoreKey | None, seconds: float) -> None:
+    """Encrypt a plain file, or decrypt one, in place and in one transaction; nobody else may have it open."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        unlock(connection, before)
+        connection.set_busy_timeout(int(seconds * 1000))
+        try:
+            connection.pragma("journal_mode", "delete")  # fails while anybody else has the file open
+        except apsw.BusyError:
+            raise Unavailable(
+                f"another process uses the store {path}",
+                hint="End servers and agents that use it (‹:serve stop›), and try again.",
+            ) from None
+        connection.pragma("temp_store", "MEMORY")
+        connection.pragma("secure_delete", 1)
+        if after is None:
+            _say(connection, "PRAGMA rekey=''")
+        else:
+            _refuse_without_ciphers(connection)
+            _say(connection, f"PRAGMA cipher='{after.cipher}'")
+            _say(connection, f"PRAGMA rekey='raw:{after.key.hex()}'")
+        connection.pragma("journal_mode", "wal")
+    finally:
+        connection.close()
+
+
+def _say(connection: apsw.Connection, statement: str) -> None:
+    connection.execute(statement).fetchall()
+
+
+def _refuse_without_ciphers(connection: apsw.Connection) -> None:
+    """SQLite without ciphers would take no notice of the key, and write plain text."""
+    if not connection.execute("PRAGMA cipher").fetchall():
+        raise Unavailable(
+            "the installed package 'apsw' cannot encrypt",
+            hint="Put the other one in its place: pip uninstall apsw; pip install --force-reinstall apsw-sqlite3mc",
+        )
+
 
 APPLICATION_ID = 0x5269_636F  # "Rico"
 _OPEN_AGAIN = "Open it again with Ricordo.open()."
@@ -205,7 +307,7 @@ class Database:
         if self.is_immutable:
             name, flags = f"{self.path.absolute().as_uri()}?immutable=1", flags | apsw.SQLITE_OPEN_URI
         connection = Connection(name, flags=flags)
-        encrypted.unlock(connection, self.key)
+        unlock(connection, self.key)
         connection.set_busy_timeout(int(self.busy_seconds * 1000))
         connection.pragma("synchronous", "NORMAL")
         connection.pragma("foreign_keys", 1)
@@ -330,7 +432,7 @@ class Database:
             raise StoreError("the store is closed", hint=_OPEN_AGAIN) from error
         except (apsw.CorruptError, apsw.NotADBError) as error:
             if self.key is not None and isinstance(error, apsw.NotADBError):
-                raise encrypted.damaged(self.path, error) from error
+                raise damaged(self.path, error) from error
             raise CorruptStore(
                 f"the store {self.path} is damaged or not a Ricordo store ({error})",
                 hint="Nothing was written. If it is encrypted, its file that ends in -key must lie beside it. Otherwise"

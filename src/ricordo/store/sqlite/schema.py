@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ricordo.config.machine import this_machine
 from ricordo.errors import NewerSchema, ReadOnlyStore, StoreError
-from ricordo.store.sql.machines import HOME_MACHINE
+from ricordo.store.sql.files import HOME_MACHINE
 from ricordo.store.sqlite.connection import APPLICATION_ID, Connection, Database
 from ricordo.store.tables import SYNC_TABLES, TABLES, sqlite_statements
 

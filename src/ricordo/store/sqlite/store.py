@@ -16,7 +16,7 @@ from ricordo.store.base import Store
 from ricordo.store.index import segments
 from ricordo.store.search.index import SearchIndex
 from ricordo.store.sql import damage
-from ricordo.store.sql.protocols import Connection
+from ricordo.store.sql.database import Connection
 from ricordo.store.sqlite.connection import Database
 from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.store.sqlite.schema import SCHEMA_VERSION
@@ -75,21 +75,21 @@ class SqliteStore(Store):
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
         """The checks of this store, by name; each takes whether to repair."""
         from ricordo.store.search import checks
-        from ricordo.store.sql import relinking
-        from ricordo.store.sqlite import reference_checks
+        from ricordo.store.sql import links
+        from ricordo.store.sqlite import checks as file_checks
 
         database = self.database
         return [
-            ("integrity", lambda repair: reference_checks.integrity(database, repair)),
-            ("references", lambda repair: reference_checks.references(database, repair)),
+            ("integrity", lambda repair: file_checks.integrity(database, repair)),
+            ("references", lambda repair: file_checks.references(database, repair)),
             ("texts", lambda repair: damage.texts(database)[0]),
-            ("fields", lambda repair: reference_checks.copies(database, repair and self._is_whole())),
-            ("files without text", lambda repair: reference_checks.blobs(database, repair)),
+            ("fields", lambda repair: file_checks.copies(database, repair and self._is_whole())),
+            ("files without text", lambda repair: file_checks.blobs(database, repair)),
             (
                 "keyword index",
                 lambda repair: checks.lexical(database, Analyzer(self.language), repair and self._is_whole()),
             ),
-            ("links", lambda repair: relinking.check(database, repair and self._is_whole())),
+            ("links", lambda repair: links.check(database, repair and self._is_whole())),
             ("vectors", lambda repair: checks.vectors(database, repair and self._is_whole())),
         ]
 

@@ -25,9 +25,8 @@ from ricordo.exchange.entries import (
 )
 from ricordo.exchange.merging import Merged, merged
 from ricordo.exchange.records import ItemRecord, VersionRecord
-from ricordo.store.sql import exporting
-from ricordo.store.sql.batches import marks
-from ricordo.store.sql.times import now_micros
+from ricordo.store.sql import exports
+from ricordo.store.sql.database import marks, now_micros
 from ricordo.store.sqlite import sync_rows
 from ricordo.store.sqlite.connection import Connection
 from ricordo.values.provenance import read
@@ -123,7 +122,7 @@ class Capture:
         uids = {row[0]: known[tuple(row)] for row in rows if tuple(row) in known}
         if not new:
             return uids
-        record = exporting.item_record(connection, n, new)
+        record = exports.item_record(connection, n, new)
         for version in record.versions:
             is_vouched = record.vouched == version.number
             body = plain_body(_body(record, version, is_vouched=is_vouched))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from ricordo.config.machine import this_machine
 from ricordo.exchange.entries import FEEDBACK, LINK, NO_ITEMS, LogEntry
 from ricordo.store.sql.changes import Changes
-from ricordo.store.sql.times import now_micros
+from ricordo.store.sql.database import now_micros
 from ricordo.store.sqlite import sync_rows
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.open_file import OpenFile

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator
 
 from ricordo.exchange.entries import KINDS, LogEntry
-from ricordo.store.sql.batches import in_parts, marks
+from ricordo.store.sql.database import in_parts, marks
 from ricordo.store.sqlite.connection import Connection
 
 _COLUMNS = "uid, kind, item, clock, writer, parents, body"

@@ -14,11 +14,8 @@ from datetime import datetime
 from ricordo.exchange.entries import VersionBody, version_body
 from ricordo.exchange.merging import Merged, erased, merged
 from ricordo.exchange.records import BlobRecord, ChunkRecord, ItemRecord, VersionRecord
-from ricordo.store.sql import audit, import_rows, jobs, links, machines, saving
-from ricordo.store.sql.batches import in_parts
-from ricordo.store.sql.new_chunks import NewChunk
-from ricordo.store.sql.protocols import ForgetWords, Opened
-from ricordo.store.sql.times import moment, now_micros
+from ricordo.store.sql import changes, files, history, imports, jobs, links
+from ricordo.store.sql.database import ForgetWords, NewChunk, Opened, in_parts, moment, now_micros
 from ricordo.store.sqlite import sync_rows
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.sync_capture import SEEN, forget
@@ -59,7 +56,7 @@ class Showing:
         gone = {item: erased(dict(entries)) for item, entries in known.items()}
         sync_rows.erase(self.connection, sorted(set().union(*gone.values())))
         now = {item: merged(entries) for item, entries in known.items()}
-        refs = machines.refs_of(self.connection)
+        refs = files.refs_of(self.connection)
         contested = self._note_wanted(now, refs)
         others = self._wanting(contested) - set(now)
         now |= {item: merged(entries) for item, entries in sync_rows.of_items(self.connection, others).items()}
@@ -202,14 +199,14 @@ class Showing:
         analyzer = self.opened.analyzer
         ends: dict[int, links.Ends] = {}
         for item, record, one in ready:
-            analysed = import_rows.analysed(record, analyzer)
+            analysed = imports.analysed(record, analyzer)
             found = connection.rows("SELECT n, state FROM items WHERE id=?", (item,))
             if found:
                 n, before = found[0]
                 fresh = self._replace(n, analysed)
             else:
                 before = ""
-                n, fresh = import_rows.insert(connection, analysed, item)
+                n, fresh = imports.insert(connection, analysed, item)
             self._count(item, record, one, before)
             self.done.fresh += fresh
             head = record.head()
@@ -220,29 +217,29 @@ class Showing:
                 ends[n] = links.Ends(links.names(record.ref, head.known_fields()), targets)
         links.update(connection, ends)
 
-    def _replace(self, n: int, one: import_rows.Analysed) -> list[NewChunk]:
+    def _replace(self, n: int, one: imports.Analysed) -> list[NewChunk]:
         """Give an item other versions; what its file looked like, and when it was used, stays."""
         connection = self.connection
-        saving.erase_chunks(connection, connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,)))
+        changes.erase_chunks(connection, connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,)))
         held = connection.rows("SELECT blob FROM versions WHERE item=?", (n,))
         connection.run("DELETE FROM versions WHERE item=?", (n,))
-        row = import_rows.item_row(one.item, one.item.id)
+        row = imports.item_row(one.item, one.item.id)
         row = {name: value for name, value in row.items() if not name.startswith("file_")}
         connection.run(f"UPDATE items SET {'=?, '.join(row)}=? WHERE n=?", (*row.values(), n))
         connection.touched.add(n)
         connection.run("DELETE FROM item_tags WHERE item=?", (n,))
         if one.item.state != "deleted":
-            saving.insert_tags(connection, n, one.item.head().known_fields())
-        saving.write_secrets(connection, n, one.item.secrets)
-        fresh = import_rows.insert_texts(connection, n, one)
-        saving.drop_blobs(connection, [blob for (blob,) in held])
+            changes.insert_tags(connection, n, one.item.head().known_fields())
+        changes.write_secrets(connection, n, one.item.secrets)
+        fresh = imports.insert_texts(connection, n, one)
+        changes.drop_blobs(connection, [blob for (blob,) in held])
         return fresh
 
     def _count(self, item: str, record: ItemRecord, one: Merged, before: str) -> None:
         after = record.state
         what = {"deleted": "removed", "archived": "archived"}.get(after, "") if after != before else ""
         if what and one.put_away is not None:
-            audit.note_of(self.connection, what, item, one.put_away.body["provenance"])
+            history.note_of(self.connection, what, item, one.put_away.body["provenance"])
         if not before and after == "deleted":
             return  # nobody here ever saw it
         self.done.counts[what or ("updated" if before else "created")] += 1
@@ -268,7 +265,7 @@ class Showing:
         found = self.connection.rows("SELECT n FROM items WHERE id=?", (item,))
         if found:
             links.forget_names(self.connection, found[0][0])
-            saving.erase_item(self.connection, found[0][0])
+            changes.erase_item(self.connection, found[0][0])
             self.done.counts["erased"] += 1
 
     def _note_shown(self, item: str, one: Merged) -> None:

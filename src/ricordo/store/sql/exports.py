@@ -1,16 +1,22 @@
-"""The whole store as records, in an order that depends only on its content: items by id, logs as they were written."""
+"""Gives the records of an export; of a damaged store, all that can still be read, and a list of what cannot.
+
+Damaged versions are left out if the item has undamaged ones. An item without any keeps its damaged text under a new
+hash, so that it can be imported, and is reported as damaged.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import groupby, islice
 from typing import Any, get_origin
 
 import numpy as np
 
-from ricordo.errors import CorruptStore
+from ricordo.errors import CorruptStore, Error
 from ricordo.exchange.records import (
     CHUNK_STATES,
     FORMAT,
@@ -27,23 +33,25 @@ from ricordo.exchange.records import (
     TextLinkRecord,
     UsageRecord,
     VersionRecord,
+    check_item,
+    type_of,
 )
 from ricordo.store.arrays import Array
-from ricordo.store.sql import machines
-from ricordo.store.sql.batches import in_parts
+from ricordo.store.prepare import text_hash
+from ricordo.store.sql import files
+from ricordo.store.sql.damage import item_places, version_problem
+from ricordo.store.sql.database import Connection, in_parts, moment, optional_moment
+from ricordo.store.sql.database import Row as Columns
+from ricordo.store.sql.items import all_fields, fields_of
 from ricordo.store.sql.proposals import kept_rules
-from ricordo.store.sql.protocols import Connection
-from ricordo.store.sql.protocols import Row as Columns
-from ricordo.store.sql.stored_fields import all_fields
-from ricordo.store.sql.times import moment, optional_moment
 from ricordo.values.file_refs import DISK, FileRefs
-from ricordo.values.items import Ref
+from ricordo.values.items import Draft, Ref, version_hash
 
 _ITEM = (
     "SELECT i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.created_at, i.updated_at, i.indexed_at,"
     " i.deleted_at, i.file_mtime, i.file_size, i.file_hash, i.file_fields, u.retrieval_count, u.last_retrieved_at,"
     " u.access_count, u.last_accessed_at, u.decay_score, u.decay_at, i.vouched,"
-    f" (SELECT value FROM meta WHERE name = '{machines.HOME_MACHINE}')"
+    f" (SELECT value FROM meta WHERE name = '{files.HOME_MACHINE}')"
     " FROM items i LEFT JOIN usage u ON u.item = i.n"
 )
 _BATCH = 128
@@ -96,7 +104,7 @@ def other_records(connection: Connection, name: str) -> Iterator[Row]:
         if found is not None:
             values["found"] = found.get(values["found"], ())
         if name == "root":
-            values["machine"] = machines.name_of(connection, values["machine"])
+            values["machine"] = files.name_of(connection, values["machine"])
         yield Row(name, values)
 
 
@@ -242,3 +250,79 @@ def _blobs(connection: Connection, versions: Sequence[VersionRecord]) -> tuple[B
         for digest in wanted
         for (data,) in connection.rows("SELECT data FROM blobs WHERE hash=?", (digest,))
     )
+
+
+def salvaged(connection: Connection, language: str, left_out: list[str], *, log: bool) -> Iterator[Record]:
+    """Header and records; two passes, because the header says how many there are."""
+    counts: Counter[str] = Counter()
+    sound = []
+    known: set[str] = set()
+    for n, ref in item_places(connection):
+        record = _salvaged_item(connection, n, ref, left_out)
+        if record is not None and record.id not in known:
+            sound.append((n, ref))
+            known.add(record.id)
+    rest = [record for record in _other_records(connection, left_out, log=log) if _refers_to(record) <= known]
+    counts.update(map(type_of, rest))
+    counts["item"] = len(sound)
+    yield Header(FORMAT, FORMAT_VERSION, language, None, dict(counts))
+    for n, ref in sound:
+        record = _salvaged_item(connection, n, ref, [])
+        assert record is not None, "the same snapshot reads the same"
+        yield record
+    yield from rest
+
+
+def _salvaged_item(connection: Connection, n: int, ref: str, left_out: list[str]) -> ItemRecord | None:
+    """One item with its undamaged versions; if there are none, as it is."""
+    try:
+        numbers = [row[0] for row in connection.rows("SELECT number FROM versions WHERE item=? ORDER BY number", (n,))]
+    except _broken(connection) as error:
+        left_out.append(f"{ref}: its versions cannot be read ({error})")
+        return None
+    bad = {number: problem for number in numbers if (problem := version_problem(connection, n, number))}
+    left_out += [f"{ref} version {number}: {problem}" for number, problem in bad.items()]
+    good = [number for number in numbers if number not in bad]
+    for kept in ([good] if good else []) + [[number] for number in reversed(numbers)]:
+        try:
+            record = _readable(item_record(connection, n, kept))
+            check_item(record)
+            return record
+        except _broken(connection):
+            continue
+    left_out.append(f"{ref}: nothing of it can be read")
+    return None
+
+
+def _readable(item: ItemRecord) -> ItemRecord:
+    """The item with its newest remaining version as the current one, and hashes of the text as it is."""
+    versions = tuple(_rehashed(item, version) for version in item.versions)
+    numbers = [version.number for version in versions]
+    return replace(item, versions=versions, version=item.version if item.version in numbers else numbers[-1])
+
+
+def _rehashed(item: ItemRecord, version: VersionRecord) -> VersionRecord:
+    content = item.content(version)
+    digest = version.text_hash if version.blob is not None else text_hash(content)
+    draft = Draft(version.ref, version.kind, content, fields_of(json.dumps(dict(version.fields))))
+    return replace(version, text_hash=digest, hash=version_hash(draft, digest))
+
+
+def _other_records(connection: Connection, left_out: list[str], *, log: bool) -> Iterator[Record]:
+    """Links, verdicts, logs and folders: of each as many as can be read."""
+    for name, kind in ROWS.items():
+        if log or not kind.is_log:
+            try:
+                yield from other_records(connection, name)
+            except _broken(connection) as error:
+                left_out.append(f"records of type {name}: the rest cannot be read ({error})")
+
+
+def _refers_to(record: Record) -> set[str]:
+    """The ids of the items that a link connects; if one is left out, the link is, too."""
+    return {record["source"], record["target"]} if isinstance(record, Row) and record.type == "link" else set()
+
+
+def _broken(connection: Connection) -> tuple[type[Exception], ...]:
+    """What is raised where something cannot be read."""
+    return (Error, *connection.unreadable)

@@ -1,7 +1,4 @@
-"""The checks that ``doctor`` does between tables: references to missing rows, unused bytes, copies that differ.
-
-Repair drops rows that only refer to something missing; a text that lost its item is reported and kept.
-"""
+"""The checks of ``doctor`` that only a file needs: its pages, its references, and fields that stand twice."""
 
 from __future__ import annotations
 
@@ -9,8 +6,8 @@ import hashlib
 import json
 from collections.abc import Iterator
 
-from ricordo.store.sql.saving import insert_tags
-from ricordo.store.sql.stored_fields import fields_of
+from ricordo.store.sql.changes import insert_tags
+from ricordo.store.sql.items import fields_of
 from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.values.items import Fields
 from ricordo.values.reports import Check

@@ -1,21 +1,45 @@
 """What the shared statements need of a database: connections, transactions, a keyword index, a dialect.
 
-The SQLite store and the PostgreSQL store fulfil these protocols, each in its own way.
+The SQLite store and the PostgreSQL store fulfil these protocols, each in its own way. Times are whole microseconds
+since 1970, UTC; lists of values come in parts that one statement takes.
 """
 
 from __future__ import annotations
 
 import struct
+import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from ricordo.errors import CorruptStore, UsageError, half_a_character
+from ricordo.frozen import frozen
+from ricordo.store.values import TermCounts
 
 if TYPE_CHECKING:
     from ricordo.store.base import Mirror
-    from ricordo.store.sql.new_chunks import NewChunk
-    from ricordo.store.values import TermCounts
     from ricordo.text.words import Analyzer
+
+
+FIELDS = ("title", "path", "description", "tags", "context", "body")
+"""The fields of a chunk whose words are indexed; ``counts`` and lengths are in this order."""
+LIVE, SUPERSEDED, DELETED = 0, 1, 2
+
+
+@frozen
+class NewChunk:
+    """A chunk that was just inserted, with what is indexed of it."""
+
+    chunk: int
+    item: int
+    counts: TermCounts
+    state: int = LIVE
+
+    def lengths(self) -> list[int]:
+        return [sum(field.values()) for field in self.counts]
+
 
 Row = tuple[Any, ...]
 """What a statement answers; which types its columns have, only the statement says."""
@@ -219,3 +243,80 @@ class Opened(Protocol):
 
     @property
     def database(self) -> Database: ...
+
+
+@contextmanager
+def decoded(shown: object) -> Iterator[None]:
+    """Turn an exception from decoding a row into the error for damage of the store ``shown``; its trace is kept."""
+    try:
+        yield
+    except UnicodeEncodeError:  # not a row that is damaged, but a text that was given to be stored or looked for
+        raise half_a_character() from None
+    except OverflowError as error:
+        if not str(error).endswith(" to convert"):  # of a row; a number that was given does not fit into one
+            raise _damaged(shown, error) from error
+        raise UsageError("a number is larger than any store holds", hint="Give a smaller one.") from None
+    except UNREADABLE as error:
+        raise _damaged(shown, error) from error
+
+
+def _damaged(shown: object, error: Exception) -> CorruptStore:
+    return CorruptStore(
+        f"something in the store {shown} cannot be read ({type(error).__name__}: {error})",
+        hint="‹:doctor› names what is damaged. If it finds nothing, this is a mistake in Ricordo.",
+    )
+
+
+def mirroring(mirror: AroundCommit | None, touched: set[int], *, durable: bool) -> AbstractContextManager[None]:
+    """The block in which a transaction commits that touched some items."""
+    return nullcontext() if mirror is None or not touched else mirror(frozenset(touched), durable=durable)
+
+
+T = TypeVar("T")
+
+
+def marks(values: Collection[object]) -> str:
+    """A question mark for each value."""
+    return ",".join("?" * len(values))
+
+
+def in_parts(values: Iterable[T], size: int = 512) -> Iterator[tuple[str, list[T]]]:
+    """The values in parts for ``IN``, each with its question marks.
+
+    A part is filled up with its last value to a power of two: so there are few forms of a statement, and the database
+    need not compile one for every number of values.
+    """
+    ordered = list(values)
+    for at in range(0, len(ordered), size):
+        part = ordered[at : at + size]
+        part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))
+        yield marks(part), part
+
+
+def not_in(column: str, values: Collection[T]) -> tuple[str, list[T]]:
+    """The condition that a column has none of some values, to be put behind others, and what is bound in it."""
+    return (f" AND {column} NOT IN ({marks(values)})", list(values)) if values else ("", [])
+
+
+DAY = 86_400_000_000
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def micros(moment: datetime) -> int:
+    """A moment as the store writes it."""
+    return (moment.astimezone(UTC) - _START) // timedelta(microseconds=1)
+
+
+def moment(value: int) -> datetime:
+    """A stored time as a value."""
+    return _START + timedelta(microseconds=value)
+
+
+def optional_moment(value: int | None) -> datetime | None:
+    """A stored time that may be missing."""
+    return None if value is None else moment(value)
+
+
+def now_micros() -> int:
+    """The present."""
+    return time.time_ns() // 1000

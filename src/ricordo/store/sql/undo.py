@@ -1,4 +1,4 @@
-"""Reads what steps changed, and puts items back as they were: one transaction, with a word on what stays."""
+"""Undoes steps: puts every item that a step changed back as it was before."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from ricordo.errors import Conflict, Error, NotFound
 from ricordo.steps import current_step
-from ricordo.store.sql import heads, links, saving
-from ricordo.store.sql.batches import in_parts
+from ricordo.store.sql import changes, items, links
 from ricordo.store.sql.changes import Changes
-from ricordo.store.sql.new_chunks import NewChunk
-from ricordo.store.sql.protocols import Connection, Opened, Row
-from ricordo.store.sql.times import moment
+from ricordo.store.sql.database import Connection, NewChunk, Opened, Row, in_parts, moment
+from ricordo.store.sql.items import Head
 from ricordo.store.values import Backlog, PreparedItem
 from ricordo.values.items import Saved
 from ricordo.values.log import MOST_NAMED, Step, StepItem, step_words
@@ -95,7 +93,7 @@ class Steps:
     ) -> tuple[Saved, list[NewChunk]]:
         if not connection.rows("SELECT 1 FROM items WHERE n=?", (item.n,)):
             raise NotFound("it was erased since")
-        ref, head = _ref(connection, item.n), heads.head_of(connection, item.n)
+        ref, head = _ref(connection, item.n), items.head_of(connection, item.n)
         if (head.version, head.state) != (item.new_version, item.new_state):
             raise Conflict("it was changed since", hint=f"‹:history {ref}› shows its versions.")
         if item.state in ("", "deleted"):
@@ -108,7 +106,7 @@ class Steps:
             if item.state == "live" or head.state == "deleted":
                 if earlier is None:
                     raise NotFound("its earlier version is no longer kept")
-                heads.refuse_immutable(head, ref)
+                items.refuse_immutable(head, ref)
                 chunks = self._write_earlier(connection, head, earlier)
             if item.state == "archived":
                 self._changes.archive_one(connection, item.n)
@@ -120,12 +118,12 @@ class Steps:
             connection.touched.add(item.n)
         return Saved(_ref(connection, item.n), "archived" if item.state == "archived" else "restored"), chunks
 
-    def _write_earlier(self, connection: Connection, head: heads.Head, earlier: PreparedItem) -> list[NewChunk]:
+    def _write_earlier(self, connection: Connection, head: Head, earlier: PreparedItem) -> list[NewChunk]:
         draft = earlier.draft
-        occupant = heads.find_head(connection, draft.ref.drive, draft.ref.path)
+        occupant = items.find_head(connection, draft.ref.drive, draft.ref.path)
         if occupant is not None and occupant.n != head.n:
             raise Conflict(f"{draft.ref} is taken by another item", hint="Move or remove that one first.")
-        chunks = saving.write_version(connection, head, earlier, self._opened.analyzer, self._opened.keep_versions)
+        chunks = changes.write_version(connection, head, earlier, self._opened.analyzer, self._opened.keep_versions)
         links.update_saved(connection, [(head.id, earlier)])
         if head.state != "live":
             links.reconsider(connection, head.n)

@@ -1,0 +1,324 @@
+"""Files that items came from or are copied to, the machines that have them, and secrets in texts."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+
+from ricordo.config.machine import Machine, this_machine
+from ricordo.errors import Unavailable
+from ricordo.store.sql import changes, items
+from ricordo.store.sql.changes import write_secrets
+from ricordo.store.sql.database import Connection, Database, in_parts, marks, now_micros
+from ricordo.store.values import FileState
+from ricordo.values.file_refs import UNKNOWN_MACHINE, FileRefs
+from ricordo.values.items import Item, KnownFile, Ref
+
+HOME_MACHINE = "machine"
+"""In a store in a file: the machine whose files have plain refs. A shared store has none."""
+_NAME = "machine:"
+LOOK_AGAIN_SECONDS = 60.0
+"""For so long a process believes the names of machines that it read."""
+
+
+def refs_of(connection: Connection) -> FileRefs:
+    """How the refs of this store's files are to be read on this machine."""
+    return FileRefs(str(connection.meta(HOME_MACHINE) or ""), this_machine().id)
+
+
+class Machines:
+    """Reads and writes which machines a store knows."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._is_shared = False
+        self._noted: Machine | None = None
+        self._names: dict[str, str] = {}
+        self._believed_until = 0.0
+
+    def refs(self) -> FileRefs:
+        """How the refs of this store's files are to be read now. Whose a shared store is cannot change."""
+        if self._is_shared:
+            return FileRefs("", this_machine().id)
+        with self._database.read() as connection:
+            found = refs_of(connection)
+        self._is_shared = not found.home
+        return found
+
+    def note_this(self) -> None:
+        """Let others know the name of this machine, which has files in the store."""
+        machine = this_machine()
+        if self._noted == machine:
+            return
+        with self._database.read() as connection:
+            known = connection.meta(_NAME + machine.id)
+        if known != machine.name:
+            with suppress(Unavailable), self._database.write() as connection:  # a busy store hears it next time
+                connection.set_meta(_NAME + machine.id, machine.name)
+                self._noted = machine
+        else:
+            self._noted = machine
+
+    def names(self) -> dict[str, str]:
+        """The names of the machines that have files here, by their ids."""
+        with self._database.read() as connection:
+            rows = connection.rows("SELECT name, value FROM meta WHERE substr(name, 1, 8) = ?", (_NAME,))
+        self._names = {name.removeprefix(_NAME): str(value) for name, value in rows}
+        self._believed_until = time.monotonic() + LOOK_AGAIN_SECONDS
+        return self._names
+
+    def elsewhere(self, refs: Iterable[str]) -> dict[str, str]:
+        """Those of the refs that name files of other machines, each with the name of its machine."""
+        files = [Ref.parse(ref) for ref in refs if ref.startswith("disk:/")]
+        if not files:
+            return {}
+        known = self.refs()
+        owners = {str(ref): known.owner(ref) for ref in files if not known.is_here(ref)}
+        if not owners:
+            return {}
+        if time.monotonic() > self._believed_until or not self._names.keys() >= set(owners.values()) - {""}:
+            self.names()
+        return {ref: self._names.get(owner, owner) or UNKNOWN_MACHINE for ref, owner in owners.items()}
+
+
+def note_name(connection: Connection, machine: Machine) -> None:
+    """Keep the name of a machine that an import knows, unless the store knows one."""
+    connection.set_meta(_NAME + machine.id, machine.name, replace=False)
+
+
+def name_of(connection: Connection, machine: str) -> str:
+    """The name and the id of a machine, as an export says them; empty for an unknown one."""
+    return str(Machine(machine, str(connection.meta(_NAME + machine) or ""))) if machine else ""
+
+
+_FILE = "file_mtime, file_size, file_hash, file_fields"
+
+
+class Files:
+    """Files on disk, as they were last read."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def known(self, drive: str, paths: Collection[str]) -> dict[str, FileState | None]:
+        """Which of these paths hold an item, and what its file looked like when it was read (None if it has none)."""
+        with self._database.read() as connection:
+            found: dict[str, FileState | None] = {}
+            for marks, part in in_parts(sorted(paths)):
+                for path, *file in connection.rows(
+                    f"SELECT path, {_FILE} FROM items WHERE drive=? AND state<>'deleted' AND path IN ({marks})",
+                    (drive, *part),
+                ):
+                    found[path] = _state(*file)
+            return found
+
+    def states(self, numbers: Collection[int]) -> dict[int, FileState]:
+        """What the files of items looked like when they were read; items that came otherwise are left out."""
+        with self._database.read() as connection:
+            found: dict[int, FileState] = {}
+            for marks, part in in_parts(sorted(numbers)):
+                for n, *file in connection.rows(f"SELECT n, {_FILE} FROM items WHERE n IN ({marks})", part):
+                    state = _state(*file)
+                    if state is not None:
+                        found[n] = state
+            return found
+
+    def note(self, states: Mapping[int, FileState]) -> None:
+        """Remember what files look like whose content did not change."""
+        if states:
+            with self._database.write() as connection:
+                for n, state in states.items():
+                    changes.note_file(connection, n, state)
+
+    def remember_root(self, path: str, globs: Sequence[str]) -> None:
+        """Note a folder that was added on this machine, so that ``refresh`` finds its new files; once is enough."""
+        if (path, tuple(globs)) in self.roots():
+            return
+        here = this_machine().id
+        with self._database.write() as connection:
+            connection.run(
+                "INSERT INTO roots(machine, path, globs, added_at) VALUES(?, ?, '', ?) ON CONFLICT DO NOTHING",
+                (here, path, now_micros()),
+            )
+            connection.run("UPDATE roots SET globs=? WHERE machine=? AND path=?", (json.dumps(list(globs)), here, path))
+
+    def roots(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The folders that were added on this machine."""
+        here = this_machine().id
+        return [(path, globs) for machine, path, globs in self.all_roots() if machine == here]
+
+    def all_roots(self) -> list[tuple[str, str, tuple[str, ...]]]:
+        """The folders that were added on any machine: the id of the machine, the path and the globs of each."""
+        with self._database.read() as connection:
+            rows = connection.rows("SELECT machine, path, globs FROM roots ORDER BY machine, path")
+        return [(machine, path, tuple(json.loads(globs))) for machine, path, globs in rows]
+
+    def forget_root(self, path: str) -> bool:
+        """Look for no more new files in a folder of this machine; returns whether it was one of those looked in."""
+        with self._database.write() as connection:
+            connection.run("DELETE FROM roots WHERE machine=? AND path=?", (this_machine().id, path))
+            return connection.changes() > 0
+
+    def take_over_roots(self, machine: str) -> None:
+        """Give the folders of another machine to this one, and with them the plain refs, if they were that one's."""
+        here = this_machine().id
+        with self._database.write() as connection:
+            connection.run(
+                "UPDATE roots SET machine=? WHERE machine=? AND path NOT IN (SELECT path FROM roots WHERE machine=?)",
+                (here, machine, here),
+            )
+            connection.run("DELETE FROM roots WHERE machine=?", (machine,))
+            if machine and connection.meta(HOME_MACHINE) == machine:
+                connection.set_meta(HOME_MACHINE, here)
+
+
+def _state(mtime: int | None, size: int, digest: str | None, fields: str | None) -> FileState | None:
+    return FileState(mtime, size, digest or "", json.loads(fields or "{}")) if mtime is not None else None
+
+
+_COLUMNS = ("name", "item", "mtime", "size", "hash", "mark", "problem")
+_KNOWLEDGE_FILE = f"SELECT {', '.join(_COLUMNS)} FROM knowledge_files"
+
+
+class KnowledgeRows:
+    """What is known about the files in the knowledge folder."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def set_folder(self, place: str) -> None:
+        """Set the folder of the files. What was known about files in another folder, or on another machine, is
+        forgotten, so that files that are not here do not count as deleted.
+        """
+        here = this_machine().id
+        with self._database.read() as connection:
+            before, machine = connection.meta("knowledge_folder"), connection.meta("knowledge_machine")
+        if before == place and machine == here:
+            return
+        with self._database.write() as connection:
+            if before is not None and (before != place or machine not in (None, here)):
+                connection.run("DELETE FROM knowledge_files")
+            connection.set_meta("knowledge_folder", place)
+            connection.set_meta("knowledge_machine", here)
+
+    def times_and_sizes(self) -> dict[str, tuple[int, int]]:
+        """The times and sizes that files were last seen with, by name."""
+        with self._database.read() as connection:
+            rows = connection.rows("SELECT name, mtime, size FROM knowledge_files")
+        return {name: (mtime, size) for name, mtime, size in rows}
+
+    def files(self, names: Collection[str] | None = None) -> dict[str, KnownFile]:
+        """The files as they were last seen, by name: all of them, or some."""
+        with self._database.read() as connection:
+            if names is None:
+                return {row[0]: KnownFile(*row) for row in connection.rows(_KNOWLEDGE_FILE)}
+            found: dict[str, KnownFile] = {}
+            for places, part in in_parts(sorted(names)):
+                rows = connection.rows(f"{_KNOWLEDGE_FILE} WHERE name IN ({places})", part)
+                found |= {row[0]: KnownFile(*row) for row in rows}
+            return found
+
+    def files_of(self, numbers: Collection[int]) -> dict[int, KnownFile]:
+        """The files of some items, by their numbers."""
+        found: dict[int, KnownFile] = {}
+        with self._database.read() as connection:
+            for places, part in in_parts(sorted(numbers)):
+                rows = connection.rows(f"{_KNOWLEDGE_FILE} WHERE item IN ({places})", part)
+                found |= {row[1]: KnownFile(*row) for row in rows}
+        return found
+
+    def has_file(self, name: str) -> bool:
+        """Whether a file of this name is known, in capital letters or small."""
+        with self._database.read() as connection:
+            same = connection.dialect.ignoring_case("name")
+            return bool(connection.rows(f"SELECT 1 FROM knowledge_files WHERE {same}", (name,)))
+
+    def note(self, seen: Sequence[KnownFile], gone: Collection[str] = ()) -> None:
+        """Remember what files look like now, and forget others; an item has one file."""
+        if not seen and not gone:
+            return
+        with self._database.write() as connection:
+            latest = {file.name: file for file in seen}
+            connection.run_many("DELETE FROM knowledge_files WHERE name=?", [(name,) for name in (*gone, *latest)])
+            connection.run_many("DELETE FROM knowledge_files WHERE item=?", [(file.item,) for file in seen])
+            connection.insert(
+                "knowledge_files",
+                _COLUMNS,
+                [(f.name, f.item, f.mtime, f.size, f.hash, f.mark, f.problem) for f in latest.values()],
+            )
+
+    def items_in_transaction(self, numbers: Collection[int], ids: Collection[str] = ()) -> dict[int, Item]:
+        """Items with their content, in the bin or not, as they are in the open transaction."""
+        with self._database.write() as connection:  # this thread's own, which sees what it wrote
+            wanted = {*numbers, *(n for identity in ids if (n := _number(connection, identity)) is not None)}
+            found = {n: items.by_number(connection, n) for n in sorted(wanted)}
+        return {n: item for n, item in found.items() if item is not None}
+
+    def belonging(self, numbers: Collection[int], kinds: Collection[str], drives: Collection[str]) -> list[int]:
+        """Which of these items have one of the kinds on one of the drives, in the transaction that is open."""
+        found: list[int] = []
+        with self._database.write() as connection:  # this thread's own, which sees what it wrote
+            for places, part in in_parts(sorted(numbers)):
+                rows = connection.rows(
+                    f"SELECT n FROM items WHERE n IN ({places})"
+                    f" AND kind IN ({marks(kinds)}) AND drive IN ({marks(drives)})",
+                    (*part, *kinds, *drives),
+                )
+                found += [n for (n,) in rows]
+        return found
+
+    def without_current_file(self, kinds: Collection[str], drives: Collection[str]) -> list[int]:
+        """Items of these kinds and drives that have no file, and items whose file has another version."""
+        with self._database.read() as connection:
+            is_no_text, values = connection.dialect.json_is("fields", "$.is_textual", False)
+            rows = connection.rows(
+                f"SELECT n FROM items WHERE kind IN ({marks(kinds)}) AND drive IN ({marks(drives)})"
+                " AND state IN ('live', 'archived')"
+                f" AND NOT ({is_no_text}) AND n NOT IN"
+                " (SELECT item FROM knowledge_files WHERE item IS NOT NULL)"
+                " UNION SELECT n FROM items JOIN knowledge_files k ON k.item = n"
+                " WHERE k.mark <> items.hash || ' ' || items.state ORDER BY n",
+                (*kinds, *drives, *values),
+            )
+        return [n for (n,) in rows]
+
+
+def _number(connection: Connection, identity: str) -> int | None:
+    rows = connection.rows("SELECT n FROM items WHERE id=?", (identity,))
+    return rows[0][0] if rows else None
+
+
+class Secrets:
+    """Counts of the secrets in the current texts of items that are not in the bin."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def counts(self) -> dict[str, int]:
+        """How many there are, by kind."""
+        with self._database.read() as connection:
+            return dict(
+                connection.rows(
+                    "SELECT s.kind, sum(s.count) FROM secrets s JOIN items i ON i.n = s.item AND i.state <> 'deleted'"
+                    " GROUP BY s.kind ORDER BY s.kind"
+                )
+            )
+
+    def refs(self) -> list[tuple[Ref, dict[str, int]]]:
+        """The items that hold some, with how many of each kind."""
+        found: dict[Ref, dict[str, int]] = {}
+        with self._database.read() as connection:
+            for drive, path, kind, count in connection.rows(
+                "SELECT i.drive, i.path, s.kind, s.count FROM secrets s JOIN items i ON i.n = s.item"
+                " WHERE i.state <> 'deleted' ORDER BY i.drive, i.path, s.kind"
+            ):
+                found.setdefault(Ref(drive, path), {})[kind] = count
+        return list(found.items())
+
+    def note(self, found: Mapping[int, Mapping[str, int]]) -> None:
+        """Replace what is known about some items."""
+        with self._database.write() as connection:
+            for n, counts in found.items():
+                write_secrets(connection, n, counts)

@@ -1,0 +1,367 @@
+"""What was done, by whom and when: steps that can be undone, the audit, and conversations in their order.
+
+Changes of texts and fields need no row in the audit, because each version says who wrote it. As long as a step is being
+taken, every write notes what an item was before. Steps end after some weeks, and the oldest go when there are many. An
+item that is erased takes its rows with it, so that nothing here tells what it was called.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ricordo import speaking
+from ricordo.steps import CurrentStep, current_step
+from ricordo.store.sql import items
+from ricordo.store.sql.database import (
+    DAY,
+    Connection,
+    Database,
+    Dialect,
+    in_parts,
+    marks,
+    micros,
+    moment,
+    now_micros,
+    optional_moment,
+)
+from ricordo.values import provenance
+from ricordo.values.items import Item, first_words
+from ricordo.values.kinds import CHECKPOINT, REMEMBERED_KINDS, SESSION
+from ricordo.values.log import AuditEntry
+from ricordo.values.provenance import read, stored
+
+if TYPE_CHECKING:
+    from ricordo.values.sessions import Happening, ThreadSpan
+
+
+MOST_STEPS = 1000
+KEPT_DAYS = 30
+NEW = (0, "")
+_STEP_COLUMNS = ("step", "item", "version", "state", "new_version", "new_state")
+
+
+def note_step(connection: Connection, n: int, before: tuple[int, str], after: tuple[int, str]) -> None:
+    """Note the version and the state of an item before and after a change; before, a new one was ``NEW``."""
+    step = _begun(connection)
+    if step is None:
+        return
+    if before == NEW:
+        connection.insert("step_items", _STEP_COLUMNS, [(step.id, n, *before, *after)])
+        return
+    connection.run(
+        f"INSERT INTO step_items({', '.join(_STEP_COLUMNS)}) VALUES({marks(_STEP_COLUMNS)}) ON CONFLICT DO NOTHING",
+        (step.id, n, *before, *after),
+    )
+    connection.run("UPDATE step_items SET new_version=?, new_state=? WHERE step=? AND item=?", (*after, step.id, n))
+
+
+def note_said(connection: Connection, n: int) -> None:
+    """Note whose words an item is before that changes without a new version."""
+    step = _begun(connection)
+    if step is not None:
+        connection.run(
+            "INSERT INTO step_items(step, item, version, state, new_version, new_state, vouched, provenance)"
+            " SELECT ?, n, version, state, version, state, vouched, provenance FROM items WHERE n=?"
+            " ON CONFLICT DO NOTHING",
+            (step.id, n),
+        )
+
+
+def note_link(connection: Connection, source: int, target: int, type_: str, *, added: bool) -> None:
+    """Note a link by hand that was made or removed."""
+    step = _begun(connection)
+    if step is not None:
+        connection.run(
+            "INSERT INTO step_links(step, source, target, type, added) VALUES(?,?,?,?,?) ON CONFLICT DO NOTHING",
+            (step.id, source, target, type_, int(added)),
+        )
+
+
+def count_erased(connection: Connection) -> None:
+    """Count an item that is erased, which nothing brings back."""
+    step = _begun(connection)
+    if step is not None:
+        connection.run("UPDATE steps SET erased=erased+1 WHERE id=?", (step.id,))
+
+
+def _begun(connection: Connection) -> CurrentStep | None:
+    """The step that is being taken; a transaction writes it down once, so that many new items go in one batch."""
+    step = current_step()
+    if step is None or connection.step == step.id:
+        return step
+    connection.step = step.id
+    now = now_micros()
+    connection.run(
+        "DELETE FROM steps WHERE at < ? OR at < (SELECT at FROM steps ORDER BY at DESC LIMIT 1 OFFSET ?)",
+        (now - KEPT_DAYS * DAY, MOST_STEPS - 2),  # one more comes now
+    )
+    connection.run(
+        "INSERT INTO steps(id, at, verb, provenance, undone, erased) VALUES(?,?,?,?,'',0) ON CONFLICT DO NOTHING",
+        (step.id, now, step.verb, stored(speaking.speaker())),
+    )
+    return step
+
+
+AUDIT_COLUMNS = ("at", "what", "item", "ref", "version", "provenance")
+_WAITING = (
+    "SELECT n FROM items WHERE state='live' AND vouched <> version UNION"
+    " SELECT n FROM items WHERE state='live' AND loading='always' AND vouched IS NULL ORDER BY n"
+)
+_CHANGES = (
+    "SELECT v.created_at AS at, CASE WHEN v.number = 1 THEN 'created' ELSE 'changed' END AS what,"
+    " v.drive || ':' || v.path AS ref, v.number AS version, v.provenance AS said, '' AS query, i.id AS id"
+    " FROM versions v JOIN items i ON i.n = v.item"
+    " UNION ALL SELECT at, what, ref, version, provenance, '', item FROM audit"
+)
+_TOLD = (
+    "SELECT r.at AS at, CASE WHEN r.query IS NULL THEN 'opened' ELSE 'found' END AS what, r.ref AS ref,"
+    " r.version AS version, coalesce(q.asker, r.asker) AS said, coalesce(q.text, '') AS query, i.id AS id"
+    " FROM retrieval_log r JOIN items i ON i.n = r.item LEFT JOIN query_log q ON q.id = r.query"
+)
+
+
+def note_audit(connection: Connection, what: str, n: int) -> None:
+    """Write down who does something to an item now."""
+    said = stored(speaking.speaker())
+    connection.run(
+        "INSERT INTO audit(at, what, item, ref, version, provenance)"
+        " SELECT ?, ?, id, drive || ':' || path, version, ? FROM items WHERE n=?",
+        (now_micros(), what, said, n),
+    )
+
+
+def note_of(connection: Connection, what: str, item: str, said: Mapping[str, Any]) -> None:
+    """Write down what somebody did to an item on another machine."""
+    connection.run(
+        "INSERT INTO audit(at, what, item, ref, version, provenance)"
+        " SELECT ?, ?, id, drive || ':' || path, version, ? FROM items WHERE id=?",
+        (now_micros(), what, json.dumps(dict(said), ensure_ascii=False), item),
+    )
+
+
+def note_erased(connection: Connection, n: int) -> None:
+    """Write down that an item is erased, and forget its name, which may say what it was about."""
+    note_audit(connection, "erased", n)
+    connection.run("UPDATE audit SET ref='' WHERE item=(SELECT id FROM items WHERE n=?)", (n,))
+
+
+class Audit:
+    """Answers who did what, and which versions wait for the user."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def entries(
+        self, *, item: str | None, since: datetime | None, until: datetime | None, by: str, told: bool, limit: int
+    ) -> list[AuditEntry]:
+        """What was done, or with ``told`` what was found and opened; newest first."""
+        conditions, values = ["1=1"], []
+        for condition, value in (
+            ("id=?", item),
+            ("at>=?", micros(since) if since is not None else None),
+            ("at<?", micros(until) if until is not None else None),
+            ("instr(lower(said), ?) > 0", by.lower() or None),
+        ):
+            if value is not None:
+                conditions.append(condition)
+                values.append(value)
+        with self._database.read() as connection:
+            rows = connection.rows(
+                f"SELECT at, what, ref, version, said, query FROM ({_TOLD if told else _CHANGES}) one"
+                f" WHERE {' AND '.join(conditions)} ORDER BY at DESC, version DESC, ref LIMIT ?",
+                (*values, limit),
+            )
+        return [
+            AuditEntry(moment(at), what, ref, version, read(said), query)
+            for at, what, ref, version, said, query in rows
+        ]
+
+    def waiting(self) -> list[int]:
+        """Live items whose current version is not the user's: there is an older one that is, or every agent would get
+        it.
+        """
+        with self._database.read() as connection:
+            return [n for (n,) in connection.rows(_WAITING)]
+
+    def decide(self, n: int, what: str) -> None:
+        """Write down that the user accepted or refused the current version; an accepted one has the user's word."""
+        with self._database.write(durable=True) as connection:
+            note_audit(connection, what, n)
+            if what == "accepted":
+                note_said(connection, n)
+                connection.run("UPDATE items SET vouched=version WHERE n=?", (n,))
+                connection.run("UPDATE knowledge_files SET mark='' WHERE item=?", (n,))
+        with self._database.write(durable=True) as connection:
+            connection.touched.add(n)  # its knowledge file is written again, now with a seal
+
+
+_LINE = 200
+_COLUMNS = (
+    "i.drive, i.path, i.kind, i.category, i.title, i.thread, i.seq, i.metadata,"
+    f" (SELECT substr(c.text, 1, {_LINE}) FROM chunks c WHERE c.item = i.n ORDER BY c.live_from DESC, c.id LIMIT 1)"
+)
+
+
+_PUT_AWAY_BY = "(SELECT a.provenance FROM audit a WHERE a.item = i.id ORDER BY a.id DESC LIMIT 1)"
+
+
+class Threads:
+    """Items by their place in a conversation and by time. Writes nothing."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def keys(self, thread: str) -> dict[str, int]:
+        with self._database.read() as connection:
+            return dict(
+                connection.rows(
+                    "SELECT json_extract(metadata, '$.key'), seq FROM items WHERE thread=? AND seq IS NOT NULL"
+                    " AND kind='session' AND json_extract(metadata, '$.key') IS NOT NULL ORDER BY seq",
+                    (thread,),
+                )
+            )
+
+    def said_after(self, thread: str, place: int, count: int) -> list[Mapping[str, Any]]:
+        with self._database.read() as connection:
+            said_by_user, values = connection.dialect.json_is("metadata", "$.role", "user")
+            rows = connection.rows(
+                "SELECT metadata FROM items WHERE thread=? AND seq>? AND state='live' AND kind='session'"
+                f" AND {said_by_user} AND json_extract(metadata, '$.aside') IS NULL ORDER BY seq LIMIT ?",
+                (thread, place, *values, count),
+            )
+        return [json.loads(row[0]) for row in rows]
+
+    def items(self, thread: str, first: int, last: int) -> list[Item]:
+        with self._database.read() as connection:
+            rows = connection.rows(
+                "SELECT n FROM items WHERE thread=? AND seq BETWEEN ? AND ? AND state='live' ORDER BY seq, n",
+                (thread, first, last),
+            )
+            found = (items.by_number(connection, row[0]) for row in rows)
+            return [item for item in found if item is not None]
+
+    def spans(self, threads: Sequence[str]) -> dict[str, ThreadSpan]:
+        from ricordo.values.sessions import ThreadSpan
+
+        spans: dict[str, ThreadSpan] = {}
+        with self._database.read() as connection:
+            for thread in threads:
+                count, first, last = connection.rows(
+                    "SELECT count(*), min(created_at), max(created_at) FROM items"
+                    " WHERE thread=? AND seq IS NOT NULL AND state='live'",
+                    (thread,),
+                )[0]
+                spans[thread] = ThreadSpan(count, optional_moment(first), optional_moment(last))
+        return spans
+
+    def happenings(
+        self, *, since: datetime | None, thread: str | None, kinds: Sequence[str], limit: int
+    ) -> list[Happening]:
+        after = micros(since) if since is not None else 0
+        with self._database.read() as connection:
+            found = [
+                *_versions(connection, after, thread, kinds, limit),
+                *_put_away(connection, after, thread, kinds, limit),
+            ]
+        found.sort(key=lambda one: (one.at, one.seq or 0, one.ref, one.version or 0), reverse=True)
+        return found[:limit]
+
+
+def neighbours_in_threads(
+    connection: Connection, numbers: Sequence[int], reach: int
+) -> dict[int, list[tuple[int, int]]]:
+    """For items of a thread, the live items up to ``reach`` places away: ``(number, places away)``."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for places, part in in_parts(numbers):
+        for n, other, away in connection.rows(
+            "SELECT a.n, b.n, b.seq - a.seq FROM items a JOIN items b ON b.thread = a.thread"
+            f" AND b.seq BETWEEN a.seq - {int(reach)} AND a.seq + {int(reach)} AND b.n <> a.n"
+            f" AND b.state = 'live' WHERE a.thread IS NOT NULL AND a.n IN ({places})",
+            part,
+        ):
+            found.setdefault(n, []).append((other, away))
+    return found
+
+
+def _where(dialect: Dialect, thread: str | None, kinds: Sequence[str]) -> tuple[str, list[object]]:
+    """The condition for rows of a timeline: no checkpoints; tools and sub-agents only if a thread is asked for."""
+    sql = f" AND NOT (i.kind='session' AND i.category IS NOT DISTINCT FROM '{CHECKPOINT}')"
+    values: list[object] = []
+    if thread is not None:
+        sql += " AND i.thread=?"
+        values.append(thread)
+    else:
+        of_a_tool, values = dialect.json_is("i.metadata", "$.role", "tool")
+        sql += (
+            f" AND NOT (i.kind='session' AND (coalesce({of_a_tool}, FALSE)"
+            " OR json_extract(i.metadata, '$.aside') IS NOT NULL))"
+        )
+    if kinds:
+        sql += f" AND i.kind IN ({marks(kinds)})"
+        values += kinds
+    return sql, values
+
+
+def _versions(
+    connection: Connection, after: int, thread: str | None, kinds: Sequence[str], limit: int
+) -> list[Happening]:
+    """What was said, made and changed; of a session that grew, its new turns are shown."""
+    condition, values = _where(connection.dialect, thread, kinds)
+    at = f"CASE WHEN i.category='{SESSION}' AND i.kind='session' THEN i.created_at ELSE v.created_at END"
+    rows = connection.rows(
+        f"SELECT {at}, v.number, {_COLUMNS}, v.provenance FROM versions v JOIN items i ON i.n = v.item"
+        f" WHERE v.created_at >= ? AND i.state <> 'deleted' {condition}"
+        f" AND NOT (i.category IS NOT DISTINCT FROM '{SESSION}' AND i.kind = 'session' AND v.number > 1)"
+        " ORDER BY v.created_at DESC, v.item DESC, v.number DESC LIMIT ?",
+        (after, *values, limit),
+    )
+    return [
+        _happening(row[0], _what(row[1], row[4], row[5], row[8]), row[1], row[2:]) for row in rows if row[0] >= after
+    ]
+
+
+def _put_away(
+    connection: Connection, after: int, thread: str | None, kinds: Sequence[str], limit: int
+) -> list[Happening]:
+    condition, values = _where(connection.dialect, thread, kinds)
+    rows = connection.rows(
+        f"SELECT i.deleted_at, i.state, {_COLUMNS}, {_PUT_AWAY_BY} FROM items i"
+        f" WHERE i.deleted_at IS NOT NULL AND i.deleted_at >= ? {condition} ORDER BY i.deleted_at DESC LIMIT ?",
+        (after, *values, limit),
+    )
+    return [_happening(row[0], "removed" if row[1] == "deleted" else "forgotten", None, row[2:]) for row in rows]
+
+
+def _what(version: int, kind: str, category: str | None, seq: int | None) -> str:
+    if version > 1:
+        return "updated"
+    if kind == "session":
+        return "event" if seq is not None else "session" if category == SESSION else "created"
+    return "remembered" if kind in REMEMBERED_KINDS else "created"
+
+
+def _happening(at: int, what: str, version: int | None, row: tuple[Any, ...]) -> Happening:
+    from ricordo.values.sessions import Happening
+
+    drive, path, kind, _, title, thread, seq, metadata, text, said = row
+    metadata_fields = json.loads(metadata)
+    opening = first_words(text or "") if kind in REMEMBERED_KINDS else ""
+    if kind == "session":
+        opening = " ".join((text or "").split())
+    shown = title or opening or path.rpartition("/")[2]
+    return Happening(
+        moment(at),
+        what,
+        f"{drive}:{path}",
+        shown,
+        kind,
+        thread,
+        seq,
+        str(metadata_fields.get("direction", "")) if kind == "session" else "",
+        str(metadata_fields.get("role", "")) if kind == "session" else "",
+        version,
+        by=provenance.read(said or "").short,
+    )
