@@ -20,7 +20,7 @@ from statistics import median
 
 from ricordo import ConfigProvider, Entry, Ricordo
 from ricordo.engine.encrypted import make_encrypted
-from ricordo.keys import finding
+from ricordo.keys import keys
 
 KINDS = ("plain", "encrypted")
 BATCH = 200
@@ -80,8 +80,8 @@ def passphrase_seconds(place: Path) -> float:
     Ricordo.open(place / "phrase.db").close()
     took = []
     for _ in range(5):
-        finding._found.clear()
-        took.append(timed(lambda: finding.find_key(place / "phrase.db")))
+        keys._found.clear()
+        took.append(timed(lambda: keys.find_key(place / "phrase.db")))
     return median(took)
 
 

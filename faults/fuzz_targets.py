@@ -20,7 +20,7 @@ from ricordo import ConfigProvider, Ricordo
 from ricordo.config.loading import load_config
 from ricordo.context.facets import turn_facets
 from ricordo.errors import Error
-from ricordo.exchange import lines
+from ricordo.exchange import records
 from ricordo.hooks import answers
 from ricordo.hooks.outlet import Outlet
 from ricordo.hooks.payload import NAMES
@@ -205,7 +205,7 @@ def exchange_targets(place: Path, stores: Stores) -> dict[str, Target]:
         json_text.drop(json_text.put(text, ("mcpServers", "ricordo"), {"command": "x"}), ("mcpServers", "ricordo"))
 
     return {
-        "export lines": Target([export], lambda data: list(lines.read(io.BytesIO(data), "x"))),
+        "export lines": Target([export], lambda data: list(records.read(io.BytesIO(data), "x"))),
         "import": Target([export], imported),
         "knowledge file": Target([note], lambda data: file_format.read(data, "notes/a.md")),
         "settings": Target([settings], configured),

@@ -14,7 +14,7 @@ from ricordo.values.items import Item
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config, StoreLocation
-    from ricordo.keys.finding import StoreKey
+    from ricordo.keys.keys import StoreKey
     from ricordo.models.base import LLM, Embedder, Reranker, TokenCounter
     from ricordo.models.hub import ModelFolder
     from ricordo.models.providers import EmbeddingProvider

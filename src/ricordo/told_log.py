@@ -19,7 +19,7 @@ from typing import Any
 from ricordo.config.files import replace_file, state_home
 from ricordo.errors import Error
 from ricordo.frozen import frozen
-from ricordo.keys.sealing import seal_at_hand, seal_of
+from ricordo.keys.seal import seal_at_hand, seal_of
 from ricordo.values import provenance
 from ricordo.values.provenance import Provenance
 

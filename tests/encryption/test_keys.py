@@ -16,7 +16,7 @@ from ricordo.config.loading import StoreLocation
 from ricordo.engine.encrypted import hide_knowledge_files, make_encrypted
 from ricordo.engine.encrypting import decrypt_in_place, encrypt_in_place, keep_key_elsewhere
 from ricordo.errors import CorruptStore
-from ricordo.keys import finding, note
+from ricordo.keys import keys
 
 from .planted import found_in, words
 
@@ -31,11 +31,11 @@ def fresh_process(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Each test begins like a process of its own, and may do so again: no key is known."""
 
     def forget() -> None:
-        finding._found.clear()
-        note._encrypted.clear()
+        keys._found.clear()
+        keys._encrypted.clear()
 
     forget()
-    monkeypatch.setattr(finding, "_asking", None)
+    monkeypatch.setattr(keys, "_asking", None)
     return forget
 
 
@@ -82,9 +82,9 @@ def test_a_new_store_is_encrypted_from_its_first_byte_and_opens_wherever_its_key
         assert check.ok
         assert "the store is encrypted" in check.detail
     assert found_in([store.parent], planted) == {}
-    kept = note.note_path(store).read_text()
+    kept = keys.note_path(store).read_text()
     assert PASSPHRASE not in kept
-    assert finding.find_key(store).key.hex() not in kept  # type: ignore[union-attr]
+    assert keys.find_key(store).key.hex() not in kept  # type: ignore[union-attr]
 
 
 def test_a_wrong_key_and_a_key_that_is_away_are_two_errors_and_each_says_what_to_do(
@@ -134,7 +134,7 @@ def test_a_damaged_beginning_and_a_damaged_note_have_an_error_of_their_own(
     with opened(store) as engine:
         engine.save("note:/keys", "Keys rotate every quarter.")
         engine.backup(tmp_path / "copy.db")
-    whole, how = store.read_bytes(), note.note_path(store).read_text()
+    whole, how = store.read_bytes(), keys.note_path(store).read_text()
     store.write_bytes(whole[:50] + bytes([whole[50] ^ 1]) + whole[51:])
     with pytest.raises(DamagedHeader, match="its key is right") as damaged:
         opened(store)
@@ -152,11 +152,11 @@ def test_a_damaged_beginning_and_a_damaged_note_have_an_error_of_their_own(
         json.dumps({"format": "other"}),
         how.replace('"check": "', '"check": "xy'),
     ):
-        note.note_path(store).write_text(text)
+        keys.note_path(store).write_text(text)
         fresh_process()
         with pytest.raises(DamagedHeader, match="is damaged"):
             opened(store)
-    note.note_path(store).unlink()
+    keys.note_path(store).unlink()
     with pytest.raises(CorruptStore):
         opened(store)
     with opened(tmp_path / "copy.db") as engine:
@@ -190,7 +190,7 @@ def test_a_store_is_encrypted_and_decrypted_where_it_lies_with_all_it_holds() ->
         assert engine.count() == len(planted)
         assert engine.status()["encrypted"] is None
     assert len(list(store.parent.rglob("*.md"))) == len(planted)
-    assert not note.note_path(store).exists()
+    assert not keys.note_path(store).exists()
 
 
 def test_knowledge_files_that_could_not_be_taken_in_are_never_removed() -> None:
@@ -207,7 +207,7 @@ def test_knowledge_files_that_could_not_be_taken_in_are_never_removed() -> None:
     with pytest.raises(UsageError, match=r"2 knowledge files could not be taken in: .*broken\.md, .*keep\.md"):
         encrypt_in_place(where(store), str(store.with_name("store.key")))
     assert (keep.read_text(), broken.read_text()) == (edited, "---\ntitle: [x\n---\nhours of work\n")
-    assert note.is_plain(store)
+    assert keys.is_plain(store)
     with opened(store) as engine:
         hide_knowledge_files(engine.store, where(store), repair=True)
     assert keep.exists()
@@ -223,7 +223,7 @@ def test_nothing_is_encrypted_while_somebody_else_uses_the_store(tmp_path: Path)
         engine.save("note:/keys", "Keys rotate every quarter.")
         with pytest.raises(Unavailable, match="another process uses the store"):
             encrypt_in_place(where(store), str(tmp_path / "store.key"))
-        assert not note.note_path(store).exists()
+        assert not keys.note_path(store).exists()
         assert engine.get("note:/keys").content == "Keys rotate every quarter."
 
 
@@ -268,14 +268,14 @@ def test_a_passphrase_comes_from_a_descriptor_or_a_person_and_a_short_one_is_ref
         asked.append(is_new)
         return PASSPHRASE
 
-    monkeypatch.setattr(finding, "_asking", ask)
+    monkeypatch.setattr(keys, "_asking", ask)
     make_encrypted(tmp_path / "store.db", "passphrase")
     opened(tmp_path / "store.db").close()
     fresh_process()
     opened(tmp_path / "store.db").close()
     assert asked == [True, False]
     fresh_process()
-    monkeypatch.setattr(finding, "_asking", None)
+    monkeypatch.setattr(keys, "_asking", None)
     monkeypatch.setenv("RICORDO_PASSPHRASE", PASSPHRASE)
     opened(tmp_path / "store.db").close()
     monkeypatch.setenv("RICORDO_PASSPHRASE", "short")

@@ -79,7 +79,7 @@ def test_a_backup_is_a_store(notes: Any) -> None:
 
 def test_other_verbs_do_not_pay_for_moving(notes: Any, imported: Callable[..., set[str]]) -> None:
     loaded = imported("search", "boat", "--no-track")
-    assert loaded.isdisjoint({"ricordo.exchange.records", "ricordo.exchange.lines", "ricordo.store.sql.imports"})
+    assert loaded.isdisjoint({"ricordo.exchange.records", "ricordo.store.sql.imports"})
 
 
 def test_a_reader_that_goes_away_ends_an_export_quietly(notes: Any) -> None:

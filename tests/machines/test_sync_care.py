@@ -179,7 +179,7 @@ def test_a_folder_that_cannot_be_written_does_not_stop_the_others(
     make_places: MakePlaces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ricordo.errors import Unavailable
-    from ricordo.exchange.machine_files import MachineFiles
+    from ricordo.sync.log import MachineFiles
 
     (desk,) = make_places("desk")
     broken, write = desk.folder, MachineFiles.write

@@ -10,7 +10,7 @@ import pytest
 
 from ricordo import UsageError, WrongKey
 from ricordo.engine.encrypted import make_encrypted
-from ricordo.keys import finding
+from ricordo.keys import keys
 
 from .conftest import MakePlaces, Place, settle
 
@@ -66,7 +66,7 @@ def test_a_machine_without_the_key_and_a_file_without_encryption_are_not_taken_i
     assert "Who reads the folder reads this." not in desk.texts()
 
     shutil.copy(desk.folder / "ricordo-sync-key", laptop.folder)
-    finding._found.clear()
+    keys._found.clear()
     (tmp_path / "other.key").write_text("ab" * 32)
     with pytest.raises(WrongKey):
         encrypted(laptop, tmp_path / "other.key")

@@ -292,7 +292,7 @@ def test_a_file_that_is_only_half_there_is_taken_in_when_it_is_whole(two: tuple[
 
 
 def test_a_ref_of_a_file_that_walks_through_folders_is_refused(two: tuple[Place, Place]) -> None:
-    from ricordo.exchange.machine_files import digest_of
+    from ricordo.sync.log import digest_of
 
     desk, laptop = two
     with desk.at() as engine:
@@ -311,7 +311,7 @@ def test_a_ref_of_a_file_that_walks_through_folders_is_refused(two: tuple[Place,
 def test_entries_of_kinds_that_only_earlier_versions_wrote_are_skipped_and_that_is_said_once(
     two: tuple[Place, Place],
 ) -> None:
-    from ricordo.exchange.machine_files import digest_of
+    from ricordo.sync.log import digest_of
 
     desk, laptop = two
     with desk.at() as engine:
@@ -333,8 +333,8 @@ def test_entries_of_kinds_that_only_earlier_versions_wrote_are_skipped_and_that_
 def test_what_an_earlier_version_wrote_down_of_proposals_and_references_leaves_the_log(
     two: tuple[Place, Place],
 ) -> None:
-    from ricordo.exchange.entries import LogEntry
-    from ricordo.store.sqlite import sync_rows
+    from ricordo.sync import rows
+    from ricordo.sync.log import LogEntry
 
     desk, laptop = two
     with desk.at() as engine:
@@ -342,14 +342,14 @@ def test_what_an_earlier_version_wrote_down_of_proposals_and_references_leaves_t
         with engine.store.database.write() as connection:  # type: ignore[attr-defined]
             connection.set_meta("sync_what", "memories,notes,proposals,references")
             body = {"text": "We deploy on Tuesdays.", "state": "waiting"}
-            sync_rows.add(connection, LogEntry("proposal", "proposal:/x", 1, desk.id, (), body), None)
+            rows.add(connection, LogEntry("proposal", "proposal:/x", 1, desk.id, (), body), None)
     settle(desk, laptop)
     assert laptop.texts() == {"Keys rotate every quarter."}
     assert not any(b"Tuesdays" in (desk.folder / name).read_bytes() for name in desk.files())
 
 
 def test_nobody_can_write_in_the_name_of_the_machine_itself(two: tuple[Place, Place]) -> None:
-    from ricordo.exchange.machine_files import digest_of
+    from ricordo.sync.log import digest_of
 
     desk, laptop = two
     with desk.at() as engine:

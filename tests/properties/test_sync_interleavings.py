@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ricordo.errors import Error
-from ricordo.exchange.entries import ERASE, STATE, VERSION, LogEntry, text_mark
-from ricordo.exchange.merging import merged
+from ricordo.sync.log import ERASE, STATE, VERSION, LogEntry, text_mark
+from ricordo.sync.merge import merged
 
 from ..machines.conftest import Place, carry, settle
 

@@ -36,13 +36,12 @@ class TestPostgres(StoreContract):
         return PostgresStore(self._PLACES[folder], **options)
 
     def open_copy(self, target: Path) -> Store:
-        from ricordo.exchange import lines
-        from ricordo.exchange.records import ItemRecord, Row
+        from ricordo.exchange.records import ItemRecord, Row, read
 
         store = self.open_store(target)
         importer = store.transfer.importer("error", None)
         with target.open("rb") as source:
-            records = list(lines.read(source, str(target)))
+            records = list(read(source, str(target)))
         importer.items([record for record in records if isinstance(record, ItemRecord)])
         importer.others([record for record in records if isinstance(record, Row)])
         return store

@@ -25,6 +25,7 @@ RANKS = (
     {"trust": 1}
     | dict.fromkeys(ADAPTERS, 2)
     | dict.fromkeys(PARTS, 3)
+    | {"sync": 3}
     | {"registry": 4, "engine": 5, "": 6, "evaluate": 7, "hosting": 7, "hooks": 8}
     | dict.fromkeys(FACES, 9)
 )

@@ -145,7 +145,7 @@ def write_envelope(call: Call, plain: object, error: Mapping[str, str] | None) -
 
 def ask_for_passphrases() -> None:
     """From now on, the passphrase of an encrypted store is asked for when it is needed, if a person sits there."""
-    from ricordo.keys.finding import ask_with
+    from ricordo.keys.keys import ask_with
 
     def ask(what: str, is_new: bool) -> str:
         import click

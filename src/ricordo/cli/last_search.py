@@ -13,7 +13,7 @@ from typing import Any
 
 from ricordo.config.files import current_folder, state_home
 from ricordo.errors import UsageError
-from ricordo.keys.sealing import seal_at_hand, seal_of
+from ricordo.keys.seal import seal_at_hand, seal_of
 
 NAME = "last-searches.json"
 MOST_TERMINALS = 20

@@ -21,7 +21,7 @@ from ricordo.engine.models_in_use import ModelsInUse
 from ricordo.engine.project_stores import ProjectStores, is_trusted_whole, note_made_here
 from ricordo.engine.tiers import Tiers
 from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
-from ricordo.keys.sealing import holds_secrets
+from ricordo.keys.seal import holds_secrets
 from ricordo.memory.use import Tracker
 from ricordo.permissions import refuse_written_ref
 from ricordo.sources.disk import disk_ref

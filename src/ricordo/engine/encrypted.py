@@ -12,9 +12,8 @@ from ricordo.config.loading import ConfigProvider, StoreLocation
 from ricordo.config.places import knowledge_place
 from ricordo.engine.context import EngineContext
 from ricordo.errors import CorruptStore, UsageError
-from ricordo.keys.finding import make_key, way_of
-from ricordo.keys.note import is_encrypted, is_plain, note_path
-from ricordo.keys.sealing import holds_secrets
+from ricordo.keys.keys import is_encrypted, is_plain, make_key, note_path, way_of
+from ricordo.keys.seal import holds_secrets
 from ricordo.store.base import Store
 from ricordo.values.reports import Check
 

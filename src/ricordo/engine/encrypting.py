@@ -11,8 +11,7 @@ from ricordo.config.loading import StoreLocation
 from ricordo.engine.encrypted import hide_knowledge_files, make_encrypted, refuse_without_note
 from ricordo.engine.opening import OpenEngine
 from ricordo.errors import UsageError
-from ricordo.keys.finding import find_key, forget_key, make_key, way_of
-from ricordo.keys.note import is_encrypted, is_plain, look_again
+from ricordo.keys.keys import find_key, forget_key, is_encrypted, is_plain, look_again, make_key, way_of
 
 
 def encrypt_in_place(location: StoreLocation, choice: str) -> str:
@@ -79,7 +78,10 @@ def _refuse_readable_folders(path: Path) -> None:
     could not be taken in: these would be left readable, or lost.
     """
     with OpenEngine.open(path, create=False) as engine:
-        folders = engine.store.sync.folders() if engine.store.sync is not None else []
+        from ricordo.sync.state import sync_log
+
+        log = sync_log(engine.store)
+        folders = log.folders() if log is not None else []
         unread = [row for row in engine.store.knowledge.files().values() if row.problem]
     if unread:
         names = ", ".join(row.name for row in unread[:3]) + (", …" if len(unread) > 3 else "")

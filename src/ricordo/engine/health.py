@@ -17,8 +17,8 @@ from ricordo.engine.project_stores import NOT_TRUSTED
 from ricordo.engine.removing import RemoveVerbs
 from ricordo.engine.roots import known_machines
 from ricordo.errors import Error
-from ricordo.keys.finding import way_of
-from ricordo.keys.sealing import holds_secrets
+from ricordo.keys.keys import way_of
+from ricordo.keys.seal import holds_secrets
 from ricordo.patterns import late
 from ricordo.search.profiles import profiles
 from ricordo.sources.disk import ref_path

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ricordo.config.places import Located, places
-from ricordo.keys.sealing import holds_secrets
+from ricordo.keys.seal import holds_secrets
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo

@@ -74,7 +74,7 @@ class MoveVerbs(ItemVerbs):
         ``log`` says whether the logs of queries and openings are included. With ``salvage``, rows of a damaged store
         that cannot be read are left out and named in the report, instead of ending the export.
         """
-        from ricordo.exchange import lines as exchange
+        from ricordo.exchange.records import write
         from ricordo.values.reports import ExportReport
 
         left_out: list[str] = []
@@ -87,11 +87,11 @@ class MoveVerbs(ItemVerbs):
         with closing(source) as everything:
             records = everything if is_admin() else _without_decisions(everything)
             if not isinstance(target, (str, Path)):
-                return ExportReport("-", *exchange.write(records, target), tuple(left_out))
+                return ExportReport("-", *write(records, target), tuple(left_out))
             path = Path(target).expanduser()
             self._refuse_own(path)
             with _new_file(path, force=force) as out:
-                written = exchange.write(records, out)
+                written = write(records, out)
             return ExportReport(str(path), *written, tuple(left_out))
 
     def _refuse_own(self, path: Path) -> None:
@@ -168,11 +168,11 @@ class MoveVerbs(ItemVerbs):
         trust: bool,
     ) -> ImportReport:
         """Import records. The file is read twice, so that nothing is written before all of it was checked."""
-        from ricordo.exchange import lines as exchange
+        from ricordo.exchange.records import read
         from ricordo.memory.upkeep import note_after_import
         from ricordo.values.reports import ImportReport
 
-        records = exchange.read(file, name)
+        records = read(file, name)
         header = _header(records)
         self._check_records(records, name, on_conflict)
         file.seek(0)
@@ -183,7 +183,7 @@ class MoveVerbs(ItemVerbs):
         others: Counter[str] = Counter()
         started = time.monotonic()
         claims = Claims(name, trust=trust, stored=self._stored if on_conflict == "overwrite" else None)
-        for items, rest in _batches(claims.without(exchange.read(file, name))):
+        for items, rest in _batches(claims.without(read(file, name))):
             if items:
                 done += importer.items(items, claims.left_alone)
                 _tell(progress, len(done), header, started)

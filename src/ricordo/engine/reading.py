@@ -325,7 +325,12 @@ def _passages(store: Store, n: int, version: int) -> tuple[Evidence, ...]:
 
 def _apart(store: Store, item: str) -> tuple[int, ...]:
     """The versions of an item that were written on two machines at the same time."""
-    return store.sync.apart(item) if store.syncs and store.sync is not None else ()
+    if not store.syncs:
+        return ()
+    from ricordo.sync.state import sync_log
+
+    log = sync_log(store)
+    return log.apart(item) if log is not None else ()
 
 
 def _version_at(store: Store, n: int, name: str, when: datetime) -> int:

@@ -14,8 +14,7 @@ from ricordo.engine.checks import check_choice, texts
 from ricordo.engine.context import EngineContext
 from ricordo.engine.opening import OpenEngine
 from ricordo.errors import Error, NotFound, UsageError
-from ricordo.keys.sealing import holds_secrets
-from ricordo.keys.shared import folder_key, has_key
+from ricordo.keys.seal import folder_key, has_key, holds_secrets
 from ricordo.permissions import refuse_agents, refuse_settings
 from ricordo.values.reports import WHAT, SyncFolder, SyncMachine, SyncRun, SyncState
 from ricordo.verbs.declare import verb
@@ -23,8 +22,8 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.store.sqlite.sync_log import SyncLog
     from ricordo.store.values import KnownFolder
+    from ricordo.sync.state import SyncLog
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, REF_TEXT
 
@@ -74,7 +73,7 @@ class SyncVerbs(OpenEngine):
         and pages whole. The first machine that encrypts makes the key; on the others, the same passphrase or a copy of
         the key file is needed once.
         """
-        from ricordo.engine.sync_run import state_of
+        from ricordo.sync.run import state_of
 
         refuse_settings("where a store is synced")
         refuse_agents("choose where memory travels")
@@ -126,7 +125,7 @@ class SyncVerbs(OpenEngine):
     )
     def sync_folder_status(self) -> SyncState:
         """Also whether a folder is gone, which machines are not let in, and what waits to be written or taken in."""
-        from ricordo.engine.sync_run import state_of
+        from ricordo.sync.run import state_of
 
         log = self._sync_log()
         return SyncState(log.what(), tuple(state_of(log, folder) for folder in log.folders()))
@@ -213,7 +212,9 @@ class SyncVerbs(OpenEngine):
             )
 
     def _sync_log(self) -> SyncLog:
-        log = self._context.store.sync
+        from ricordo.sync.state import sync_log
+
+        log = sync_log(self._context.store)
         if log is None:
             raise UsageError(
                 "a store in PostgreSQL is not synced through folders",
@@ -247,7 +248,7 @@ class SyncVerbs(OpenEngine):
 
 def run_sync(context: EngineContext, log: SyncLog) -> SyncRun:
     """Sync through all folders of a store, and look up links again if entities are among what came."""
-    from ricordo.engine.sync_run import FolderSync
+    from ricordo.sync.run import FolderSync
 
     report = FolderSync(log, context.models.backlog()).run()
     context.synced_at = context.unsynced_store.changes_seen()
@@ -259,7 +260,9 @@ def run_sync(context: EngineContext, log: SyncLog) -> SyncRun:
 def sync_quietly(context: EngineContext) -> SyncRun | None:
     """Sync if the store has folders; what goes wrong is said by ``sync-folder status``, and tried again next time."""
     try:
-        log = context.unsynced_store.sync
+        from ricordo.sync.state import sync_log
+
+        log = sync_log(context.unsynced_store)
         if log is not None and not log.folders() and log.has_entries():
             log.capture(context.models.backlog())  # what is erased must also go from the log of former folders
         return run_sync(context, log) if log is not None and log.folders() else None

@@ -47,7 +47,7 @@ class Tools(IndexedTools):
     @cached_property
     def records(self) -> CallRecords:
         """The log of calls, and whole results."""
-        from ricordo.keys.sealing import seal_of
+        from ricordo.keys.seal import seal_of
         from ricordo.tools.calls import CallRecords
 
         return CallRecords(seal=seal_of(self._context.location))

@@ -23,7 +23,7 @@ from ricordo.frozen import frozen
 from ricordo.hooks.log import log, open_log
 from ricordo.hooks.payload import NAMES, Payload, is_worth_asking, read_payload
 from ricordo.hooks.pipe import Outlet
-from ricordo.keys.sealing import holds_secrets
+from ricordo.keys.seal import holds_secrets
 from ricordo.log import keep_log, report
 from ricordo.programs.table import running_program
 from ricordo.speaking import asker, speaking

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ricordo.store.search.index import SearchIndex
     from ricordo.store.sql.transfer import SharedTransfer
     from ricordo.store.sql.usage import Overview
-    from ricordo.store.sqlite.sync_log import SyncLog
     from ricordo.store.values import PreparedItem
     from ricordo.values.items import Saved
     from ricordo.values.reports import Check, Damage
@@ -63,9 +62,11 @@ class Store:
     vectors: Vectors
     jobs: Jobs
     transfer: SharedTransfer
+    is_file: bool = False
+    """Whether it is a file of one person, which can sync through folders."""
 
     def __init__(self, opened: Opened) -> None:
-        self._opened = opened
+        self.opened = opened
         self.items = Items(opened.database)
         self.changes = Changes(opened)
         self.links = Links(opened.database)
@@ -88,7 +89,7 @@ class Store:
     def overview(self) -> Overview:
         from ricordo.store.sql.usage import Overview
 
-        return Overview(self._opened.database)
+        return Overview(self.opened.database)
 
     @property
     def syncs(self) -> bool:
@@ -96,38 +97,33 @@ class Store:
         return False
 
     @property
-    def sync(self) -> SyncLog | None:
-        """What is known about sync through folders: nothing, unless a store is a file of its own."""
-        return None
-
-    @property
     def language(self) -> str:
-        return self._opened.language
+        return self.opened.language
 
     @property
     def analyzer(self) -> Analyzer:
-        return self._opened.analyzer
+        return self.opened.analyzer
 
     @property
     def store_id(self) -> str:
         """What tells this store from all others, wherever its file is; a copy has the same. Empty if it has none yet
         and cannot be written.
         """
-        return known_id(self._opened.database)
+        return known_id(self.opened.database)
 
     def adopt_id(self, identity: str) -> None:
         """Take the id of a store that was here before."""
-        with self._opened.database.write(durable=True) as connection:
+        with self.opened.database.write(durable=True) as connection:
             connection.set_meta(STORE_ID, identity)
 
     @property
     def foreign(self) -> bool:
         """Whether it came with a project that the user does not trust; items that are read from it say so."""
-        return self._opened.database.foreign
+        return self.opened.database.foreign
 
     @foreign.setter
     def foreign(self, is_foreign: bool) -> None:
-        self._opened.database.foreign = is_foreign
+        self.opened.database.foreign = is_foreign
 
     def maintain(self) -> None:
         """Do small maintenance work that is due, such as merging parts of an index."""
@@ -138,12 +134,12 @@ class Store:
         raise NotImplementedError
 
     def close(self) -> None:
-        self._opened.database.close()
+        self.opened.database.close()
 
     def mirror_to(self, mirror: Mirror) -> None:
         """Let ``mirror`` copy every changed item, before each commit."""
-        self._opened.mirror = mirror
-        self._opened.database.around_commit = mirror.committing
+        self.opened.mirror = mirror
+        self.opened.database.around_commit = mirror.committing
 
     @contextmanager
     def transaction(self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True) -> Iterator[None]:
@@ -152,17 +148,17 @@ class Store:
         ``wait`` is how many seconds to wait for other writers, if not the usual. Without ``mirrored`` the mirror is
         not asked: for changes that came from there.
         """
-        with self._opened.database.write(durable=durable, wait=wait, mirrored=mirrored):
+        with self.opened.database.write(durable=durable, wait=wait, mirrored=mirrored):
             yield
 
     def changes_seen(self) -> int:
         """A number that differs after every write of items, by any process."""
-        with self._opened.database.read() as connection:
+        with self.opened.database.read() as connection:
             return int(connection.meta("index_epoch") or 0)
 
     def counts(self) -> dict[str, Any]:
         """How much there is."""
-        with self._opened.database.read() as connection:
+        with self.opened.database.read() as connection:
             kinds = _live_by(connection, "kind")
             drives = _live_by(connection, "drive")
             chunks, versions, binned, archived = connection.rows(
@@ -179,7 +175,7 @@ class Store:
                 "segments": self._count_segments(connection),
                 "kinds": kinds,
                 "drives": drives,
-                "read_only": self._opened.database.read_only,
+                "read_only": self.opened.database.read_only,
                 "schema": self.schema_version,
                 "language": self.language,
             }
@@ -190,11 +186,11 @@ class Store:
 
     def damage(self) -> Sequence[Damage]:
         """The versions that are no longer what was saved."""
-        return damage.texts(self._opened.database)[1]
+        return damage.texts(self.opened.database)[1]
 
     def mend(self, n: int, number: int, content: str) -> bool:
         """Put the text of a damaged version back, if its hash shows that it is the right text."""
-        return damage.mend(self._opened.database, n, number, content)
+        return damage.mend(self.opened.database, n, number, content)
 
 
 def _live_by(connection: Connection, column: str) -> dict[str, int]:

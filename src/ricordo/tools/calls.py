@@ -23,7 +23,7 @@ from typing import Any
 
 from ricordo.config.files import Environment, state_home
 from ricordo.errors import ContractError, NotFound, UsageError
-from ricordo.keys.sealing import Seal
+from ricordo.keys.seal import Seal
 from ricordo.trust.fence import quoted
 
 MOST_STEPS = 20_000

@@ -165,7 +165,7 @@ class Transfer(SharedTransfer):
         self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None
     ) -> tuple[int, Sequence[Damage]]:
         """Write the workspace to a file, as it is at one moment: a JSONL export, which ``import`` takes back."""
-        from ricordo.exchange import lines
+        from ricordo.exchange.records import write
 
         if target.is_dir():
             raise UsageError(f"{target} is a folder", hint=f"Name a file in it, such as {target / 'backup.jsonl'}")
@@ -176,7 +176,7 @@ class Transfer(SharedTransfer):
         partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
         try:
             with open(partial, "xb", opener=_private) as out:
-                _, counts = lines.write(self.records(), out)
+                _, counts = write(self.records(), out)
                 os.fsync(out.fileno())
             partial.replace(target)
         except OSError as error:

@@ -19,8 +19,7 @@ from typing import Any
 import apsw
 
 from ricordo.errors import CorruptStore, DamagedHeader, Error, ReadOnlyStore, StoreError, Unavailable, half_a_character
-from ricordo.keys.finding import StoreKey, find_key
-from ricordo.keys.scratch import keep_temporary_files_in_memory
+from ricordo.keys.keys import StoreKey, find_key, keep_temporary_files_in_memory
 from ricordo.log import is_kept, leave_out_texts
 from ricordo.store.index import segments
 from ricordo.store.sql.database import (

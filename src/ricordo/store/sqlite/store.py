@@ -7,7 +7,6 @@ elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,6 @@ from ricordo.store.sqlite.transfer import Transfer
 from ricordo.text.words import Analyzer
 
 if TYPE_CHECKING:
-    from ricordo.store.sqlite.sync_log import SyncLog
     from ricordo.values.reports import Check
 
 
@@ -32,6 +30,7 @@ class SqliteStore(Store):
     """One store file, open: its parts, and what concerns the file as a whole."""
 
     schema_version = SCHEMA_VERSION
+    is_file = True
 
     def __init__(
         self,
@@ -57,13 +56,6 @@ class SqliteStore(Store):
         """Whether it syncs through a folder."""
         with self.database.read() as connection:
             return bool(connection.rows("SELECT 1 FROM sync_folders LIMIT 1"))
-
-    @cached_property
-    def sync(self) -> SyncLog:
-        """What is known about sync through folders. It is imported when it is asked for: no search pays for it."""
-        from ricordo.store.sqlite.sync_log import SyncLog
-
-        return SyncLog(self._file)
 
     def maintain(self) -> None:
         """Merge small segments where enough have gathered."""

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from ricordo.errors import PathConflict, ReadOnlyStore, StoreError, UsageError
-from ricordo.keys.finding import StoreKey
-from ricordo.keys.note import note_path, read_note, write_note
+from ricordo.keys.keys import StoreKey, note_path, read_note, write_note
 from ricordo.store.index import segments
 from ricordo.store.sql.damage import find_damage
 from ricordo.store.sql.database import DELETED

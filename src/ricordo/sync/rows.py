@@ -6,9 +6,8 @@ import json
 import zlib
 from collections.abc import Collection, Iterable, Iterator
 
-from ricordo.exchange.entries import KINDS, LogEntry
-from ricordo.store.sql.database import in_parts, marks
-from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sql.database import Connection, in_parts, marks
+from ricordo.sync.log import KINDS, LogEntry
 
 _COLUMNS = "uid, kind, item, clock, writer, parents, body"
 

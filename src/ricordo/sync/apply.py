@@ -11,15 +11,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from ricordo.exchange.entries import VersionBody, version_body
-from ricordo.exchange.merging import Merged, erased, merged
 from ricordo.exchange.records import BlobRecord, ChunkRecord, ItemRecord, VersionRecord
 from ricordo.store.sql import changes, files, history, imports, jobs, links
-from ricordo.store.sql.database import ForgetWords, NewChunk, Opened, in_parts, moment, now_micros
-from ricordo.store.sqlite import sync_rows
-from ricordo.store.sqlite.connection import Connection
-from ricordo.store.sqlite.sync_capture import SEEN, forget
+from ricordo.store.sql.database import Connection, ForgetWords, NewChunk, Opened, in_parts, moment, now_micros
 from ricordo.store.values import Backlog
+from ricordo.sync import rows
+from ricordo.sync.capture import SEEN, forget
+from ricordo.sync.log import VersionBody, version_body
+from ricordo.sync.merge import Merged, erased, merged
 from ricordo.text.links import targets_in
 from ricordo.values.file_refs import DISK, FileRefs
 from ricordo.values.items import Draft, Ref, version_hash
@@ -28,7 +27,7 @@ _SUFFIX = 8
 
 
 @dataclass
-class Shown:
+class Applied:
     """What became of items in one transaction."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -42,24 +41,24 @@ class Shown:
 
 
 @dataclass(eq=False)
-class Showing:
+class Application:
     """Shows items in one transaction."""
 
     connection: Connection
     opened: Opened
     backlog: Backlog | None
-    done: Shown = field(default_factory=Shown)
+    done: Applied = field(default_factory=Applied)
 
     def show(self, items: Collection[str]) -> None:
         """Bring items in line with their entries; of what was erased, no word stays in any index."""
-        known = sync_rows.of_items(self.connection, items)
+        known = rows.of_items(self.connection, items)
         gone = {item: erased(dict(entries)) for item, entries in known.items()}
-        sync_rows.erase(self.connection, sorted(set().union(*gone.values())))
+        rows.erase(self.connection, sorted(set().union(*gone.values())))
         now = {item: merged(entries) for item, entries in known.items()}
         refs = files.refs_of(self.connection)
         contested = self._note_wanted(now, refs)
         others = self._wanting(contested) - set(now)
-        now |= {item: merged(entries) for item, entries in sync_rows.of_items(self.connection, others).items()}
+        now |= {item: merged(entries) for item, entries in rows.of_items(self.connection, others).items()}
         places = self._places(now, contested, refs)
         changed = {
             item: one

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 from ricordo.config.files import data_home, locked
 from ricordo.config.machine import this_machine
 from ricordo.errors import Unavailable, Unreadable
-from ricordo.exchange.machine_files import LogFile, MachineFiles, parts_of
-from ricordo.keys.shared import has_key, note_in, put_note
+from ricordo.keys.seal import has_key, note_in, put_note
 from ricordo.store.values import Backlog, KnownFolder
+from ricordo.sync.log import LogFile, MachineFiles, parts_of
 from ricordo.values.reports import SyncFolder, SyncMachine, SyncRun
 
 if TYPE_CHECKING:
-    from ricordo.store.sqlite.sync_log import SyncLog
+    from ricordo.sync.state import SyncLog
+
 
 _AT_ONCE = 2_000
 _WAIT_SECONDS = 60.0

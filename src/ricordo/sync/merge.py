@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ricordo.exchange.entries import ERASE, STATE, VERSION, WORD, LogEntry, text_mark
 from ricordo.frozen import frozen
+from ricordo.sync.log import ERASE, STATE, VERSION, WORD, LogEntry, text_mark
 
 
 @frozen

@@ -10,15 +10,13 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 
 from ricordo.config.machine import this_machine
-from ricordo.exchange.entries import FEEDBACK, LINK, NO_ITEMS, LogEntry
-from ricordo.store.sql.changes import Changes
-from ricordo.store.sql.database import now_micros
-from ricordo.store.sqlite import sync_rows
-from ricordo.store.sqlite.connection import Connection
-from ricordo.store.sqlite.open_file import OpenFile
-from ricordo.store.sqlite.sync_capture import Capture, actual_links, wanted_links
-from ricordo.store.sqlite.sync_showing import Showing, Shown
+from ricordo.store.base import Store
+from ricordo.store.sql.database import Connection, now_micros
 from ricordo.store.values import Backlog, KnownFolder, Taken
+from ricordo.sync import rows
+from ricordo.sync.apply import Application, Applied
+from ricordo.sync.capture import Capture, actual_links, wanted_links
+from ricordo.sync.log import FEEDBACK, LINK, NO_ITEMS, LogEntry
 from ricordo.values.items import Saved
 from ricordo.values.reports import USUALLY, WHAT
 
@@ -32,13 +30,18 @@ _COMPLETE = "sync_complete "
 _FOLDER = "id, path, trust_all, log, number, digest, upto, is_whole, stale"
 
 
+def sync_log(store: Store) -> SyncLog | None:
+    """What a store knows about sync; None for one that many share."""
+    return SyncLog(store) if store.is_file else None
+
+
 class SyncLog:
     """Keeps the log of one store."""
 
-    def __init__(self, file: OpenFile) -> None:
-        self._opened = file
-        self._database = file.database
-        self._changes = Changes(file)
+    def __init__(self, store: Store) -> None:
+        self._opened = store.opened
+        self._database = store.opened.database
+        self._changes = store.changes
 
     def folders(self) -> list[KnownFolder]:
         """The folders that this machine syncs through; those of other machines that had this store do not count."""
@@ -168,7 +171,7 @@ class SyncLog:
             with self._database.write(durable=True) as connection:
                 capture = _capture(connection)
                 capture.all()
-                showing = Showing(connection, self._opened, backlog)
+                showing = Application(connection, self._opened, backlog)
                 showing.show(capture.changed)
                 self._index(connection, showing)
             written = capture.written
@@ -184,18 +187,18 @@ class SyncLog:
         else:
             self._opened.mirror.tried_again(write)
 
-    def _index(self, connection: Connection, showing: Showing) -> None:
+    def _index(self, connection: Connection, showing: Application) -> None:
         showing.index()
         self._changes.store_words(connection)
 
     def unwritten(self, folder: KnownFolder, limit: int = -1) -> list[tuple[int, LogEntry]]:
         """What the log in a folder lacks, the oldest first."""
         with self._database.read() as connection:
-            return sync_rows.unwritten(connection, folder.id, folder.upto, limit, is_whole=folder.is_whole)
+            return rows.unwritten(connection, folder.id, folder.upto, limit, is_whole=folder.is_whole)
 
     def count_unwritten(self, folder: KnownFolder) -> int:
         with self._database.read() as connection:
-            return sync_rows.count_unwritten(connection, folder.id, folder.upto, is_whole=folder.is_whole)
+            return rows.count_unwritten(connection, folder.id, folder.upto, is_whole=folder.is_whole)
 
     def wrote(self, folder: KnownFolder, place: str, number: int, digest: str, upto: int) -> None:
         """Note that a file was written."""
@@ -248,8 +251,8 @@ class SyncLog:
             capture.all()  # what is overwritten below must be known
             barred = _shut_out(connection)
             believed = [entry for entry in entries if entry.writer not in barred]
-            new = [entry for entry in believed if sync_rows.add(connection, entry, came)]
-            showing = Showing(connection, self._opened, backlog)
+            new = [entry for entry in believed if rows.add(connection, entry, came)]
+            showing = Application(connection, self._opened, backlog)
             changed = {entry.item for entry in new if entry.kind not in NO_ITEMS}
             showing.show(changed | capture.changed)
             self._settle_others(connection, showing.done, new)
@@ -259,7 +262,7 @@ class SyncLog:
         counts = showing.done.counts
         return Taken(len(new), dict(counts), tuple(showing.done.apart))
 
-    def _forget(self, done: Shown) -> None:
+    def _forget(self, done: Applied) -> None:
         """After the commit: erase words that nobody may read any more, and merge what falls due."""
         for forget in done.after:
             forget(self._database)
@@ -268,7 +271,7 @@ class SyncLog:
             self._database.checkpoint()
         self._database.words.maintain(self._database)
 
-    def _settle_others(self, connection: Connection, done: Shown, new: Sequence[LogEntry]) -> None:
+    def _settle_others(self, connection: Connection, done: Applied, new: Sequence[LogEntry]) -> None:
         """Links and verdicts, which may have waited for their items."""
         has_new_items = bool(done.counts["created"] or done.erased)
         if has_new_items or any(entry.kind == LINK for entry in new):
@@ -313,7 +316,7 @@ def _settle_links(connection: Connection) -> None:
 
 def _settle_feedback(connection: Connection) -> None:
     numbers: dict[str, int] = dict(connection.rows("SELECT i.id, i.n FROM items i JOIN sync_items s ON s.item = i.id"))
-    for _, entry in sync_rows.of_kind(connection, FEEDBACK):
+    for _, entry in rows.of_kind(connection, FEEDBACK):
         body = entry.body
         if entry.item in numbers:
             connection.run(

@@ -11,24 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 from ricordo import speaking
-from ricordo.exchange.entries import (
-    ERASE,
-    FEEDBACK,
-    LINK,
-    STATE,
-    VERSION,
-    WORD,
-    LogEntry,
-    VersionBody,
-    plain_body,
-    text_mark,
-)
-from ricordo.exchange.merging import Merged, merged
 from ricordo.exchange.records import ItemRecord, VersionRecord
 from ricordo.store.sql import exports
-from ricordo.store.sql.database import marks, now_micros
-from ricordo.store.sqlite import sync_rows
-from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sql.database import Connection, marks, now_micros
+from ricordo.sync import rows
+from ricordo.sync.log import ERASE, FEEDBACK, LINK, STATE, VERSION, WORD, LogEntry, VersionBody, plain_body, text_mark
+from ricordo.sync.merge import Merged, merged
 from ricordo.values.provenance import read
 
 SEEN = (
@@ -48,7 +36,7 @@ class Capture:
         self._machine = machine
         self._what = what
         self._kinds = kinds
-        self._clock = sync_rows.last_clock(connection)
+        self._clock = rows.last_clock(connection)
         self.written = 0
         self.changed: set[str] = set()
         """The items that were changed."""
@@ -59,7 +47,7 @@ class Capture:
         self._links()
         if "feedback" in self._what:
             self._feedback()
-        sync_rows.erase_former_kinds(self._connection)
+        rows.erase_former_kinds(self._connection)
 
     def _items(self) -> None:
         """What was changed in items; what is gone, was erased."""
@@ -79,13 +67,13 @@ class Capture:
     def _say(self, kind: str, item: str, parents: Sequence[str], body: Mapping[str, Any]) -> str:
         """Write an entry down. It knows of every erasure of its item, so that none of them concerns it."""
         self._clock += 1
-        parents = [*parents, *sync_rows.erasures(self._connection, item)]
+        parents = [*parents, *rows.erasures(self._connection, item)]
         entry = LogEntry(kind, item, self._clock, self._machine, tuple(sorted(parents)), body)
-        self.written += sync_rows.add(self._connection, entry, None)
+        self.written += rows.add(self._connection, entry, None)
         return entry.uid
 
     def _known(self, item: str) -> Merged | None:
-        return merged(sync_rows.of_items(self._connection, [item])[item])
+        return merged(rows.of_items(self._connection, [item])[item])
 
     def _item(self, n: int, item: str) -> None:
         connection = self._connection
@@ -148,7 +136,7 @@ class Capture:
 
     def _erased(self, item: str) -> None:
         """Write down that an item was erased: all of it that this machine knows, and nothing that it has not seen."""
-        known = sync_rows.of_items(self._connection, [item])[item]
+        known = rows.of_items(self._connection, [item])[item]
         uids = sorted(uid for uid, entry in known if entry.kind in (VERSION, STATE, FEEDBACK) and entry.body)
         is_emptied = self._only_left_the_bin(item)
         texts = {  # what only left the bin, may have been brought back elsewhere
@@ -159,7 +147,7 @@ class Capture:
         if uids:
             said = self._doer(item, "erased")
             self._say(ERASE, item, (), {"uids": uids, "texts": sorted(texts), "provenance": said})
-            sync_rows.erase(self._connection, uids)
+            rows.erase(self._connection, uids)
 
     def _only_left_the_bin(self, item: str) -> bool:
         """Whether an item that is gone was in the bin when it was last seen, and nobody had brought it back since."""
@@ -216,7 +204,7 @@ def forget(connection: Connection, item: str) -> None:
 def wanted_links(connection: Connection) -> dict[tuple[str, str, str], tuple[bool, int]]:
     """Whether each link that was ever said exists, and since when; what was said last counts."""
     found: dict[tuple[str, str, str], tuple[tuple[int, str, str], bool, int]] = {}
-    for uid, entry in sync_rows.of_kind(connection, LINK):
+    for uid, entry in rows.of_kind(connection, LINK):
         body = entry.body
         key = (entry.item, str(body["target"]), str(body["type"]))
         order = (*entry.order, uid)
