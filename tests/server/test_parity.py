@@ -98,7 +98,7 @@ def test_verbs_on_files_of_the_machine_need_an_administrator(site: Site) -> None
     writer = site.as_scope("write")
     moved = {"old": "/nowhere/old", "new": "/nowhere/new"}
     assert writer.post("/api/v1/roots/move", json=moved).status_code == 403
-    assert writer.post("/api/v1/note", json={"text": "Hello.", "ref": "disk:/tmp/x"}).status_code == 403
+    assert writer.post("/api/v1/remember", json={"text": "Hello.", "ref": "disk:/tmp/x"}).status_code == 403
     for ref in ("git:/tmp/repository/x", "GIT:/tmp/repository/x"):
         assert writer.post("/api/v1/save", json={"content": "Hello.", "ref": ref}).status_code == 403
     assert writer.post("/api/v1/save", json={"content": "Hello.", "ref": "note:/x"}).status_code == 200
@@ -118,6 +118,6 @@ def test_a_hint_names_parameters_as_they_are_sent(site: Site) -> None:
 def test_a_parameter_that_only_python_can_give_is_a_callback_or_an_iterable() -> None:
     """Any other means that a name in a signature could not be read, and that faces lost the parameter."""
     python_only = {param.name for row in ROWS for param in row.params if param.kind == "python"}
-    assert python_only == {"agree", "entries", "on_event", "progress", "stop", "transcript"}
+    assert python_only == {"agree", "on_event", "progress", "stop", "transcript"}
     corrected = next(row for row in ROWS if row.path == "correct")
-    assert {"title", "tags", "importance", "metadata"} <= {param.name for param in corrected.params}
+    assert {"title", "tags", "importance", "fields"} <= {param.name for param in corrected.params}

@@ -24,7 +24,6 @@ LEFT_OUT = {
     "/api/v1/sessions/add": "made-up paths would be read",
     "/api/v1/skills/add": "the same",
     "/api/v1/migrate": "made-up stores would be written to",
-    "/api/v1/models/test": "a made-up provider would be asked over the network",
     "/api/v1/models/use": "made-up settings would change how the server answers",
 }
 
