@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,18 +21,112 @@ from ricordo.store.search.vectors import bump_vectors, compact, read_block, with
 from ricordo.store.sql import jobs
 from ricordo.store.sql.database import Connection, Database, marks, now_micros
 from ricordo.store.sql.filters import in_languages
-from ricordo.store.values import EVERY_LANGUAGE, Job, Languages
+from ricordo.store.values import EVERY_LANGUAGE, Backlog, Job, Languages
 
 BATCH = 5_000
 _UNUSED = "NOT EXISTS (SELECT 1 FROM chunks c WHERE c.embed_hash = vectors.hash)"
 
 
-class Jobs(jobs.SharedJobs):
+class Jobs:
     """The backlog of one store."""
 
     def __init__(self, opened: SearchedStore) -> None:
-        super().__init__(opened.database)
         self._opened = opened
+
+    def has_work(self) -> bool:
+        """Whether any job may be claimed, now or later."""
+        with self._opened.database.read() as connection:
+            return bool(connection.rows("SELECT 1 FROM jobs WHERE state <> 'failed' LIMIT 1"))
+
+    def waiting(self, fingerprint: str, state: str = "") -> int:
+        """How many chunks wait for their vector, in one state or in any."""
+        only, values = (" AND j.state=?", (fingerprint, state)) if state else ("", (fingerprint,))
+        with self._opened.database.read() as connection:
+            [(count,)] = connection.rows(
+                f"SELECT count(*) FROM jobs j JOIN fingerprints f ON f.id=j.fingerprint WHERE f.name=?{only}", values
+            )
+        return int(count)
+
+    def adopt(self, backlog: Backlog) -> None:
+        """Let chunks that wait for other models, or that were saved while none could be used, wait for these.
+
+        So nothing waits for a model that is no longer set. What a worker holds for another model is left to it.
+        """
+        names = (backlog.fingerprint, backlog.fingerprints[-1])
+        each = (backlog, backlog.second) if backlog.second is not None else (backlog,)
+        with self._opened.database.read() as connection:
+            if not connection.rows(jobs.STRAYS, names)[0][0]:
+                return
+        with self._opened.database.write() as connection:
+            if connection.meta(jobs.UNQUEUED) is not None:
+                for one in each:
+                    self.enqueue_missing(one.fingerprint, one.dimensions, languages=one.languages)
+                connection.run(f"DELETE FROM meta WHERE name='{jobs.UNQUEUED}'")
+            others = connection.rows(
+                "SELECT name FROM fingerprints f WHERE name NOT IN (?, ?) AND id IN (SELECT fingerprint FROM jobs)"
+                " AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.fingerprint=f.id AND j.state='running')",
+                names,
+            )
+            for (other,) in others:
+                for one in each:
+                    self.enqueue_waiting(other, one.fingerprint, one.dimensions, one.languages)
+                self.drop_waiting(other)
+
+    def fail(self, fingerprint: str, failed: Sequence[Job], error: str) -> None:
+        """Put jobs back for a later try; after too many tries, they are not tried again."""
+        now = now_micros()
+        with self._opened.database.write() as connection:
+            number = connection.rows("SELECT id FROM fingerprints WHERE name=?", (fingerprint,))[0][0]
+            for job in failed:
+                rows = connection.rows("SELECT attempts FROM jobs WHERE fingerprint=? AND chunk=?", (number, job.chunk))
+                if not rows:
+                    continue
+                attempts = rows[0][0]
+                state = "failed" if attempts >= jobs.MAX_ATTEMPTS else "pending"
+                wait = jobs.BACKOFF[min(attempts, len(jobs.BACKOFF)) - 1] * jobs.SECOND
+                connection.run(
+                    "UPDATE jobs SET state=?, not_before=?, owner=NULL, lease_until=NULL, error=?"
+                    " WHERE fingerprint=? AND chunk=?",
+                    (state, now + wait, error[:500], number, job.chunk),
+                )
+
+    def release(self, owner: str) -> None:
+        """Give a worker's jobs back without counting the attempt."""
+        with self._opened.database.write() as connection:
+            jobs.release(connection, owner)
+
+    def retry(self) -> int:
+        """Put all failed and waiting jobs back to the front; returns how many."""
+        with self._opened.database.write() as connection:
+            connection.run(
+                "UPDATE jobs SET state='pending', attempts=0, not_before=0, error=NULL"
+                " WHERE state='failed' OR not_before > 0"
+            )
+            return connection.changes()
+
+    def summary(self) -> dict[str, Any]:
+        """What is on the backlog, and how much was done so far."""
+        with self._opened.database.read() as connection:
+            rows = connection.rows(
+                "SELECT state, kind, count(*), max(error) FROM jobs GROUP BY state, kind ORDER BY state, kind"
+            )
+            done = connection.meta("jobs_done")
+        totals = {"pending": 0, "running": 0, "failed": 0}
+        for state, _, number, _ in rows:
+            totals[state] += number
+        return {
+            **totals,
+            "done": done,
+            "kinds": [{"state": s, "kind": k, "count": number, "error": e} for s, k, number, e in rows],
+        }
+
+    def drop_waiting(self, fingerprint: str) -> None:
+        """Take what still waits for vectors of a fingerprint off the backlog."""
+        with self._opened.database.write() as connection:
+            connection.run(
+                "DELETE FROM jobs WHERE state<>'running' AND fingerprint IN (SELECT id FROM fingerprints WHERE name=?)",
+                (fingerprint,),
+            )
 
     def enqueue_missing(
         self, fingerprint: str, dimensions: int, kind: str | None = None, languages: Languages = EVERY_LANGUAGE

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import os
 import socket
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from ricordo.errors import ContractError
 from ricordo.store.arrays import Array
-from ricordo.store.sql.database import Connection, Database, in_parts, now_micros
+from ricordo.store.sql.database import Connection, in_parts
 from ricordo.store.sql.filters import in_languages
-from ricordo.store.values import EVERY_LANGUAGE, Backlog, Job, Languages
+from ricordo.store.values import Backlog
 from ricordo.values.kinds import CHECKPOINT
 
 SECOND = 1_000_000
@@ -108,117 +106,3 @@ def release(connection: Connection, owner: str) -> None:
         " WHERE state='running' AND owner=?",
         (owner,),
     )
-
-
-class SharedJobs(ABC):
-    """The backlog of one store, without the ways to claim and to finish jobs."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def has_work(self) -> bool:
-        """Whether any job may be claimed, now or later."""
-        with self._database.read() as connection:
-            return bool(connection.rows("SELECT 1 FROM jobs WHERE state <> 'failed' LIMIT 1"))
-
-    def waiting(self, fingerprint: str, state: str = "") -> int:
-        """How many chunks wait for their vector, in one state or in any."""
-        only, values = (" AND j.state=?", (fingerprint, state)) if state else ("", (fingerprint,))
-        with self._database.read() as connection:
-            [(count,)] = connection.rows(
-                f"SELECT count(*) FROM jobs j JOIN fingerprints f ON f.id=j.fingerprint WHERE f.name=?{only}", values
-            )
-        return int(count)
-
-    def adopt(self, backlog: Backlog) -> None:
-        """Let chunks that wait for other models, or that were saved while none could be used, wait for these.
-
-        So nothing waits for a model that is no longer set. What a worker holds for another model is left to it.
-        """
-        names = (backlog.fingerprint, backlog.fingerprints[-1])
-        each = (backlog, backlog.second) if backlog.second is not None else (backlog,)
-        with self._database.read() as connection:
-            if not connection.rows(STRAYS, names)[0][0]:
-                return
-        with self._database.write() as connection:
-            if connection.meta(UNQUEUED) is not None:
-                for one in each:
-                    self.enqueue_missing(one.fingerprint, one.dimensions, languages=one.languages)
-                connection.run(f"DELETE FROM meta WHERE name='{UNQUEUED}'")
-            others = connection.rows(
-                "SELECT name FROM fingerprints f WHERE name NOT IN (?, ?) AND id IN (SELECT fingerprint FROM jobs)"
-                " AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.fingerprint=f.id AND j.state='running')",
-                names,
-            )
-            for (other,) in others:
-                for one in each:
-                    self.enqueue_waiting(other, one.fingerprint, one.dimensions, one.languages)
-                self.drop_waiting(other)
-
-    @abstractmethod
-    def enqueue_missing(
-        self, fingerprint: str, dimensions: int, kind: str | None = None, languages: Languages = EVERY_LANGUAGE
-    ) -> int:
-        """Put live chunks in some languages without a vector on the backlog."""
-
-    @abstractmethod
-    def enqueue_waiting(
-        self, fingerprint: str, other: str, dimensions: int, languages: Languages = EVERY_LANGUAGE
-    ) -> int:
-        """Let what waits for a vector of one fingerprint wait for one of another, too."""
-
-    def fail(self, fingerprint: str, failed: Sequence[Job], error: str) -> None:
-        """Put jobs back for a later try; after too many tries, they are not tried again."""
-        now = now_micros()
-        with self._database.write() as connection:
-            number = connection.rows("SELECT id FROM fingerprints WHERE name=?", (fingerprint,))[0][0]
-            for job in failed:
-                rows = connection.rows("SELECT attempts FROM jobs WHERE fingerprint=? AND chunk=?", (number, job.chunk))
-                if not rows:
-                    continue
-                attempts = rows[0][0]
-                state = "failed" if attempts >= MAX_ATTEMPTS else "pending"
-                wait = BACKOFF[min(attempts, len(BACKOFF)) - 1] * SECOND
-                connection.run(
-                    "UPDATE jobs SET state=?, not_before=?, owner=NULL, lease_until=NULL, error=?"
-                    " WHERE fingerprint=? AND chunk=?",
-                    (state, now + wait, error[:500], number, job.chunk),
-                )
-
-    def release(self, owner: str) -> None:
-        """Give a worker's jobs back without counting the attempt."""
-        with self._database.write() as connection:
-            release(connection, owner)
-
-    def retry(self) -> int:
-        """Put all failed and waiting jobs back to the front; returns how many."""
-        with self._database.write() as connection:
-            connection.run(
-                "UPDATE jobs SET state='pending', attempts=0, not_before=0, error=NULL"
-                " WHERE state='failed' OR not_before > 0"
-            )
-            return connection.changes()
-
-    def summary(self) -> dict[str, Any]:
-        """What is on the backlog, and how much was done so far."""
-        with self._database.read() as connection:
-            rows = connection.rows(
-                "SELECT state, kind, count(*), max(error) FROM jobs GROUP BY state, kind ORDER BY state, kind"
-            )
-            done = connection.meta("jobs_done")
-        totals = {"pending": 0, "running": 0, "failed": 0}
-        for state, _, number, _ in rows:
-            totals[state] += number
-        return {
-            **totals,
-            "done": done,
-            "kinds": [{"state": s, "kind": k, "count": number, "error": e} for s, k, number, e in rows],
-        }
-
-    def drop_waiting(self, fingerprint: str) -> None:
-        """Take what still waits for vectors of a fingerprint off the backlog."""
-        with self._database.write() as connection:
-            connection.run(
-                "DELETE FROM jobs WHERE state<>'running' AND fingerprint IN (SELECT id FROM fingerprints WHERE name=?)",
-                (fingerprint,),
-            )

@@ -438,5 +438,4 @@ class Links:
 
     def relink(self) -> int:
         """Find the links in all texts again, and what each means; returns how many items were looked at."""
-
         return relink(self._database)

@@ -55,9 +55,31 @@ class UsageLog:
 
     def stats(self, *, days: float, by: str, limit: int) -> StatsReport:
         """Sums over the last days of the log, by query, tool or local day."""
-
         with self._database.read() as connection:
-            return stats_of(connection, days, by, limit)
+            since = now_micros() - int(days * DAY)
+            queries, results, ms, _, _ = connection.rows(f"SELECT {_STATS}", (since,))[0]
+            empty = connection.rows("SELECT count(*) FROM query_log WHERE at >= ? AND results = 0", (since,))[0][0]
+            if by == "day":
+                rows = _grouped(connection, by, since, order="1")
+            else:
+                rows = _grouped(connection, by, since, order="2 DESC, 6 DESC, 1", limit=limit)
+            unseen, never = _never_retrieved(connection, limit)
+            return StatsReport(
+                days=days,
+                by=by,
+                queries=queries,
+                average_results=results or 0.0,
+                average_ms=ms or 0.0,
+                zero_results=empty,
+                rows=rows,
+                zero_result=_grouped(
+                    connection, "query", since, order="2 DESC, 6 DESC, 1", limit=limit, only="results = 0"
+                ),
+                slowest=_grouped(connection, "query", since, order="5 DESC, 1", limit=limit),
+                most_retrieved=_most_retrieved(connection, since, limit),
+                never_retrieved=never,
+                never_retrieved_count=unseen,
+            )
 
     def retrievals(self, *, item: int | None = None, query: str | None = None, limit: int = 50) -> list[Retrieval]:
         """What the log holds of one item, or of one query (its exact text), the latest first."""
@@ -168,32 +190,6 @@ def _usage_rows(connection: Connection, column: str, keys: Sequence[Any]) -> Ite
 
 _GROUPS = {"query": "text", "tool": "tool"}
 _STATS = "count(*), avg(results), avg(ms), max(ms), max(at) FROM query_log WHERE at >= ?"
-
-
-def stats_of(connection: Connection, days: float, by: str, limit: int) -> StatsReport:
-    """Sums over the last days of the log, by query, tool or local day."""
-    since = now_micros() - int(days * DAY)
-    queries, results, ms, _, _ = connection.rows(f"SELECT {_STATS}", (since,))[0]
-    empty = connection.rows("SELECT count(*) FROM query_log WHERE at >= ? AND results = 0", (since,))[0][0]
-    if by == "day":
-        rows = _grouped(connection, by, since, order="1")
-    else:
-        rows = _grouped(connection, by, since, order="2 DESC, 6 DESC, 1", limit=limit)
-    unseen, never = _never_retrieved(connection, limit)
-    return StatsReport(
-        days=days,
-        by=by,
-        queries=queries,
-        average_results=results or 0.0,
-        average_ms=ms or 0.0,
-        zero_results=empty,
-        rows=rows,
-        zero_result=_grouped(connection, "query", since, order="2 DESC, 6 DESC, 1", limit=limit, only="results = 0"),
-        slowest=_grouped(connection, "query", since, order="5 DESC, 1", limit=limit),
-        most_retrieved=_most_retrieved(connection, since, limit),
-        never_retrieved=never,
-        never_retrieved_count=unseen,
-    )
 
 
 def _grouped(

@@ -18,12 +18,12 @@ from ricordo.store.sql.damage import find_damage
 from ricordo.store.sql.database import DELETED
 from ricordo.store.sql.transfer import SharedTransfer
 from ricordo.store.sqlite.connection import Connection, Database, unlock
-from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.text.words import Analyzer
 from ricordo.values.reports import Damage
 
 if TYPE_CHECKING:
     from ricordo.exchange.records import Record
+    from ricordo.store.sqlite.store import OpenFile
     from ricordo.values.reports import VacuumReport
 
 
@@ -225,7 +225,6 @@ class Transfer(SharedTransfer):
         self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None
     ) -> tuple[int, Sequence[Damage]]:
         """Copy the store, as it is at one moment, to a file; how many items it has, and which were damaged."""
-
         return back_up(self._file.database, target, force=force, progress=progress or (lambda done, total: None))
 
     def vacuum(self, *, bin_days: float, full: bool = False, keep: Collection[str] = ()) -> VacuumReport:
