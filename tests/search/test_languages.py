@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from ricordo import ConfigProvider, Ricordo, registry
+from ricordo import ConfigProvider, Ricordo
 from ricordo.errors import UsageError
 from ricordo.ingest import embed
 from ricordo.mcp_server.service import TOOLSETS, ToolService
+from ricordo.models import multilingual
 from ricordo.models.multilingual import MultilingualEmbedder
 from ricordo.store.asking import Ask, Candidates
 from ricordo.values.hits import Answer
@@ -43,13 +44,13 @@ def engine(tmp_path: Path) -> Iterator[Ricordo]:
 
 @pytest.fixture
 def without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "has_multilingual", lambda: False)
+    monkeypatch.setattr(multilingual, "is_installed", lambda: False)
 
 
 def save_without_the_extra(store: Path, refs: Iterable[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Save some texts as a process does that has no model for other languages."""
     with monkeypatch.context() as before:
-        before.setattr(registry, "has_multilingual", lambda: False)
+        before.setattr(multilingual, "is_installed", lambda: False)
         with Ricordo.open(store) as engine:
             for ref in refs:
                 engine.save(ref, TEXTS[ref])

@@ -150,17 +150,16 @@ def test_only_administrators_see_tokens_audit_and_proposals(site: Site) -> None:
     assert '"record":"audit"' not in told
 
 
-def test_only_administrators_see_proposals_in_what_is_to_be_tidied(site: Site) -> None:
+def test_only_administrators_see_proposals_in_what_waits_for_review(site: Site) -> None:
     said = datetime(2026, 3, 1, tzinfo=UTC)
     backups = Proposal("Backups run at four.", "rule", "project", "Remember: backups run at four.", "s1", 3, said)
     site.engine.store.proposals.add([backups])
     admin, reader = site.as_scope("admin"), site.as_scope("read")
-    assert admin.get("/api/v1/tidy").json()["counts"] == {"proposals": 1}
-    assert reader.get("/api/v1/tidy").json()["counts"] == {}
-    asked = [one.get("/api/v1/tidy", params={"kind": "proposals"}) for one in (admin, reader)]
-    assert [one.status_code for one in asked] == [200, 403]
-    assert "at four" in asked[0].text
-    assert "at four" not in asked[1].text
+    for params in ({}, {"kind": "proposals"}):
+        asked = [one.get("/api/v1/review", params=params) for one in (admin, reader)]
+        assert [one.status_code for one in asked] == [200, 403]
+        assert "at four" in asked[0].text
+        assert "at four" not in asked[1].text
 
 
 def test_what_an_agent_copies_to_another_tier_is_nobodys_word(tmp_path: Path) -> None:
