@@ -250,7 +250,7 @@ class TestHub:
         model = embedder("makers/words", tmp_path / "models", base_url=hub.url)
         with pytest.raises(Unavailable, match="is not downloaded yet") as absent:
             model.embed_query("hot tea")
-        assert "ricordo models test" in absent.value.hint
+        assert "ricordo models use hub" in absent.value.hint
         model.embed_documents(["hot tea"])
         assert model.embed_query("hot tea").shape == (32,)
 
