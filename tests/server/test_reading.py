@@ -131,7 +131,7 @@ def test_each_format_is_shown_as_what_it_is(site: Site, tmp_path: Path) -> None:
 
 def test_a_hit_opens_at_its_passage_with_neighbours_and_outline(site: Site) -> None:
     site.engine.save("note:/harbour", LONG)
-    passages = site.engine.get("note:/harbour", passages=True).passages
+    passages = site.engine.get("note:/harbour", passages=True, track=False).passages
     middle = next(one for one in passages if "Part 7" in one.heading or "Part 7" in one.text)
     at = passages.index(middle)
     page = item(site, "note:/harbour", lines=f"{middle.lines[0]}-{middle.lines[1]}", q="tides")
@@ -151,7 +151,7 @@ def test_of_a_long_text_the_part_around_the_passage_can_be_had_first_and_all_of_
 ) -> None:
     site.engine.save("note:/harbour", LONG)
     site.engine.save("note:/leads", "To [[harbour]].")
-    passages = site.engine.get("note:/harbour", passages=True).passages
+    passages = site.engine.get("note:/harbour", passages=True, track=False).passages
     lines = "-".join(map(str, passages[6].lines))
     looked = {"ref": "note:/harbour", "lines": lines, "q": "tides"}
     near = site.client.get("/item", params=looked, headers={"X-Ricordo-Part": "near"}).text
@@ -238,7 +238,7 @@ def test_a_transcript_hit_opens_its_session_at_its_turn(site: Site, tmp_path: Pa
 
 def test_a_preview_is_a_part_of_a_page_and_does_not_count_as_opening(site: Site) -> None:
     site.engine.save("note:/harbour", LONG)
-    lines = "-".join(map(str, site.engine.get("note:/harbour", passages=True).passages[5].lines))
+    lines = "-".join(map(str, site.engine.get("note:/harbour", passages=True, track=False).passages[5].lines))
     looked = {"ref": "note:/harbour", "lines": lines, "q": "tides"}
     part = site.client.get("/peek", params=looked, headers=PART)
     assert part.headers["x-ricordo-part"] == "peek"

@@ -1,5 +1,5 @@
-"""The routes that no verb of the engine has: settings, tokens, tasks, and what hooks showed; and three of learning and
-the doctor that are called otherwise than their verbs.
+"""The routes that no verb of the engine has: settings, tokens, tasks, the graph, and what hooks showed; and three of
+learning and the doctor that are called otherwise than their verbs.
 """
 
 from __future__ import annotations
@@ -58,6 +58,16 @@ async def shown(here: Here, days: Annotated[float, Query(gt=0, le=36_500)] = 30)
         return {"answers": answers, "items": with_openings(engine, items[:MOST_SHOWN])}
 
     return await here.answer(work)
+
+
+@reads(look_after, "/graph", shapes.ListOf)
+async def graph(
+    here: Here,
+    item: Annotated[str | None, Query(min_length=1, max_length=4096)] = None,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+) -> Response:
+    """Items and the links between them, which the page draws: all, or what is at most two links away from one."""
+    return await here.answer(lambda engine: engine.graph(ref=item, limit=limit).to_dict())
 
 
 @reads(look_after, "/learn", shapes.ListOf)
