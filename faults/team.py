@@ -24,7 +24,7 @@ from ricordo.store.postgres.store import PostgresStore
 from ricordo.store.prepare import prepare
 from ricordo.store.values import PreparedItem
 from ricordo.text.words import Analyzer
-from ricordo.values.items import Draft, Passage, Ref
+from ricordo.values.items import Draft, Fields, Passage, Ref
 
 CLIENTS = 8
 PATIENCE = 600.0
@@ -33,7 +33,7 @@ PATIENCE = 600.0
 
 def note(ref: str, text: str) -> PreparedItem:
     """A note of one passage, ready to be written."""
-    draft = Draft(Ref.parse(ref), "note", text, passages=(Passage(0, len(text)),))
+    draft = Draft(Ref.parse(ref), "note", text, Fields(), passages=(Passage(0, len(text)),))
     return prepare(draft, Analyzer("english"), prefixes=[""], lines=[(1, 1)])
 
 

@@ -1,1 +1,1 @@
-"""A store in PostgreSQL with pgvector, for teams: the same behaviour as the SQLite file, on a server."""
+"""A store in PostgreSQL, for teams: the same behaviour as the SQLite file, on a server."""
