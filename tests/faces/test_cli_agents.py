@@ -62,12 +62,11 @@ def test_a_budget_that_cannot_be_is_wrong_usage(kitchen: Any, budget: str) -> No
 
 
 def test_skills_are_listed_found_and_shown(kitchen: Any) -> None:
-    listed = kitchen.json("skills", "list")["skills"]
-    assert [skill["name"] for skill in listed] == ["bread", "soup"]
-    assert listed[0]["location"] == str(kitchen.folder / "skills/bread/SKILL.md")
-    assert kitchen.json("skills") == {"skills": listed}
+    listed = kitchen.json("list", "--kind", "skill")["items"]
+    assert sorted(item["ref"] for item in listed) == ["skill:/bread", "skill:/soup"]
     found = kitchen.json("skills", "search", "bake", "bread", "--limit", "1")["skills"]
     assert [(skill["name"], skill["score"] > 0) for skill in found] == [("bread", True)]
+    assert found[0]["location"] == str(kitchen.folder / "skills/bread/SKILL.md")
     assert "Bake a loaf of bread" in kitchen.run("skills", "search", "bake").stdout
     shown = kitchen.run("skills", "show", "bread")
     assert shown.stdout == "# Bread\n\nKnead.\n"
@@ -93,7 +92,7 @@ def test_adding_skills_again_says_what_changed_and_what_is_gone(kitchen: Any) ->
     items = {one["ref"]: one["status"] for one in kitchen.json("skills", "add", "skills")["items"]}
     assert items == {"skill:/bread": "updated", "skill:/soup": "missing"}
     assert "removed skill:/soup" in kitchen.run("skills", "add", "skills", "--prune").stdout
-    assert "soup" not in kitchen.run("skills").stdout
+    assert "soup" not in kitchen.run("list", "--kind", "skill").stdout
 
 
 def test_a_root_that_is_not_there_exits_1_and_the_rest_is_taken_in(kitchen: Any) -> None:

@@ -37,12 +37,12 @@ def test_the_list_marks_what_is_used_and_needs_no_store(house: Any, monkeypatch:
 
 
 def test_a_model_is_tested_and_what_fails_says_what_to_do(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "works: 32 dimensions" in house.run("models", "test", "hub", "--model", WORDS).stdout
+    assert ", 32 dimensions" in house.run("models", "use", "hub", "--model", WORDS, "--dry-run").stdout
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
-    error = house.json("models", "test", "ollama", code=5)
+    error = house.json("models", "use", "ollama", "--dry-run", code=5)
     assert "cannot be reached" in error["message"]
     assert "config set embedding.provider local" in error["hint"]
-    shown = house.run("models", "test", "oracle", code=5).stderr
+    shown = house.run("models", "use", "oracle", "--dry-run", code=5).stderr
     assert "One of: local, hub, openai, voyage, gemini, ollama, none" in shown
 
 
@@ -74,7 +74,7 @@ def test_a_switch_says_how_many_passages_got_a_vector(kitchen: Any) -> None:
 def test_a_script_is_not_asked_and_told_what_is_left_to_do(kitchen: Any) -> None:
     result = kitchen.run("models", "use", "hub", "--model", WORDS)
     assert "2 passages need a vector of it" in result.stdout
-    assert "ricordo embed again" in result.stderr
+    assert "ricordo embed --again" in result.stderr
     kitchen.run("embed")
     assert kitchen.json("search", "--by", "meaning", "hot tea")["hits"][0]["title"] == "Tea"
 

@@ -30,7 +30,7 @@ def root(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    for name, value in {"EMBEDDING_PROVIDER": "none", "FETCH_ALLOW_PRIVATE": "true", "FETCH_DELAY": "0"}.items():
+    for name, value in {"EMBEDDING_PROVIDER": "none", "FETCH_ALLOW_PRIVATE": "true"}.items():
         monkeypatch.setenv(f"RICORDO_{name}", value)
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()

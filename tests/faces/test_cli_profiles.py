@@ -101,13 +101,6 @@ def test_memories_are_searched_apart_on_request(notes: Any) -> None:
     assert "--profile vault" in error["hint"]
 
 
-def test_explain_takes_the_same_ranking_flags_as_search(notes: Any) -> None:
-    printed = notes.json("explain", "keys", "memory:/keys", "--profile", "vault", "--memories")
-    assert printed["hit"]["explain"]["signals"] == [
-        {"name": "memory", "value": 0.5, "weight": 1.0, "contribution": 0.5},
-    ]
-
-
 def test_a_second_look_is_set_up_by_config_and_asked_for_by_flag(notes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ricordo.search.pipeline.SECONDS", 60.0)
     printed = notes.run("search", "keys", "--rerank", "cross-encoder")

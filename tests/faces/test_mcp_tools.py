@@ -283,7 +283,7 @@ def test_hints_name_tools_and_where_there_is_none_the_command_of_the_user(servic
 
 
 def test_notes_name_tools_and_stored_texts_stay_as_they_are() -> None:
-    said = "run 'ricordo embed', or see 'ricordo skills list'"
+    said = "run 'ricordo embed', or see 'ricordo search'"
     plain = {"notes": [said], "items": [{"reason": said, "content": said}], "text": said}
     words = "run the user's command 'ricordo embed', or see the tool search"
     expected = {"notes": [words], "items": [{"reason": words, "content": said}], "text": said}

@@ -129,7 +129,7 @@ class Models:
                 return replace(state, dimensions=model.dimensions)
         except Error as error:
             return replace(state, lacks=error.message)
-        return replace(state, lacks=state.lacks or "a download (ricordo models test hub)")
+        return replace(state, lacks=state.lacks or "a download (ricordo models use hub)")
 
     def _rerank_state(self) -> ModelState:
         state = ModelState(CROSS_ENCODER, self.config.rerank.model, None, None, "", None, "rerank")
@@ -137,7 +137,7 @@ class Models:
             files = registry.rerank_files(self.config)
         except Error as error:
             return replace(state, lacks=error.message)
-        missing = "" if files.is_complete else "a download (ricordo models test cross-encoder)"
+        missing = "" if files.is_complete else "a download (ricordo models use cross-encoder)"
         return replace(state, lacks=missing)
 
     def _tested(self, embedder: Embedder, provider: str, model: str) -> ModelTest:

@@ -1,7 +1,7 @@
 """Rerankers: an ONNX cross-encoder, and a language model that puts numbered passages in order.
 
 The cross-encoder is a folder with ``model.onnx`` and ``tokenizer.json``, or a name on a hub. A search never waits for
-it to be downloaded; ``ricordo models test cross-encoder`` downloads it. The language model is any function from a
+it to be downloaded; ``ricordo models use cross-encoder`` downloads it. The language model is any function from a
 prompt to an answer: numbers that are unknown or repeated are ignored, and passages that it does not name follow in
 their old order.
 """
