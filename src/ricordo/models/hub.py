@@ -121,12 +121,14 @@ class ModelFolder:
                 self._fetch([name for name in self.card().files if not (self.folder / name).is_file()])
         return self
 
-    def require_complete(self) -> None:
-        """Raise an error if something is missing, for callers that cannot wait for a download."""
+    def require_complete(self, provider: str = "hub") -> None:
+        """Raise an error if something is missing, for callers that cannot wait for a download. The hint names what
+        ``models use`` takes to fetch it.
+        """
         if not self.is_complete:
             raise Unavailable(
                 f"the model {self.name} is not downloaded yet",
-                hint=f"‹:models use hub› downloads it. {self.without}".strip(),
+                hint=f"‹:models use {provider}› downloads it. {self.without}".strip(),
             )
 
     @property

@@ -47,7 +47,7 @@ class CrossEncoder:
 
         if not texts:
             return []
-        self.files.require_complete()
+        self.files.require_complete("cross-encoder")
         session, query = self._session, query[: MAX_TOKENS * CHARACTERS_PER_TOKEN]
         encoded = self._tokenizer.encode_batch([(query, text) for text in texts])
         inputs = {
