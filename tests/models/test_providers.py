@@ -236,7 +236,7 @@ class TestDoubt:
         service.breaks("wrong dimension")
         with pytest.raises(ContractError) as broken:
             embedder(service).embed_query("short")
-        assert broken.value.hint == "Set embedding.dimensions to 7, then run 'ricordo embed again'."
+        assert broken.value.hint == "Set embedding.dimensions to 7, then run 'ricordo embed'."
 
     def test_a_model_nobody_knows_has_no_length_until_it_is_measured(self, serve: Any) -> None:
         service = serve("ollama")

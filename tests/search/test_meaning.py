@@ -151,7 +151,7 @@ def test_another_model_is_said_and_reembed_swaps_at_once(filled: Ricordo, monkey
     use(filled, Other(), monkeypatch)
     before = filled.search("sourdough")
     assert before.hits[0].ref == "note:/bread"
-    assert any("embed again" in reason for reason in before.meta.degraded)
+    assert any("'ricordo embed'" in reason for reason in before.meta.degraded)
     report = filled.embed()
     assert report.embedded == len(NOTES)
     after = filled.search("sourdough")

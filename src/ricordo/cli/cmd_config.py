@@ -436,7 +436,7 @@ def _show_switch(screen: Screen, switch: ModelSwitch) -> None:
     elif switch.chunks:
         screen.line(_cost(switch))
         if switch.is_written:
-            screen.note("until then, search goes by words: ricordo embed --again")
+            screen.note("until then, search goes by words: ricordo embed")
     for note in switch.notes:
         screen.note(f"note: {one_line(note)}")
 

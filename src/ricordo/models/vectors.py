@@ -91,7 +91,7 @@ def unit_vectors(found: Any, count: int, shape: ModelShape) -> Vectors:
     if wanted is not None and vectors.shape[1] != wanted:
         raise broken(
             f"its vectors have {vectors.shape[1]} numbers, {wanted} expected",
-            f"Set embedding.dimensions to {vectors.shape[1]}, then run ‹:embed again›.",
+            f"Set embedding.dimensions to {vectors.shape[1]}, then run ‹:embed›.",
         )
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
     if not np.isfinite(lengths).all():

@@ -178,9 +178,7 @@ class QueryMeaning:
         notes = []
         if self.model and answer.active is not None:
             if answer.active != self.model:
-                notes.append(
-                    f"vectors: made by another model ({answer.active}): set that one, or run 'ricordo embed again'"
-                )
+                notes.append(f"vectors: made by another model ({answer.active}): set that one, or run 'ricordo embed'")
             if answer.waiting:
                 passages = "1 passage is" if answer.waiting == 1 else f"{answer.waiting:,} passages are"
                 notes.append(f"vectors: {passages} not embedded yet; run 'ricordo embed'")
