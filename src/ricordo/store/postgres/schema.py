@@ -390,5 +390,7 @@ def workspace_number(connection: Any, schema: str, name: str, client: int, *, cr
             f"INSERT INTO {schema}.meta(name, value) VALUES('index_epoch', '0'), ('vector_epoch', '0'),"
             " ('jobs_done', '0'), ('last_chunk', '0') ON CONFLICT DO NOTHING"
         )
-        connection.execute(f"INSERT INTO {schema}.lexical_stats(field, total) SELECT generate_series(-1, 11), 0")
+        connection.execute(
+            f"INSERT INTO {schema}.lexical_stats(field, total) SELECT generate_series(-1, 11), 0 ON CONFLICT DO NOTHING"
+        )
     return number
