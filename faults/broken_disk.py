@@ -123,7 +123,7 @@ def scenario(store: Path, acknowledged: list[tuple[str, str]]) -> None:
         engine.remember("a thing to remember", ref="memory:/m", wait=False)
         acknowledged.append(("memory:/m", "a thing to remember"))
         engine.search("text")
-        engine.vacuum(full=True)
+        engine._context.unsynced_store.transfer.vacuum(bin_days=30, full=True)
 
 
 def missing(store: Path, acknowledged: list[tuple[str, str]]) -> list[str]:

@@ -22,13 +22,12 @@ from ricordo.context.facets import turn_facets
 from ricordo.errors import Error
 from ricordo.exchange import records
 from ricordo.hooks import answers
-from ricordo.hooks.outlet import Outlet
 from ricordo.hooks.payload import NAMES
+from ricordo.hooks.pipe import Outlet
 from ricordo.ingest import importers, vaults
 from ricordo.ingest.formats.read import parse_bytes
-from ricordo.mcp_server.service import ToolService
-from ricordo.mcp_server.stdio import NotAMessage, parsed
-from ricordo.mcp_server.toolsets import TOOLSETS
+from ricordo.mcp_server.service import TOOLSETS, ToolService
+from ricordo.mcp_server.stdio import NotAMessage, read_message
 from ricordo.memory.files import format as file_format
 from ricordo.programs import json_text
 from ricordo.search.query import parse_query
@@ -243,7 +242,7 @@ def agent_targets(place: Path, stores: Stores) -> dict[str, Target]:
 
     def line(data: bytes) -> None:
         with suppress(NotAMessage):
-            parsed(data)
+            read_message(data)
 
     def make_call(chance: random.Random) -> bytes:
         tools = list(stores.service.tools.values())
