@@ -58,8 +58,8 @@ def test_an_argument_of_the_wrong_type_is_an_error_of_ours_that_names_it(memory:
 
 
 @pytest.mark.parametrize("kind", ["note", "entity", "resource", "entry"])
-def test_each_verb_that_remembers_has_its_method(memory: Ricordo, kind: str) -> None:
-    saved = getattr(memory, kind)(f"A {kind} of its own.", title="Something")
+def test_each_kind_that_is_remembered_goes_to_its_drive(memory: Ricordo, kind: str) -> None:
+    saved = memory.remember(f"A {kind} of its own.", kind=kind, title="Something")
     assert (saved.status, saved.ref) == ("created", f"{kind}:/something")
 
 
