@@ -212,9 +212,9 @@ async def use_everything(client: Client, folder: Path) -> None:
     used |= await use_knowledge_tools(client)
     used |= await use_told_tools(client)
     used |= await use_gateway_tools(client)
+    await read_resources_and_prompts(client)
     used |= await use_other_verbs(client, {tool.name for tool in tools} - used)
     assert used == {tool.name for tool in tools}
-    await read_resources_and_prompts(client)
 
 
 async def read_resources_and_prompts(client: Client) -> None:
