@@ -455,7 +455,7 @@ def show_links(screen: Screen, report: LinkReport) -> None:
     for target in report.unresolved:
         screen.line(f"  → {screen.dim('mentions')} {one_line(target)} {screen.dim('(not in the store)')}")
     if not report.links and not report.unresolved:
-        screen.note("no links; 'ricordo suggest-links' finds what may belong together")
+        screen.note("no links; 'ricordo similar REF --unlinked' finds what may belong together")
 
 
 def _link_line(screen: Screen, one: Link) -> str:

@@ -388,7 +388,7 @@ def open_or_error(located: Located, config: Config, *, create: bool) -> Store | 
 
 
 def _waits(store: Store) -> bool:
-    """Whether texts wait for vectors, of whatever model; those that failed before are left to ``jobs retry``."""
+    """Whether texts wait for vectors, of whatever model; those that failed before are left to ``embed --retry``."""
     return any(row["state"] == "pending" and not row["error"] for row in store.jobs.summary()["kinds"])
 
 

@@ -69,7 +69,7 @@ def verb_routes() -> APIRouter:
 
 
 def path_of(row: VerbRow) -> str:
-    """``skills search`` is ``/skills/search``, and ``skills list`` is ``/skills``."""
+    """``skills search`` is ``/skills/search``, and ``tools list`` is ``/tools``."""
     return "/" + row.path.removesuffix(" list").replace(" ", "/")
 
 
