@@ -33,7 +33,7 @@ import json, runpy, sys
 from click.shell_completion import ShellComplete
 from ricordo import Ricordo
 from ricordo.cli.program import program
-from ricordo.http_api.generated import verb_routes
+from ricordo.http_api.api import verb_routes
 from ricordo.mcp_server.tool import generated
 
 with Ricordo.open(sys.argv[1]) as memory:

@@ -16,8 +16,7 @@ from starlette.testclient import TestClient
 
 from ricordo import UsageError
 from ricordo.hosting.credentials import Credentials
-from ricordo.http_api import request_body, serving
-from ricordo.http_api.request_body import RequestLimits
+from ricordo.http_api import guard
 from ricordo.http_api.server import refuse_open_door
 
 from .http_sites import LOCAL, Listening, Site, listen
@@ -212,7 +211,7 @@ def test_static_files_are_those_of_a_list(site: Site) -> None:
 def test_large_bodies_are_refused_whether_or_not_they_say_so(
     new_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "RequestLimits", lambda: RequestLimits(body=10_000))
+    monkeypatch.setattr(guard, "LARGEST", 10_000)
     site = new_site()
     body = json.dumps({"text": "x" * 20_000}).encode()
     assert site.client.post("/api/v1/remember", content=body).status_code == 413
@@ -224,7 +223,7 @@ def test_large_bodies_are_refused_whether_or_not_they_say_so(
 def test_a_body_is_taken_up_to_the_limit_and_not_a_byte_beyond(
     new_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "RequestLimits", lambda: RequestLimits(body=10_000))
+    monkeypatch.setattr(guard, "LARGEST", 10_000)
     site = new_site()
     body = json.dumps({"text": "The ferry leaves at nine."}).encode().ljust(10_000)
     for sent in (body, iter([body[:600], body[600:]])):
@@ -317,7 +316,7 @@ def test_the_shape_of_a_long_body_is_looked_at_beside_the_loop(site: Site, monke
         else:
             looked_in.append(True)
 
-    monkeypatch.setattr(request_body, "refuse_shape", look)
+    monkeypatch.setattr(guard, "refuse_shape", look)
     for length in (10, 100_000):
         site.client.post("/api/v1/remember", json={"text": "x" * length})
     assert looked_in == [True, False]
@@ -326,7 +325,7 @@ def test_the_shape_of_a_long_body_is_looked_at_beside_the_loop(site: Site, monke
 def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "RequestLimits", lambda: RequestLimits(body=10_000))
+    monkeypatch.setattr(guard, "LARGEST", 10_000)
     site, end = listen(tmp_path)
     try:
         with socket.create_connection(("127.0.0.1", site.port), timeout=300) as caller:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from ricordo import told_log
-from ricordo.http_api.lately import Lately
-from ricordo.http_api.web import undo_pages
+from ricordo.http_api.server import Lately
+from ricordo.http_api.web import review_pages
 from ricordo.speaking import speaking
 from ricordo.values.provenance import Provenance, stored
 
@@ -175,7 +175,7 @@ def test_the_last_change_is_undone_by_its_button_and_an_undo_is_not_offered_agai
 def test_a_change_is_offered_to_be_undone_for_ten_minutes(kept: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     def minutes_later(minutes: float) -> None:
         later = datetime.now(UTC) + timedelta(minutes=minutes)
-        monkeypatch.setattr(undo_pages, "datetime", SimpleNamespace(now=lambda zone: later))
+        monkeypatch.setattr(review_pages, "datetime", SimpleNamespace(now=lambda zone: later))
 
     person = kept.stranger({"Origin": "http://127.0.0.1", "HX-Request": "true"})
     person.get("/sign-in", params={"code": kept.serving.codes.new()})

@@ -20,7 +20,7 @@ from ricordo.hooks.local_server import HookRequest, answered
 from ricordo.hooks.pipe import Outlet
 from ricordo.hooks.process import ask_server
 from ricordo.hosting.running import RunningServer, write_running
-from ricordo.http_api import hook_routes
+from ricordo.http_api import routes
 from ricordo.told_log import shown_by_hooks
 
 from .http_sites import LOCAL, Listening, listen
@@ -92,7 +92,7 @@ def well_answered(monkeypatch: pytest.MonkeyPatch) -> None:
         ANSWERED.append(answer)
         return answer
 
-    monkeypatch.setattr(hook_routes, "answered", counted)
+    monkeypatch.setattr(routes, "answered", counted)
 
 
 def count(site: Listening) -> int:

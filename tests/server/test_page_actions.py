@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ricordo import Ricordo
-from ricordo.http_api.web.drawing import by_day
+from ricordo.http_api.web.frame import by_day
 
 from .http_sites import LOCAL, Site
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ricordo.http_api.generated import path_of
+from ricordo.http_api.api import path_of
 from ricordo.verbs.index import all_verbs
 from ricordo.verbs.rows import VerbRow
 

@@ -15,11 +15,9 @@ pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
 from fastapi import Request
 
 from ricordo.http_api.web import item_pages, search_pages
+from ricordo.http_api.web.formats import MOST_ROWS, MOST_SHOWN, rendered_rst, rendered_table, window
 from ricordo.http_api.web.markdown import render, rendered
-from ricordo.http_api.web.reading.formats import MOST_SHOWN, window
-from ricordo.http_api.web.reading.rendered import with_passage
-from ricordo.http_api.web.reading.rst import rendered_rst
-from ricordo.http_api.web.reading.tables import MOST_ROWS, rendered_table
+from ricordo.http_api.web.markup import with_passage
 
 from .http_sites import Site
 

@@ -85,14 +85,15 @@ def run_server(
     announce: Callable[[str, str], None],
 ) -> None:
     """Put the server together, and serve until it is interrupted."""
-    from ricordo.http_api import server
+    from ricordo.http_api import require_server
 
-    server.require_server()
+    require_server()
+    from ricordo.http_api.server import serve
     from ricordo.mcp_server.http import McpOverHttp
     from ricordo.mcp_server.service import ToolService
 
     tools = ToolService(toolsets, store=call.store, tier=call.tier)
-    server.serve(
+    serve(
         tools,
         host=host,
         port=port,
@@ -115,7 +116,7 @@ def _in_background(
 ) -> int:
     from ricordo.config.files import current_folder
     from ricordo.hosting import background
-    from ricordo.http_api.server import require_server
+    from ricordo.http_api import require_server
 
     require_server()
     arguments = ["--host", host, "--port", str(port)]
@@ -226,7 +227,7 @@ def stop(call: Call) -> int:
 def install(call: Call, port: int | None) -> int:
     """Writes a user unit for systemd, or an agent for launchd, and prints the commands that switch it on."""
     from ricordo.hosting import background
-    from ricordo.http_api.server import require_server
+    from ricordo.http_api import require_server
 
     require_server()
     arguments = (["--port", str(port)] if port else []) + _store_flags(call)

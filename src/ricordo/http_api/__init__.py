@@ -1,5 +1,17 @@
 """The page and the API: one server, started by ``ricordo serve``, that answers browsers, programs, agents and hooks.
 
-``app`` puts it together, ``guard`` decides who may ask, the ``*_routes`` modules hold the verbs of the API, ``web``
-the page. Every answer comes from a method of ``Ricordo``.
+``app`` puts it together, ``server`` runs it, ``guard`` decides who may ask, ``api`` makes the routes of verbs,
+``routes`` holds the others, ``web`` the page. Every answer comes from a method of ``Ricordo``.
 """
+
+from __future__ import annotations
+
+from ricordo.errors import MissingExtra
+
+
+def require_server() -> None:
+    """The extra must be installed."""
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in ("fastapi", "uvicorn", "jinja2", "markdown_it", "nh3")):
+        raise MissingExtra("server", "The page and the API")

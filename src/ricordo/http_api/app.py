@@ -11,14 +11,11 @@ from fastapi.openapi.utils import get_openapi
 
 from ricordo._version import __version__
 from ricordo.hosting.sockets import allowed_hosts, is_mcp
-from ricordo.http_api import failures, shapes
-from ricordo.http_api.file_routes import files_sent
-from ricordo.http_api.generated import verb_routes
+from ricordo.http_api import api, shapes
+from ricordo.http_api.api import install_routes, operation_id, verb_routes
 from ricordo.http_api.guard import Guard
-from ricordo.http_api.hook_routes import hooks
-from ricordo.http_api.look_after_routes import look_after
-from ricordo.http_api.routing import install_routes, operation_id
-from ricordo.http_api.serving import Serving
+from ricordo.http_api.routes import files_sent, hooks, look_after
+from ricordo.http_api.server import Serving
 from ricordo.http_api.web.frame import failed
 from ricordo.http_api.web.pages import install_page
 
@@ -51,7 +48,6 @@ def app_for(
         hosts=allowed_hosts(host, names),
         credentials=serving.credentials,
         local_token=serving.local_token,
-        limits=serving.limits,
         cookie=f"ricordo_{port}",
         sign_in_page=app.state.sign_in_page,
     )
@@ -76,7 +72,7 @@ def web_app(serving: Serving, mcp: McpApp) -> FastAPI:
         generate_unique_id_function=operation_id,
     )
     app.state.serving = serving
-    failures.install(app, failed)
+    api.install_failures(app, failed)
     install_routes(app, verb_routes(), files_sent, look_after, hooks)
     _install_probes(app)
     install_page(app)
@@ -101,9 +97,9 @@ class Branch:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and is_mcp(scope["path"]):
             if not scope["state"]["caller"].may("write"):
-                from ricordo.http_api.request_body import send_json
+                from ricordo.http_api.guard import send_json
 
-                refused = failures.shape(
+                refused = api.failure(
                     "forbidden", "MCP needs the scope 'write'", "ricordo serve tokens add NAME --scope write"
                 )
                 await send_json(send, 403, refused, [])

@@ -1,33 +1,31 @@
 """Decides which requests the server accepts, and who sent them.
 
-Four things are checked, in this order: that the request uses one of the server's host names (another site could point a
-host name of its own at this machine), that it does not come from another site, who sends it, and that it is small
-enough for this caller. A request that is let in has its caller in ``scope["state"]``; its body is read by
-``request_body``. Tokens and codes are long and random, so guesses need not be counted.
+Checked are, in this order: that the request uses one of the server's host names (another site could point a host name
+of its own at this machine), that it does not come from another site, who sends it, that it is small enough for this
+caller, and that the caller may use its route. A request that is let in has its caller in ``scope["state"]``.
+
+A framework reads and parses a body before it asks who sent it. So the body is held back here until the route is known.
+JSON and forms are looked at before they are parsed: their names are counted, and how deep they are nested.
+Tokens and codes are long and random, so guesses need not be counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+import json
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Unavailable
 from ricordo.hosting.credentials import Caller, Credentials, is_same
 from ricordo.hosting.sockets import is_mcp
-from ricordo.http_api.request_body import (
-    SAFE_METHODS,
-    GuardedBody,
-    Refused,
-    RequestLimits,
-    refuse_large,
-    send_json,
-)
 from ricordo.permissions import asked_with
 from ricordo.speaking import speaking
 from ricordo.values.provenance import NOBODY
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 
 OPEN_PATHS = ("/healthz", "/sign-in", "/favicon.ico")
 OPEN_FOLDER = "/static/"
@@ -56,7 +54,6 @@ class Guard:
         hosts: list[str],
         credentials: Credentials,
         local_token: str = "",
-        limits: Callable[[], RequestLimits] = RequestLimits,
         cookie: str = "ricordo",
         sign_in_page: ASGIApp | None = None,
     ) -> None:
@@ -64,7 +61,6 @@ class Guard:
         self._hosts = {name.lower() for name in hosts}
         self._credentials = credentials
         self._local = local_token
-        self._limits = limits
         self._cookie = cookie
         self._sign_in_page = sign_in_page
 
@@ -81,7 +77,7 @@ class Guard:
             host = self._called_by(headers)
             self._refuse_other_origins(scope, headers, host)
             caller = self._caller(scope, headers)
-            largest = self._limits().body_of(scope, caller)
+            largest = largest_body(scope, caller)
             refuse_large(headers.get(b"content-length", "0"), largest)
             if caller is None:
                 self._refuse_strangers(scope)
@@ -89,7 +85,7 @@ class Guard:
             await self._answer(refused, scope, headers, receive, send)
             return
         scope.setdefault("state", {})["caller"] = caller
-        body = GuardedBody(scope, headers, caller, largest, receive, send)
+        body = GuardedBody(headers.get(b"content-type", "").lower(), largest, receive, send)
         said = caller.provenance if caller is not None else NOBODY
         with asked_with(caller.scope if caller is not None else "read"), speaking(said):
             await self._app(scope, body.receive, body.send)
@@ -207,3 +203,140 @@ def _with_security_headers(send: Send) -> Send:
         await send(message)
 
     return with_headers
+
+
+LARGEST_WITHOUT_CONTENT = 64_000
+"""Bytes of a body that nobody reads: of strangers, and of requests that only ask."""
+LARGEST = 64_000_000
+LARGEST_OF_READERS = 1_000_000
+LARGEST_OF_MCP = 4_259_840
+MOST_NAMES = 10_000
+"""How many names the objects of one body may have in all, or a form."""
+MOST_VALUES = 200_000
+DEEPEST = 100
+LONG = 50_000
+"""Bytes; longer bodies are looked at in a thread."""
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
+_OPENING = re.compile(rb"[\[\]{}]")
+
+
+class Refused(Exception):  # noqa: N818 - it is the door's answer, not a fault
+    """A request that is not let in, with the answer it gets."""
+
+    def __init__(self, status: int, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.plain = {"error": {"code": code, "message": message, "hint": hint}}
+
+
+def largest_body(scope: Scope, caller: Caller | None) -> int:
+    """Bytes that the body of a request may have: by who sends it, and where to."""
+    if caller is None or scope["method"] in SAFE_METHODS:
+        return LARGEST_WITHOUT_CONTENT
+    if not caller.may("write"):
+        return LARGEST_OF_READERS
+    return LARGEST_OF_MCP if is_mcp(scope["path"]) else LARGEST
+
+
+def refuse_large(length: str, limit: int) -> None:
+    """Refuse a body by the length that its head states."""
+    if not length.isdigit() or int(length) > limit:
+        raise too_large(limit)
+
+
+def too_large(limit: int) -> Refused:
+    """The answer to a body of too many bytes."""
+    return Refused(413, "too_large", f"the request has more than {limit:,} bytes", "Send less.")
+
+
+def refuse_shape(body: bytes, media_type: str) -> None:
+    """Refuse JSON that is nested too deep, and JSON or forms of too many names and values, before they are parsed."""
+    if "urlencoded" in media_type:
+        names, values = body.count(b"&"), 0
+    else:
+        body = _STRING.sub(b"", body)
+        names, values = body.count(b":"), body.count(b",") + body.count(b"[") + body.count(b"{")
+    for count, most, word in ((names, MOST_NAMES, "names"), (values, MOST_VALUES, "values")):
+        if count > most:
+            raise Refused(413, "too_large", f"the body has more than {most:,} {word}", "Send it in parts.")
+    depth = 0
+    for found in _OPENING.finditer(body):
+        depth += 1 if found[0] in b"[{" else -1
+        if depth > DEEPEST:
+            raise Refused(400, "usage", f"the body is nested more than {DEEPEST} deep", "Send flatter data.")
+
+
+class GuardedBody:
+    """The body of one request, and the answer to it: what is not let in is answered here, whatever the application
+    says.
+    """
+
+    def __init__(
+        self,
+        media_type: str,
+        limit: int,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        self._limit = limit
+        self._receive = receive
+        self._send = send
+        self._taken = 0
+        self._media_type = media_type
+        self._refused: Refused | None = None
+        self._asked = False
+        self._answered = False
+
+    async def receive(self) -> Message:
+        """The next part of the body; if it is refused, it acts as if the sender had disconnected."""
+        try:
+            if self._asked:
+                return await self._part()
+            self._asked = True
+            is_parsed = not self._media_type.startswith(("multipart/", "application/octet-stream"))
+            return await (self._looked_at() if is_parsed else self._part())
+        except Refused as refused:
+            self._refused = refused
+            return {"type": "http.disconnect"}
+
+    async def _part(self) -> Message:
+        message = await self._receive()
+        self._taken += len(message.get("body", b""))
+        if self._taken > self._limit:
+            raise too_large(self._limit)
+        return message
+
+    async def _looked_at(self) -> Message:
+        parts: list[bytes] = []
+        while True:
+            message = await self._part()
+            if message["type"] != "http.request":
+                return message
+            parts.append(message.get("body", b""))
+            if not message.get("more_body"):
+                break
+        body = b"".join(parts)
+        if len(body) > LONG:
+            from anyio import to_thread
+
+            await to_thread.run_sync(refuse_shape, body, self._media_type)
+        else:
+            refuse_shape(body, self._media_type)
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(self, message: Message) -> None:
+        """Pass on the application's answer, unless the body was refused."""
+        if self._refused is None:
+            await self._send(message)
+        elif not self._answered:
+            self._answered = True
+            await send_json(self._send, self._refused.status, self._refused.plain, [(b"connection", b"close")])
+
+
+async def send_json(send: Send, status: int, plain: Mapping[str, Any], more: list[tuple[bytes, bytes]]) -> None:
+    """A JSON answer without the framework."""
+    body = json.dumps(plain).encode()
+    head = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *more]
+    await send({"type": "http.response.start", "status": status, "headers": head})
+    await send({"type": "http.response.body", "body": body})

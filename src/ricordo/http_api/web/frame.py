@@ -1,9 +1,12 @@
-"""What every page shares: templates, navigation, how an error is shown, and the routes of a part of the page."""
+"""What every page shares: templates, navigation, drawings, how an error is shown, and the routes of a part of the page.
+
+Charts are drawn by the server, so that they need no script and can be printed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,15 +16,14 @@ from fastapi.responses import HTMLResponse
 
 from ricordo._version import __version__
 from ricordo.errors import Error
+from ricordo.frozen import frozen
 from ricordo.hosting.credentials import Caller
-from ricordo.http_api.failures import status_of
-from ricordo.http_api.web import drawing
-from ricordo.http_api.web.markdown import item_address
-from ricordo.http_api.web.marking import mark_snippet, mark_words
-from ricordo.http_api.web.reading.places import lines_text, passage_address
+from ricordo.http_api.api import ScopedRoute, status_of
+from ricordo.http_api.web.markup import item_address, lines_text, mark_snippet, mark_words, passage_address
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
 
 FOLDER = Path(__file__).parent
 NAVIGATION = (
@@ -56,7 +58,8 @@ def environment() -> Environment:
         "navigation": NAVIGATION,
         "version": __version__,
         "item_address": item_address,
-        "drawing": drawing,
+        "hue_of": hue_of,
+        "stacked": stacked,
         "lines_text": lines_text,
         "passage_address": passage_address,
         "mark_words": mark_words,
@@ -89,8 +92,8 @@ def failed(request: Request, error: Error) -> HTMLResponse:
     return page(request, template, status, error=error)
 
 
-def shows(group: APIRouter, path: str, method: str = "GET") -> Callable[[Any], Any]:
-    """A route of the page; errors of the engine become a page that shows them."""
+def shows(group: APIRouter, path: str, method: str = "GET", scope: str = "read") -> Callable[[Any], Any]:
+    """A route of the page for callers with a scope; errors of the engine become a page that shows them."""
     from functools import wraps
 
     def decorate(function: Any) -> Any:
@@ -104,16 +107,18 @@ def shows(group: APIRouter, path: str, method: str = "GET") -> Callable[[Any], A
                 late = Error("this took too long", hint="Ask for less, or try again in a moment.")
                 return failed(options["request"], late)
 
-        return group.api_route(path, methods=[method], include_in_schema=False, response_model=None)(shown)
+        extra = {"x-scope": scope}
+        route = group.api_route(
+            path, methods=[method], openapi_extra=extra, include_in_schema=False, response_model=None
+        )
+        return route(shown)
 
     return decorate
 
 
-def page_router(scope: str = "read") -> APIRouter:
-    """A group of pages for callers with a scope."""
-    from ricordo.http_api.serving import needs
-
-    return APIRouter(dependencies=[needs(scope)])
+def page_router() -> APIRouter:
+    """A group of pages."""
+    return APIRouter(route_class=ScopedRoute)
 
 
 def _day(moment: datetime) -> str:
@@ -152,3 +157,88 @@ def _below(path: str, title: str) -> str:
     """A path of headings without the first, where that is the title of the item."""
     first, _, rest = path.partition(" › ")
     return rest if first.strip().casefold() == title.strip().casefold() else path
+
+
+HUES = 8
+"""The number of colours for signals: ``s0`` to ``s7`` in the style sheet."""
+_KNOWN_HUES = {"vector": 0, "lexical": 1, "semantic": 1, "fts": 1, "bm25": 1, "text": 1, "recency": 2, "importance": 3}
+
+
+@frozen
+class Bar:
+    """One part of a stacked bar, in units of a width of 100."""
+
+    name: str
+    x: float
+    width: float
+    hue: int
+    value: float
+    weight: float
+    contribution: float
+
+
+def hue_of(name: str) -> int:
+    """The colour of a signal: the same on every page."""
+    return _KNOWN_HUES.get(name, 4 + sum(map(ord, name)) % (HUES - 4))
+
+
+def stacked(signals: Sequence[Any], score: float) -> list[Bar]:
+    """The contributions of a hit's signals, side by side; together they are as long as its score."""
+    shown = [one for one in signals if one.contribution > 0]
+    total = sum(one.contribution for one in shown)
+    scale = 100 * max(0.0, min(1.0, score)) / total if total else 0.0
+    bars, x = [], 0.0
+    for one in shown:
+        width = one.contribution * scale
+        bars.append(
+            Bar(one.name, round(x, 2), round(width, 2), hue_of(one.name), one.value, one.weight, one.contribution)
+        )
+        x += width
+    return bars
+
+
+@frozen
+class Column:
+    """One column of a chart over days."""
+
+    label: str
+    value: float
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@frozen
+class Chart:
+    """Columns over the days of a span, with the highest value."""
+
+    columns: tuple[Column, ...]
+    top: float
+    first: str
+    last: str
+
+    WIDTH = 600
+    HEIGHT = 120
+
+
+def by_day(values: Mapping[str, float], days: int, today: date) -> Chart:
+    """A column for each of the last days; days without a value have an empty column."""
+    names = [(today - timedelta(days=back)).isoformat() for back in range(days - 1, -1, -1)]
+    top = max([values.get(name, 0.0) for name in names], default=0.0)
+    step = Chart.WIDTH / len(names)
+    columns = []
+    for at, name in enumerate(names):
+        value = values.get(name, 0.0)
+        height = Chart.HEIGHT * value / top if top else 0.0
+        columns.append(
+            Column(
+                name,
+                value,
+                round(at * step, 2),
+                round(Chart.HEIGHT - height, 2),
+                round(max(1.0, step - min(2.0, step / 4)), 2),
+                round(height, 2),
+            )
+        )
+    return Chart(tuple(columns), top, names[0], names[-1])

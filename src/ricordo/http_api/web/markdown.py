@@ -18,10 +18,17 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from ricordo.errors import UsageError
-from ricordo.http_api.web.reading.cleaning import cleaned
-from ricordo.http_api.web.reading.colours import code_html
-from ricordo.http_api.web.reading.inline_html import harmless
-from ricordo.http_api.web.reading.rendered import Heading, HeadingIds, HeadingLevels, Rendered, heading_id
+from ricordo.http_api.web.markup import (
+    Heading,
+    HeadingIds,
+    HeadingLevels,
+    Rendered,
+    cleaned,
+    code_html,
+    harmless,
+    heading_id,
+    item_address,
+)
 from ricordo.values.items import Ref
 
 LONGEST = 400_000
@@ -256,9 +263,3 @@ def _unquoted(text: str) -> str:
     from urllib.parse import unquote
 
     return unquote(text)
-
-
-def item_address(ref: str, **more: str) -> str:
-    """The address of an item's page."""
-    query = "".join(f"&{name}={quote(value, safe='')}" for name, value in more.items() if value)
-    return f"/item?ref={quote(ref, safe='')}{query}"

@@ -9,23 +9,19 @@ from fastapi.responses import FileResponse, RedirectResponse
 
 from ricordo.errors import NotFound
 from ricordo.hosting.credentials import SESSION_DAYS, Caller
-from ricordo.http_api.routing import install_routes
-from ricordo.http_api.web.add_pages import adding
-from ricordo.http_api.web.asked_pages import asking
-from ricordo.http_api.web.browse_pages import browsing
-from ricordo.http_api.web.change_pages import changing
+from ricordo.http_api.api import install_routes
+from ricordo.http_api.web import (
+    browse_pages,
+    edit_pages,
+    item_pages,
+    log_pages,
+    ranking_pages,
+    review_pages,
+    search_pages,
+    session_pages,
+    settings_pages,
+)  # fmt: skip
 from ricordo.http_api.web.frame import FOLDER, page
-from ricordo.http_api.web.hands_pages import handling, looking
-from ricordo.http_api.web.health_pages import health, operating
-from ricordo.http_api.web.insight_pages import insight
-from ricordo.http_api.web.item_pages import items
-from ricordo.http_api.web.mend_pages import deciding, explaining, mending
-from ricordo.http_api.web.palette import palette
-from ricordo.http_api.web.ranking_pages import ranking
-from ricordo.http_api.web.search_pages import searching
-from ricordo.http_api.web.session_pages import conversing
-from ricordo.http_api.web.setting_pages import settings
-from ricordo.http_api.web.undo_pages import undoing
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -62,10 +58,11 @@ SERVICE_WORKER = "away.js"
 
 def install_page(app: FastAPI) -> None:
     """Add the pages to the application."""
-    install_routes(
-        app, searching, items, conversing, changing, browsing, adding, insight, ranking, health, operating,
-        settings, asking, palette, looking, handling, explaining, mending, deciding, undoing,
-    )  # fmt: skip
+    for part in (
+        search_pages, item_pages, session_pages, edit_pages, browse_pages, log_pages, ranking_pages, review_pages,
+        settings_pages,
+    ):  # fmt: skip
+        install_routes(app, part.pages)
     _install_frame(app)
     app.state.sign_in_page = sign_in_page()
 

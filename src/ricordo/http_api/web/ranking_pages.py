@@ -12,15 +12,15 @@ from fastapi.responses import RedirectResponse
 from ricordo.engine.setting_changes import change_setting
 from ricordo.errors import Forbidden, UsageError
 from ricordo.frozen import frozen
-from ricordo.http_api.serving import Here, Who
+from ricordo.http_api.server import Here, Who
 from ricordo.http_api.web.frame import page, page_router, shows
-from ricordo.http_api.web.marking import terms_of
+from ricordo.http_api.web.markup import terms_of
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
     from ricordo.values.hits import Answer, Hit
 
-ranking = page_router()
+pages = page_router()
 
 QUERIES = 5
 HITS = 5
@@ -52,7 +52,7 @@ def moved(answer: Answer, other: Answer) -> list[Moved]:
     return [Moved(hit, rank, places.get(hit.ref)) for rank, hit in enumerate(answer.hits, 1)]
 
 
-@shows(ranking, "/profiles")
+@shows(pages, "/profiles")
 async def profiles_page(
     request: Request, here: Here, name: Annotated[str, Query(max_length=100)] = "", said: str = ""
 ) -> Response:
@@ -75,7 +75,7 @@ async def profiles_page(
     return page(request, "profiles.html", said=said, **await here.ask(work))
 
 
-@shows(ranking, "/profiles/preview")
+@shows(pages, "/profiles/preview")
 async def preview(request: Request, here: Here, base: Annotated[str, Query(max_length=100)]) -> Response:
     """What the weights would change in the answers to recent queries."""
     weights = _weights(list(request.query_params.multi_items()))
@@ -106,7 +106,7 @@ def _weights(pairs: Sequence[tuple[str, Any]]) -> dict[str, float]:
     return weights
 
 
-@shows(ranking, "/profiles", "POST")
+@shows(pages, "/profiles", "POST")
 async def save_profile(
     request: Request,
     here: Here,
@@ -136,7 +136,7 @@ async def save_profile(
     return RedirectResponse(f"/profiles?name={name}&said=saved", 303)
 
 
-@shows(ranking, "/compare")
+@shows(pages, "/compare")
 async def compare(
     request: Request,
     here: Here,

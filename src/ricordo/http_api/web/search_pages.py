@@ -1,25 +1,31 @@
-"""The search page, and the part of it that changes while the user types."""
+"""The search page with its facets, the home that it is before anything is asked, and the command palette."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import Depends, Query, Request, Response
 
+from ricordo.config.loading import SETTINGS
 from ricordo.frozen import frozen
-from ricordo.http_api.serving import Here, Who
+from ricordo.hosting.credentials import Caller
+from ricordo.http_api.server import Here, Who
 from ricordo.http_api.web.frame import page, page_router, shows
-from ricordo.http_api.web.home import home_of
-from ricordo.http_api.web.marking import terms_of
+from ricordo.http_api.web.markup import item_address, terms_of
+from ricordo.told_log import answers_of_hooks
 from ricordo.values.hits import Filters, Hit
+from ricordo.values.provenance import PERSON
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
+    from ricordo.values.reports import AskedQuestion
 
-searching = page_router()
+
+pages = page_router()
 
 PAGE = 20
 POOL = 1000
@@ -160,7 +166,7 @@ AskedHere = Annotated[Asked, Depends(asked_from)]
 """What the address of a page asks for."""
 
 
-@shows(searching, "/")
+@shows(pages, "/")
 async def search_page(request: Request, here: Here, who: Who, asked: AskedHere) -> Response:
     """The page, with the results of the query in its address; without one, the home."""
     is_new = bool(asked.q.strip()) and here.lately.is_new(who.id, asked.q)
@@ -176,7 +182,7 @@ async def search_page(request: Request, here: Here, who: Who, asked: AskedHere) 
     return page(request, "search.html", **await here.ask(work))
 
 
-@shows(searching, "/hits")
+@shows(pages, "/hits")
 async def hits(
     request: Request,
     here: Here,
@@ -191,7 +197,7 @@ async def hits(
     return answer
 
 
-@shows(searching, "/facets")
+@shows(pages, "/facets")
 async def facets(request: Request, here: Here, asked: AskedHere) -> Response:
     """What the hits can be narrowed to. All that is found must be looked at for it, which takes several times as long
     as the hits; so it is asked for after them, not before one rests from typing, and pages that somebody asked for come
@@ -203,9 +209,190 @@ async def facets(request: Request, here: Here, asked: AskedHere) -> Response:
     return page(request, "facets_part.html", asked=asked, **await here.ask(lambda engine: counted(engine, asked)))
 
 
-@shows(searching, "/settled")
+@shows(pages, "/settled")
 async def settled(request: Request, here: Here, who: Who, q: Annotated[str, Query(max_length=10_000)] = "") -> Response:
     """Record a query that the user stopped at; what was typed before it is not a query."""
     if q.strip() and here.lately.is_new(who.id, q):
         await here.ask(lambda engine: engine.search(q, limit=PAGE, track=True, tool="page"))
     return Response(status_code=204)
+
+
+MOST_LATEST = 6
+MOST_QUESTIONS = 5
+LOOKED_THROUGH = 60
+"""How many of the latest questions are looked through for the person's own."""
+EXAMPLES = ("What did we decide last week?", "How do I set this up?", "kind:memory")
+"""Searches for somebody who has just begun."""
+
+
+def home_of(engine: Ricordo, caller: Caller) -> dict[str, Any]:
+    """The parts of the first page. A store that holds nothing is told apart, because there is only one thing to do."""
+    status = engine.status()
+    if not status["items"]:
+        return {"home": {"is_first": True, "examples": EXAMPLES}}
+    recent = engine.log(since="30d", limit=LOOKED_THROUGH).questions
+    told, _ = answers_of_hooks(engine.location, days=1)
+    today = datetime.now(UTC).astimezone().date()
+    told = [one for one in told if one.at.astimezone().date() == today]
+    return {
+        "home": {
+            "is_first": False,
+            "latest": engine.list(limit=MOST_LATEST),
+            "searches": _own(recent),
+            "review": engine.review(kinds=("proposals", "versions")) if caller.may("admin") else None,
+            "told": told,
+            "told_tokens": sum(one.tokens for one in told),
+            "health": _health(engine, status),
+        }
+    }
+
+
+def _own(questions: tuple[AskedQuestion, ...]) -> list[AskedQuestion]:
+    """The latest searches of a person, each text once."""
+    return _once([one for one in questions if one.asker.author == PERSON])
+
+
+def _once(questions: Any) -> list[AskedQuestion]:
+    latest: dict[str, AskedQuestion] = {}
+    for one in questions:
+        latest.setdefault(one.text.casefold(), one)
+    return list(latest.values())[:MOST_QUESTIONS]
+
+
+def _health(engine: Ricordo, status: Any) -> dict[str, Any]:
+    """The state of the store in one line: figures, and what is wrong."""
+    jobs = engine.embed(status=True).to_dict()
+    away = [one.name for one in engine.tiers() if not one.reachable]
+    wrong = [f"the tier {name} cannot be reached" for name in away]
+    if jobs["failed"]:
+        wrong.append(f"{jobs['failed']:,} passages could not be embedded")
+    return {
+        "items": status["items"],
+        "passages": status["chunks"],
+        "waiting": jobs["pending"] + jobs["running"],
+        "in_bin": status["in_bin"],
+        "wrong": wrong,
+    }
+
+
+MOST_SETTINGS = 8
+MOST_TAGS = 4
+MOST_ITEMS = 6
+
+
+@frozen
+class Choice:
+    """A line of the palette: what it is, and where it leads. With ``key``, the palette presses a key of the page."""
+
+    group: str
+    words: str
+    address: str = ""
+    more: str = ""
+    key: str = ""
+
+
+PLACES = (
+    ("/", "Home"), ("/browse", "Browse"), ("/add", "Add"), ("/timeline", "Timeline"), ("/graph", "Graph"),
+    ("/asked", "What was asked"), ("/asked?view=unanswered", "Questions without an answer"),
+    ("/asked?view=told", "What hooks told agents"), ("/insight", "Insight"), ("/review", "Review"),
+    ("/tidy", "Tidy"), ("/tags", "Tags"),
+    ("/bin", "Bin"), ("/bin?state=archived", "Archive"), ("/profiles", "Ranking"), ("/compare", "Compare two rankings"),
+    ("/why", "Why is something not found"), ("/jobs", "Health"), ("/settings", "Settings"), ("/api", "API"),
+)  # fmt: skip
+DEEDS = (
+    ("Write a note", "/add#write", "write"),
+    ("Upload files", "/add#drop", "write"),
+    ("Check the store", "/jobs", "write"),
+    ("Make a token", "/settings#tokens", "admin"),
+)
+
+
+@shows(pages, "/palette")
+async def palette_part(
+    request: Request,
+    here: Here,
+    who: Who,
+    q: Annotated[str, Query(max_length=200)] = "",
+    ref: Annotated[str, Query(max_length=4096)] = "",
+) -> Response:
+    """What fits the letters; on the page of an item, also what can be done with it."""
+    wanted = q.strip()
+    fixed = [one for one in (*_of_item(ref, who), *_places(), *_deeds(who)) if _fits(one.words, wanted)]
+
+    def work(engine: Ricordo) -> list[Choice]:
+        return [*_tag_choices(engine, wanted), *_item_choices(engine, wanted)] if wanted else []
+
+    found = [*_setting_choices(wanted), *fixed, *await here.ask(work)]
+    if wanted:
+        found.append(Choice("Search", f"Search for “{wanted}”", f"/?{urlencode({'q': wanted})}"))
+    return page(request, "palette_part.html", choices=found, q=wanted)
+
+
+@shows(pages, "/pick")
+async def pick_part(request: Request, here: Here, q: Annotated[str, Query(max_length=200)] = "") -> Response:
+    """Items to choose one from, for a field that holds a ref."""
+    found = await here.ask(lambda engine: _item_choices(engine, q.strip(), most=8) if q.strip() else [])
+    return page(request, "pick_part.html", choices=found)
+
+
+def _fits(words: str, wanted: str) -> bool:
+    """Whether every word that is wanted begins a word of the line, or all of it stands in the line."""
+    line = words.casefold()
+    begins = line.replace(".", " ").replace("_", " ").split()
+    return wanted.casefold() in line or all(
+        any(one.startswith(part) for one in begins) for part in wanted.casefold().split()
+    )
+
+
+def _places() -> list[Choice]:
+    return [Choice("Go to", words, address) for address, words in PLACES]
+
+
+def _deeds(who: Caller) -> list[Choice]:
+    return [Choice("Do", words, address) for words, address, scope in DEEDS if who.may(scope)]
+
+
+def _of_item(ref: str, who: Caller) -> list[Choice]:
+    if not ref:
+        return []
+    name = quote(ref, safe="")
+    found = [
+        Choice("This item", "Show its links", f"/item?ref={name}&view=links"),
+        Choice("This item", "Show its versions", f"/item?ref={name}&view=versions"),
+        Choice("This item", "Show it in the graph", f"/graph?ref={name}"),
+        Choice("This item", "Export it as Markdown", f"/export?format=markdown&ref={name}"),
+        Choice("This item", "Export it as JSON", f"/export?format=json&ref={name}"),
+        Choice("This item", "Why is it not found", f"/why?ref={name}"),
+    ]
+    if who.may("write"):
+        found[:0] = [
+            Choice("This item", "Edit it", f"/edit?ref={name}"),
+            Choice("This item", "Correct it", f"/correct?ref={name}"),
+            Choice("This item", "Tag, archive, remove or move it", key="x"),
+        ]
+    return found
+
+
+def _setting_choices(wanted: str) -> list[Choice]:
+    """Settings by their names, whole or in parts; the one of that very name comes first."""
+    if not wanted:
+        return []
+    folded = wanted.casefold()
+    named = [name for name in SETTINGS if _fits(name, wanted)]
+    named.sort(key=lambda name: (name.casefold() != folded, not name.casefold().startswith(folded), name))
+    return [Choice("Settings", name, f"/settings#set-{name}", SETTINGS[name].doc) for name in named[:MOST_SETTINGS]]
+
+
+def _tag_choices(engine: Ricordo, wanted: str) -> list[Choice]:
+    tag = wanted.removeprefix("#").casefold()
+    found = [one for one in engine.tags() if tag and one.tag.casefold().startswith(tag)]
+    return [
+        Choice("Tags", f"#{one.tag}", f"/?{urlencode({'tag': one.tag})}", f"{one.count:,}") for one in found[:MOST_TAGS]
+    ]
+
+
+def _item_choices(engine: Ricordo, wanted: str, most: int = MOST_ITEMS) -> list[Choice]:
+    """The items that a search for the letters finds; the palette's own questions are not recorded."""
+    options: dict[str, Any] = {"limit": most, "track": False, "rerank": "none", "evidence": False, "tool": "page"}
+    hits = engine.search(wanted, literal=True, **options).hits
+    return [Choice("Items", hit.title or hit.ref, item_address(hit.ref), hit.ref) for hit in hits]

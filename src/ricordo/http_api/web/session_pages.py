@@ -8,18 +8,17 @@ from urllib.parse import quote
 from fastapi import Query, Request, Response
 from markupsafe import Markup
 
-from ricordo.http_api.serving import Here
+from ricordo.http_api.server import Here
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.markdown import rendered
-from ricordo.http_api.web.marking import mark_html, terms_of
-from ricordo.http_api.web.reading.colours import code_html
+from ricordo.http_api.web.markup import code_html, mark_html, terms_of
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
     from ricordo.values.items import Item
     from ricordo.values.sessions import Turn
 
-conversing = page_router()
+pages = page_router()
 
 PAGE = 100
 BEFORE = 20
@@ -28,7 +27,7 @@ LONGEST = 20_000
 """Characters of a turn that are shown."""
 
 
-@shows(conversing, "/session")
+@shows(pages, "/session")
 async def session_page(
     request: Request,
     here: Here,

@@ -1,30 +1,103 @@
-"""What can be done with an item on its page: editing (conflicts are shown), verdicts, links, removing, restoring."""
+"""Pages that change items: adding files, texts and URLs; editing, correcting, verdicts, links, removing, restoring."""
 
 from __future__ import annotations
 
 import difflib
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from fastapi import Form, Request, Response
+from fastapi import File, Form, Query, Request, Response, UploadFile
 from fastapi.responses import RedirectResponse
 
 from ricordo.errors import StaleVersion, UsageError
-from ricordo.http_api.routing import RefParameter
-from ricordo.http_api.serving import Here
+from ricordo.http_api.api import RefParameter
+from ricordo.http_api.routes import uploaded
+from ricordo.http_api.server import Here
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.item_pages import diff_line
-from ricordo.http_api.web.markdown import item_address
+from ricordo.http_api.web.markup import item_address
+from ricordo.permissions import refuse_files
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
+    from ricordo.http_api.server import Tells
 
-changing = page_router("write")
+
+pages = page_router()
+
+
+@shows(pages, "/add", scope="write")
+async def add_page(request: Request, here: Here, title: Annotated[str, Query(max_length=1000)] = "") -> Response:
+    """The ways to add something, and what is being added."""
+    tasks = [task for task in here.tasks.all() if task.verb in ("add", "upload")][:10]
+    return page(request, "add.html", tasks=tasks, title=title)
+
+
+@shows(pages, "/add/sources", "POST", scope="write")
+async def add_sources(
+    request: Request,
+    here: Here,
+    sources: Annotated[str, Form(min_length=1, max_length=100_000)],
+    depth: Annotated[int, Form(ge=0, le=10)] = 0,
+) -> Response:
+    """URLs, or files and folders of this machine, one on each line."""
+    named = [line.strip() for line in sources.splitlines() if line.strip()]
+    if not named:
+        raise UsageError("there is nothing to add", hint="Write a URL or a path on each line.")
+    refuse_files(named)
+
+    def work(engine: Ricordo, tell: Tells) -> Any:
+        return engine.add(*named, depth=depth, progress=tell)
+
+    task = here.start("add", work, about=", ".join(named))
+    return page(request, "task_part.html", task=task)
+
+
+@shows(pages, "/add/files", "POST", scope="write")
+async def add_files(request: Request, here: Here, files: Annotated[list[UploadFile], File()]) -> Response:
+    """Files that were dropped or chosen."""
+    work, about = await uploaded(here, files, "")
+    task = here.start("upload", work, about=about)
+    return page(request, "task_part.html", task=task)
+
+
+@shows(pages, "/add/text", "POST", scope="write")
+async def add_text(
+    request: Request,
+    here: Here,
+    text: Annotated[str, Form(min_length=1, max_length=20_000_000)],
+    title: Annotated[str, Form(max_length=1000)] = "",
+    tags: Annotated[str, Form(max_length=10_000)] = "",
+    kind: Annotated[str, Form(max_length=20)] = "note",
+    on_duplicate: Annotated[str, Form(max_length=20)] = "",
+) -> Response:
+    """A text that was written or pasted."""
+    fields: dict[str, Any] = {}
+    if title.strip():
+        fields["title"] = title.strip()
+    if tags.strip():
+        fields["tags"] = [part.strip() for part in tags.split(",") if part.strip()]
+    body = text.replace("\r\n", "\n")
+
+    def work(engine: Ricordo) -> Any:
+        return engine.remember(body, kind=kind, on_duplicate=cast("Any", on_duplicate or None), wait=False, **fields)
+
+    saved = await here.ask(work)
+    here.service.wake()
+    given = {"text": body, "title": title, "tags": tags, "kind": kind}
+    return page(request, "saved_part.html", saved=saved, given=given)
+
+
+@shows(pages, "/task", scope="write")
+async def task_part(request: Request, here: Here, id: Annotated[str, Query(max_length=64)]) -> Response:  # noqa: A002
+    """One task as it is now."""
+    return page(request, "task_part.html", task=here.tasks.get(id))
+
 
 RefField = Annotated[str, Form(min_length=1, max_length=4096)]
 Line = Annotated[str, Form(max_length=10_000)]
 
 
-@shows(changing, "/edit")
+@shows(pages, "/edit", scope="write")
 async def edit_page(request: Request, here: Here, ref: RefParameter) -> Response:
     """The form to change an item."""
     item = await here.ask(lambda engine: engine.get(ref, track=False))
@@ -38,7 +111,7 @@ async def edit_page(request: Request, here: Here, ref: RefParameter) -> Response
     return page(request, "edit.html", item=item, values=values, base=item.version, conflict=None)
 
 
-@shows(changing, "/edit", "POST")
+@shows(pages, "/edit", "POST", scope="write")
 async def save_edit(
     request: Request,
     here: Here,
@@ -80,7 +153,7 @@ async def save_edit(
     return RedirectResponse(item_address(saved.ref if saved is not None else ref, said=said), 303)
 
 
-@shows(changing, "/feedback", "POST")
+@shows(pages, "/feedback", "POST", scope="write")
 async def give_feedback(
     request: Request,
     here: Here,
@@ -93,7 +166,7 @@ async def give_feedback(
     return page(request, "feedback_part.html", ref=ref, q=q, given=report)
 
 
-@shows(changing, "/link", "POST")
+@shows(pages, "/link", "POST", scope="write")
 async def make_link(
     request: Request,
     here: Here,
@@ -106,7 +179,7 @@ async def make_link(
     return RedirectResponse(item_address(ref, view="links", said="linked"), 303)
 
 
-@shows(changing, "/unlink", "POST")
+@shows(pages, "/unlink", "POST", scope="write")
 async def take_link(
     request: Request,
     here: Here,
@@ -120,7 +193,7 @@ async def take_link(
     return RedirectResponse(item_address(ref, view="links", said="unlinked"), 303)
 
 
-@shows(changing, "/put-away", "POST")
+@shows(pages, "/put-away", "POST", scope="write")
 async def put_away(
     request: Request, here: Here, ref: RefField, how: Annotated[str, Form(max_length=20)] = "forget"
 ) -> Response:
@@ -137,7 +210,7 @@ async def put_away(
     return page(request, "put_away.html", ref=ref, how=how)
 
 
-@shows(changing, "/restore", "POST")
+@shows(pages, "/restore", "POST", scope="write")
 async def restore(
     request: Request, here: Here, ref: RefField, version: Annotated[int | None, Form(ge=1, le=2**31)] = None
 ) -> Response:
