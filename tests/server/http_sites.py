@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 
 from ricordo import ConfigProvider, Ricordo
 from ricordo.hosting.credentials import Credentials
-from ricordo.http_api.app import app_for
-from ricordo.http_api.server import Serving
+from ricordo.http_api.server import app_for
+from ricordo.http_api.state import Serving
 from ricordo.mcp_server.http import McpOverHttp
 from ricordo.mcp_server.service import ToolService
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ricordo import Ricordo, Unavailable, __version__
-from ricordo.http_api import server
+from ricordo.http_api import state
 
 from .http_sites import Site, make_site
 
@@ -153,7 +153,7 @@ def test_a_long_name_of_a_sent_file_is_shortened_to_what_a_disk_takes(site: Site
 def test_tasks_that_are_over_are_forgotten_from_the_oldest_on_and_those_at_work_are_not(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "MOST_TASKS", 3)
+    monkeypatch.setattr(state, "MOST_TASKS", 3)
     released = threading.Event()
     at_work = site.serving.start("slow", lambda engine, tell: released.wait(60))
     over = [site.post("/api/v1/sync?wait=20")["id"] for _ in range(4)]

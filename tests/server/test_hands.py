@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ricordo import told_log
-from ricordo.http_api.server import Lately
+from ricordo.http_api.state import Lately
 from ricordo.http_api.web import review_pages
 from ricordo.speaking import speaking
 from ricordo.values.provenance import Provenance, stored

@@ -1,6 +1,6 @@
 """The page and the API: one server, started by ``ricordo serve``, that answers browsers, programs, agents and hooks.
 
-``app`` puts it together, ``server`` runs it, ``guard`` decides who may ask, ``api`` makes the routes of verbs,
+``server`` puts it together and runs it, ``guard`` decides who may ask, ``api`` makes the routes of verbs,
 ``routes`` holds the others, ``web`` the page. Every answer comes from a method of ``Ricordo``.
 """
 

@@ -29,8 +29,8 @@ from ricordo.errors import (
     UsageError,
 )
 from ricordo.http_api import shapes
-from ricordo.http_api.server import Here
 from ricordo.http_api.shapes import shape_of
+from ricordo.http_api.state import Here
 from ricordo.permissions import refuse_files
 from ricordo.verbs.index import all_verbs
 from ricordo.verbs.rows import ParamRow, VerbRow, arguments, call, plain_answer
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fastapi.responses import JSONResponse
 
     from ricordo.engine import Ricordo
-    from ricordo.http_api.server import Tells
+    from ricordo.http_api.state import Tells
 
 
 STATUSES: tuple[tuple[type[Error], int], ...] = (

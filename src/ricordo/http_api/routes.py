@@ -23,14 +23,14 @@ from ricordo.hooks.local_server import answered, read_request
 from ricordo.hooks.payload import NAMES
 from ricordo.http_api import shapes
 from ricordo.http_api.api import Parameters, WaitParameter, begins, given_by, parameters_of, reads, router, writes
-from ricordo.http_api.server import Here, Serving, Who, body_of
+from ricordo.http_api.state import Here, Serving, Who, body_of
 from ricordo.permissions import asked_with
 from ricordo.verbs.index import verb_named
 from ricordo.verbs.rows import call, plain_answer
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.http_api.server import Tells
+    from ricordo.http_api.state import Tells
     from ricordo.values.reports import AddReport
 
 

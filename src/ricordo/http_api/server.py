@@ -1,48 +1,46 @@
-"""Runs the server: it listens, writes its address to a file, follows folders, makes vectors, and ends gracefully. Holds
-what all routes share: the open store, the threads that use it, credentials, and tasks, which are long work that goes
-on after the request that began it.
+"""Puts the server together and runs it: the guard outside, then MCP or the page and the API. It writes its address to a
+file, follows folders, makes vectors, and ends gracefully.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
-import logging
 import os
 import secrets
 import signal
 import sys
 import threading
-import time
-import uuid
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from contextvars import copy_context
-from dataclasses import dataclass, field
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
-from fastapi import Depends, Request, Response
-from starlette.requests import ClientDisconnect
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
 
-from ricordo.errors import Error, NotFound, Unavailable, UsageError
-from ricordo.hosting.credentials import Caller, Credentials, SignInCodes
-from ricordo.hosting.open_stores import OpenStores
+from ricordo._version import __version__
+from ricordo.errors import Error, UsageError
+from ricordo.hosting.credentials import Credentials
 from ricordo.hosting.running import RunningServer, forget_running, read_running, write_running
 from ricordo.hosting.service import CallThreads, Service
-from ricordo.hosting.sockets import bracketed, is_loopback, listen
-from ricordo.masking import masked_in
-from ricordo.values.reports import Progress
+from ricordo.hosting.sockets import allowed_hosts, bracketed, is_loopback, is_mcp, listen
+from ricordo.http_api import shapes
+from ricordo.http_api.api import failure, install_failures, install_routes, operation_id, verb_routes
+from ricordo.http_api.guard import Guard, send_json
+from ricordo.http_api.routes import files_sent, hooks, look_after
+from ricordo.http_api.state import Serving
+from ricordo.http_api.web.frame import failed
+from ricordo.http_api.web.pages import install_page, sign_in_page
 
 if TYPE_CHECKING:
-    from ricordo.config.loading import Config
-    from ricordo.engine import Ricordo
-    from ricordo.http_api.app import McpApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 
+DESCRIPTION = (
+    "Everything that the command `ricordo` can do, over HTTP. Send `Authorization: Bearer TOKEN`; "
+    "`ricordo serve tokens add NAME --scope read|write|admin` makes one. Failures have one shape: "
+    '`{"error": {"code", "message", "hint"}}`. Long work answers 202 and a task.'
+)
 REQUEST_SECONDS = 20.0
 """How long a request may take to arrive, beyond a second for each 64 KB."""
 LOOK_SECONDS = 10.0
@@ -67,7 +65,6 @@ def serve(
 
     from ricordo.hosting.service import leave
     from ricordo.hosting.sockets import protocol_within
-    from ricordo.http_api.app import app_for
 
     token = secrets.token_urlsafe(32)
     serving = Serving(service, local_token=token)
@@ -94,7 +91,8 @@ def serve(
         write_running(RunningServer(os.getpid(), _reachable(host), real_port, token, place, started))
     announce(serving.address, f"{serving.address}/sign-in?code={serving.codes.new()}")
     attendant.start()
-    _hear_signals()
+    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises it again after it ended; nothing is left to do then
+        signal.signal(number, lambda number, frame: None)
     try:
         uvicorn.Server(config).run(sockets=[listening])
     finally:
@@ -103,12 +101,6 @@ def serve(
         attendant.stop()
         serving.close()
     leave(is_busy=serving.threads.busy)
-
-
-def _hear_signals() -> None:
-    """Handle the signal that uvicorn raises again after it ended the server; nothing is left to do then."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, frame: None)
 
 
 def refuse_open_door(host: str, credentials: Credentials) -> None:
@@ -201,277 +193,76 @@ def _say(words: str) -> None:
     sys.stderr.write(f"ricordo serve: {words}\n")
 
 
-CALL_SECONDS = 30.0
-"""How long one call may take; longer work continues as a task."""
-T = TypeVar("T")
-LONGEST_WAIT = 25.0
-"""Seconds that a request may wait for the task it began."""
+class McpApp(Protocol):
+    """What answers MCP. The code that starts the server makes it."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    def lifespan(self) -> AbstractAsyncContextManager[Any]:
+        """Runs while the server runs."""
 
 
-class Serving:
-    """The parts of one server."""
+def app_for(
+    serving: Serving, mcp: McpApp, *, host: str = "127.0.0.1", port: int = 0, names: Sequence[str] = ()
+) -> ASGIApp:
+    """The whole application, behind the guard."""
+    app = web_app(serving, mcp)
 
-    def __init__(
-        self,
-        service: Service,
-        *,
-        credentials: Credentials | None = None,
-        local_token: str = "",
-    ) -> None:
-        self.service = service
-        self.threads = CallThreads()
-        self.credentials = credentials or Credentials()
-        self.codes = SignInCodes()
-        self.lately = Lately()
-        self.started = time.time()
-        self.tasks = Tasks(self._after_task)
-        self.open_stores = OpenStores()
-        self.local_token = local_token
-        self.address = ""
-        self.port = 0
-        self.when_added: Callable[[], None] = lambda: None
+    async def branch(scope: Scope, receive: Receive, send: Send) -> None:
+        """MCP has an application of its own; everything else goes to the page and the API."""
+        if scope["type"] != "http" or not is_mcp(scope["path"]):
+            await app(scope, receive, send)
+        elif scope["state"]["caller"].may("write"):
+            await mcp(scope, receive, send)
+        else:
+            hint = "ricordo serve tokens add NAME --scope write"
+            await send_json(send, 403, failure("forbidden", "MCP needs the scope 'write'", hint), [])
 
-    @property
-    def config(self) -> Config:
-        return self.service.settings()
-
-    async def ask(self, work: Callable[[Ricordo], T]) -> T:
-        """The result of work on the engine, done in a thread within the time limit."""
-        return await self.threads.run(lambda: work(self.service.engine()), CALL_SECONDS)
-
-    async def answer(self, work: Callable[[Ricordo], Any], *, writes: bool = False, status: int = 200) -> Response:
-        """The same as a JSON answer; values are converted with ``to_dict``."""
-        body = await self.ask(lambda engine: to_json(work(engine)))
-        if writes:
-            self.service.wake()
-        return Response(body, status, media_type="application/json")
-
-    async def begin(self, verb: str, work: Callable[[Ricordo, Tells], Any], *, about: str, wait: float) -> Response:
-        """Begin long work. Answers 202 and the task, or 200 if it ended within the seconds that the caller waits."""
-        task = self.start(verb, work, about=about)
-        await self.tasks.wait(task, min(wait, LONGEST_WAIT))
-        where = {"Location": f"/api/v1/tasks/{task.id}"}
-        return Response(to_json(task), 200 if task.is_over else 202, where, media_type="application/json")
-
-    def start(self, verb: str, work: Callable[[Ricordo, Tells], Any], *, about: str = "") -> Task:
-        """Begin long work without an answer."""
-        return self.tasks.start(verb, lambda tell: work(self.service.engine(), tell), about)
-
-    def _after_task(self, task: Task) -> None:
-        self.service.wake()
-        self.when_added()
-
-    def close(self) -> None:
-        """End: accept no new work, then close the store."""
-        self.tasks.close()
-        self.threads.close()
-        if not self.threads.busy and not self.tasks.busy:
-            self.open_stores.close()
-            self.service.close()
+    return Guard(
+        branch,
+        hosts=allowed_hosts(host, names),
+        credentials=serving.credentials,
+        local_token=serving.local_token,
+        cookie=f"ricordo_{port}",
+        sign_in_page=sign_in_page,
+    )
 
 
-def to_json(plain: Any) -> bytes:
-    """JSON in UTF-8; values of the engine by their ``to_dict``."""
-    return json.dumps(plain, ensure_ascii=False, default=_plain, separators=(",", ":")).encode("utf-8", "replace")
+def web_app(serving: Serving, mcp: McpApp) -> FastAPI:
+    """The page and the API, without guard."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with mcp.lifespan():
+            yield
+
+    app = FastAPI(
+        title="Ricordo",
+        version=__version__,
+        description=DESCRIPTION,
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,  # the usual pages for the API load scripts from other servers
+        redoc_url=None,
+        lifespan=lifespan,
+        generate_unique_id_function=operation_id,
+    )
+    app.state.serving = serving
+    install_failures(app, failed)
+    install_routes(app, verb_routes(), files_sent, look_after, hooks)
+    install_page(app)
+
+    @app.get("/healthz", tags=["probes"], responses={200: {"model": shapes.HealthShape}})
+    async def health() -> dict[str, str]:
+        """The server is up. This needs no token, and says nothing else."""
+        return {"status": "ok", "version": __version__}
+
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to change the document
+    return app
 
 
-def _plain(value: Any) -> Any:
-    return value.to_dict() if hasattr(value, "to_dict") else str(value)
-
-
-async def body_of(request: Request) -> bytes:
-    """All that a caller sent. Hooks that stop waiting hang up, also before the server has read it."""
-    try:
-        return await request.body()
-    except ClientDisconnect:
-        raise UsageError("the caller hung up", hint="It does the work itself.") from None
-
-
-def _serving_of(request: Request) -> Serving:
-    serving: Serving = request.app.state.serving
-    return serving
-
-
-def _caller_of(request: Request) -> Caller:
-    """Who sent a request; the guard let nobody in without one."""
-    caller: Caller = request.state.caller
-    return caller
-
-
-Here = Annotated[Serving, Depends(_serving_of)]
-Who = Annotated[Caller, Depends(_caller_of)]
-
-
-TASKS_AT_ONCE = 2
-"""How many tasks run at a time; others wait."""
-MOST_TASKS = 200
-"""How many tasks are remembered; the oldest that have ended are dropped first."""
-MOST_TASKS_WAITING = 100
-POLL_SECONDS = 0.1
-HEARTBEAT_SECONDS = 15.0
-
-Tells = Callable[[Progress], None]
-Work = Callable[[Tells], Any]
-
-log = logging.getLogger("ricordo.http")
-
-
-@dataclass(slots=True)
-class Task:
-    """One piece of long work; ``state`` is waiting, running, done or failed."""
-
-    verb: str
-    about: str = ""
-    id: str = field(default_factory=lambda: uuid.uuid4().hex[:16])
-    state: str = "waiting"
-    progress: Progress | None = None
-    result: Any = None
-    error: dict[str, str] | None = None
-    created: datetime = field(default_factory=lambda: datetime.now(UTC))
-    ended: datetime | None = None
-    changes: int = 0
-
-    @property
-    def is_over(self) -> bool:
-        return self.state in ("done", "failed")
-
-    def to_dict(self) -> dict[str, Any]:
-        progress = self.progress
-        return {
-            "id": self.id,
-            "verb": self.verb,
-            "about": self.about,
-            "state": self.state,
-            "progress": {
-                "done": progress.done,
-                "total": progress.total,
-                "label": progress.label,
-                "phase": progress.phase,
-                "rate": progress.rate,
-                "eta": progress.eta,
-            }
-            if progress is not None
-            else None,
-            "result": self.result,
-            "error": self.error,
-            "created": self.created.isoformat(),
-            "ended": self.ended.isoformat() if self.ended else None,
-        }
-
-
-class Tasks:
-    """Runs and remembers tasks."""
-
-    def __init__(self, when_done: Callable[[Task], None] | None = None) -> None:
-        self._pool = ThreadPoolExecutor(TASKS_AT_ONCE, thread_name_prefix="ricordo-task")
-        self._lock = threading.Lock()
-        self._tasks: dict[str, Task] = {}
-        self._when_done = when_done or (lambda task: None)
-        self._ending = threading.Event()
-
-    def start(self, verb: str, work: Work, about: str = "") -> Task:
-        """Begin a task, or put it into the queue; it works with the rights of the caller."""
-        task = Task(verb, about[:200])
-        with self._lock:
-            if sum(one.state == "waiting" for one in self._tasks.values()) >= MOST_TASKS_WAITING:
-                raise Unavailable("too many tasks wait already", hint="Wait until some of them are done.")
-            self._tasks[task.id] = task
-            over = [one.id for one in self._tasks.values() if one.is_over]
-            for old in over[: max(0, len(self._tasks) - MOST_TASKS)]:
-                del self._tasks[old]
-        self._pool.submit(copy_context().run, self._run, task, work)
-        return task
-
-    def get(self, identity: str) -> Task:
-        """A task by its id."""
-        task = self._tasks.get(identity)
-        if task is None:
-            raise NotFound(f"there is no task '{identity}'", hint="Tasks are remembered while the server runs.")
-        return task
-
-    def all(self) -> list[Task]:
-        """All that are remembered, the newest first."""
-        with self._lock:
-            return list(reversed(self._tasks.values()))
-
-    def close(self) -> None:
-        """Begin no more tasks; a running task ends with the process, and its rest is done from the backlog next
-        time.
-        """
-        self._ending.set()
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-    @property
-    def busy(self) -> bool:
-        return any(task.state == "running" for task in self.all())
-
-    async def wait(self, task: Task, seconds: float) -> None:
-        """Until the task is over, or the time is up."""
-        until = time.monotonic() + seconds
-        while not task.is_over and time.monotonic() < until:
-            await asyncio.sleep(POLL_SECONDS / 4)
-
-    async def events(self, task: Task) -> AsyncIterator[bytes]:
-        """The task as server-sent events: ``progress`` whenever it went on, ``done`` or ``failed`` at its end."""
-        seen, said = -1, time.monotonic()
-        while not self._ending.is_set():
-            if task.changes != seen:
-                seen, said, is_over = task.changes, time.monotonic(), task.is_over
-                name = task.state if is_over else "progress"
-                yield f"event: {name}\ndata: {json.dumps(task.to_dict(), default=str)}\n\n".encode("utf-8", "replace")
-                if is_over:  # as it was when the event was made; the task may have ended since
-                    return
-            elif time.monotonic() - said > HEARTBEAT_SECONDS:
-                said = time.monotonic()
-                yield b": still at work\n\n"
-            await asyncio.sleep(POLL_SECONDS)
-
-    def _run(self, task: Task, work: Work) -> None:
-        def tell(progress: Progress) -> None:
-            task.progress = progress
-            task.changes += 1
-
-        task.state = "running"
-        task.changes += 1
-        state = "failed"
-        try:
-            result = work(tell)
-            task.result = result.to_dict() if hasattr(result, "to_dict") else result
-            state = "done"
-        except Error as error:
-            task.error = error.to_dict("http")
-        except OSError as error:
-            where = f": {error.filename}" if error.filename else ""
-            task.error = {"code": "system", "message": f"{error.strerror or error}{where}", "hint": ""}
-        except Exception as error:  # nothing above catches it: the caller gets an answer, and the log gets the trace
-            log.exception("the task %s failed", task.verb)
-            hint = "This is a fault of the server; its log has more."
-            message = masked_in(f"{type(error).__name__}: {error}")[:500]
-            task.error = {"code": "unexpected", "message": message, "hint": hint}
-        task.ended = datetime.now(UTC)
-        task.state = state
-        task.changes += 1
-        self._when_done(task)
-
-
-LATELY_SECONDS = 3600.0
-MOST_QUESTIONS = 2000
-
-
-class Lately:
-    """The questions of the last hour, by who asked them."""
-
-    def __init__(self, seconds: float = LATELY_SECONDS) -> None:
-        self._seconds = seconds
-        self._asked: OrderedDict[tuple[str, str], float] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def is_new(self, caller: str, question: str) -> bool:
-        """Whether a caller asks this for the first time lately; it counts as asked from now on."""
-        key, now = (caller, question.strip().casefold()), time.monotonic()
-        with self._lock:
-            before = self._asked.pop(key, None)
-            self._asked[key] = now
-            while len(self._asked) > MOST_QUESTIONS:
-                self._asked.popitem(last=False)
-        return before is None or now - before > self._seconds
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        document.setdefault("components", {})["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        app.openapi_schema = document
+    return app.openapi_schema

@@ -12,7 +12,7 @@ from fastapi import Form, Query, Request, Response
 
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.frozen import frozen
-from ricordo.http_api.server import Here
+from ricordo.http_api.state import Here
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.search_pages import Asked, AskedHere
 from ricordo.steps import one_step

@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse
 from ricordo.errors import StaleVersion, UsageError
 from ricordo.http_api.api import RefParameter
 from ricordo.http_api.routes import uploaded
-from ricordo.http_api.server import Here
+from ricordo.http_api.state import Here
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.item_pages import diff_line
 from ricordo.http_api.web.markup import item_address
@@ -19,7 +19,7 @@ from ricordo.permissions import refuse_files
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.http_api.server import Tells
+    from ricordo.http_api.state import Tells
 
 
 pages = page_router()

@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse
 
 from ricordo.errors import NotFound, Unavailable
 from ricordo.http_api.api import RefParameter
-from ricordo.http_api.server import Here
+from ricordo.http_api.state import Here
 from ricordo.http_api.web.formats import shown
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.markup import (

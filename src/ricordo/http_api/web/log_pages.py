@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Query, Request, Response
 
 from ricordo.errors import Error, UsageError
-from ricordo.http_api.server import Here
+from ricordo.http_api.state import Here
 from ricordo.http_api.web.frame import by_day, page, page_router, shows
 from ricordo.told_log import answers_of_hooks, shown_by_hooks, with_openings
 

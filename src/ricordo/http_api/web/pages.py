@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import FileResponse, RedirectResponse
@@ -24,7 +24,7 @@ from ricordo.http_api.web import (
 from ricordo.http_api.web.frame import FOLDER, page
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
+    from starlette.types import Receive, Scope, Send
 
 STATIC = {
     **dict.fromkeys(("app.css", "hands.css", "reader.css"), "text/css; charset=utf-8"),
@@ -63,11 +63,7 @@ def install_page(app: FastAPI) -> None:
         settings_pages,
     ):  # fmt: skip
         install_routes(app, part.pages)
-    _install_frame(app)
-    app.state.sign_in_page = sign_in_page()
 
-
-def _install_frame(app: FastAPI) -> None:
     @app.get("/static/{name}", include_in_schema=False)
     async def static(name: str) -> Response:
         if name not in STATIC:
@@ -103,13 +99,9 @@ def _install_frame(app: FastAPI) -> None:
         return page(request, "sign_in.html", tried=False)
 
 
-def sign_in_page() -> ASGIApp:
+async def sign_in_page(scope: Scope, receive: Receive, send: Send) -> None:
     """The page for a browser that has not signed in."""
-
-    async def shown(scope: Any, receive: Any, send: Any) -> None:
-        await page(Request(scope), "sign_in.html", 401, tried=False)(scope, receive, send)
-
-    return shown
+    await page(Request(scope), "sign_in.html", 401, tried=False)(scope, receive, send)
 
 
 def _browser(agent: str) -> str:

@@ -12,7 +12,7 @@ from fastapi.responses import RedirectResponse
 from ricordo.engine.setting_changes import change_setting
 from ricordo.errors import Forbidden, UsageError
 from ricordo.frozen import frozen
-from ricordo.http_api.server import Here, Who
+from ricordo.http_api.state import Here, Who
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.markup import terms_of
 

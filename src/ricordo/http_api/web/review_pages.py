@@ -10,7 +10,7 @@ from fastapi.responses import RedirectResponse
 
 from ricordo.errors import NotFound
 from ricordo.http_api.api import RefParameter
-from ricordo.http_api.server import Here
+from ricordo.http_api.state import Here
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.item_pages import diff_line
 from ricordo.http_api.web.markup import item_address

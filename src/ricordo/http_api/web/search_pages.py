@@ -13,7 +13,7 @@ from fastapi import Depends, Query, Request, Response
 from ricordo.config.loading import SETTINGS
 from ricordo.frozen import frozen
 from ricordo.hosting.credentials import Caller
-from ricordo.http_api.server import Here, Who
+from ricordo.http_api.state import Here, Who
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.markup import item_address, terms_of
 from ricordo.told_log import answers_of_hooks

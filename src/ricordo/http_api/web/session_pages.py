@@ -8,7 +8,7 @@ from urllib.parse import quote
 from fastapi import Query, Request, Response
 from markupsafe import Markup
 
-from ricordo.http_api.server import Here
+from ricordo.http_api.state import Here
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.markdown import rendered
 from ricordo.http_api.web.markup import code_html, mark_html, terms_of

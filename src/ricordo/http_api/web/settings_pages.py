@@ -10,7 +10,7 @@ from fastapi import Form, Request, Response
 
 from ricordo.errors import Forbidden, UsageError
 from ricordo.http_api.routes import changed_setting, settings_in_force
-from ricordo.http_api.server import Here, Who
+from ricordo.http_api.state import Here, Who
 from ricordo.http_api.web.frame import page, page_router, shows
 
 if TYPE_CHECKING:
