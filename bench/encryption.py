@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 
 from ricordo import ConfigProvider, Entry, Ricordo
-from ricordo.engine.encrypted import make_encrypted
+from ricordo.engine.encryption import make_encrypted
 from ricordo.keys import keys
 
 KINDS = ("plain", "encrypted")

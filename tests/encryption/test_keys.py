@@ -13,8 +13,13 @@ import pytest
 
 from ricordo import ConfigProvider, DamagedHeader, LockedStore, Ricordo, UsageError, WrongKey, log
 from ricordo.config.loading import StoreLocation
-from ricordo.engine.encrypted import hide_knowledge_files, make_encrypted
-from ricordo.engine.encrypting import decrypt_in_place, encrypt_in_place, keep_key_elsewhere
+from ricordo.engine.encryption import (
+    decrypt_in_place,
+    encrypt_in_place,
+    hide_knowledge_files,
+    keep_key_elsewhere,
+    make_encrypted,
+)
 from ricordo.errors import CorruptStore
 from ricordo.keys import keys
 

@@ -14,7 +14,7 @@ from ricordo import ConfigProvider, Ricordo
 from ricordo.cli.program import program
 from ricordo.config.files import data_home
 from ricordo.config.trust_lists import PLACES_NAME
-from ricordo.engine.project_stores import NOT_TRUSTED
+from ricordo.engine.context import NOT_TRUSTED
 from ricordo.errors import Forbidden
 from ricordo.speaking import speaking
 from ricordo.values.provenance import AGENT, Provenance

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ricordo import ConfigProvider, Ricordo
-from ricordo.engine.lending import embed_waiting_texts
+from ricordo.engine.context import embed_waiting_texts
 from ricordo.mcp_server.service import ToolService
 
 from .conftest import House

@@ -84,7 +84,7 @@ def test_what_is_no_folder_is_refused(make_places: MakePlaces, tmp_path: Path, n
 
 def test_a_store_that_syncs_readably_is_not_encrypted_on_the_side(make_places: MakePlaces, tmp_path: Path) -> None:
     from ricordo.config.loading import ConfigProvider, locate_store
-    from ricordo.engine.encrypting import encrypt_in_place
+    from ricordo.engine.encryption import encrypt_in_place
 
     (desk,) = make_places("desk")
     with desk.at() as engine:
@@ -111,9 +111,9 @@ def test_what_is_erased_after_the_last_folder_was_removed_goes_from_the_store(ma
         desk.sync()
         engine.sync_folder_rm(desk.folder)
         engine.rm("memory:/bagpipes-are-played-on-sunday", purge=True)
-        from ricordo.engine.syncing import sync_quietly
+        from ricordo.engine.sync import sync_what_changed
 
-        sync_quietly(engine._context)
+        sync_what_changed(engine, now_and_then=True)
     desk.close()
     with sqlite3.connect(desk.store) as raw:
         bodies = [row[0] for row in raw.execute("SELECT body FROM sync_entries")]

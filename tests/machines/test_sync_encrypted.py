@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import UsageError, WrongKey
-from ricordo.engine.encrypted import make_encrypted
+from ricordo.engine.encryption import make_encrypted
 from ricordo.keys import keys
 
 from .conftest import MakePlaces, Place, settle

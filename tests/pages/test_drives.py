@@ -10,7 +10,7 @@ import pytest
 
 from ricordo import Error, Ricordo
 from ricordo.config.settings import FetchSettings
-from ricordo.engine.adding import AddVerbs
+from ricordo.engine.ingest import AddVerbs
 from ricordo.sources.base import FetchedPage, LoadedPage, PageRequest
 from ricordo.sources.drives import Drives
 

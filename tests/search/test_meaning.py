@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ricordo import Entry, Ricordo, Unavailable
-from ricordo.engine.lending import embed_soon
+from ricordo.engine.context import embed_soon
 from ricordo.ingest import embed
 from ricordo.search.refine import belief
 from ricordo.store.index.entries import COMPARED_AT_LEAST

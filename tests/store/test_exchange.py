@@ -392,8 +392,8 @@ def test_a_bad_file_is_refused_and_nothing_is_written(engine: Ricordo, open_engi
 _IMPORTER = """
 import sys
 from ricordo import ConfigProvider, Ricordo
-from ricordo.engine import moving
-moving._BATCH_ITEMS = 20
+from ricordo.engine import transfer
+transfer._BATCH_ITEMS = 20
 with Ricordo.open(sys.argv[1], config=ConfigProvider({"embedding.provider": "none"})) as engine:
     print("ready", flush=True)
     engine.import_(sys.argv[2], trust=True)

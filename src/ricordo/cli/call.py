@@ -73,7 +73,7 @@ class Call:
 
             embedder = embedder_ahead(config())
         from ricordo.engine import Ricordo
-        from ricordo.engine.lending import before_closing
+        from ricordo.engine.context import before_closing
 
         engine = Ricordo.open(self.store, config=config, create=create, tier=self.tier, embedder=embedder)
         before_closing(engine, lambda: self._last_work(engine, meaning=meaning))
@@ -82,7 +82,7 @@ class Call:
 
     def _last_work(self, engine: Ricordo, *, meaning: bool) -> None:
         """What is done when the answer is known: vectors, and sync if something was changed."""
-        from ricordo.engine.lending import sync_what_changed
+        from ricordo.engine.sync import sync_what_changed
 
         self._embed_waiting_texts(engine, meaning=meaning)
         if not self.command.startswith("sync-folder"):
@@ -92,7 +92,7 @@ class Call:
         """Make the vectors of texts that this command took in, and of those that hooks left if the model is loaded
         anyway.
         """
-        from ricordo.engine.lending import embed_waiting_texts, took_in_edits
+        from ricordo.engine.context import embed_waiting_texts, took_in_edits
         from ricordo.errors import Error
 
         if not (meaning or took_in_edits(engine)):

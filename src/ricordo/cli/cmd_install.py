@@ -34,7 +34,7 @@ from ricordo.programs.table import PROGRAMS, SERVER_KEYS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.engine.tool_index import Agree
+    from ricordo.engine.tools import Agree
     from ricordo.values.tools import ServerFound
 
 MOST_SHOWN = 20

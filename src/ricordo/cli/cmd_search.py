@@ -70,7 +70,7 @@ def _ranked(call: Call, path: str, given: dict[str, Any]) -> int:
         answer = ask(engine)
 
         def draw(screen: Screen) -> None:
-            from ricordo.engine.lending import sealing_store
+            from ricordo.engine.context import sealing_store
 
             last_search.keep([hit.ref for hit in answer.hits], first, sealing_store(engine))
             show_answer(screen, answer, query=given.get("query", ""), first=first, form=form)

@@ -81,7 +81,7 @@ def _in_place(
     """Encrypt or decrypt a store where it lies, or keep its key elsewhere."""
     from ricordo.config.loading import ConfigProvider
     from ricordo.config.places import locate
-    from ricordo.engine import encrypting
+    from ricordo.engine import encryption
 
     if encrypt + decrypt + rekey != 1:
         raise UsageError(
@@ -94,11 +94,11 @@ def _in_place(
         )
     how = ""
     if encrypt:
-        how = encrypting.encrypt_in_place(location, key)
+        how = encryption.encrypt_in_place(location, key)
     elif rekey:
-        how = encrypting.keep_key_elsewhere(location, key)
+        how = encryption.keep_key_elsewhere(location, key)
     else:
-        encrypting.decrypt_in_place(location)
+        encryption.decrypt_in_place(location)
 
     def draw(screen: Screen) -> None:
         if how:

@@ -73,7 +73,7 @@ def init(call: Call, folder: Path | None, encrypt: bool, key: str) -> int:
 
 def _encrypt(store: str, key: str, project: Path) -> None:
     from ricordo.config.loading import ConfigProvider, locate_store
-    from ricordo.engine.encrypted import make_encrypted
+    from ricordo.engine.encryption import make_encrypted
 
     ask_for_passphrases()
     make_encrypted(locate_store(store, ConfigProvider()(), project).path, key)
@@ -256,7 +256,7 @@ def _put_away(call: Call, path: str, done: str, what: str, *, yes: bool = False,
         report: AddReport = call_verb(engine, row, given)
         if purge and not dry_run:
             from ricordo.cli import last_search
-            from ricordo.engine.lending import sealing_store
+            from ricordo.engine.context import sealing_store
 
             last_search.forget([saved.ref for saved in report.items], sealing_store(engine))
     items = [saved.to_dict() for saved in report.items]

@@ -7,20 +7,18 @@ no parsing. What a verb needs is imported when it is called, because every hook 
 
 from __future__ import annotations
 
-from ricordo.engine.adding import AddVerbs
 from ricordo.engine.agents import AgentVerbs
 from ricordo.engine.health import HealthVerbs
-from ricordo.engine.indexing import IndexVerbs
-from ricordo.engine.knowledge import KnowledgeVerbs
+from ricordo.engine.ingest import AddVerbs
 from ricordo.engine.links import LinkVerbs, SelectVerbs
 from ricordo.engine.log import LogVerbs
-from ricordo.engine.migrating import MigrateVerbs
 from ricordo.engine.models import ModelVerbs, VectorVerbs
-from ricordo.engine.moving import MoveVerbs
-from ricordo.engine.syncing import SyncVerbs
+from ricordo.engine.removal import UndoVerbs
+from ricordo.engine.search_index import IndexVerbs
+from ricordo.engine.sync import SyncVerbs
 from ricordo.engine.team import TeamVerbs
-from ricordo.engine.trusting import TrustVerbs
-from ricordo.engine.undoing import UndoVerbs
+from ricordo.engine.transfer import KnowledgeVerbs, MigrateVerbs, MoveVerbs
+from ricordo.engine.trust import TrustVerbs
 
 
 class Ricordo(

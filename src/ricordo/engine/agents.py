@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from ricordo import registry
 from ricordo.engine.checks import check_type, texts
-from ricordo.engine.citing import cited_now
+from ricordo.engine.context import NOT_TRUSTED
+from ricordo.engine.items import cited_now
 from ricordo.engine.program_notes import asking_program
 from ricordo.engine.sessions import SessionVerbs
 from ricordo.engine.skills import SKILLS, SkillVerbs, any_item
@@ -143,7 +144,7 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
         check_type("task", task, str)
         if budget < 1:
             raise UsageError(f"a budget of {budget} tokens is too small", hint="Give at least 1; 2000 is usual.")
-        warnings = self._context.projects.notes()
+        warnings = [NOT_TRUSTED] if self._context.projects.untrusted() else []
         left_out: list[LeftOut] = []
         asks = bool(task.strip())
         if skills and asks:
@@ -212,7 +213,7 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
                     left_out.append(LeftOut(str(item.ref), reason))
                 else:
                     found[item.ref] = users
-                    if doubt := told_doubts(store, users.fields.metadata.get("citations"), newer.get(n)):
+                    if doubt := _doubts(store, users, newer.get(n)):
                         doubts[str(item.ref)] = doubt
         return sorted(found.values(), key=lambda item: item.ref), doubts
 
@@ -340,11 +341,11 @@ def _own(refs: Collection[str], stores: Mapping[str, Store]) -> set[str]:
     return own - foreign
 
 
-def told_doubts(store: Store, cited: object, newer: tuple[int, str] | None) -> str:
+def _doubts(store: Store, item: Item, newer: tuple[int, str] | None) -> str:
     """Why what every agent gets should be doubted: something newer contradicts it, or what it cites is lost."""
     from ricordo.context.passages import contradicted_by, no_longer_sure
 
-    states = tuple(map(str, cited_now(store, cited)))
+    states = tuple(map(str, cited_now(store, item)))
     return ", ".join(filter(None, (contradicted_by(newer[1] if newer else ""), no_longer_sure(states))))
 
 

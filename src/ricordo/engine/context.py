@@ -1,26 +1,28 @@
-"""What every verb of the engine is handed: the open store, the settings, models, names, tiers and knowledge files."""
+"""An open engine: the store with all that verbs need around it, and how it is opened and closed."""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from ricordo import registry
-from ricordo.config.files import data_home
-from ricordo.config.loading import Config, StoreLocation
+from ricordo.config.files import PROJECT_FOLDER, current_folder, data_home
+from ricordo.config.loading import Config, ConfigProvider, StoreLocation
 from ricordo.config.machine import this_machine
-from ricordo.config.places import Located, comes_with_project, is_projects, is_shared, knowledge_place, places
+from ricordo.config.places import Located, comes_with_project, is_projects, is_shared, knowledge_place, locate, places
+from ricordo.config.trust_lists import MADE, TRUSTED, how_trusted, list_stamp, note_place, recorded_id, withdraw_place
 from ricordo.engine.checks import check_new_name, check_type, is_bare, is_id, is_url, only_one, refuse_binned
 from ricordo.engine.models_in_use import ModelsInUse
-from ricordo.engine.project_stores import ProjectStores, is_trusted_whole, note_made_here
 from ricordo.engine.tiers import Tiers
-from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
+from ricordo.errors import CorruptStore, Error, NotFound, StoreError, Unavailable, UsageError
 from ricordo.keys.seal import holds_secrets
 from ricordo.memory.use import Tracker
 from ricordo.permissions import refuse_written_ref
@@ -30,15 +32,56 @@ from ricordo.store.base import Store
 from ricordo.store.sql.jobs import worker_name
 from ricordo.values.file_refs import DISK, FileRefs, elsewhere, is_marked
 from ricordo.values.items import Ref
-from ricordo.values.reports import AddReport, Progress
+from ricordo.values.reports import AddReport, Progress, TierState
+from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
     from ricordo.backlog_thread import BacklogThread
+    from ricordo.engine import Ricordo
     from ricordo.engine.program_notes import ProgramNotes
     from ricordo.ingest.files import FileReader
     from ricordo.ingest.pipeline import Pipeline
     from ricordo.memory.files.mirror import Knowledge
+    from ricordo.models.base import Embedder, LlmUsage
     from ricordo.values.reports import EmbedReport, SyncReport
+
+
+NOT_TRUSTED = (
+    "this project is not trusted: what its store holds is told as data, and nothing of it to every agent; the user can"
+    " see what it brings, and trust it: ricordo trust"
+)
+
+
+class ProjectStores:
+    """Marks the stores of projects as foreign while the user does not trust them; another process may change that."""
+
+    def __init__(self) -> None:
+        self._stores: list[tuple[Store, Path]] = []
+        self._seen: tuple[int, int, int] | None = None
+
+    def add(self, store: Store, path: Path) -> None:
+        """Look after a store from now on. If it is another one than was trusted here, that trust is withdrawn."""
+        recorded = recorded_id(path)
+        if recorded and recorded != store.store_id:
+            withdraw_place(path, path.parent.parent if path.parent.name == PROJECT_FOLDER else path.parent)
+        self._stores.append((store, path))
+        self._mark()
+
+    def look(self) -> None:
+        """Notice that the user gave or withdrew trust."""
+        if self._stores and list_stamp() != self._seen:
+            self._mark()
+
+    def _mark(self) -> None:
+        self._seen = list_stamp()
+        for store, path in self._stores:
+            store.foreign = not how_trusted(path, store.store_id)
+
+    def untrusted(self) -> list[Path]:
+        """The stores that are not trusted now."""
+        self.look()
+        return [path for store, path in self._stores if store.foreign]
+
 
 CATCH_UP_SECONDS = 1.0
 """How long a search waits for the vectors of texts that were saved just before."""
@@ -59,7 +102,8 @@ class EngineContext:
         self.start = start
         self.provider = provider
         self.models = ModelsInUse(provider, self.location)
-        self.tracker = None if isinstance(opened, Error) else Tracker(opened)
+        self.trackers = {} if isinstance(opened, Error) else {self.location: Tracker(opened)}
+        """What records the use of items, by the store that they are in."""
         self._with_files: list[Knowledge] = []
         self.projects = ProjectStores()
         self.took_in_edits = False
@@ -98,6 +142,11 @@ class EngineContext:
         if isinstance(self._opened, Error):
             raise self._opened
         return self._opened
+
+    @property
+    def tracker(self) -> Tracker | None:
+        """What records the use of the store's own items."""
+        return self.trackers.get(self.location)
 
     @property
     def is_open(self) -> bool:
@@ -145,6 +194,9 @@ class EngineContext:
         from ricordo.memory.upkeep import FileNoticing
 
         is_chosen = config.knowledge.folder is not None  # by the user, who may choose a link
+        seals = Seals(
+            data_home(os.environ), store.store_id, place, lambda: how_trusted(location.path, store.store_id) == TRUSTED
+        )
         knowledge = Knowledge(
             store,
             KnowledgeFolder(place.resolve() if is_chosen else place),
@@ -152,9 +204,7 @@ class EngineContext:
             self.models.backlog,
             place=_relative_place(location.path, place),
             most_bytes=int(config.ingest.max_file_mb * 1_000_000),
-            seals=Seals(data_home(os.environ), store.store_id, place, partial(is_trusted_whole, store, location.path))
-            if is_shared(location, config)
-            else None,
+            seals=seals if is_shared(location, config) else None,
             noticing=partial(FileNoticing, store, self.resolve),
         )
         self._with_files.append(knowledge)
@@ -172,18 +222,16 @@ class EngineContext:
         if self.background is not None:
             self.background.stop()
         self.tiers.wait_for_searches()
-        self.tiers.close_trackers()
-        if self.tracker is not None:
-            self.tracker.close()
+        for tracker in tuple(self.trackers.values()):
+            tracker.close()
         if not isinstance(self._opened, Error):
             self._opened.close()
         self.tiers.close_stores()
 
     def flush_use(self) -> None:
         """Wait until the use records so far are written."""
-        if self.tracker is not None:
-            self.tracker.flush()
-        self.tiers.flush_trackers()
+        for tracker in tuple(self.trackers.values()):
+            tracker.flush()
 
     @cached_property
     def program_notes(self) -> ProgramNotes:
@@ -209,16 +257,24 @@ class EngineContext:
 
         return FileReader(self.config, self.location, follow_links=follow_links)
 
-    def embed_waiting(self, progress: Callable[[Progress], None] | None = None, **options: Any) -> EmbedReport:
+    def embed_waiting(
+        self, progress: Callable[[Progress], None] | None = None, store: Store | None = None, **options: Any
+    ) -> EmbedReport:
         """Make the vectors that wait in the backlog; the fallback embedder does it while the first is unavailable."""
-        return self._embed_waiting_in(self.unsynced_store, progress, **options)
+        from ricordo.ingest.embed import drain
+
+        models = self.models
+        return drain(
+            store or self.unsynced_store, models.embedder, models.fallback, worker_name(), progress,
+            backlog=models.backlog(), abroad=models.second, **options,
+        )  # fmt: skip
 
     def embed_taken_in(self, limit: int | None = None) -> EmbedReport:
         """Make the vectors that wait in this store, and in those of other tiers whose files are taken in here."""
-        report = self._embed_waiting_in(self.unsynced_store, limit=limit)
+        report = self.embed_waiting(limit=limit)
         for store in self._stores_with_files():
             if not report.stopped:
-                done = self._embed_waiting_in(store, limit=limit)
+                done = self.embed_waiting(store=store, limit=limit)
                 report = replace(
                     report, embedded=report.embedded + done.embedded, cached=report.cached + done.cached,
                     failed=report.failed + done.failed, stopped=done.stopped,
@@ -271,17 +327,6 @@ class EngineContext:
 
     def _stores_with_files(self) -> list[Store]:
         return [one.store for one in self._with_files if one.store is not self._opened]
-
-    def _embed_waiting_in(
-        self, store: Store, progress: Callable[[Progress], None] | None = None, **options: Any
-    ) -> EmbedReport:
-        from ricordo.ingest.embed import drain
-
-        models = self.models
-        return drain(
-            store, models.embedder, models.fallback, worker_name(), progress,
-            backlog=models.backlog(), abroad=models.second, **options,
-        )  # fmt: skip
 
     def embed_after(
         self, report: AddReport, wait: bool, progress: Callable[[Progress], None] | None = None,
@@ -379,7 +424,11 @@ def open_or_error(located: Located, config: Config, *, create: bool) -> Store | 
         store = registry.open_store(located.location, config, create=create)
         if is_new and is_projects(located.location):
             with suppress(Unavailable):  # the list cannot be written: the store counts as one that came from elsewhere
-                note_made_here(store, located.location)
+                # It continues the one that was trusted here before, so that the seals of its knowledge files hold.
+                if before := recorded_id(located.location.path):
+                    store.adopt_id(before)
+                else:
+                    note_place(located.location.path, MADE, store.store_id)
         return store
     except (StoreError, Unavailable) as error:
         if all(place.store == located.location.name for place in places(located, config)):
@@ -398,3 +447,186 @@ def _relative_place(store: Path, place: Path) -> str:
         return os.path.relpath(place, store.parent)
     except ValueError:  # on another drive
         return str(place)
+
+
+class OpenEngine:
+    """An open engine. The classes of this folder inherit from it and add their verbs; ``Ricordo`` is all of them."""
+
+    def __init__(self, context: EngineContext) -> None:
+        if not isinstance(context, EngineContext):
+            raise TypeError("a store is opened with Ricordo.open(PATH), not with Ricordo(PATH)")
+        self._context = context
+        self._engines: dict[str, Self] = {}
+        self._last: Callable[[], None] | None = None
+        self._lock = threading.Lock()
+        context.tiers.engine_of = self.tier
+
+    @classmethod
+    def open(
+        cls,
+        store: str | Path | None = None,
+        *,
+        config: Callable[[], Config] | Config | None = None,
+        create: bool = True,
+        start: Path | None = None,
+        tier: str | None = None,
+        embedder: Embedder | None = None,
+    ) -> Self:
+        """Open a store: the one named, else RICORDO_STORE, the nearest project's, or the user's own.
+
+        Where the settings name tiers, their stores are searched together with it; ``tier`` opens one of them alone.
+        ``embedder`` is the one that is set, where the caller made it already.
+        """
+        provider: Callable[[], Config]
+        if config is None:
+            provider = ConfigProvider()
+        elif isinstance(config, Config):
+            fixed = config
+            provider = lambda: fixed  # noqa: E731 - a constant provider
+        else:
+            provider = config
+        settings = provider()
+        folder = start or current_folder()
+        located = locate(str(store) if store is not None else None, settings, folder, tier)
+        opened = open_or_error(located, settings, create=create)
+        try:
+            context = EngineContext(opened, located, provider, folder)
+        except CorruptStore:  # its head can be read, but not all that the engine looks at first
+            if not isinstance(opened, Error):
+                opened.close()
+            raise
+        if embedder is not None:
+            context.models.use_embedder(embedder)
+        return cls(context)
+
+    def close(self) -> None:
+        """Close all stores; use records that wait are written first."""
+        last, self._last = self._last, None
+        if last is not None:
+            last()
+        if "tools" in self.__dict__:
+            self.__dict__["tools"].close()
+        for engine in self._engines.values():
+            engine.close()
+        self._context.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._last = None
+        self.close()
+
+    @property
+    def store(self) -> Store:
+        """The store itself, with the edits of knowledge files taken in."""
+        return self._context.store
+
+    @property
+    def location(self) -> str:
+        """The path of the store."""
+        return self._context.location
+
+    @property
+    def config(self) -> Config:
+        """The settings as they are now; settings files that changed are read again."""
+        return self._context.config
+
+    @property
+    def llm_usage(self) -> LlmUsage | None:
+        """What was asked of a language model since the store was opened; None when nothing was."""
+        return self._context.models.llm_usage
+
+    def resolve(self, text: str | Path | Ref) -> Ref:
+        """A ref from a ref, an item id, a URL or a file path."""
+        return self._context.resolve(text)
+
+    @verb(
+        "read",
+        "look after",
+        "Show the stores that are searched together.",
+        answers="tiers",
+        examples=("ricordo tiers", "ricordo config set tiers.team /srv/team/ricordo.db"),
+    )
+    def tiers(self) -> tuple[TierState, ...]:
+        """The highest comes first. Scores of a tier are multiplied by its weight; new items go to the one marked."""
+        return self._context.tiers.states()
+
+    def tier(self, name: str) -> Self:
+        """An engine on one tier's store alone, to write to it or look into it; it is closed with this one."""
+        with self._lock:
+            if name not in self._engines:
+                context = self._context
+                where = None if context.located.location.origin in ("default", "project") else self.location
+                self._engines[name] = self.open(
+                    where, config=context.provider, start=context.start, tier=name, embedder=context.models.in_use
+                )
+            return self._engines[name]
+
+
+WAITING_TEXTS = 64
+"""How many waiting texts a command embeds if it was not asked to embed."""
+
+EMBEDDED_AT_ONCE = 16
+"""How many texts a thread in the background embeds before it looks whether it should stop."""
+
+
+def before_closing(engine: Ricordo, work: Callable[[], None]) -> None:
+    """Call something when the engine is closed, unless an error ended its ``with`` block."""
+    engine._last = work
+
+
+def sealing_store(engine: Ricordo) -> str:
+    """The store whose key seals what is kept of an answer outside of it: the first of those searched together that is
+    encrypted. Empty if none is.
+    """
+    context = engine._context
+    stores = (context.location, *(place.store for place in places(context.located, context.config)))
+    return next((store for store in stores if holds_secrets(store)), "")
+
+
+def took_in_edits(engine: Ricordo) -> bool:
+    """Whether edits of knowledge files were taken in since the store was opened."""
+    return engine._context.took_in_edits
+
+
+def located(engine: Ricordo) -> Located:
+    """Where the store is, and how it was found."""
+    return engine._context.located
+
+
+def embed_soon(engine: Ricordo) -> None:
+    """Make the vectors of what was just written in the background; what is left when the engine closes waits."""
+    from ricordo.backlog_thread import BacklogThread
+
+    context = engine._context
+    if context.background is None:
+        context.background = BacklogThread(lambda: embed_some(engine))
+    context.background.wake()
+
+
+def embed_some(engine: Ricordo) -> bool:
+    """Make some of the vectors that wait; returns whether there may be more to make."""
+    if engine.config.embedding.provider == "none" or not embed_waiting_texts(engine, at_most=0):
+        return False
+    done = engine.embed(limit=EMBEDDED_AT_ONCE, search_missing=False)
+    return not done.stopped and bool(done.embedded + done.cached)
+
+
+def embed_waiting_texts(engine: Ricordo, *, at_most: int = WAITING_TEXTS) -> int:
+    """Make the vectors of texts that wait, if there are few; returns how many still wait.
+
+    Reads take in edits of knowledge files, and hooks leave sessions, without waiting for vectors. Commands call this at
+    their end, so that such texts are found by meaning next time.
+    """
+    context = engine._context
+    if context.config.embedding.provider == "none" or not context.is_open:
+        return 0
+    waiting = context.waiting()
+    if 0 < waiting <= at_most:
+        context.embed_taken_in()
+        waiting = context.waiting()
+    return waiting

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args
 
 from ricordo.engine.checks import check_choice, check_filters, check_number, check_type, texts
-from ricordo.engine.opening import OpenEngine
+from ricordo.engine.context import OpenEngine
 from ricordo.errors import UsageError
 from ricordo.search.profiles import find_profile
 from ricordo.search.request import Boosts, Request

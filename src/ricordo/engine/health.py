@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.config.settings import Config
-from ricordo.engine.abroad import check_second, second_counts
-from ricordo.engine.context import EngineContext
-from ricordo.engine.project_stores import NOT_TRUSTED
-from ricordo.engine.removing import RemoveVerbs
-from ricordo.engine.roots import known_machines
+from ricordo.engine.context import NOT_TRUSTED, EngineContext
+from ricordo.engine.ingest import known_machines
+from ricordo.engine.language_routing import check_second, second_counts
+from ricordo.engine.removal import RemoveVerbs
 from ricordo.errors import Error
 from ricordo.keys.keys import way_of
 from ricordo.keys.seal import holds_secrets
@@ -199,7 +198,7 @@ class HealthVerbs(RemoveVerbs):
         return Check("links and space", True, f"links of {looked:,} items found again, {freed}")
 
     def _encryption(self, repair: bool) -> Check | None:
-        from ricordo.engine.encrypted import check
+        from ricordo.engine.encryption import check
 
         return check(self._context, repair=repair)
 

@@ -1,4 +1,4 @@
-"""Verbs for single items: save, edit, move. The facade describes what each does for callers."""
+"""Verbs for single items: save, edit, move; and what replaced an item."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ricordo.engine.checks import check_choice, check_type, refuse_put_away
-from ricordo.engine.citing import cited_again
-from ricordo.engine.context import EngineContext
-from ricordo.engine.following import follows
-from ricordo.engine.opening import OpenEngine
+from ricordo.engine.context import EngineContext, OpenEngine
+from ricordo.engine.tiers import follows
 from ricordo.errors import StaleVersion, UsageError, from_dict
 from ricordo.permissions import refuse_freezing, refuse_record, refuse_secrets
 from ricordo.steps import undoable
+from ricordo.store.base import Store
 from ricordo.store.values import PreparedItem
 from ricordo.values.field_checks import check_validity
 from ricordo.values.hits import Filters
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Annotated
 
     from ricordo.ingest.add import Adding
+    from ricordo.values.items import CitedNow
     from ricordo.values.kinds import OnConflict
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import (
@@ -41,9 +41,41 @@ if TYPE_CHECKING:
         Wait,
     )
 
+
+_NAMES = {"corrects": "corrected_by", "supersedes": "superseded_by"}
+_LONGEST_CHAIN = 100
+
+
+def replacement(store: Store, n: int) -> dict[str, Any]:
+    """``{"corrected_by": ref}`` or ``{"superseded_by": ref}`` for an archived item that was replaced; else nothing.
+
+    If the replacement was replaced, too, the ref is that of the newest; the name says how the first one was replaced.
+    """
+    name, seen = "", {n}
+    while len(seen) < _LONGEST_CHAIN and store.items.get_many([n])[n].state == "archived":
+        later = [
+            link for link in store.links.of([n]) if link.target == n and link.type in _NAMES and link.source not in seen
+        ]
+        if not later:
+            break
+        name = name or _NAMES[later[-1].type]
+        n = later[-1].source
+        seen.add(n)
+    return {name: str(store.items.get_many([n])[n].ref)} if name else {}
+
+
 MOST_MENTIONING = 10_000
 """How many texts that name a new entity are linked to it."""
 _ATTEMPTS = 20
+
+
+def cited_now(store: Store, item: Item) -> tuple[CitedNow, ...]:
+    """What became of what an item cites."""
+    if not (cited := item.fields.metadata.get("citations")):
+        return ()
+    from ricordo.memory.citations.check import CitationCheck
+
+    return CitationCheck(store).states(cited)
 
 
 class ItemVerbs(OpenEngine):
@@ -174,6 +206,7 @@ class ItemVerbs(OpenEngine):
         ``base`` is the version that the change was made on. If there is a newer one, the change is refused
         (``StaleVersion``), so that a loop of reading, changing and writing loses nobody's change.
         """
+        from ricordo.memory.citations.find import cited_again
         from ricordo.secrets.find import redact_item
 
         check_type("content", content, str, optional=True)
@@ -190,7 +223,7 @@ class ItemVerbs(OpenEngine):
             draft = replace(draft, fields=draft.fields.with_changes(fields))
             check_validity(draft.fields.valid_from, draft.fields.valid_until)
             if content is not None and "metadata" not in fields:
-                about = cited_again(self._context, draft.kind, text, draft.fields.metadata)
+                about = cited_again(self._context.store, self._context.resolve, draft.kind, text, draft.fields.metadata)
                 draft = replace(draft, fields=draft.fields.with_changes({"metadata": about}))
             return (
                 self._context.pipeline.prepare_draft(draft)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ricordo.engine.checks import texts
-from ricordo.engine.following import follows, follows_each
+from ricordo.engine.context import OpenEngine
 from ricordo.engine.items import ItemVerbs
-from ricordo.engine.opening import OpenEngine
 from ricordo.engine.reading import ReadVerbs
+from ricordo.engine.tiers import follows, follows_each
 from ricordo.errors import UsageError
 from ricordo.steps import undoable
 from ricordo.values.hits import Link, LinkReport

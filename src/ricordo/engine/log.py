@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ricordo import told_log
 from ricordo.engine.checks import check_choice
 from ricordo.engine.finding import FindVerbs
-from ricordo.engine.following import follows
+from ricordo.engine.tiers import follows
 from ricordo.errors import Forbidden, UsageError
 from ricordo.permissions import is_admin, is_agent
 from ricordo.search.profiles import Profile, built_in, find_profile

@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ricordo.engine.checks import check_choice, check_new_name, check_type, is_id
-from ricordo.engine.citing import citations_of, cited_again
-from ricordo.engine.following import follows
 from ricordo.engine.items import ItemVerbs
-from ricordo.engine.successors import replacement as replaced_by
+from ricordo.engine.items import replacement as replaced_by
+from ricordo.engine.tiers import follows
 from ricordo.errors import Conflict, UsageError
 from ricordo.permissions import refuse_secrets
 from ricordo.speaking import as_agent, speaker
@@ -102,6 +101,8 @@ class MemoryVerbs(ItemVerbs):
         decision: nothing is written until ``on_duplicate`` says save, skip, merge or supersede. Secrets are redacted.
         Without a kind, it is what the drive of its ref says (``note:/plan`` is a note), else a memory.
         """
+        from ricordo.memory.citations.find import CITING_KINDS, citations_in
+        from ricordo.memory.citations.find import NAME as CITATIONS
         from ricordo.memory.links import checked_type
         from ricordo.memory.remember import VECTOR_SECONDS, memory_of
 
@@ -116,8 +117,13 @@ class MemoryVerbs(ItemVerbs):
         targets = [(checked_type(type_), self._context.present_number(target)) for type_, target in links]
         checked_fields({name: value for name, value in fields.items() if value is not None})
         given = {**fields, "source": _writer(source)}
-        if cited := citations_of(self._context, kind, text, cites):
-            given["metadata"] = {**(fields.get("metadata") or {}), **cited}
+        if kind in CITING_KINDS:
+            if cited := citations_in(text, self._context.store, self._context.resolve, cites):
+                given["metadata"] = {**(fields.get("metadata") or {}), CITATIONS: cited}
+        elif cites:
+            raise UsageError(
+                f"only memories cite, and this is of the kind '{kind}'", hint="Link it to an item instead."
+            )
         memory = memory_of(text, kind, self._memory_ref(ref, kind), given, allow_secrets=allow_secrets)
         keeper = self._keeper()
         with _said_by(source):
@@ -163,6 +169,7 @@ class MemoryVerbs(ItemVerbs):
         The new one takes over the fields that are not given. An item that exists can take its place, too, instead of a
         text (``supersedes``).
         """
+        from ricordo.memory.citations.find import cited_again
         from ricordo.memory.remember import VECTOR_SECONDS, memory_of
 
         check_type("text", text, str)
@@ -182,7 +189,8 @@ class MemoryVerbs(ItemVerbs):
             return Saved(str(old.ref), "skipped", old.id, old.version, reason="that is what it says")
         kept = {name: value for name, value in old.fields.to_dict().items() if name not in ("mime_type", "is_textual")}
         given = {**kept, **fields, "source": _writer(source)}
-        given["metadata"] = cited_again(self._context, old.kind, text, given.get("metadata") or {})
+        metadata = given.get("metadata") or {}
+        given["metadata"] = cited_again(self._context.store, self._context.resolve, old.kind, text, metadata)
         memory = memory_of(text, old.kind, None, given, allow_secrets=allow_secrets)
         with _said_by(source):
             saved = replace(self._keeper().succeed(n, memory, "corrects"), reason=f"corrects {old.ref}")

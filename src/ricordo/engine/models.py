@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ricordo import registry
 from ricordo.config.loading import load_config, set_value, unset_value
 from ricordo.config.settings import Config, EmbeddingSettings
-from ricordo.engine.abroad import settle
 from ricordo.engine.checks import kinds_of
-from ricordo.engine.opening import OpenEngine
+from ricordo.engine.context import OpenEngine
+from ricordo.engine.language_routing import settle
 from ricordo.errors import Error, UsageError
 from ricordo.store.sql.jobs import worker_name
 from ricordo.values.reports import ModelState, ModelSwitch, ModelTest, Progress

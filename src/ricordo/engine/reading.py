@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 from ricordo import registry
 from ricordo.engine.checks import check_filters, check_number, check_type, refuse_binned, texts
-from ricordo.engine.citing import CITATIONS, cited_now
-from ricordo.engine.following import follows
-from ricordo.engine.opening import OpenEngine
-from ricordo.engine.successors import replacement
+from ricordo.engine.context import OpenEngine
+from ricordo.engine.items import cited_now, replacement
+from ricordo.engine.tiers import follows
 from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.search.grep import grep_texts, tree_of
 from ricordo.values.file_refs import elsewhere
@@ -127,7 +126,7 @@ class ReadVerbs(OpenEngine):
             item,
             machine=tier.store.machines.elsewhere([str(item.ref)]).get(str(item.ref), ""),
             apart=_apart(tier.store, item.id),
-            cites=cited_now(tier.store, item.fields.metadata.get(CITATIONS)) if version is None else (),
+            cites=cited_now(tier.store, item) if version is None else (),
             passages=_passages(tier.store, n, item.version) if passages else (),
         )
         return item if lines is None else _some_lines(item, lines)

@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo.engine.capturing import Capturer
+from ricordo.engine.capture import Capturer
 from ricordo.engine.checks import check_type, texts
 from ricordo.engine.finding import FindVerbs
+from ricordo.engine.items import replacement
 from ricordo.engine.review import ReviewVerbs
-from ricordo.engine.successors import replacement
 from ricordo.errors import Error, NotFound, Unreadable, UsageError
 from ricordo.permissions import refuse_secrets
 from ricordo.sources.disk import disk_ref

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ricordo.engine.opening import OpenEngine
+from ricordo.engine.context import OpenEngine
 from ricordo.errors import UsageError
 from ricordo.verbs.declare import verb
 

@@ -1,20 +1,21 @@
-"""Several stores behind one engine: which tiers there are, and which of them holds an item."""
+"""The stores that are searched together, and the way of a verb to the one that holds the item it names."""
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from ricordo import registry
 from ricordo.config.files import data_home
 from ricordo.config.loading import locate_store
 from ricordo.config.places import TierPlace, configured, places
-from ricordo.engine.abroad import second_model
 from ricordo.engine.checks import is_bare, is_id, only_one
+from ricordo.engine.language_routing import second_model
 from ricordo.errors import NotFound, UsageError
 from ricordo.memory.use import Tracker
 from ricordo.store.base import Store
@@ -25,10 +26,66 @@ from ricordo.values.reports import TierState
 
 if TYPE_CHECKING:
     from ricordo.engine.context import EngineContext
-    from ricordo.engine.following import Wanted
     from ricordo.models.base import Embedder
     from ricordo.search.pipeline import Searcher
     from ricordo.search.tiers import Federation, SharedQueries, Tier
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Wanted = Literal["present", "put away"]
+
+
+def follows(*names: str, wanted: Wanted = "present") -> Callable[[Function], Function]:
+    """Let a verb run in the tier that holds the items which these parameters name.
+
+    If several tiers hold an item, it is the one that search shows: the highest. ``wanted`` is the state in which the
+    verb expects the item, which decides between tiers that hold it in different ones.
+    """
+
+    def decorate(function: Function) -> Function:
+        places = [function.__code__.co_varnames.index(name) - 1 for name in names]
+
+        @functools.wraps(function)
+        def follow(self: Any, *args: Any, **options: Any) -> Any:
+            tiers: Tiers = self._context.tiers
+            if not tiers.is_alone:
+                given = [
+                    options.get(n, args[at] if at < len(args) else None) for n, at in zip(names, places, strict=True)
+                ]
+                other = tiers.holding([one for one in given if one is not None], wanted)
+                if other is not None:
+                    return getattr(tiers.engine_of(other), function.__name__)(*args, **options)
+            return function(self, *args, **options)
+
+        return cast("Function", follow)
+
+    return decorate
+
+
+def follows_each(function: Function) -> Function:
+    """Let a verb of many names run in each tier that holds some of them; the reports are joined.
+
+    Folders mean those of the store in use. It comes first, because it refuses a name that no tier knows.
+    """
+
+    @functools.wraps(function)
+    def follow(self: Any, *refs: Any, **options: Any) -> Any:
+        tiers: Tiers = self._context.tiers
+        if tiers.is_alone or not refs:
+            return function(self, *refs, **options)
+        here: list[Any] = []
+        parts: dict[str, list[Any]] = {}
+        for ref in refs:
+            is_folder = str(ref).endswith(("/", "/*"))
+            other = None if is_folder else tiers.holding([ref], "present")
+            (here if other is None else parts.setdefault(other, [])).append(ref)
+        reports = [function(self, *here, **options)] if here else []
+        reports += [getattr(tiers.engine_of(name), function.__name__)(*some, **options) for name, some in parts.items()]
+        items = tuple(saved for report in reports for saved in report.items)
+        return replace(reports[0], items=items, notes=tuple(note for report in reports for note in report.notes))
+
+    return cast("Function", follow)
+
 
 LATE_TIERS = "late-tiers.json"
 """Beside the user's own store: which tiers did not answer, and until when they are left alone."""
@@ -45,7 +102,6 @@ class Tiers:
         self._federation: tuple[Any, Federation] | None = None
         self._others: dict[str, Store] = {}
         self._closed = False
-        self._trackers: dict[str, Tracker] = {}
         self._shared: list[SharedQueries] = []
         self.engine_of: Callable[[str], Any] = lambda name: None
         """The engine on one tier's store alone, which changes what is in it; whoever makes the engine says how."""
@@ -54,22 +110,12 @@ class Tiers:
         states = [tier.state() for tier in self.federation.tiers]
         return tuple(replace(state, is_written=state.location == self._context.location) for state in states)
 
-    def flush_trackers(self) -> None:
-        """Wait until the use records of the other tiers are written."""
-        for tracker in tuple(self._trackers.values()):
-            tracker.flush()
-
     def wait_for_searches(self) -> None:
         """Wait a moment for tiers that still search, before their stores are closed."""
         if self._federation is not None:
             from ricordo.search.tiers import wait_for_all
 
             wait_for_all([tier.threads for tier in self._federation[1].tiers])
-
-    def close_trackers(self) -> None:
-        """Write the use records of the other tiers."""
-        for tracker in tuple(self._trackers.values()):
-            tracker.close()
 
     def close_stores(self) -> None:
         """Close the stores of the other tiers, also one that a thread opens only now because its tier was slow."""
@@ -88,15 +134,10 @@ class Tiers:
         if self._federation is None or self._federation[0] != config.tiers:
             tiers = [self._tier_at(place) for place in places(self._context.located, config)]
             weighted = bool(configured(config)) or len(tiers) > 1
+            pauses = Pauses(data_home(os.environ) / LATE_TIERS)
             self._federation = (
-                config.tiers,
-                Federation(
-                    tiers,
-                    weighted=weighted,
-                    seconds=TIER_SECONDS,
-                    pauses=Pauses(data_home(os.environ) / LATE_TIERS),
-                ),
-            )
+                config.tiers, Federation(tiers, weighted=weighted, seconds=TIER_SECONDS, pauses=pauses)
+            )  # fmt: skip
         return self._federation[1]
 
     def _tier_at(self, place: TierPlace) -> Tier:
@@ -253,11 +294,10 @@ class Tiers:
 
     def tracker_of(self, tier: Tier) -> Tracker | None:
         """What records the use of a tier's items; None for an own store that could not be opened."""
-        if tier.location == self._context.location:
-            return self._context.tracker
-        if tier.name not in self._trackers:
-            self._trackers[tier.name] = Tracker(tier.store)
-        return self._trackers[tier.name]
+        trackers = self._context.trackers
+        if tier.location not in trackers and tier.location != self._context.location:
+            trackers[tier.location] = Tracker(tier.store)
+        return trackers.get(tier.location)
 
     def record_use_elsewhere(self, answer: Answer, **options: Any) -> None:
         """Record in the other tiers which of their items were found; the query is logged in the own store alone."""

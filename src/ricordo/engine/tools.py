@@ -1,31 +1,339 @@
-"""The engine's verbs for tools of other MCP servers: add, find, show, call. They are reached as ``Ricordo.tools``.
-
-It uses other verb classes to store and find items, and the package ``tools`` for servers and calls.
-"""
+"""The tools of other MCP servers as items: taking them in, finding, showing and calling them (``Ricordo.tools``)."""
 
 from __future__ import annotations
 
 import builtins
+import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ricordo.engine.tool_index import IndexedTools
-from ricordo.errors import Error, NotFound
-from ricordo.tools.index import called_by, may_call, part_of, plain_hints, refuse
-from ricordo.values.tools import ToolEntry, ToolResult
+from ricordo.engine.context import EngineContext
+from ricordo.engine.finding import FindVerbs
+from ricordo.engine.items import ItemVerbs
+from ricordo.engine.reading import ReadVerbs
+from ricordo.engine.removal import RemoveVerbs
+from ricordo.errors import Error, NotFound, UsageError
+from ricordo.search.fit import fitting
+from ricordo.sources.mcp_config import is_switched_off
+from ricordo.tools.index import (
+    MORE,
+    called_by,
+    entry_from,
+    in_general,
+    may_call,
+    part_of,
+    pick,
+    plain_hints,
+    refuse,
+    tools_first,
+)
+from ricordo.tools.servers import (
+    Registered,
+    ServerFile,
+    SettingsFile,
+    check_startable,
+    named_servers,
+    places,
+    servers_of,
+    shown_start,
+    to_register,
+    what_starts,
+)
+from ricordo.values.hits import Filters
+from ricordo.values.items import Item
+from ricordo.values.reports import Refreshed, RefreshReport
+from ricordo.values.tools import ServerFound, ServerReport, ToolEntry, ToolResult, ToolsReport
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.sources.mcp_config import Result
+    from ricordo.sources.mcp_config import Result, ServerTool
     from ricordo.tools.calls import CallRecords
+    from ricordo.tools.servers import OpenServers
     from ricordo.values.reports import Progress
     from ricordo.verbs.declare import Say
-    from ricordo.verbs.parameters import LimitFlag, ToolName
+    from ricordo.verbs.parameters import NAME_TEXT, LimitFlag, ServerName, TaskText, ToolName, Track, Wait
+
+
+Agree = Callable[[ServerFound], bool]
+_ALL = 1 << 30
+_TOOLS = Filters(kinds=("tool",))
+
+
+class IndexedTools:
+    """Knows which servers were taken in, and what they offer."""
+
+    def __init__(
+        self,
+        context: EngineContext,
+        finding: FindVerbs,
+        reading: ReadVerbs,
+        items: ItemVerbs,
+        removing: RemoveVerbs,
+    ) -> None:
+        self._context = context
+        self._finding = finding
+        self._reading = reading
+        self._writing = items
+        self._removing = removing
+        self._file = ServerFile()
+        self._warm: OpenServers | None = None
+
+    def close(self) -> None:
+        """End the servers that run."""
+        if self._warm is not None:
+            self._warm.close()
+
+    @property
+    def _running(self) -> OpenServers:
+        if self._warm is None:
+            from ricordo.tools.servers import OpenServers
+
+            self._warm = OpenServers(lambda: self._context.config.tools.seconds)
+        return self._warm
+
+    # What there is.
+
+    @verb(
+        "read", "agents", "List the MCP servers that were added.", path="tools servers", answers="servers",
+        examples=("ricordo tools servers",),
+    )  # fmt: skip
+    def servers(self) -> tuple[ServerFound, ...]:
+        """The servers that were taken in, and what each starts. Keys in it are masked."""
+        known = self._file.all().values()
+        return tuple(ServerFound(one.name, one.program, one.path, shown_start(one.entry), True) for one in known)
+
+    def found(self, *files: str | Path) -> tuple[tuple[ServerFound, ...], tuple[str, ...]]:
+        """The servers that the user's programs know (or those of the files), and notes. Nothing is started."""
+        notes: builtins.list[str] = []
+        pairs = self._candidates(files, notes)
+        return tuple(found for found, _ in pairs), tuple(notes)
+
+    @verb(
+        "read",
+        "agents",
+        "List all tools by name.",
+        path="tools list",
+        answers="tools",
+        examples=("ricordo tools list",),
+    )
+    def list(
+        self, server: Annotated[str, Say("Only of this server.", longest=NAME_TEXT, shown="SERVER")] | None = None
+    ) -> tuple[ToolEntry, ...]:
+        """All tools, by name."""
+        filters = Filters(kinds=("tool",), domains=(server,)) if server else _TOOLS
+        allow = self._context.config.tools.allow
+        found = [entry_from(item, allow) for item in self._items(filters)]
+        return tuple(sorted(found, key=lambda one: one.name))
+
+    @verb(
+        "read",
+        "agents",
+        "Find the tools that fit a task.",
+        path="tools find",
+        answers="tools",
+        examples=("ricordo tools find what time is it in Tokyo",),
+        needs_model=True,
+    )
+    def find(self, task: TaskText, limit: LimitFlag = 5, *, track: Track | None = None) -> tuple[ToolEntry, ...]:
+        """The tools that fit a task best, judged by name, description and parameters."""
+        if not task.strip():
+            raise UsageError("there is no task", hint="Say what is to be done; ‹:tools list› shows them all.")
+        how: dict[str, Any] = {"filters": _TOOLS, "literal": True, "track": track, "mode": "full", "tool": "tools"}
+        # Tools are described in few words. A word of a task that is in none of them is mostly right, not mistyped.
+        answer = self._finding.search(in_general(task), limit=limit * MORE, respell=False, **how)
+        settings = self._context.config
+        hits = fitting(answer.hits, settings.search.min_fit)
+        found = [entry_from(hit.item, settings.tools.allow, hit.score) for hit in hits if hit.item is not None]
+        return tools_first(found, limit)
+
+    @verb(
+        "read", "agents", "Show a tool with its schema.", path="tools show", examples=("ricordo tools show time/now",)
+    )
+    def show(self, name: ToolName) -> ToolEntry:
+        """One tool with its schema, by ``SERVER/NAME``, ref, or its bare name where that is clear."""
+        return pick(name, self.list())
+
+    def text(self, entry: ToolEntry) -> str:
+        """All that is known about a tool, as one text."""
+        return self._reading.get(entry.ref).content
+
+    def _items(self, filters: Filters) -> builtins.list[Item]:
+        return self._reading.list(filters=filters, limit=_ALL)
+
+    # Taking in.
+
+    @verb(
+        "admin",
+        "agents",
+        "Index the tools of MCP servers that your programs know.",
+        path="tools add",
+        not_on={"http": "somebody must be asked", "mcp": "somebody must be asked"},
+        examples=("ricordo tools add", "ricordo tools add time git"),
+        creates=True,
+    )
+    def add(
+        self,
+        *names: ServerName,
+        agree: Agree,
+        files: Annotated[
+            Iterable[str | Path], Say("Settings files to read servers from.", name="from", kind="path")
+        ] = (),
+        wait: Wait = True,
+    ) -> ToolsReport:
+        """Take in servers that the user's programs know: all, or those by these names; each only if ``agree`` says so.
+
+        ``agree`` is called before anything is started, but not again for a server that was allowed before and has not
+        changed.
+        """
+        notes: builtins.list[str] = []
+        pairs = self._candidates(tuple(files), notes)
+        if names:
+            missing = [name for name in names if all(name not in (one.name, found.name) for found, one in pairs)]
+            if missing:
+                known = ", ".join(found.name for found, _ in pairs)
+                hint = f"Known are: {known}." if known else "Name a file that has it: ‹:tools add --from FILE›"
+                raise NotFound(f"none of your programs has a server '{missing[0]}'", hint=hint)
+            pairs = [(found, one) for found, one in pairs if found.name in names]
+        chosen = [one for found, one in pairs if found.known or agree(found)]
+        self._file.put(chosen)
+        return self._take_in(chosen, wait, notes)
+
+    @verb("admin", "agents", "Remove servers and their tools.", path="tools rm", examples=("ricordo tools rm time",))
+    def remove(self, *names: ServerName) -> ToolsReport:
+        """Forget servers and their tools."""
+        servers = [self._file.get(name) for name in names]
+        reports = []
+        for one in servers:
+            if self._warm is not None:
+                self._warm.end(one.name)
+            gone = [item.ref for item in self._items(Filters(kinds=("tool",), domains=(one.name,)))]
+            if gone:
+                self._removing.rm(*gone)
+            reports.append(ServerReport(one.name, "removed", removed=len(gone)))
+        self._file.drop(*names)
+        return ToolsReport(tuple(reports))
+
+    def _candidates(
+        self, files: tuple[str | Path, ...], notes: builtins.list[str]
+    ) -> builtins.list[tuple[ServerFound, Registered]]:
+        """Each server once; if two entries start the same server, the first."""
+        taken = self._file.all()
+        named = (
+            (one for file in files for one in servers_of(_place(Path(file)), self._context.start, notes.append))
+            if files
+            else named_servers(self._context.start, os.environ, notes.append)
+        )
+        found: dict[str, tuple[ServerFound, Registered]] = {}
+        for one in named:
+            if is_switched_off(one.entry):
+                continue
+            new = to_register(one, {**taken, **{name: pair[1] for name, pair in found.items()}})
+            if problem := check_startable(new):
+                if "is Ricordo itself" not in problem:
+                    notes.append(f"{new.path}: {problem}")
+                continue
+            if new.name in found:
+                continue
+            before = taken.get(new.name)
+            known = before is not None and dict(before.entry) == dict(new.entry)
+            candidate = ServerFound(
+                new.name,
+                new.program,
+                new.path,
+                what_starts(new.entry),
+                known=known,
+                from_project=one.place.project is not None,
+            )
+            found[new.name] = (candidate, new)
+        return builtins.list(found.values())
+
+    def _take_in(self, servers: Iterable[Registered], wait: bool, notes: builtins.list[str]) -> ToolsReport:
+        reports = []
+        for one in servers:
+            try:
+                reports.append(self._index(one, self._running.offered(one), wait))
+            except Error as error:
+                reports.append(ServerReport(one.name, "unavailable", problem=error.message))
+        return ToolsReport(tuple(reports), tuple(notes))
+
+    def index(self, server: str, offered: Iterable[ServerTool], *, wait: bool = True) -> ServerReport:
+        """Keep what a server offers as items: new ones, changed ones as versions; those that are gone go to the bin."""
+        return self._kept(server, offered, wait)[0]
+
+    def _kept(
+        self, server: str, offered: Iterable[ServerTool], wait: bool
+    ) -> tuple[ServerReport, builtins.list[Refreshed]]:
+        from ricordo.tools.index import listing_of
+
+        listing = listing_of(server, offered)
+        before = {str(item.ref) for item in self._items(Filters(kinds=("tool",), domains=(server,)))}
+        saved = self._writing.save_many(listing.entries, on_conflict="overwrite", wait=wait)
+        gone = sorted(before - {entry.ref for entry in listing.entries})
+        if gone:
+            self._removing.rm(*gone)
+        kinds = [entry.fields["category"] for entry in listing.entries]
+        failed = tuple(f"{one.ref}: {one.error['message']}" for one in saved.items if one.error)
+        report = ServerReport(
+            server,
+            "listed",
+            tools=kinds.count("tool"),
+            resources=kinds.count("resource"),
+            prompts=kinds.count("prompt"),
+            created=saved.count("created"),
+            updated=saved.count("updated"),
+            removed=len(gone),
+            notes=(*listing.notes, *failed),
+        )
+        items = [
+            Refreshed(one.ref, "unchanged" if one.status == "skipped" else one.status, one.error, one.chunks)
+            for one in saved.items
+        ]
+        return report, items + [Refreshed(ref, "removed") for ref in gone]
+
+    def asked_again(self, report: RefreshReport) -> RefreshReport:
+        """The report of a refresh, in which the tools that it came by were asked for again at their servers."""
+        registered = self._file.all()
+        tools = {one.ref: _server_in(one.ref) for one in report.items if one.ref.startswith("tool:/")}
+        items = [one for one in report.items if tools.get(one.ref) not in registered]
+        notes = builtins.list(report.notes)
+        for name in dict.fromkeys(server for server in tools.values() if server in registered):
+            try:
+                listed, found = self._kept(name, self._running.offered(registered[name]), True)
+            except Error as error:
+                items.append(Refreshed(f"tool:/{name}", "failed", error.to_dict()))
+                continue
+            items += found
+            notes.append(
+                f"the MCP server '{name}' was asked again for what it offers: {listed.created} new,"
+                f" {listed.updated} changed, {listed.removed} gone"
+            )
+            notes += [f"{name}: left out: {note}" for note in listed.notes]
+        return replace(report, items=tuple(items), notes=tuple(notes)) if tools else report
+
+    def _index(self, one: Registered, offered: Iterable[ServerTool], wait: bool) -> ServerReport:
+        return self.index(one.name, offered, wait=wait)
+
+
+def _server_in(ref: str) -> str:
+    """The server that the ref of a tool names."""
+    return ref.removeprefix("tool:/").partition("/")[0]
+
+
+def _place(path: Path) -> SettingsFile:
+    """A file that the user names; if it is where a program looks for the servers of a project, it is the project's."""
+    key = {".toml": "mcp_servers"}.get(path.suffix, "servers" if path.parent.name == ".vscode" else "mcpServers")
+    if not path.is_file():
+        raise NotFound(f"there is no file {path}", hint="Name a file that has MCP servers, such as .mcp.json.")
+    known = (one for one in places(path.absolute().parent, os.environ) if one.project and one.path == path.absolute())
+    return next(known, SettingsFile("file", path.absolute(), key))
+
 
 _REST = re.compile(r"result/(\w{1,40})/(\d{1,9})")
 __all__ = ["Tools", "may_call", "parameters_in_words", "plain_hints"]

@@ -172,7 +172,7 @@ def for_hooks(config: Config) -> Config:
 
 def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -> None:
     """Offer what fits the tasks, each with its share of the budget."""
-    from ricordo.engine.project_stores import NOT_TRUSTED
+    from ricordo.engine.context import NOT_TRUSTED
     from ricordo.trust.fence import joined, quoted
 
     texts: list[str] = []
@@ -195,7 +195,7 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
             tokens += report.tokens
         if not task and NOT_TRUSTED in report.warnings:  # said once, when a session starts
             texts.append(f"Ricordo: {NOT_TRUSTED}")
-    from ricordo.engine.lending import sealing_store
+    from ricordo.engine.context import sealing_store
 
     text = joined(*texts)
     outlet.offer(payload.answer(text) if text else {})

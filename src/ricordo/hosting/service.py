@@ -58,9 +58,10 @@ class Service:
             return self._engine
 
     def _embed_some(self) -> bool:
-        from ricordo.engine.lending import embed_some, sync_now_and_then
+        from ricordo.engine.context import embed_some
+        from ricordo.engine.sync import sync_what_changed
 
-        sync_now_and_then(self.engine())
+        sync_what_changed(self.engine(), now_and_then=True)
         return embed_some(self.engine())
 
     def wake(self) -> None:

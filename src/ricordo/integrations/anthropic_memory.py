@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ricordo.engine.lending import embed_soon
+from ricordo.engine.context import embed_soon
 from ricordo.errors import Error, MissingExtra, NotFound, PathConflict
 from ricordo.speaking import as_agent
 from ricordo.values.hits import Filters

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, unquote
 
-from ricordo.engine.lending import embed_soon
+from ricordo.engine.context import embed_soon
 from ricordo.errors import MissingExtra, NotFound
 from ricordo.speaking import as_agent
 from ricordo.values.hits import Filters

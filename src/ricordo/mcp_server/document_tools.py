@@ -197,7 +197,7 @@ def set_config(engine: Ricordo, key: str, value: str) -> dict[str, Any]:
     """Change a setting of this project, or of the user outside of projects; it takes effect with the next query.
     Settings that choose models, hosts or folders, or what is kept and told, can only be changed by the user.
     """
-    from ricordo.engine.lending import located
+    from ricordo.engine.context import located
     from ricordo.engine.setting_changes import change_setting
     from ricordo.speaking import as_agent
 

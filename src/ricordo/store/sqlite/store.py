@@ -97,9 +97,9 @@ class SqliteStore(Store):
 
     @property
     def syncs(self) -> bool:
-        """Whether it syncs through a folder."""
+        """Whether it syncs through a folder, or did, so that the log of that holds texts."""
         with self.database.read() as connection:
-            return bool(connection.rows("SELECT 1 FROM sync_folders LIMIT 1"))
+            return bool(connection.rows("SELECT 1 FROM sync_folders UNION ALL SELECT 1 FROM sync_entries LIMIT 1"))
 
     def maintain(self) -> None:
         """Merge small segments where enough have gathered."""

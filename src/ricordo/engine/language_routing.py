@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ricordo.store.base import Store
     from ricordo.store.values import Backlog
 
+
 MOST_AT_ONCE = 500
 """A store that lacks at most this many vectors gets them before a question in another language is answered."""
 

@@ -12,7 +12,7 @@ from ricordo import registry
 from ricordo.config.files import CONFIG_NAME, PROJECT_FOLDER, nearest_project
 from ricordo.config.loading import SETTINGS, STORE_NAME, StoreLocation, distrust, trust
 from ricordo.config.trust_lists import TRUSTED, is_in_trusted_folder, note_place, trusted_places, withdraw_place
-from ricordo.engine.opening import OpenEngine
+from ricordo.engine.context import OpenEngine
 from ricordo.errors import NotFound, ReadOnlyStore, UsageError
 from ricordo.nofollow import real_path
 from ricordo.permissions import refuse_agents, refuse_settings
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ricordo.store.base import Store
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import REF_TEXT, DryRun
+
 
 _ALL = 1 << 30
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ricordo.memory.capture.turns import SaidTurn
     from ricordo.store.base import Store
 
+
 MOST_TURNS = 4_000
 """Of a longer session, the last ones are looked at."""
 MOST_SESSIONS = 20

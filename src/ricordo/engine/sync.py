@@ -6,13 +6,14 @@ The verb ``sync``, which brings knowledge files and store together, has nothing 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo.engine.checks import check_choice, texts
-from ricordo.engine.context import EngineContext
-from ricordo.engine.opening import OpenEngine
+from ricordo.engine.context import EngineContext, OpenEngine
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.keys.seal import folder_key, has_key, holds_secrets
 from ricordo.permissions import refuse_agents, refuse_settings
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, REF_TEXT
 
+
+SYNC_SECONDS = 30.0
+"""How often a program that stays looks for what other machines wrote."""
 _NOT_ON = {
     "mcp": "only the user decides where memory travels",
     "http": "folders are chosen on the machine that they are on",
@@ -257,17 +261,28 @@ def run_sync(context: EngineContext, log: SyncLog) -> SyncRun:
     return report
 
 
-def sync_quietly(context: EngineContext) -> SyncRun | None:
-    """Sync if the store has folders; what goes wrong is said by ``sync-folder status``, and tried again next time."""
-    try:
-        from ricordo.sync.state import sync_log
+def sync_what_changed(engine: OpenEngine, *, now_and_then: bool = False) -> None:
+    """Sync through the store's folders if it was changed since it was opened, or last synced here; for programs that
+    stay ``now_and_then`` without that, because others may have written. What goes wrong is said by ``sync-folder
+    status``, and tried again next time.
+    """
+    from ricordo.sync.state import sync_log
 
+    context = engine._context
+    if not context.is_open or not context.unsynced_store.syncs:
+        return
+    if now_and_then and time.monotonic() >= context.next_sync:
+        context.next_sync = time.monotonic() + SYNC_SECONDS
+        context.synced_at = -1
+    if context.unsynced_store.changes_seen() == context.synced_at:
+        return
+    with suppress(Error):
         log = sync_log(context.unsynced_store)
-        if log is not None and not log.folders() and log.has_entries():
+        if log is not None and log.folders():
+            run_sync(context, log)
+        elif log is not None and log.has_entries():
             log.capture(context.models.backlog())  # what is erased must also go from the log of former folders
-        return run_sync(context, log) if log is not None and log.folders() else None
-    except Error:
-        return None
+            context.synced_at = context.unsynced_store.changes_seen()
 
 
 def _absolute(start: Path, folder: str | Path) -> Path:
