@@ -1,7 +1,8 @@
-"""Calls that may take too long: each runs in a thread of its own, and nobody waits for it longer than allowed.
+"""Calls into code of others, which may take too long or raise anything.
 
-A thread cannot be stopped from outside. One that is late is left behind as a daemon, which does not keep the process
-alive. Use this for what has no time limit of its own: looking up host names, libraries, plugins.
+A call without a time limit of its own (looking up host names, libraries, plugins) runs in a thread, and nobody waits
+for it longer than allowed. A thread cannot be stopped from outside: one that is late is left behind as a daemon, which
+does not keep the process alive. What a plugin raises becomes one of our errors.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Generic, TypeVar
+
+from ricordo.errors import ContractError, Error
+from ricordo.log import report
 
 T = TypeVar("T")
 
@@ -96,3 +100,14 @@ def call_within(seconds: float, work: Callable[[], T], name: str) -> T:
     if not call.wait(seconds):
         raise TimeoutError
     return call.result()
+
+
+def call_plugin(call: Callable[[], T], problem: str, *, hint: str, kind: type[Error] = ContractError) -> T:
+    """The result of a call into a plugin; ``problem`` says what it means if that fails: ``the plugin 'x' failed``."""
+    try:
+        return call()
+    except Error:
+        raise
+    except Exception as error:  # a plugin may raise anything, and it must not end the whole command
+        report(problem, error)
+        raise kind(f"{problem}: {type(error).__name__}: {error}", hint=hint) from error

@@ -98,9 +98,6 @@ def with_keys_of_llm(config: Config) -> Config:
     mine, other = config.embedding, config.llm
     if mine.api_keys or not other.api_keys or (mine.provider, mine.base_url) != (other.provider, other.base_url):
         return config
-    import os
-    from dataclasses import replace
-
     from ricordo.models.providers import built_in
 
     row = built_in().get(mine.provider)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ricordo.config.files import replace_file, state_home
+from ricordo.config.state import open_log
 from ricordo.errors import Error
 from ricordo.frozen import frozen
 from ricordo.keys.seal import seal_at_hand, seal_of
@@ -34,18 +35,12 @@ def note(event: str, store: str, refs: Sequence[str], asker: str = "", tokens: i
     """
     with suppress(OSError, Error):
         seal = seal_of(sealing)
-        path = state_home(os.environ) / NAME
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with suppress(FileNotFoundError):
-            if path.stat().st_size > LONGEST_FILE:
-                path.replace(path.with_name(f"{NAME}.1"))
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         line = {"at": int(time.time()), "event": event, "store": store}
         line |= {"refs": list(refs)} if seal is None else {"by": sealing, "sealed": seal.sealed([list(refs), asker])}
         asker = asker if seal is None else ""
         line |= {"asker": asker} if asker else {}
         line |= {"tokens": tokens} if tokens else {}
-        with os.fdopen(handle, "ab") as file:
+        with open_log(str(state_home(os.environ) / NAME), LONGEST_FILE) as file:
             file.write(json.dumps(line).encode() + b"\n")
 
 
@@ -121,23 +116,20 @@ def answers_of_hooks(store: str, days: float = 30) -> tuple[list[ToldAnswer], in
             continue
         asker = provenance.read(line.get("asker") or "")
         refs = tuple(dict.fromkeys(map(str, line["refs"])))
-        found.append(ToldAnswer(_moment(line["at"]), str(line["event"]), asker, refs, int(line.get("tokens") or 0)))
+        at = datetime.fromtimestamp(line["at"], UTC)
+        found.append(ToldAnswer(at, str(line["event"]), asker, refs, int(line.get("tokens") or 0)))
     return found[::-1], elsewhere
 
 
 def shown_by_hooks(store: str, days: float = 30) -> tuple[int, list[ShownItem]]:
     """How many answers hooks gave from a store lately, and the items in them, most often shown first."""
-    answers = 0
-    counts: dict[str, tuple[int, float, float]] = {}
-    for line in lines(time.time() - days * DAY):
-        if line["store"] != store:
-            continue
-        answers += 1
-        for ref in dict.fromkeys(line["refs"]):
-            count, first, last = counts.get(ref, (0, line["at"], 0.0))
-            counts[ref] = (count + 1, min(first, line["at"]), max(last, line["at"]))
-    ordered = sorted(counts.items(), key=lambda one: (-one[1][0], -one[1][2], one[0]))
-    return answers, [ShownItem(ref, count, _moment(first), _moment(last)) for ref, (count, first, last) in ordered]
+    answers, _ = answers_of_hooks(store, days)
+    times: dict[str, list[datetime]] = {}
+    for answer in answers:
+        for ref in answer.refs:
+            times.setdefault(ref, []).append(answer.at)
+    shown = [ShownItem(ref, len(at), min(at), max(at)) for ref, at in times.items()]
+    return len(answers), sorted(shown, key=lambda one: (-one.count, -one.last_at.timestamp(), one.ref))
 
 
 def with_openings(engine: Any, items: Sequence[ShownItem]) -> list[ShownItem]:
@@ -151,7 +143,3 @@ def with_openings(engine: Any, items: Sequence[ShownItem]) -> list[ShownItem]:
         opened = item.last_accessed_at is not None and item.last_accessed_at >= one.first_at
         rows.append(replace(one, title=item.title, opened=opened))
     return rows
-
-
-def _moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)

@@ -8,6 +8,7 @@ import sys
 import textwrap
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -320,7 +321,8 @@ def test_a_refresh_names_what_changed_and_counts_the_rest(pipe: Screen) -> None:
         {"ref": "note:/c", "status": "missing"},
         {"ref": "note:/d", "status": "failed", "error": {"message": "is encrypted", "hint": ""}},
     ]
-    show_refresh(pipe, {"checked": 4, "updated": 1, "created": 0, "missing": 1, "failed": 1, "items": items})
+    report = {"checked": 4, "updated": 1, "created": 0, "missing": 1, "failed": 1, "items": items}
+    show_refresh(pipe, SimpleNamespace(to_dict=lambda: report))
     assert out(pipe).splitlines() == [
         "updated note:/a",
         "missing note:/c",

@@ -249,8 +249,6 @@ def test_a_changed_entry_is_asked_about_again_and_never_started_unasked(tmp_path
 
 
 def test_the_first_look_at_the_verb_imports_no_sdk() -> None:
-    probe = (
-        "import sys\nfrom ricordo.cli.cmd_tools import tools\nprint([m for m in sys.modules if m.startswith('mcp')])"
-    )
+    probe = "import sys\nimport ricordo.cli.cmd_tools\nprint([m for m in sys.modules if m.startswith('mcp')])"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

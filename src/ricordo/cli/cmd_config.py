@@ -12,13 +12,12 @@ import click
 
 from ricordo.cli.call import Call
 from ricordo.cli.command import verb
-from ricordo.cli.generated import command, verb_group
-from ricordo.cli.terminal import ProgressLine, Screen, one_line
+from ricordo.cli.generated import command
+from ricordo.cli.terminal import ProgressLine, Screen, one_line, span_of_time
 from ricordo.config.files import current_folder, project_file, user_file
 from ricordo.config.loading import (
     SETTINGS,
     Config,
-    ProfileEntry,
     find_setting,
     is_trusted,
     load_config,
@@ -35,16 +34,6 @@ if TYPE_CHECKING:
     from ricordo.engine.models import Models
     from ricordo.values.reports import ModelState, ModelSwitch
 
-config = verb_group(
-    "config",
-    examples=[
-        "ricordo config list",
-        "ricordo config set search.limit 20",
-        "ricordo config get embedding.provider",
-        "ricordo config set profiles.mine.base brain",
-    ],
-)
-
 _SCOPE = click.option("--project", is_flag=True, help="Use the project's settings file, not your own.")
 
 
@@ -60,28 +49,28 @@ def _text(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-@config.add_command
-@verb("get", line="Print one setting.", examples=["ricordo config get search.limit"])
+@verb("config get", line="Print one setting.", examples=["ricordo config get search.limit"])
 @click.argument("name")
 def get(call: Call, name: str) -> int:
     """With --verbose, also where the value comes from."""
     settings = load_config()
     if entry := profile_entry(name):
-        return _got_entry(call, entry, settings)
-    known = find_setting(name)
-    value, source = known.shown(settings.get(known.name)), settings.source(known.name)
+        name, value = entry.name, entry.value(settings.profiles)
+        source = settings.sources.get(f"profiles.{entry.profile}", "default")
+    else:
+        known = find_setting(name)
+        name, value, source = known.name, known.shown(settings.get(known.name)), settings.source(known.name)
 
     def draw(screen: Screen) -> None:
         screen.line(_text(value))
         if screen.verbose:
             screen.note(f"from {source}")
 
-    return call.answer({"name": known.name, "value": value, "source": source}, draw)
+    return call.answer({"name": name, "value": value, "source": source}, draw)
 
 
-@config.add_command
 @verb(
-    "set",
+    "config set",
     line="Change one setting.",
     examples=[
         "ricordo config set search.limit 20",
@@ -126,15 +115,7 @@ def _language_note(call: Call, language: str) -> str:
     )
 
 
-def _got_entry(call: Call, entry: ProfileEntry, settings: Config) -> int:
-    value = entry.value(settings.profiles)
-    source = settings.sources.get(f"profiles.{entry.profile}", "default")
-    plain = {"name": entry.name, "value": value, "source": source}
-    return call.answer(plain, lambda screen: screen.line(_text(value)))
-
-
-@config.add_command
-@verb("unset", line="Go back to the default of a setting.", examples=["ricordo config unset search.limit"])
+@verb("config unset", line="Go back to the default of a setting.", examples=["ricordo config unset search.limit"])
 @click.argument("name")
 @_SCOPE
 def unset(call: Call, name: str, project: bool) -> int:
@@ -156,9 +137,8 @@ def unset(call: Call, name: str, project: bool) -> int:
     return call.answer(plain, draw)
 
 
-@config.add_command
 @verb(
-    "list",
+    "config list",
     line="Print the settings that most people need, and those that were changed.",
     examples=["ricordo config list", "ricordo config list --all", "ricordo config list search --changed"],
 )
@@ -206,9 +186,8 @@ def _row(settings: Config, name: str) -> dict[str, Any]:
     }
 
 
-@config.add_command
 @verb(
-    "trust",
+    "config trust",
     line="Let the project's settings run commands and reach hosts.",
     examples=["ricordo config trust", "ricordo config trust .ricordo/config.toml"],
 )
@@ -222,8 +201,7 @@ def trust_project(call: Call, file: Path | None) -> int:
     return call.answer({"trusted": str(path)}, lambda screen: screen.line(f"trusted {one_line(str(path))}"))
 
 
-@config.add_command
-@verb("path", line="Print where settings and the store are.", examples=["ricordo config path"])
+@verb("config path", line="Print where settings and the store are.", examples=["ricordo config path"])
 def path(call: Call) -> int:
     """The project's settings file is listed if there is one."""
     here = current_folder()
@@ -246,13 +224,6 @@ def path(call: Call) -> int:
     return call.answer(plain, draw)
 
 
-profiles = verb_group(
-    "profiles",
-    examples=["ricordo profiles", "ricordo profiles show brain", "ricordo search keys --profile brain"],
-)
-
-
-@profiles.add_command
 @command("profiles list")
 def list_profiles(call: Call) -> int:
     """The profile marked * is the default. With --verbose, it shows their weights."""
@@ -261,13 +232,13 @@ def list_profiles(call: Call) -> int:
     settings = load_config()
     known, used = registry.profiles(settings), call.profile or settings.search.profile
 
+    def about(profile: Profile, *, verbose: bool) -> str:
+        weights = profile.weights(vectors=True).items() if verbose else ()
+        return " ".join(f"{label}={weight:.2g}" for label, weight in weights if weight) or profile.description
+
     def draw(screen: Screen) -> None:
         rows = [
-            (
-                f"{name}{' *' if name == used else ''}",
-                one.source,
-                weights_of(one) if screen.verbose else one.description,
-            )
+            (f"{name}{' *' if name == used else ''}", one.source, about(one, verbose=screen.verbose))
             for name, one in known.items()
         ]
         screen.table(("profile", "from", "weights" if screen.verbose else "what it does"), rows)
@@ -275,9 +246,8 @@ def list_profiles(call: Call) -> int:
     return call.answer({"profiles": [one.to_dict() for one in known.values()], "default": used}, draw)
 
 
-@profiles.add_command
 @verb(
-    "show",
+    "profiles show",
     line="Show one profile: its signals, weights and limits.",
     examples=["ricordo profiles show vault", "ricordo profiles show vault --json"],
 )
@@ -287,16 +257,10 @@ def show_one_profile(call: Call, name: str) -> int:
     from ricordo import registry
 
     found = registry.profile(name, load_config())
-    return call.answer(found.to_dict(), lambda screen: show_profile(screen, found))
+    return call.answer(found.to_dict(), lambda screen: _show_profile(screen, found))
 
 
-def weights_of(profile: Profile) -> str:
-    """The weights on one line; those of 0 are left out."""
-    weights = profile.weights(vectors=True)
-    return " ".join(f"{label}={weight:.2g}" for label, weight in weights.items() if weight)
-
-
-def show_profile(screen: Screen, profile: Profile) -> None:
+def _show_profile(screen: Screen, profile: Profile) -> None:
     """What it is, then a line per signal, then what else it does."""
     screen.line(f"{screen.bold(one_line(profile.name))}  {screen.dim(one_line(profile.source))}")
     if profile.description:
@@ -306,13 +270,7 @@ def show_profile(screen: Screen, profile: Profile) -> None:
     differ = weights != without
     head = ("weight", *(("without vectors",) if differ else ()), "name", "signal", "what it is")
     rows = [
-        (
-            f"{weights[label]:.4f}",
-            *((f"{without[label]:.4f}",) if differ else ()),
-            label,
-            term.signal,
-            term.meaning,
-        )
+        (f"{weights[label]:.4f}", *((f"{without[label]:.4f}",) if differ else ()), label, term.signal, term.meaning)
         for label, term in profile.signals.items()
     ]
     screen.table(head, rows, right=(0, 1) if differ else (0,))
@@ -342,17 +300,20 @@ def _rest(profile: Profile) -> list[str]:
     return lines
 
 
-models = verb_group("models")
-
-
-@models.add_command
 @command("models list")
 def list_models(call: Call) -> int:
     """The provider in use is marked *, the fallback +."""
     states = _models(call).states()
 
+    def needs(state: ModelState) -> str:
+        return f"lacks {state.lacks}" if state.lacks else state.about or ("has its key" if state.has_key else "")
+
     def draw(screen: Screen) -> None:
-        rows = [(_marked(state), one_line(state.model), _number(state.dimensions), _needs(state)) for state in states]
+        marks = {"in use": " *", "fallback": " +"}
+        rows = [
+            (f"{one.provider}{marks.get(one.role, '')}", one.model, str(one.dimensions or ""), needs(one))
+            for one in states
+        ]
         screen.table(("provider", "model", "dims", ""), rows, right=(2,))
 
     return call.answer({"models": [state.to_dict() for state in states]}, draw)
@@ -366,7 +327,6 @@ _SWITCH = (
 )
 
 
-@models.add_command
 @command("models use", without=("reembed", "scope"), extra=_SWITCH)
 def use_model(call: Call, provider: str, reembed: bool | None = None, project: bool = False, **options: Any) -> int:
     """The model is tried before anything is changed. Keys and addresses of the old provider are removed from the
@@ -375,7 +335,9 @@ def use_model(call: Call, provider: str, reembed: bool | None = None, project: b
     scope = "project" if project else "user"
     place = locate(call.store, load_config(), current_folder(), call.tier).location
     if not place.is_there:
-        switch = _used_without_store(call, provider, scope, **options)
+        dry_run, known = options.pop("dry_run", False), _models(call)
+        switch, _ = known.plan(provider, **{"model": "", "dimensions": 0, **options})
+        switch = switch if dry_run else known.write(switch, scope)
     else:
         with call.engine() as engine, ProgressLine.for_call(call) as progress:
             decide = _ask(call) if reembed is None else reembed
@@ -403,14 +365,6 @@ def _models(call: Call) -> Models:
     place = locate(call.store, config, here, call.tier).location.path
     folder = place.parent / "models"
     return Models(config, type(place)(folder), here)
-
-
-def _used_without_store(
-    call: Call, provider: str, scope: str, *, model: str = "", dimensions: int = 0, dry_run: bool = False
-) -> ModelSwitch:
-    known = _models(call)
-    switch, _ = known.plan(provider, model=model, dimensions=dimensions)
-    return switch if dry_run else known.write(switch, scope)
 
 
 def _ask(call: Call) -> Callable[[ModelSwitch], bool]:
@@ -442,28 +396,6 @@ def _show_switch(screen: Screen, switch: ModelSwitch) -> None:
 
 
 def _cost(switch: ModelSwitch) -> str:
-    seconds = switch.seconds
-    time = f", about {_duration(seconds)}" if seconds is not None else ""
+    time = f", about {span_of_time(max(switch.seconds, 1))}" if switch.seconds is not None else ""
     need = "1 passage needs" if switch.chunks == 1 else f"{switch.chunks:,} passages need"
     return f"{need} a vector of it: about {switch.tokens:,} tokens{time}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _marked(state: ModelState) -> str:
-    mark = {"in use": " *", "fallback": " +"}.get(state.role, "")
-    return f"{state.provider}{mark}"
-
-
-def _needs(state: ModelState) -> str:
-    if state.lacks:
-        return f"lacks {one_line(state.lacks)}"
-    return state.about or ("has its key" if state.has_key else "")
-
-
-def _number(value: int | None) -> str:
-    return str(value) if value else ""

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="DIR is a folder of documents: does the passage shown answer the questions in this file?",
 )
-def eval_(
+def _eval(
     call: Call,
     folders: tuple[Path, ...],
     own: bool,
@@ -62,7 +62,10 @@ def eval_(
     if passages is not None:
         return _passages(call, folders, passages, _names(call, profiles), plain=not (own or compare or per_query))
     if compare and all(Path(name).is_file() for name in compare):
-        return _compare_files(call, *compare)
+        from ricordo import evaluate
+
+        comparison = evaluate.compare(*map(evaluate.read_results, compare))
+        return call.answer(comparison.to_dict(), lambda screen: _show_comparison(screen, comparison))
     if own and (folders or limit_queries):
         raise UsageError("--own uses your log and your store", hint="Leave out the folders and --limit-queries.")
     if not folders and not own:
@@ -77,11 +80,16 @@ def eval_(
         from ricordo.evaluate import write_results
 
         write_results(suite.reports, per_query)
-    return _answer(call, suite, _compare_profiles(suite, *compare) if compare else None)
+    if not compare:
+        return _answer(call, suite)
+    from ricordo.evaluate import compare_profiles
+
+    return _answer(call, suite, compare_profiles(suite.reports, *compare))
 
 
 def _names(call: Call, profiles: tuple[str, ...]) -> list[str]:
-    return [name for given in profiles or _asked(call) for name in given.split(",") if name]
+    asked = (call.profile,) if call.profile else ()  # the global flag, before the verb
+    return [name for given in profiles or asked for name in given.split(",") if name]
 
 
 def _passages(call: Call, folders: tuple[Path, ...], questions: Path, names: list[str], *, plain: bool) -> int:
@@ -96,11 +104,6 @@ def _passages(call: Call, folders: tuple[Path, ...], questions: Path, names: lis
     with ProgressLine.for_call(call) as progress:
         report = evaluate_passages(folders[0], questions, profiles=names or ("bm25", "default"), progress=progress)
     return call.answer(report.to_dict(), lambda screen: screen.line(report.table()))
-
-
-def _asked(call: Call) -> tuple[str, ...]:
-    """The global ``--profile``, if it is given before the verb."""
-    return (call.profile,) if call.profile else ()
 
 
 def _run(call: Call, folders: tuple[Path, ...], names: list[str], limit_queries: int | None) -> Suite:
@@ -125,13 +128,7 @@ def _run_own(call: Call, names: list[str]) -> Suite:
         return Suite((evaluate_own(engine, profiles=names or OWN_PROFILES, progress=progress),))
 
 
-def _compare_profiles(suite: Suite, first: str, second: str) -> Comparison:
-    from ricordo.evaluate import compare_profiles
-
-    return compare_profiles(suite.reports, first, second)
-
-
-def _answer(call: Call, suite: Suite, comparison: Comparison | None) -> int:
+def _answer(call: Call, suite: Suite, comparison: Comparison | None = None) -> int:
     from ricordo.evaluate import results_table
 
     plain = suite.to_dict()
@@ -148,13 +145,6 @@ def _answer(call: Call, suite: Suite, comparison: Comparison | None) -> int:
                 screen.note(f"note: {report.dataset}: {note}")
 
     return call.answer(plain, draw)
-
-
-def _compare_files(call: Call, first: str, second: str) -> int:
-    from ricordo.evaluate import compare, read_results
-
-    comparison = compare(read_results(first), read_results(second))
-    return call.answer(comparison.to_dict(), lambda screen: _show_comparison(screen, comparison))
 
 
 def _show_comparison(screen: Screen, comparison: Comparison) -> None:

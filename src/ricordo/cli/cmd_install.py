@@ -12,7 +12,6 @@ import base64
 import hashlib
 import json
 import shlex
-import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -24,11 +23,11 @@ import click
 from ricordo.cli.call import Call
 from ricordo.cli.command import verb
 from ricordo.cli.terminal import Screen, one_line
-from ricordo.config.files import read_bytes, replace_file
+from ricordo.config.files import read_bytes, replace_file, write_json
 from ricordo.config.loading import load_config
 from ricordo.config.places import locate
 from ricordo.errors import Unreadable, UsageError
-from ricordo.programs import json_text
+from ricordo.programs.installing import edited, install_all, installed, parsed, uninstall_all
 from ricordo.programs.pieces import NAME, Piece, boundaries, default_scope, is_passing, pieces_for, program_command
 from ricordo.programs.table import PROGRAMS, SERVER_KEYS
 
@@ -80,8 +79,6 @@ def install(call: Call, agent: str, scope: str | None, only_print: bool, gateway
         pieces = gateway_pieces(pieces)
     if only_print:
         return _show(call, agent, scope, pieces)
-    from ricordo.programs.installing import install_all, installed
-
     for piece in pieces:
         installed(piece)  # a file that cannot be changed is noticed before any file is changed
     moved, gateway_notes = _moved_behind(call, pieces, is_agreed=yes or scope == "user") if gateway else ([], [])
@@ -99,8 +96,6 @@ def uninstall(call: Call, agent: str, scope: str | None) -> int:
     """It removes what install wrote, the copies of files it kept, and folders that are empty then. It does not touch
     the store, nor what others wrote into the same files.
     """
-    from ricordo.programs.installing import uninstall_all
-
     scope = _scope(agent, scope)
     pieces = pieces_for(agent, scope, Path.cwd(), program_command())
     changes = uninstall_all(pieces, boundaries(Path.cwd()))
@@ -233,14 +228,15 @@ def move_behind(engine: Ricordo, piece: Piece, agree: Agree) -> tuple[list[str],
         if name not in moved
     ]
     if moved:
-        after = _without(piece, text, moved)
+        drops = [("drop", (*piece.at, name), None) for name in moved]
+        after = edited(piece, text, drops).encode()
         record = {
             "before": base64.b64encode(before).decode(),
             "after": hashlib.sha256(after).hexdigest(),
             "moved": {name: _servers(piece, text)[name] for name in moved},
             "new": [name for name in moved if name not in known],
         }
-        replace_file(record_of(piece.path), json.dumps(record).encode())
+        write_json(record_of(piece.path), record)
         replace_file(piece.path, after, mode=piece.path.stat().st_mode & 0o777)
     return moved, [*notes, *report.notes]
 
@@ -292,7 +288,10 @@ def move_back(engine: Ricordo, piece: Piece) -> list[str]:
     if now is None or hashlib.sha256(now).hexdigest() == kept["after"]:
         restored = before
     else:
-        restored = _with(piece, now.decode("utf-8-sig"), moved)
+        text = now.decode("utf-8-sig") or ("" if piece.form == "toml" else "{}")
+        missing = moved.keys() - _servers(piece, text).keys()  # others were written again by somebody meanwhile
+        puts = [("put", (*piece.at, name), entry) for name, entry in moved.items() if name in missing]
+        restored = edited(piece, text, puts).encode()
     mode = piece.path.stat().st_mode & 0o777 if now is not None else 0o600
     piece.path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(piece.path, restored, mode=mode)
@@ -308,39 +307,6 @@ def _why(report: Any) -> str:
 
 
 def _servers(piece: Piece, text: str) -> dict[str, Any]:
-    try:
-        data = tomllib.loads(text) if piece.form == "toml" else json_text.loads(text)
-    except ValueError as problem:
-        raise Unreadable(f"{piece.path} cannot be read: {problem}", hint="Nothing was changed.") from None
+    data = parsed(piece, text)
     found = data.get(piece.at[0]) if isinstance(data, dict) else None
     return {name: entry for name, entry in found.items() if isinstance(entry, dict)} if isinstance(found, dict) else {}
-
-
-def _without(piece: Piece, text: str, names: Sequence[str]) -> bytes:
-    if piece.form == "toml":
-        import tomlkit
-
-        document: Any = tomlkit.parse(text)
-        for name in names:
-            del document[piece.at[0]][name]
-        return tomlkit.dumps(document).encode()
-    for name in names:
-        text = json_text.drop(text, (*piece.at, name))
-    return text.encode()
-
-
-def _with(piece: Piece, text: str, entries: dict[str, Any]) -> bytes:
-    """The text with the entries in it again, except those that somebody has written again meanwhile."""
-    missing = {name: entry for name, entry in entries.items() if name not in _servers(piece, text)}
-    if piece.form == "toml":
-        import tomlkit
-
-        document: Any = tomlkit.parse(text)
-        if piece.at[0] not in document:
-            document.add(piece.at[0], tomlkit.table(is_super_table=True))
-        for name, entry in missing.items():
-            document[piece.at[0]][name] = entry
-        return tomlkit.dumps(document).encode()
-    for name, entry in missing.items():
-        text = json_text.put(text or "{}", (*piece.at, name), entry)
-    return text.encode()

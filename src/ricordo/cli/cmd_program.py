@@ -11,9 +11,10 @@ import click
 from ricordo._version import __version__
 from ricordo.cli.call import Call
 from ricordo.cli.command import verb
-from ricordo.cli.generated import command
+from ricordo.cli.generated import command, tell
 from ricordo.cli.terminal import Screen
 from ricordo.errors import Error
+from ricordo.verbs.index import verb_named
 
 _WITHOUT_ITEMS = (
     ("ricordo add notes/", "add a folder of files"),
@@ -100,30 +101,17 @@ def hook(call: Call, event: str, within: float) -> int:
 
 
 @command("doctor")
-def doctor(call: Call, repair: bool = False) -> int:
+def _doctor(call: Call, repair: bool = False) -> int:
     """It checks the database, indexes, vectors, permissions and free space, and says how often hooks ran out of
     time. The exit code is 1 when a check fails and was not repaired.
     """
-    from ricordo.cli.show_reports import show_checks
     from ricordo.hooks import log
     from ricordo.values.reports import Check
 
     with call.engine() as engine:
         report = engine.doctor(repair=repair)
     report = replace(report, checks=(*report.checks, Check("hooks", True, log.summary())))
-    bad = [check.name for check in report.checks if not (check.ok or check.repaired)]
-    error = {
-        "code": "unhealthy",
-        "message": f"these checks failed: {', '.join(bad)}",
-        "hint": "Read the details above, or try: ricordo doctor --repair",
-    }
-
-    def draw(screen: Screen) -> None:
-        show_checks(screen, report)
-        if bad:
-            screen.error(error["message"], "" if repair else error["hint"])
-
-    return call.answer(report.to_dict(), draw, exit_code=1 if bad else 0, error=error if bad else None)
+    return tell(call, verb_named("doctor"), report)
 
 
 @verb(

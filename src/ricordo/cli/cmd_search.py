@@ -47,7 +47,7 @@ RERANK = click.Option(["--rerank"], metavar="KIND", help="Rank the best hits aga
 
 
 @command("search", cls=QueryVerb, without=("rerank",), extra=(RERANK, *FORM))
-def search(call: Call, **given: Any) -> int:
+def _search(call: Call, **given: Any) -> int:
     """In a query, "a phrase" must occur as it is, -word excludes items with the word, and word* matches words that
     begin so. Filters are kind: tag: drive: path: domain: severity: category: importance: tier: after: before:.
     With filters and no words, it lists what passes them, newest first. On a terminal, hits are shown as fully as fits
@@ -57,8 +57,7 @@ def search(call: Call, **given: Any) -> int:
 
 
 @command("similar", extra=FORM)
-def similar(call: Call, **given: Any) -> int:
-    """Items are compared by meaning. The item itself is not listed."""
+def _similar(call: Call, **given: Any) -> int:
     return _ranked(call, "similar", given)
 
 
@@ -96,7 +95,7 @@ _FORM = (
 
 
 @command("get", row=_SEVERAL, extra=_FORM)
-def get(
+def _get(
     call: Call, refs: tuple[str, ...], meta: bool = False, form: str = "", lines: Lines | None = None, **given: Any
 ) -> int:
     """One ref prints the text exactly as it is stored; several print each under its ref. With lines behind the ref, as
@@ -147,12 +146,11 @@ def get(
     if len(refs) > 1:
         failed = [{"ref": ref, "status": "failed", "error": error.to_dict()} for ref, error in missed]
         plain = {"items": [item.to_dict(with_content=not meta) for item in items], "failed": failed}
-    partly = _some_missed(len(missed), len(refs)) if missed else None
-    return call.answer(plain, draw, exit_code=1 if missed else 0, error=partly)
-
-
-def _some_missed(missed: int, refs: int) -> dict[str, str]:
-    return {"code": "some_failed", "message": f"{missed} of {refs} failed", "hint": "data.failed says why."}
+    if not missed:
+        return call.answer(plain, draw)
+    message = f"{len(missed)} of {len(refs)} failed"
+    partly = {"code": "some_failed", "message": message, "hint": "data.failed says why."}
+    return call.answer(plain, draw, exit_code=1, error=partly)
 
 
 def _got(engine: Ricordo, ref: str, lines: Lines | None, **given: Any) -> Item:
@@ -171,7 +169,7 @@ def _got(engine: Ricordo, ref: str, lines: Lines | None, **given: Any) -> Item:
     examples=["ricordo open notes/keys.md", "ricordo open notes/keys.md:12", "ricordo open memory:/login-bug"],
 )
 @click.argument("ref", type=REF)
-def open_(call: Call, ref: str) -> int:
+def _open(call: Call, ref: str) -> int:
     """A file opens in your editor ($VISUAL or $EDITOR), at the line behind the ref if there is one; a memory, note or
     article opens as its Markdown file, and what you save there is taken in by the next command. A page opens in the
     browser.
@@ -196,7 +194,7 @@ _PUT_AWAY = (
 
 
 @command("list", extra=_PUT_AWAY)
-def list_(
+def _list(
     call: Call, limit: int = 50, offset: int = 0, archived: bool = False, removed: bool = False, **given: Any
 ) -> int:
     """It shows titles and refs; get prints the texts."""
@@ -226,7 +224,7 @@ def list_(
 
 
 @command("history")
-def history(call: Call, ref: str) -> int:
+def _history(call: Call, ref: str) -> int:
     """The current version is marked with a star."""
     with call.engine() as engine:
         versions = engine.history(ref)
@@ -247,17 +245,6 @@ def history(call: Call, ref: str) -> int:
 _LINES = re.compile(r"(\d+)(?:-(\d+))?")
 
 
-def lines_from(text: str) -> Lines:
-    """The first and the last line."""
-    found = _LINES.fullmatch(text.strip())
-    if found is None:
-        raise UsageError(f"'{text}' is not a range of lines", hint="Write one line (8) or a range (8-12).")
-    first, last = int(found[1]), int(found[2] or found[1])
-    if not 1 <= first <= last:
-        raise UsageError(f"there are no lines {text}", hint="Lines count from 1, and the first is not after the last.")
-    return first, last
-
-
 def lines_behind(ref: str) -> tuple[str, Lines] | None:
     """A ref and the lines behind it (``notes/a.md:8-12``); None if there are none.
 
@@ -265,9 +252,8 @@ def lines_behind(ref: str) -> tuple[str, Lines] | None:
     ('notes/a.md', (8, 12))
     """
     before, _, text = ref.rpartition(":")
-    if not before or not _LINES.fullmatch(text):
-        return None
-    return before, lines_from(text)
+    lines = _LINES.fullmatch(text)
+    return (before, (int(lines[1]), int(lines[2] or lines[1]))) if before and lines else None
 
 
 _AT_COLON = ("code", "codium", "cursor", "windsurf", "subl", "zed", "hx", "helix")

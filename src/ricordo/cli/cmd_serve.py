@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,7 @@ from typing import Any
 import click
 
 from ricordo.cli.call import Call
-from ricordo.cli.command import OWN, verb
-from ricordo.cli.generated import VerbGroup
+from ricordo.cli.command import verb
 from ricordo.cli.terminal import Screen
 from ricordo.log import keep_log
 from ricordo.mcp_server.service import TOOLSETS
@@ -42,7 +42,9 @@ def _place(
 ) -> tuple[str, int, tuple[str, ...], tuple[str, ...]]:
     """Address, port, names and toolsets; what is not given is as the settings say."""
     from ricordo.config.loading import load_config
+    from ricordo.http_api import require_server
 
+    require_server()
     settings = load_config().serve
     return host or settings.host, settings.port if port is None else port, (*settings.names, *names), toolsets
 
@@ -64,33 +66,16 @@ def _serve(call: Call, opens: bool, **where: Any) -> int:
     Programs need a token ('ricordo serve tokens add'). It runs until it is interrupted.
     """
     host, port, names, toolsets = _place(**where)
+    from ricordo.http_api.server import serve
+    from ricordo.mcp_server.http import McpOverHttp
+    from ricordo.mcp_server.service import ToolService
 
     def announce(address: str, link: str) -> None:
         link = "" if is_agent() else link  # whoever has a link counts as the user on the page
         call.answer({"address": address, "link": link}, lambda screen: _tell(screen, address, link))
         sys.stdout.flush()
         if opens and link:
-            _open(link)
-
-    run_server(call, host, port, names, toolsets, announce)
-    return 0
-
-
-def run_server(
-    call: Call,
-    host: str,
-    port: int,
-    names: tuple[str, ...],
-    toolsets: tuple[str, ...],
-    announce: Callable[[str, str], None],
-) -> None:
-    """Put the server together, and serve until it is interrupted."""
-    from ricordo.http_api import require_server
-
-    require_server()
-    from ricordo.http_api.server import serve
-    from ricordo.mcp_server.http import McpOverHttp
-    from ricordo.mcp_server.service import ToolService
+            webbrowser.open(link)
 
     tools = ToolService(toolsets, store=call.store, tier=call.tier)
     serve(
@@ -101,6 +86,7 @@ def run_server(
         make_mcp=lambda threads: McpOverHttp(tools, threads, host=host, names=names),
         announce=announce,
     )
+    return 0
 
 
 def _tell(screen: Screen, address: str, link: str) -> None:
@@ -111,61 +97,35 @@ def _tell(screen: Screen, address: str, link: str) -> None:
         screen.line("To sign a browser in, the user runs 'ricordo serve link' at a terminal.")
 
 
-def _in_background(
-    call: Call, host: str, port: int, names: tuple[str, ...], toolsets: tuple[str, ...], opens: bool
-) -> int:
-    from ricordo.config.files import current_folder
-    from ricordo.hosting import background
-    from ricordo.http_api import require_server
-
-    require_server()
-    arguments = ["--host", host, "--port", str(port)]
-    for flag, values in (("--allow-host", names), ("--toolset", toolsets)):
-        arguments += [part for value in values for part in (flag, value)]
-    arguments += _store_flags(call)
-    running = background.start(arguments, current_folder())
-    link = "" if is_agent() else background.new_link(running)
-    if opens and link:
-        _open(link)
-    plain = {"address": running.address, "link": link, "pid": running.pid, "store": running.store}
-    return call.answer(plain, lambda screen: _tell(screen, running.address, link))
-
-
 def _store_flags(call: Call) -> list[str]:
     flags = ["--store", str(Path(call.store).absolute())] if call.store else []
     return flags + (["--tier", call.tier] if call.tier else [])
 
 
-def _open(link: str) -> None:
-    import webbrowser
-
-    webbrowser.open(link)
-
-
-serve = VerbGroup(
-    "serve",
-    help=OWN["serve"].line,
-    examples=[
-        "ricordo serve",
-        "ricordo serve start",
-        "ricordo serve --port 0 --open",
-        "ricordo serve tokens add laptop",
-    ],
-    details=_serve.details,
-    alone=_serve,
+@verb(
+    "serve start",
+    line="Start it in a process of its own.",
+    examples=["ricordo serve start", "ricordo serve start --open"],
 )
-
-
-@serve.add_command
-@verb("start", line="Start it in a process of its own.", examples=["ricordo serve start", "ricordo serve start --open"])
 @_listening
 def start(call: Call, opens: bool, **where: Any) -> int:
     """Hooks and agents ask a server that runs in the background, and do without when there is none."""
-    return _in_background(call, *_place(**where), opens)
+    host, port, names, toolsets = _place(**where)
+    from ricordo.config.files import current_folder
+    from ricordo.hosting import background
+
+    arguments = ["--host", host, "--port", str(port)]
+    for flag, values in (("--allow-host", names), ("--toolset", toolsets)):
+        arguments += [part for value in values for part in (flag, value)]
+    running = background.start(arguments + _store_flags(call), current_folder())
+    link = "" if is_agent() else background.new_link(running)
+    if opens and link:
+        webbrowser.open(link)
+    plain = {"address": running.address, "link": link, "pid": running.pid, "store": running.store}
+    return call.answer(plain, lambda screen: _tell(screen, running.address, link))
 
 
-@serve.add_command
-@verb("status", line="Say whether a server runs, and where.", examples=["ricordo serve status"])
+@verb("serve status", line="Say whether a server runs, and where.", examples=["ricordo serve status"])
 def status(call: Call) -> int:
     """Exit code 3 when none runs."""
     from ricordo.hosting import background
@@ -189,9 +149,8 @@ def status(call: Call) -> int:
     return call.answer(plain, draw)
 
 
-@serve.add_command
 @verb(
-    "link",
+    "serve link",
     line="Print a link that signs a browser in.",
     examples=["ricordo serve link", "ricordo serve link --open"],
 )
@@ -203,12 +162,11 @@ def link(call: Call, opens: bool) -> int:
     refuse_agents("sign a browser in")
     made = background.new_link(background.running_server())
     if opens:
-        _open(made)
+        webbrowser.open(made)
     return call.answer({"link": made}, lambda screen: screen.line(made))
 
 
-@serve.add_command
-@verb("stop", line="End the server.", examples=["ricordo serve stop"])
+@verb("serve stop", line="End the server.", examples=["ricordo serve stop"])
 def stop(call: Call) -> int:
     """It first answers the requests that it has received."""
     from ricordo.hosting import background
@@ -217,9 +175,8 @@ def stop(call: Call) -> int:
     return call.answer({"stopped": ended.pid}, lambda screen: screen.line(f"ended process {ended.pid}"))
 
 
-@serve.add_command
 @verb(
-    "install",
+    "serve install",
     line="Let the server start with your session.",
     examples=["ricordo serve install", "ricordo serve install --store ~/notes.db"],
 )
@@ -235,8 +192,7 @@ def install(call: Call, port: int | None) -> int:
     return _answer_unit(call, "written", place, commands)
 
 
-@serve.add_command
-@verb("uninstall", line="Take out what install wrote.", examples=["ricordo serve uninstall"])
+@verb("serve uninstall", line="Take out what install wrote.", examples=["ricordo serve uninstall"])
 def uninstall(call: Call) -> int:
     """A running server continues until it is stopped."""
     from ricordo.hosting import background
@@ -254,20 +210,7 @@ def _answer_unit(call: Call, done: str, place: Path, commands: tuple[str, ...]) 
     return call.answer({done: str(place), "commands": list(commands)}, draw)
 
 
-tokens = VerbGroup(
-    "tokens",
-    help="Make and take away tokens for the server.",
-    examples=[
-        "ricordo serve tokens",
-        "ricordo serve tokens add laptop --scope write",
-        "ricordo serve tokens rm laptop",
-    ],
-    details="Programs send a token as 'Authorization: Bearer TOKEN'. Only a hash of it is kept.",
-)
-
-
-@tokens.add_command
-@verb("list", line="List tokens and signed-in browsers.", examples=["ricordo serve tokens list"])
+@verb("serve tokens list", line="List tokens and signed-in browsers.", examples=["ricordo serve tokens list"])
 def list_tokens(call: Call) -> int:
     """Secrets are not kept, so they cannot be shown again."""
     from ricordo.hosting.credentials import Credentials
@@ -278,16 +221,14 @@ def list_tokens(call: Call) -> int:
         screen.table(
             ("id", "name", "what", "scope", "made"),
             [(row["id"], row["name"], row["way"], row["scope"], row["created"][:10]) for row in rows],
+            empty="there are none",
         )
-        if not rows:
-            screen.note("there are none")
 
     return call.answer({"tokens": rows}, draw)
 
 
-@tokens.add_command
 @verb(
-    "add",
+    "serve tokens add",
     line="Make a token.",
     examples=["ricordo serve tokens add laptop", "ricordo serve tokens add ci --scope write --days 90"],
 )
@@ -307,8 +248,7 @@ def add_token(call: Call, name: str, scope: str, days: float | None) -> int:
     return call.answer(made.to_dict() | {"token": secret}, lambda screen: screen.line(secret))
 
 
-@tokens.add_command
-@verb("rm", line="Take a token away.", examples=["ricordo serve tokens rm laptop"])
+@verb("serve tokens rm", line="Take a token away.", examples=["ricordo serve tokens rm laptop"])
 @click.argument("name", metavar="NAME|ID")
 def remove_token(call: Call, name: str) -> int:
     """Requests with it are refused from then on."""
@@ -318,9 +258,6 @@ def remove_token(call: Call, name: str) -> int:
     return call.answer(
         {"removed": [one.to_dict() for one in gone]}, lambda screen: screen.line(f"{len(gone)} taken away")
     )
-
-
-serve.add_command(tokens)
 
 
 @verb(

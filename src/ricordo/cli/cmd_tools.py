@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ricordo.cli.call import Call
-from ricordo.cli.generated import command, tell, verb_group
+from ricordo.cli.generated import command, tell
 from ricordo.cli.terminal import Screen, clean, one_line
 from ricordo.errors import UsageError
 from ricordo.permissions import refuse_agents
@@ -18,8 +18,6 @@ from ricordo.verbs.index import verb_named
 
 if TYPE_CHECKING:
     from ricordo.values.tools import ServerFound
-
-tools = verb_group("tools")
 
 _ASKING = (
     click.Option(
@@ -29,7 +27,6 @@ _ASKING = (
 )
 
 
-@tools.add_command
 @command("tools add", without=("files",), extra=_ASKING)
 def _add(
     call: Call, names: tuple[str, ...] = (), files: tuple[str, ...] = (), yes: bool = False, wait: bool = True
@@ -76,7 +73,6 @@ def agreed(found: ServerFound) -> bool:
     return click.confirm(f"{clean(server)}\nStart it and take in its tools?", err=True)
 
 
-@tools.add_command
 @command(
     "tools call",
     without=("arguments",),

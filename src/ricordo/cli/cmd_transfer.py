@@ -1,4 +1,4 @@
-"""Commands that take a store elsewhere: export, import, migrate."""
+"""Commands that take a store elsewhere: export, migrate."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any
 import click
 
 from ricordo.cli.call import Call, ask_for_passphrases
-from ricordo.cli.generated import command, optional, run
+from ricordo.cli.generated import PATH, command
 from ricordo.cli.show_reports import counts_text, problem_of, size_text_of
 from ricordo.cli.terminal import ProgressLine, Screen
 from ricordo.errors import UsageError
 
 
-@command("export", row=optional("export", "target"))
-def export(call: Call, target: str = "-", **given: Any) -> int:
+@command(
+    "export", without=("target",), extra=(click.Argument(["target"], required=False, metavar="[FILE|-]", type=PATH),)
+)
+def _export(call: Call, target: str = "-", **given: Any) -> int:
     """The file has JSON lines: items with all versions, the bin, links, use, verdicts and what was learned. Vectors are
     not included; they are made again on import. Without a FILE, it writes to standard output.
     """
@@ -35,15 +37,6 @@ def export(call: Call, target: str = "-", **given: Any) -> int:
     return call.answer(report.to_dict(), lambda screen: screen.line(show), exit_code=code, error=error)
 
 
-@command("import")
-def import_(call: Call, source: str, **given: Any) -> int:
-    """A file with an error is refused before anything is written. Items that are overwritten go to the bin, with their
-    history. Without --trust, an export brings texts, but nothing that would make Ricordo read files or give a text to
-    every agent.
-    """
-    return run(call, "import", {"source": sys.stdin.buffer if source == "-" else source, **given})
-
-
 @command(
     "migrate",
     without=("target",),
@@ -53,7 +46,7 @@ def import_(call: Call, source: str, **given: Any) -> int:
         click.Option(["--rekey"], is_flag=True, help="Keep the key of an encrypted store elsewhere (--key)."),
     ),
 )
-def migrate(call: Call, source: str = "", target: str = "", rekey: bool = False, **given: Any) -> int:
+def _migrate(call: Call, source: str = "", target: str = "", rekey: bool = False, **given: Any) -> int:
     """Everything is copied: items with all versions, links, logs, what was learned, and vectors. FROM is only read. TO
     is empty, or was begun by an earlier run, which is taken up again. At the end both are compared, by counts and by
     hashes. Without TO, --encrypt and --decrypt change the store where it lies; nobody else may use it meanwhile.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from shutil import rmtree
@@ -23,7 +22,6 @@ from ricordo.verbs.index import verb_named
 from ricordo.verbs.rows import call as call_verb
 
 if TYPE_CHECKING:
-    from ricordo.values.provenance import TrustReport
     from ricordo.values.reports import AddReport, WatchEvent
 
 
@@ -49,7 +47,11 @@ def init(call: Call, folder: Path | None, encrypt: bool, key: str) -> int:
         if is_new:  # an empty project's folder would get a plain store from whatever is saved next
             failing.callback(rmtree, place, ignore_errors=True)
         if encrypt:
-            _encrypt(named or str(place), key, place.parent)
+            from ricordo.config.loading import ConfigProvider, locate_store
+            from ricordo.engine.encryption import make_encrypted
+
+            ask_for_passphrases()
+            make_encrypted(locate_store(named or str(place), ConfigProvider()(), place.parent).path, key)
         call.store = named or str(place)
         with call.engine(create=True) as engine:
             failing.pop_all()
@@ -71,14 +73,6 @@ def init(call: Call, folder: Path | None, encrypt: bool, key: str) -> int:
     return call.answer({"store": location, "folder": str(place)}, draw)
 
 
-def _encrypt(store: str, key: str, project: Path) -> None:
-    from ricordo.config.loading import ConfigProvider, locate_store
-    from ricordo.engine.encryption import make_encrypted
-
-    ask_for_passphrases()
-    make_encrypted(locate_store(store, ConfigProvider()(), project).path, key)
-
-
 def _spoken() -> str:
     """The language of the user's locale, if it is one that a question may be in besides English."""
     from ricordo.config.settings import SPOKEN
@@ -98,7 +92,7 @@ def _wants_history(call: Call, folder: Path) -> bool:
 
 
 @command("add")
-def add(call: Call, sources: tuple[str, ...] = (), **given: Any) -> int:
+def _add(call: Call, sources: tuple[str, ...] = (), **given: Any) -> int:
     """Folders are added with everything in them, except what .gitignore and .ricordoignore exclude, and what the
     setting ingest.ignore names (node_modules, lock files and the like). A file or page
     that cannot be read does not stop the others; the exit code is 1 if any failed. Items that are stored already
@@ -144,26 +138,15 @@ def _standard_input(sources: tuple[str, ...], as_ref: str | None) -> bytes | Non
     return sys.stdin.buffer.read()
 
 
-@command("refresh")
-def refresh(call: Call, **given: Any) -> int:
-    """Items whose file or page did not change are left as they are. New files in added folders are added, too. MCP
-    servers whose tools you took in are started and asked again for what they offer.
-    """
-    if not given.get("refs") and not given.get("all"):
-        raise UsageError("say what to refresh", hint="Name refs or folders, or use --all.")
-    return run(call, "refresh", given)
-
-
 @command("watch")
-def watch(call: Call, paths: tuple[str, ...] = ()) -> int:
+def _watch(call: Call, paths: tuple[str, ...] = ()) -> int:
     """It runs until you stop it with Ctrl-C. A changed file can be found within two seconds. The knowledge folder is
     always watched; without a PATH it is the only one. With --json, it prints one line for each batch of changes.
     """
     screen = call.screen()
 
     def tell(event: WatchEvent) -> None:
-        plain = event.to_dict()
-        call.answer(plain, lambda screen: show_refresh(screen, plain))
+        call.answer(event.to_dict(), lambda screen: show_refresh(screen, event))
         screen.out.flush()
 
     with call.engine(create=True) as engine:
@@ -179,24 +162,20 @@ _SAVE = verb_named("save")._replace(params=verb_named("remember").params)
 
 
 @command("save", row=_SAVE, without=("text",), extra=(click.Argument(["words"], nargs=-1, metavar="[REF] TEXT|-"),))
-def save(call: Call, words: tuple[str, ...] = (), **given: Any) -> int:
+def _save(call: Call, words: tuple[str, ...] = (), **given: Any) -> int:
     """Like remember, for any kind and under a ref that you choose. Of two arguments, the first is the name of the
     item: keys stands for memory:/keys. With a ref alone, the text is read from standard input. If the ref exists,
     nothing is written; use edit to change it.
     """
-    if words and "ref" not in given and (Ref.looks_like(words[0]) or _is_name(words)):
+    names_item = len(words) == 2 and words[0] != "-" and not any(map(str.isspace, words[0]))
+    if words and "ref" not in given and (Ref.looks_like(words[0]) or names_item):
         given["ref"] = words[0]
         words = words[1:] or ("-",)
     return run(call, "remember", {"text": text_from(words), **given})
 
 
-def _is_name(words: Sequence[str]) -> bool:
-    """Whether the first of two arguments names the item, and the second is its text."""
-    return len(words) == 2 and words[0] != "-" and not any(map(str.isspace, words[0]))
-
-
 @command("edit")
-def edit(call: Call, ref: str, **given: Any) -> int:
+def _edit(call: Call, ref: str, **given: Any) -> int:
     """Without options, the text opens in your editor. An empty value clears a field: --set domain="""
     if given.get("content") == "-":
         given["content"] = sys.stdin.buffer.read().decode("utf-8", "replace")
@@ -231,20 +210,12 @@ def _edited(text: str) -> str:
 
 
 @command("rm", extra=(YES,))
-def rm(call: Call, **given: Any) -> int:
-    """A ref that ends in / or /* removes everything below it. Files on disk are not deleted. With --older-than,
-    --unused-since, --kind or --tag, only items that meet all of these are removed, and never those that are immutable
-    or protected from decay. On a terminal, you are asked before more than one item is removed and before --purge.
-    """
+def _rm(call: Call, **given: Any) -> int:
     return _put_away(call, "rm", "removed", "Erase for good" if given.get("purge") else "Remove", **given)
 
 
 @command("forget", extra=(YES,))
-def forget(call: Call, **given: Any) -> int:
-    """Forgotten items are archived: search no longer finds them, except with --as-of; restore brings them back. With
-    --older-than, --unused-since, --kind or --tag, only items that meet all of these are archived, and never those that
-    are immutable or protected from decay. On a terminal, you are asked before more than one item is archived.
-    """
+def _forget(call: Call, **given: Any) -> int:
     return _put_away(call, "forget", "archived", "Archive", **given)
 
 
@@ -271,13 +242,7 @@ def _put_away(call: Call, path: str, done: str, what: str, *, yes: bool = False,
 
 
 @command("trust", extra=[YES])
-def trust(call: Call, yes: bool = False, **given: Any) -> int:
-    """What came with a repository is searched, and told to agents as data. Once you trust a project, what its store
-    and its knowledge files say counts as your own words, and its settings may run commands and reach hosts. You are
-    shown what it brings, and asked. The trust is kept in your data folder, by the place and the id of the store, and
-    ends when either changes; a settings file must be trusted again when it changes. With a FOLDER of your own, files
-    in it with 'loading: always' are instructions.
-    """
+def _trust(call: Call, yes: bool = False, **given: Any) -> int:
     asks = not yes and not any(given.get(name) for name in ("list", "withdraw", "dry_run"))
     if asks:
         with call.engine(create=True) as engine:
@@ -287,12 +252,7 @@ def trust(call: Call, yes: bool = False, **given: Any) -> int:
                 "whether you trust a place is asked on a terminal",
                 hint="See what it would grant with --dry-run; --yes does not ask.",
             )
-        confirm_trust(call.screen(), report)
+        show_trust(call.screen(), report)
+        if not click.confirm(f"Trust {one_line(report.place)}?", err=True):
+            raise UsageError("you did not confirm, so nothing is trusted", hint="Answer y, or use --yes.")
     return run(call, "trust", given)
-
-
-def confirm_trust(screen: Screen, report: TrustReport) -> None:
-    """Show what trust in a place grants, and ask whether it is meant."""
-    show_trust(screen, report)
-    if not click.confirm(f"Trust {one_line(report.place)}?", err=True):
-        raise UsageError("you did not confirm, so nothing is trusted", hint="Answer y, or use --yes.")

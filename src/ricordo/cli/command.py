@@ -42,7 +42,7 @@ class Own(NamedTuple):
     section: str
     line: str
     alone: str = ""
-    """The verb of the group that it runs when it is called alone."""
+    """The part of a group that it runs when it is called alone; its own name, if it is a command with options, too."""
     details: str = ""
 
 
@@ -77,7 +77,13 @@ OWN: dict[str, Own] = {
     "uninstall": Own("agents", "Undo install."),
     "hook": Own("agents", "Answer a hook of an agent's program: JSON in, JSON out."),
     "mcp": Own("agents", "Serve agents over the Model Context Protocol."),
-    "serve": Own("agents", "Serve the page, the API, MCP and hooks."),
+    "serve": Own("agents", "Serve the page, the API, MCP and hooks.", "serve"),
+    "serve tokens": Own(
+        "agents",
+        "Make and take away tokens for the server.",
+        "list",
+        "Programs send a token as 'Authorization: Bearer TOKEN'. Only a hash of it is kept.",
+    ),
     "config": Own(
         "look after",
         "Read and change settings.",
@@ -134,8 +140,8 @@ OWN: dict[str, Own] = {
 
 _BY_HAND = {
     "cmd_search": "search similar get open list history",
-    "cmd_write": "init add refresh watch save edit rm forget trust",
-    "cmd_transfer": "export import migrate",
+    "cmd_write": "init add watch save edit rm forget trust",
+    "cmd_transfer": "export migrate",
     "cmd_tools": "tools",
     "cmd_config": "config profiles models",
     "cmd_serve": "serve mcp",
@@ -144,12 +150,12 @@ _BY_HAND = {
     "cmd_program": "doctor hook version completion",
 }
 MODULES = {name: module for module, names in _BY_HAND.items() for name in names.split()}
-"""The module that holds a hand-written command, under its name with underscores."""
+"""The module of hand-written commands, by their first word."""
 
 
 def shown_commands() -> dict[str, tuple[str, str]]:
     """All commands with their section and line: the first ones, then the others by name."""
-    known = {name: (own.section, own.line) for name, own in OWN.items()}
+    known = {name: (own.section, own.line) for name, own in OWN.items() if " " not in name}
     known |= {row.path: (row.group, row.line) for row in all_verbs() if "cli" not in row.not_on and " " not in row.path}
     return {name: known[name] for name in (*FIRST, *sorted(known.keys() - set(FIRST)))}
 
@@ -266,17 +272,20 @@ def _is_word(arg: str, options: Mapping[str, click.Option]) -> bool:
     return not all(f"-{letter}" in options and options[f"-{letter}"].is_flag for letter in arg[1:])
 
 
-def verb(
-    name: str, *, examples: Sequence[str], line: str = "", cls: type[Verb] = Verb
-) -> Callable[[Callable[..., int]], Verb]:
+REGISTERED: dict[str, Verb] = {}
+"""The commands that are written by hand, by all their words; their modules put them here."""
+
+
+def verb(path: str, *, examples: Sequence[str], line: str = "") -> Callable[[Callable[..., int]], Verb]:
     """Make a command of a function that takes the call first and returns the exit code; its docstring is the rest of
     the help.
     """
 
     def decorate(function: Callable[..., int]) -> Verb:
-        details = inspect.cleandoc(function.__doc__ or "")
-        make = click.command(name, cls=cls, help=line or OWN[name].line, details=details, examples=examples)
-        return make(click.pass_obj(function))
+        details, help_line = inspect.cleandoc(function.__doc__ or ""), line or OWN[path].line
+        make = click.command(path.split()[-1], cls=Verb, help=help_line, details=details, examples=examples)
+        REGISTERED[path] = made = make(click.pass_obj(function))
+        return made
 
     return decorate
 

@@ -121,10 +121,5 @@ def _opened(ctx: click.Context) -> Ricordo:
     """The store that the command line means; a missing store is not made."""
     from ricordo.engine import Ricordo
 
-    store, tier = (_given(ctx, name) for name in ("store", "tier"))
-    return Ricordo.open(store, tier=tier, create=False)
-
-
-def _given(ctx: click.Context, name: str) -> Any:
-    """The value of a global flag on the line so far."""
-    return getattr(ctx.find_root().obj, name, None)
+    call = ctx.find_root().obj  # with the global flags on the line so far
+    return Ricordo.open(getattr(call, "store", None), tier=getattr(call, "tier", None), create=False)

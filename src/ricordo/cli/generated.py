@@ -12,7 +12,8 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +21,9 @@ import click
 from ricordo.cli.call import Call
 from ricordo.cli.command import (
     GLOBAL_OPTIONS,
+    MODULES,
     OWN,
+    REGISTERED,
     QueryVerb,
     Verb,
     refuse_profile,
@@ -45,12 +48,21 @@ YES = click.Option(["--yes", "-y"], is_flag=True, help="Do not ask for confirmat
 Handler = Callable[..., int]
 
 
+def find_command(path: str) -> click.Command | None:
+    """The command of these words: a group, one that is written by hand, or one that calls its verb."""
+    if module := MODULES.get(path.partition(" ")[0]):
+        import_module(f"ricordo.cli.{module}")
+    if path in OWN and OWN[path].alone:
+        return VerbGroup(path)
+    return REGISTERED.get(path) or (generated(path) if has_verb(path) else None)
+
+
 def generated(path: str) -> Verb:
     """A command that calls its verb and prints what it returns."""
     row = verb_named(path)
     words = [param for param in row.on("cli") if param.argument and _is_sentence(param)]
     cls = QueryVerb if any(param.name in ("query", "task") for param in words) else Verb
-    return command(path, cls=cls)(lambda call, **given: run(call, path, given))
+    return _command(row, lambda call, **given: run(call, path, given), cls)
 
 
 def command(
@@ -68,41 +80,41 @@ def command(
     """
 
     def decorate(function: Handler) -> Verb:
-        verb = row or verb_named(path)
-        details = inspect.cleandoc(function.__doc__) if function.__doc__ else _for_a_terminal(verb)
-        return _command(verb, function, cls, without, details, extra)
+        REGISTERED[path] = made = _command(row or verb_named(path), function, cls, without, extra)
+        return made
 
     return decorate
 
 
 class VerbGroup(click.Group):
-    """A command with commands of its own, such as ``config get``; those without a function are made from their rows.
+    """A command with commands of its own, such as ``config get``.
 
-    Alone it does what one of them does, mostly ``list``; or ``alone`` is a command, whose options it takes.
+    Alone it does what one of them does, mostly ``list``; or it is a command itself, whose options it takes.
     """
 
-    def __init__(
-        self, *args: Any, examples: Sequence[str] = (), details: str = "", alone: str | Verb = "list", **settings: Any
-    ) -> None:
-        super().__init__(*args, **settings)
-        self.alone = alone
-        self.callback = self._alone
-        self.invoke_without_command = True
-        self.no_args_is_help = False
-        self.examples = tuple(examples)
-        self.details = details
-        self.params.extend(alone.params if isinstance(alone, Verb) else GLOBAL_OPTIONS)
+    def __init__(self, path: str) -> None:
+        own = OWN[path]
+        super().__init__(path.split()[-1], help=own.line, callback=self._alone, invoke_without_command=True)
+        self.path = path
+        self.itself = REGISTERED.get(path)
+        self.details = self.itself.details if self.itself else own.details
+        self.params.extend(self.itself.params if self.itself else GLOBAL_OPTIONS)
+
+    @property
+    def examples(self) -> Sequence[str]:
+        """Those of the command itself, or the first of some parts."""
+        if self.itself:
+            return self.itself.examples
+        parts = [find_command(f"{self.path} {name}") for name in self.list_commands(click.Context(self))[:4]]
+        return [part.examples[0] for part in parts if isinstance(part, Verb) and part.examples]
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        begin = f"{self.name} "
-        rows = [row.path.removeprefix(begin) for row in all_verbs() if row.path.startswith(begin)]
-        return list(dict.fromkeys([*self.commands, *rows]))
+        begin = f"{self.path} "
+        paths = [path for path in (*REGISTERED, *OWN, *(row.path for row in all_verbs())) if path.startswith(begin)]
+        return [name for name in dict.fromkeys(path.removeprefix(begin) for path in paths) if " " not in name]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        path = f"{self.name} {cmd_name}"
-        if cmd_name not in self.commands and has_verb(path):
-            self.add_command(generated(path))
-        return super().get_command(ctx, cmd_name)
+        return find_command(f"{self.path} {cmd_name}")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.ensure_object(Call).command = ctx.command_path.partition(" ")[2]
@@ -120,33 +132,24 @@ class VerbGroup(click.Group):
         if context.invoked_subcommand:
             return 0
         call = context.ensure_object(Call)
-        if isinstance(self.alone, Verb):
+        if self.itself:
             refuse_profile(call, call.command)
-            assert self.alone.callback is not None
-            return int(context.invoke(self.alone.callback, **given))
-        refuse_profile(call, f"{call.command} {self.alone}")
-        command = self.get_command(context, self.alone)
+            assert self.itself.callback is not None
+            return int(context.invoke(self.itself.callback, **given))
+        refuse_profile(call, f"{call.command} {OWN[self.path].alone}")
+        command = self.get_command(context, OWN[self.path].alone)
         assert command is not None, "the group has the verb that it does alone"
         return int(context.invoke(command))
-
-
-def verb_group(name: str, *, examples: Sequence[str] = ()) -> VerbGroup:
-    """A group of verbs from the table, to which hand-written ones are added; its examples are those of its verbs."""
-    own = OWN[name]
-    shown = examples or [row.examples[0] for row in all_verbs() if row.path.startswith(f"{name} ") and row.examples][:3]
-    return VerbGroup(name, help=own.line, examples=shown, details=own.details, alone=own.alone)
-
-
-def optional(path: str, name: str) -> VerbRow:
-    """A verb of which one parameter may be left out on a terminal."""
-    row = verb_named(path)
-    return row._replace(params=tuple(one._replace(required=one.required and one.name != name) for one in row.params))
 
 
 def run(call: Call, path: str, given: Mapping[str, Any]) -> int:
     """Call a verb and print its answer."""
     row = verb_named(path)
     given = with_globals(call, row, given)
+    if path == "refresh" and not (given.get("refs") or given.get("all")):
+        raise UsageError("say what to refresh", hint="Name refs or folders, or use --all.")
+    if given.get("source") == "-":
+        given["source"] = sys.stdin.buffer
     progress: ProgressLine | None = None
     if any(param.name == "progress" for param in row.params):
         from ricordo.cli.terminal import ProgressLine
@@ -167,16 +170,16 @@ def asks_by_meaning(row: VerbRow, given: Mapping[str, Any]) -> bool:
 
 def tell(call: Call, row: VerbRow, result: Any, *, limit: int | None = None) -> int:
     """Print what a verb returned, and what of it failed."""
-    from ricordo.cli.show_reports import presenter, problem_of
+    from ricordo.cli.show_reports import present, problem_of
     from ricordo.values.reports import AddReport
 
     if row.returns == "Saved":
-        result = AddReport((result,))
+        result, row = AddReport((result,)), row._replace(returns="AddReport")
     plain = plain_answer(row, result)
     code, error = problem_of(result) or (0, None)
 
     def draw(screen: Screen) -> None:
-        presenter(row)(screen, result if result is not None else plain)
+        present(screen, row, result, plain)
         most = limit or next((one.default for one in row.params if one.name == "limit"), None)
         if isinstance(result, list | tuple) and most and len(result) >= most:
             screen.note(f"stopped at {most:,}; --limit shows more")
@@ -217,9 +220,8 @@ def _command(
     row: VerbRow,
     function: Handler,
     cls: type[Verb],
-    without: Sequence[str],
-    details: str,
-    extra: Sequence[click.Parameter],
+    without: Sequence[str] = (),
+    extra: Sequence[click.Parameter] = (),
 ) -> Verb:
     params = [param for param in row.on("cli") if param.name not in without]
     arguments = [param for param in params if param.argument]
@@ -229,13 +231,14 @@ def _command(
         shown += [_argument(param) for param in arguments]
     else:
         shown += [_argument(param) for param in arguments[:words]]
-        names = [param.shown or param.name.upper() for param in arguments[words:]]
-        shown.append(click.Argument(["words"], nargs=-1, metavar=" ".join([f"{names[0]}...", *names[1:]])))
+        shown.append(click.Argument(["words"], nargs=-1, metavar=_names_of(arguments[words:])))
+    names = {param.name for param in params}
     has_fields = any(param.kind == "fields" for param in params)
     apart = [param.name for param in params if param.kind != "fields" and param.group != "**"]
     for param in params:
         if param.kind == "fields":
-            shown += [*map(option, item_fields(but=params)), ANY_FIELD]
+            fields = [one for one in verb_named("remember").on("cli") if one.group == "**" and one.name not in names]
+            shown += [*map(option, fields), ANY_FIELD]
         elif not param.argument:
             shown.append(option(param))
 
@@ -249,8 +252,8 @@ def _command(
         return function(call, **{name: value for name, value in given.items() if value not in (None, ())})
 
     return cls(
-        row.path.split()[-1], params=[*shown, *extra], callback=callback, help=row.line,
-        details=details, examples=row.examples,
+        row.path.split()[-1], params=[*shown, *extra], callback=callback, help=row.line, examples=row.examples,
+        details=inspect.cleandoc(function.__doc__) if function.__doc__ else _for_a_terminal(row),
     )  # fmt: skip
 
 
@@ -276,7 +279,9 @@ def option(param: ParamRow) -> click.Option:
     """An option from a parameter; what is not given stays None, so that the verb's own default counts."""
     flag = _flag(param)
     names = [flag, *([param.short] if param.short else []), param.name]
-    settings: dict[str, Any] = {"help": _help(param), **_presence(param)}
+    has_default = param.default not in (None, "", 0, False, True) and not isinstance(param.default, list)
+    line = f"{param.line.rstrip('.')} ({param.default})." if has_default else param.line
+    settings: dict[str, Any] = {"help": line, **_presence(param)}
     if param.kind == "flag":
         both = param.default is not False or " or not" in param.line
         names[0] = f"{flag}/--no-{flag[2:]}" if both else flag
@@ -289,12 +294,6 @@ def option(param: ParamRow) -> click.Option:
 
 def _flag(param: ParamRow) -> str:
     return f"--{param.face_name.replace('_', '-')}"
-
-
-def _help(param: ParamRow) -> str:
-    if param.default in (None, "", 0, False, True) or isinstance(param.default, list):
-        return param.line
-    return f"{param.line.rstrip('.')} ({param.default})."
 
 
 def _type(param: ParamRow) -> click.ParamType[Any]:
@@ -313,45 +312,41 @@ def _type(param: ParamRow) -> click.ParamType[Any]:
     )
 
 
-class _Json(click.ParamType[Any]):
-    """An object, written as JSON."""
+class _Read(click.ParamType[Any]):
+    """A value that a function reads from its text, or says in a ``ValueError`` why it cannot."""
 
-    name = "json"
+    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+        self.name = name
+        self._read = read
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
-            read = json.loads(value or "{}")
-        except ValueError:
-            read = None
-        if not isinstance(read, dict):
-            self.fail(f"'{value}' is not a JSON object", param, ctx)
-        return read
+            return self._read(value)
+        except ValueError as problem:
+            self.fail(str(problem), param, ctx)
 
 
-class _Commas(click.ParamType[Any]):
-    """Several values with commas between them."""
-
-    name = "commas"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from ricordo.values.field_checks import checked_tags
-
-        return checked_tags(value)
+def _json(text: str) -> Any:
+    with suppress(ValueError):
+        if isinstance(read := json.loads(text or "{}"), dict):
+            return read
+    raise ValueError(f"'{text}' is not a JSON object")
 
 
-class _Lines(click.ParamType[Any]):
-    """``N`` or ``N-M``: the first and the last line."""
+def _commas(text: str) -> Any:
+    from ricordo.values.field_checks import checked_tags
 
-    name = "lines"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        first, dash, last = value.partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
-            self.fail(f"'{value}' does not say which lines", param, ctx)
-        return int(first), int(last or first)
+    return checked_tags(text)
 
 
-JSON, COMMAS, LINES = _Json(), _Commas(), _Lines()
+def _lines(text: str) -> tuple[int, int]:
+    first, dash, last = text.partition("-")
+    if not first.isdigit() or (dash and not last.isdigit()):
+        raise ValueError(f"'{text}' does not say which lines")
+    return int(first), int(last or first)
+
+
+JSON, COMMAS, LINES = _Read("json", _json), _Read("commas", _commas), _Read("lines", _lines)
 
 
 def _sentence(row: VerbRow, arguments: Sequence[ParamRow], words: tuple[str, ...]) -> dict[str, Any]:
@@ -359,8 +354,7 @@ def _sentence(row: VerbRow, arguments: Sequence[ParamRow], words: tuple[str, ...
     first, after = arguments[0], arguments[1:]
     needed = len(after) + first.required
     if len(words) < needed and (after or first.required):
-        names = " ".join([f"{first.shown or first.name.upper()}...", *(one.shown or one.name.upper() for one in after)])
-        raise UsageError(f"'{row.path}' takes {names.lower()}", hint=f"For example: {row.examples[0]}")
+        raise UsageError(f"'{row.path}' takes {_names_of(arguments).lower()}", hint=f"For example: {row.examples[0]}")
     cut = len(words) - len(after)
     given: dict[str, Any] = {
         one.name: REF.hit(word) if one.kind == "ref" else word for one, word in zip(after, words[cut:], strict=True)
@@ -369,6 +363,11 @@ def _sentence(row: VerbRow, arguments: Sequence[ParamRow], words: tuple[str, ...
         if one.choices and given[one.name] not in one.choices:
             raise UsageError(f"{one.name} cannot be '{given[one.name]}'", hint=f"One of: {', '.join(one.choices)}.")
     return given | {first.name: text_from(words[:cut])}
+
+
+def _names_of(arguments: Sequence[ParamRow]) -> str:
+    first, *after = [param.shown or param.name.upper() for param in arguments]
+    return " ".join([f"{first}..." if arguments[0].required else f"[{first}...]", *after])
 
 
 def text_from(words: Sequence[str]) -> str:
@@ -381,12 +380,6 @@ def text_from(words: Sequence[str]) -> str:
 _INTEGER_FIELDS = ("importance", "seq")
 _FLAG_FIELDS = ("immutable", "decay_protected", "is_textual")
 _TEXT_FIELDS = ("title", "description", "context")
-
-
-def item_fields(but: Sequence[ParamRow]) -> list[ParamRow]:
-    """The fields of an item that have an option of their own, but for names that are taken."""
-    taken = {param.name for param in but}
-    return [param for param in verb_named("remember").on("cli") if param.group == "**" and param.name not in taken]
 
 
 def fields_from(given: dict[str, Any]) -> dict[str, Any]:
@@ -418,7 +411,7 @@ def _field(name: str, text: str) -> object:
             raise UsageError(f"{name} cannot be '{value}'", hint="true or false.")
         return value.lower() in ("true", "yes", "1")
     if name == "metadata":
-        return _metadata(value)
+        return JSON.convert(value, None, None)
     if not value and name not in _TEXT_FIELDS:
         return None
     if name in _INTEGER_FIELDS:
@@ -427,13 +420,3 @@ def _field(name: str, text: str) -> object:
         except ValueError:
             raise UsageError(f"{name} cannot be '{value}'", hint="A whole number.") from None
     return text
-
-
-def _metadata(value: str) -> Mapping[str, Any]:
-    try:
-        read = json.loads(value or "{}")
-    except ValueError:
-        read = None
-    if not isinstance(read, dict):
-        raise UsageError("metadata must be a JSON object", hint="""For example --set 'metadata={"team": "search"}'""")
-    return read

@@ -5,14 +5,14 @@ Those of an encrypted store are sealed with its key.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Any
 
-from ricordo.config.files import current_folder, state_home
-from ricordo.errors import UsageError
+from ricordo.config.files import current_folder, read_json, state_home, write_json
+from ricordo.errors import Unavailable, UsageError
 from ricordo.keys.seal import seal_at_hand, seal_of
 
 NAME = "last-searches.json"
@@ -51,15 +51,8 @@ def _closed(refs: Sequence[str], first: int, store: str) -> dict[str, Any]:
 
 
 def _write(kept: dict[str, Any]) -> None:
-    path = state_home(os.environ) / NAME
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(path.with_suffix(".new"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(json.dumps(kept))
-        path.with_suffix(".new").replace(path)
-    except OSError:
-        return
+    with suppress(Unavailable):
+        write_json(state_home(os.environ) / NAME, kept)
 
 
 def ref_of(name: str) -> str:
@@ -99,8 +92,5 @@ def _refs(found: dict[str, Any]) -> list[str]:
 
 
 def _kept() -> dict[str, Any]:
-    try:
-        found = json.loads((state_home(os.environ) / NAME).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
+    found = read_json(state_home(os.environ) / NAME)
     return found if isinstance(found, dict) else {}

@@ -16,8 +16,6 @@ import click
 from ricordo.cli.call import Call, write_envelope
 from ricordo.cli.command import (
     GLOBAL_OPTIONS,
-    MODULES,
-    OWN,
     SECTIONS,
     first_commands,
     shown_commands,
@@ -26,7 +24,6 @@ from ricordo.cli.command import (
 from ricordo.cli.terminal import prepare_streams
 from ricordo.errors import Error
 from ricordo.log import FILE_NAME, keep_log, report
-from ricordo.verbs.index import has_verb
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -52,18 +49,9 @@ class Program(click.Group):
         return list(shown_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if module := MODULES.get(cmd_name):
-            from importlib import import_module
+        from ricordo.cli.generated import find_command
 
-            held = vars(import_module(f"ricordo.cli.{module}"))
-            name = cmd_name.replace("-", "_")
-            command: click.Command = held.get(f"{name}_") or held[name]  # list_, because list is Python's
-            return command
-        from ricordo.cli.generated import generated, verb_group
-
-        if has_verb(cmd_name):
-            return generated(cmd_name)
-        return verb_group(cmd_name) if cmd_name in OWN else None
+        return find_command(cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--all" in args and set(args) <= {"--all", "--help", "-h", "--no-color"}:
@@ -75,7 +63,11 @@ class Program(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(_unknown_verb(args[0]), ctx)
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], shown_commands(), n=1)
+            offer = f"; did you mean '{near[0]}'?" if near else ""
+            raise click.UsageError(f"there is no verb '{args[0]}'{offer}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -133,25 +125,13 @@ class Program(click.Group):
         return code
 
 
-def _unknown_verb(name: str) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, shown_commands(), n=1)
-    return f"there is no verb '{name}'" + (f"; did you mean '{near[0]}'?" if near else "")
-
-
 def _fail(call: Call, argv: Sequence[str], error: dict[str, str], code: int) -> int:
-    if call.json or _asks_for_json(argv):
+    flags = argv[: argv.index("--")] if "--" in argv else argv
+    if call.json or "--json" in flags:  # the line may be one that could not be parsed to its end
         write_envelope(call, None, error)
     else:
         call.screen().error(error["message"], error["hint"])
     return code
-
-
-def _asks_for_json(argv: Sequence[str]) -> bool:
-    """Whether ``--json`` is on a command line that could not be parsed to its end."""
-    flags = argv[: argv.index("--")] if "--" in argv else argv
-    return "--json" in flags
 
 
 _PLAINER = {

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ricordo.cli.terminal import Screen, cells, clean, clip, clip_left, one_line, wrap, wrap_lines
+from ricordo.cli.terminal import Screen, cells, clean, clip, clip_left, counted, one_line, wrap, wrap_lines
 from ricordo.config.files import current_folder
 from ricordo.errors import NotFound
 from ricordo.values.items import FRESH
@@ -20,6 +20,18 @@ if TYPE_CHECKING:
     from ricordo.values.hits import Answer, Explain, Explanation, GrepMatch, Hit, Link, LinkReport
     from ricordo.values.items import Item, TreeNode, Version
     from ricordo.values.sessions import Happening, Routes, Session, Timeline, Turn
+
+Function = TypeVar("Function", bound=Callable[..., None])
+PRESENTERS: dict[str, Callable[..., None]] = {}
+"""What writes a value for a person, by the name of its type, such as ``Answer`` or ``Sequence[Root]``."""
+
+
+def shows(function: Function) -> Function:
+    """Let a function write the values of the types that its second parameter may have."""
+    kinds = list(function.__annotations__.values())[1].replace("reports.", "")
+    PRESENTERS.update(dict.fromkeys(kinds.split(" | "), function))
+    return function
+
 
 BAR = 24
 """Columns of the longest bar."""
@@ -39,6 +51,7 @@ _LINES_BELOW = 3
 """Lines of the window that are kept free below the hits: the counts, a note, and the shell's prompt."""
 
 
+@shows
 def show_answer(screen: Screen, answer: Answer, *, query: str = "", first: int = 1, form: str = "") -> None:
     """All hits on standard output; counts, notes and what was degraded on standard error.
 
@@ -238,6 +251,7 @@ def bar(value: float, largest: float, width: int = BAR) -> str:
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
 
 
+@shows
 def show_explanation(screen: Screen, explained: Explanation) -> None:
     """Why an item is where it is, or why it is not found."""
     screen.line(f"{screen.bold(short_ref(explained.ref))}: {one_line(explained.reason)}")
@@ -364,9 +378,17 @@ def _field_text(name: str, value: Any) -> str:
     return str(value)
 
 
+@shows
 def show_versions(screen: Screen, versions: Sequence[Version]) -> None:
     """The versions of an item; the current one is marked."""
     machines = {version.provenance.machine.partition("#")[0] for version in versions if not version.commit}
+
+    def by(version: Version) -> str:
+        if version.commit:
+            return str(version.fields.metadata.get("author", ""))
+        machine = version.provenance.machine.partition("#")[0] if len(machines) > 1 else ""
+        return (version.provenance.short or "unknown") + (f" on {machine}" if machine else "")
+
     rows = [
         (
             "commit" if version.commit else f"{version.number}{' *' if version.is_head else ''}",
@@ -374,7 +396,7 @@ def show_versions(screen: Screen, versions: Sequence[Version]) -> None:
             size_text(version.size),
             (version.commit or version.content_hash)[:12],
             "written apart" if version.apart else version.state if version.state != "live" else "",
-            _written_by(version, with_machine=len(machines) > 1),
+            by(version),
             version.fields.title,
         )
         for version in versions
@@ -382,14 +404,7 @@ def show_versions(screen: Screen, versions: Sequence[Version]) -> None:
     screen.table(("version", "made", "size", "hash", "state", "by", "title"), rows, right=(2,))
 
 
-def _written_by(version: Version, *, with_machine: bool) -> str:
-    """Who wrote a version; where several machines did, also on which."""
-    if version.commit:
-        return str(version.fields.metadata.get("author", ""))
-    machine = version.provenance.machine.partition("#")[0] if with_machine else ""
-    return (version.provenance.short or "unknown") + (f" on {one_line(machine)}" if machine else "")
-
-
+@shows
 def show_tree(screen: Screen, node: TreeNode) -> None:
     """The tree of refs with how many items each branch holds."""
     screen.line(f"{screen.bold(one_line(node.path or node.name))} {screen.dim(f'({node.items:,})')}")
@@ -429,6 +444,7 @@ def show_diff(screen: Screen, diff: str) -> None:
             screen.line(screen.style(shown, fg=color) if color else shown)
 
 
+@shows
 def show_matches(screen: Screen, matches: Sequence[GrepMatch]) -> None:
     """``ref:line:text`` per match, neighbours with dashes, groups separated, as grep prints it."""
     has_context = any(match.before or match.after for match in matches)
@@ -447,8 +463,8 @@ def _line(screen: Screen, text: str) -> str:
     return clean(text) if screen.is_terminal else text
 
 
-def show_links(screen: Screen, report: LinkReport) -> None:
-    """One line per link, the near ones first; farther ones are indented."""
+@shows
+def _show_links(screen: Screen, report: LinkReport) -> None:
     screen.line(screen.bold(short_ref(report.ref)))
     for one in report.links:
         screen.line("  " * one.distance + _link_line(screen, one))
@@ -466,8 +482,8 @@ def _link_line(screen: Screen, one: Link) -> str:
     return f"{arrow} {screen.style(one_line(one.type), fg='cyan')} {short_ref(one.ref)}{title}{via}"
 
 
-def show_link(screen: Screen, one: Link) -> None:
-    """The link as a sentence."""
+@shows
+def _show_link(screen: Screen, one: Link) -> None:
     screen.line(f"{short_ref(one.source)} {screen.style(one_line(one.type), fg='cyan')} {short_ref(one.target)}")
 
 
@@ -475,8 +491,8 @@ LONGEST_LIST = 20
 """How many names of what was left out are shown without ``--verbose``."""
 
 
-def show_context(screen: Screen, report: ContextReport) -> None:
-    """Print the text; its cost and what was left out go to standard error."""
+@shows
+def _show_context(screen: Screen, report: ContextReport) -> None:
     if report.text:
         screen.line(report.text)
     for warning in report.warnings:
@@ -486,12 +502,11 @@ def show_context(screen: Screen, report: ContextReport) -> None:
         screen.note(f"left out {one_line(one.ref)}: {one_line(one.reason)}")
     if len(report.left_out) > len(shown):
         screen.note(f"{len(report.left_out) - len(shown):,} more left out; --verbose lists them")
-    parts = "1 part" if len(report.parts) == 1 else f"{len(report.parts):,} parts"
-    screen.note(f"{report.tokens:,} of {report.budget:,} tokens, {parts}")
+    screen.note(f"{report.tokens:,} of {report.budget:,} tokens, {counted(len(report.parts), 'part')}")
 
 
-def show_skills(screen: Screen, skills: Sequence[Skill]) -> None:
-    """A line each: score if there is one, name, what it is for."""
+@shows
+def _show_skills(screen: Screen, skills: Sequence[Skill]) -> None:
     scored = any(skill.score is not None for skill in skills)
     head = (*(("score",) if scored else ()), "skill", *(("from",) if screen.verbose else ()), "what it is for")
     screen.table(
@@ -512,16 +527,15 @@ _ROLES = {"user": "green", "assistant": "cyan", "tool": "yellow"}
 _LINE = 300
 
 
-def show_sessions(screen: Screen, sessions: Sequence[Session]) -> None:
-    """One line per session."""
-    if not sessions:
-        screen.note("there are no sessions yet; 'ricordo sessions add' takes them in")
+@shows
+def _show_sessions(screen: Screen, sessions: Sequence[Session]) -> None:
     rows = [(one.id, local_time(one.ended), f"{one.count:,}", one.adapter, one.facets.title) for one in sessions]
-    screen.table(("session", "last turn", "turns", "from", "title"), rows, right=(2,))
+    empty = "there are no sessions yet; 'ricordo sessions add' takes them in"
+    screen.table(("session", "last turn", "turns", "from", "title"), rows, right=(2,), empty=empty)
 
 
-def show_session(screen: Screen, session: Session) -> None:
-    """What it was about, then its turns."""
+@shows
+def _show_session(screen: Screen, session: Session) -> None:
     facets = session.facets
     screen.line(screen.bold(one_line(facets.title)))
     rows = {
@@ -559,12 +573,13 @@ def _show_turn(screen: Screen, turn: Turn) -> None:
         screen.line(f"{head}  {clip(one_line(turn.text), max(40, screen.width - 45) if screen.is_terminal else _LINE)}")
 
 
-def show_timeline(screen: Screen, timeline: Timeline) -> None:
-    """When, what, and of which item."""
-    if not timeline.events:
-        screen.note("nothing happened in that time")
-    rows = [(local_time(one.at), _what(one), one.title, short_ref(one.ref)) for one in timeline.events]
-    screen.table(("when", "what", "title", "ref"), [(a, b, clip(one_line(c), _LINE), d) for a, b, c, d in rows])
+@shows
+def _show_timeline(screen: Screen, timeline: Timeline) -> None:
+    rows = [
+        (local_time(one.at), _what(one), clip(one_line(one.title), _LINE), short_ref(one.ref))
+        for one in timeline.events
+    ]
+    screen.table(("when", "what", "title", "ref"), rows, empty="nothing happened in that time")
     if timeline.more:
         screen.note("there is more before that; --limit shows it")
 
@@ -578,8 +593,8 @@ def _what(event: Happening) -> str:
     return f"{event.what} {event.kind}" + (f" ({replaced})" if replaced else "")
 
 
-def show_routes(screen: Screen, routes: Routes) -> None:
-    """Where to fork, the best first, each with what it was about."""
+@shows
+def _show_routes(screen: Screen, routes: Routes) -> None:
     if not routes.forks:
         screen.note("no earlier session has anything like this; 'ricordo sessions add' takes sessions in")
     for place, fork in enumerate(routes.forks, start=1):

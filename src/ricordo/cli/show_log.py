@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ricordo.cli.show import local_time, short_ref, show_diff
-from ricordo.cli.terminal import Screen, one_line
+from ricordo.cli.show import local_time, short_ref, show_diff, shows
+from ricordo.cli.terminal import Screen, counted, one_line
 
 if TYPE_CHECKING:
     from ricordo.values.log import ReviewReport, Step, UndoReport, Waiting
-    from ricordo.values.reports import AskedQuestion, LogReport, TagCount
+    from ricordo.values.reports import LogReport, TagCount
     from ricordo.values.review import Proposal
     from ricordo.values.use import FeedbackReport, LearningStatus, QueryStats, Retrieval, StatsReport, WeightChange
 
@@ -18,16 +18,16 @@ SHOWN_HITS = 3
 """How many of the hits of a question are named."""
 
 
-def show_feedback(screen: Screen, report: FeedbackReport) -> None:
-    """What was noted, and the weights it moved."""
+@shows
+def _show_feedback(screen: Screen, report: FeedbackReport) -> None:
     screen.line(f"noted: {one_line(report.verdict)} {short_ref(report.ref)}")
     if not report.counted:
         screen.note("it does not count for learning")
-    show_changes(screen, report.changes)
+    _show_changes(screen, report.changes)
 
 
-def show_changes(screen: Screen, changes: Sequence[WeightChange]) -> None:
-    """One line per change: its number, when, which profile, from where to where, and why."""
+@shows
+def _show_changes(screen: Screen, changes: Sequence[WeightChange]) -> None:
     screen.table(
         ("id", "when", "profile", "moved by", "verdicts", "why"),
         (
@@ -45,8 +45,8 @@ def show_changes(screen: Screen, changes: Sequence[WeightChange]) -> None:
     )
 
 
-def show_learning(screen: Screen, status: LearningStatus) -> None:
-    """Whether learning is on, and the weight of each text signal; ``--verbose`` shows all weights."""
+@shows
+def _show_learning(screen: Screen, status: LearningStatus) -> None:
     state = "off" if not status.enabled else "frozen" if status.frozen else "on"
     given = ", ".join(f"{count:,} {verdict}" for verdict, count in status.verdicts.items()) or "none yet"
     screen.line(f"learning is {state}; feedback: {given}")
@@ -71,11 +71,10 @@ def show_learning(screen: Screen, status: LearningStatus) -> None:
             weights = ", ".join(f"{name} {weight:.4f}" for name, weight in one.weights.items())
             screen.line(f"{one.profile}: {weights}")
     if status.changes:
-        show_changes(screen, status.changes)
+        _show_changes(screen, status.changes)
 
 
-def show_stats(screen: Screen, report: StatsReport) -> None:
-    """The sums in one line, then a table for each question the log can answer."""
+def _show_stats(screen: Screen, report: StatsReport) -> None:
     screen.line(
         f"{report.queries:,} quer{'y' if report.queries == 1 else 'ies'} in {report.days:g} days, "
         f"{report.average_results:.1f} results and {report.average_ms:.1f} ms on average, "
@@ -126,8 +125,7 @@ def _head(screen: Screen, title: str) -> None:
     screen.line(screen.bold(title))
 
 
-def show_retrievals(screen: Screen, found: Sequence[Retrieval]) -> None:
-    """The lines of the retrieval log: when, which item, by which query and with which score."""
+def _show_retrievals(screen: Screen, found: Sequence[Retrieval]) -> None:
     rows = [
         (
             local_time(one.at), short_ref(one.ref), f"v{one.version}", "" if one.score is None else f"{one.score:.3f}",
@@ -135,27 +133,18 @@ def show_retrievals(screen: Screen, found: Sequence[Retrieval]) -> None:
         )
         for one in found
     ]  # fmt: skip
-    screen.table(("when", "item", "version", "score", "query", "by"), rows, paths=(1,))
-    if not found:
-        screen.note("the log has nothing about that; the setting usage.log says whether it is kept")
+    empty = "the log has nothing about that; the setting usage.log says whether it is kept"
+    screen.table(("when", "item", "version", "score", "query", "by"), rows, paths=(1,), empty=empty)
 
 
 def _show_changed(screen: Screen, report: LogReport) -> None:
     """When, what, which version of which item, and who."""
-    if not report.entries:
-        screen.note("nothing was done that this asks for")
-        return
     rows = [
-        (
-            local_time(one.at),
-            one.what,
-            one_line(one.ref) or "-",
-            str(one.version or ""),
-            one.provenance.in_words(),
-        )
+        (local_time(one.at), one.what, one.ref or "-", str(one.version or ""), one.provenance.in_words())
         for one in report.entries
     ]
-    screen.table(("when", "what", "ref", "version", "by"), rows, paths=(2,))
+    empty = "nothing was done that this asks for"
+    screen.table(("when", "what", "ref", "version", "by"), rows, paths=(2,), empty=empty)
     if report.more:
         screen.note("there is more before that; --limit shows it")
 
@@ -182,8 +171,8 @@ def _show_proposals(screen: Screen, proposals: Sequence[Proposal]) -> None:
         screen.line("  ricordo review PROPOSAL accept|refuse|always|never, or accept --text 'in other words'")
 
 
-def show_review(screen: Screen, report: ReviewReport) -> None:
-    """What was decided, and each version that waits with what it changes."""
+@shows
+def _show_review(screen: Screen, report: ReviewReport) -> None:
     if report.decided:
         screen.line(one_line(report.decided))
     for done in report.done:
@@ -206,14 +195,14 @@ def show_review(screen: Screen, report: ReviewReport) -> None:
     _show_findings(screen, report)
 
 
-def show_log(screen: Screen, report: LogReport) -> None:
-    """Questions, changes, the use of an item, or figures."""
+@shows
+def _show_log(screen: Screen, report: LogReport) -> None:
     if report.erased is not None:
         screen.line(f"{report.erased:,} quer{'y' if report.erased == 1 else 'ies'} erased from the log")
     elif report.summary is not None:
-        show_stats(screen, report.summary)
+        _show_stats(screen, report.summary)
     elif report.retrievals:
-        show_retrievals(screen, report.retrievals)
+        _show_retrievals(screen, report.retrievals)
     elif report.what == "asked":
         _show_asked(screen, report)
     else:
@@ -226,7 +215,9 @@ def _show_asked(screen: Screen, report: LogReport) -> None:
         screen.note("nothing was asked that this asks for")
         return
     for one in report.questions:
-        screen.line(f"{local_time(one.at)}  {screen.bold(one_line(one.text))}  {_outcome(one)}")
+        fits = [f"{words} {fit:.2f}" for fit, words in ((one.fit, "fit"), (one.fit_now, "now")) if fit is not None]
+        outcome = ", ".join([counted(one.results, "hit"), *fits])
+        screen.line(f"{local_time(one.at)}  {screen.bold(one_line(one.text))}  {outcome}")
         screen.note(f"{one.asker.short or 'unknown'}, {one.tool}")
         for hit in one.shown[:SHOWN_HITS]:
             became = ", ".join(filter(None, ("opened" if hit.opened else "", hit.verdict)))
@@ -235,22 +226,13 @@ def _show_asked(screen: Screen, report: LogReport) -> None:
         screen.note("there is more before that; --limit shows it")
 
 
-def _outcome(one: AskedQuestion) -> str:
-    found = f"{one.results} hit{'' if one.results == 1 else 's'}"
-    fits = [(one.fit, "fit"), (one.fit_now, "now")]
-    return ", ".join([found, *(f"{words} {fit:.2f}" for fit, words in fits if fit is not None)])
+@shows
+def _show_tags(screen: Screen, tags: Sequence[TagCount]) -> None:
+    screen.table(("tag", "items"), [(one.tag, str(one.count)) for one in tags], empty="no item has a tag")
 
 
-def show_tags(screen: Screen, tags: Sequence[TagCount]) -> None:
-    """Each tag with its count."""
-    if not tags:
-        screen.note("no item has a tag")
-        return
-    screen.table(("tag", "items"), [(one_line(one.tag), str(one.count)) for one in tags])
-
-
-def show_undo(screen: Screen, report: UndoReport) -> None:
-    """What was undone, item by item; or the list of steps."""
+@shows
+def _show_undo(screen: Screen, report: UndoReport) -> None:
     if report.undone is None:
         _show_steps(screen, report)
         return
@@ -263,13 +245,9 @@ def show_undo(screen: Screen, report: UndoReport) -> None:
 
 
 def _show_steps(screen: Screen, report: UndoReport) -> None:
-    if not report.steps:
-        screen.note("there is no step that could be undone")
-        return
-    rows = [
-        (one.id, local_time(one.at), one_line(one.words), _state(one), one.provenance.short) for one in report.steps
-    ]
-    screen.table(("step", "when", "what", "changes", "by"), rows, paths=(2,))
+    rows = [(one.id, local_time(one.at), one.words, _state(one), one.provenance.short) for one in report.steps]
+    empty = "there is no step that could be undone"
+    screen.table(("step", "when", "what", "changes", "by"), rows, paths=(2,), empty=empty)
 
 
 def _state(step: Step) -> str:
@@ -277,7 +255,7 @@ def _state(step: Step) -> str:
         return "undone"
     if not step.can_be_undone:
         return "cannot be undone"
-    return f"{step.changes} change{'' if step.changes == 1 else 's'}"
+    return counted(step.changes, "change")
 
 
 def _show_findings(screen: Screen, report: ReviewReport) -> None:

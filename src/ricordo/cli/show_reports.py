@@ -1,6 +1,6 @@
 """How the other results look to a person, by their types; and which of them are failures.
 
-``presenter`` finds the function that writes what a verb returns, ``problem_of`` says whether part of the work failed.
+``present`` writes what a verb returns, ``problem_of`` says whether part of the work failed.
 """
 
 from __future__ import annotations
@@ -10,33 +10,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ricordo.cli import show, show_log
-from ricordo.cli.show import short_ref, show_diff
-from ricordo.cli.terminal import Screen, clean, one_line
+from ricordo.cli import show_log  # noqa: F401 - it brings presenters, too
+from ricordo.cli.show import PRESENTERS, short_ref, show_content, show_diff, shows
+from ricordo.cli.terminal import Screen, clean, counted, one_line
 from ricordo.errors import Conflict, CorruptStore
 
 if TYPE_CHECKING:
+    from ricordo.values import reports
     from ricordo.values.items import Item
     from ricordo.values.provenance import TrustReport
-    from ricordo.values.reports import (
-        AddReport,
-        BackupReport,
-        DoctorReport,
-        EmbedReport,
-        ImportReport,
-        IndexReport,
-        RefreshReport,
-        Root,
-        SyncFolder,
-        SyncMachine,
-        SyncReport,
-        SyncRun,
-        SyncState,
-        TeamInvitation,
-        TeamMember,
-        TeamReport,
-        TierState,
-    )
     from ricordo.values.tools import ToolEntry, ToolResult, ToolsReport
     from ricordo.verbs.rows import VerbRow
 
@@ -56,7 +38,8 @@ _COLORS = {
 }
 
 
-def show_saved(screen: Screen, report: AddReport | ImportReport) -> None:
+@shows
+def show_saved(screen: Screen, report: reports.AddReport | reports.ImportReport) -> None:
     """``12 created, 3 skipped, 1 failed``, and a reason for what was not saved; which items are nearly the same, and
     which secrets were removed.
     """
@@ -65,7 +48,9 @@ def show_saved(screen: Screen, report: AddReport | ImportReport) -> None:
     one_by_one = len(items) <= SHOWN_ITEMS or screen.verbose
     for item in items if one_by_one else ():
         if item["status"] != "failed":
-            screen.line(_saved_line(screen, item))
+            status = screen.style(item["status"].replace("_", " "), fg=_COLORS.get(item["status"]))
+            version = f" (version {item['version']})" if item.get("version") else ""
+            screen.line(f"{status} {short_ref(item['ref'])}{version}{_reason(item)}")
     show_failures(screen, items)
     if not one_by_one:
         _show_reasons(screen, items)
@@ -106,11 +91,8 @@ def summary(screen: Screen, items: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(lines) or "nothing to do"
 
 
-def _saved_line(screen: Screen, item: Mapping[str, Any]) -> str:
-    status = screen.style(item["status"].replace("_", " "), fg=_COLORS.get(item["status"]))
-    version = f" (version {item['version']})" if item.get("version") else ""
-    reason = f": {one_line(item['reason'])}" if item.get("reason") else ""
-    return f"{status} {short_ref(item['ref'])}{version}{reason}"
+def _reason(item: Mapping[str, Any]) -> str:
+    return f": {one_line(item['reason'])}" if item.get("reason") else ""
 
 
 def show_failures(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:
@@ -141,13 +123,10 @@ def _show_reasons(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:
         screen.note(line)
 
 
-def show_refreshed(screen: Screen, report: RefreshReport) -> None:
+@shows
+def show_refresh(screen: Screen, refreshed: reports.RefreshReport | reports.WatchEvent) -> None:
     """What a refresh found, which items changed, and which have lost their origin."""
-    show_refresh(screen, report.to_dict())
-
-
-def show_refresh(screen: Screen, report: Mapping[str, Any]) -> None:
-    """The same from its names and values, which an event of ``watch`` has, too."""
+    report: Mapping[str, Any] = refreshed.to_dict()
     items = report["items"]
     for item in items:
         if item["status"] not in ("unchanged", "skipped", "failed") or screen.verbose:
@@ -164,8 +143,7 @@ def show_removed(screen: Screen, items: Sequence[Mapping[str, Any]], notes: Sequ
     """What was removed or archived, or would be."""
     for item in items:
         if item["status"] != "failed":
-            reason = f": {one_line(item['reason'])}" if item.get("reason") else ""
-            screen.line(f"{item['status']} {short_ref(item['ref'])}{reason}")
+            screen.line(f"{item['status']} {short_ref(item['ref'])}{_reason(item)}")
     show_failures(screen, items)
     if not items:
         screen.note("nothing to do")
@@ -173,7 +151,8 @@ def show_removed(screen: Screen, items: Sequence[Mapping[str, Any]], notes: Sequ
         screen.note(f"note: {note}")
 
 
-def show_checks(screen: Screen, report: DoctorReport) -> None:
+@shows
+def show_checks(screen: Screen, report: reports.DoctorReport) -> None:
     """One line per check: ✓ passed, ↻ repaired, ✗ failed."""
     for check in report.checks:
         if check.repaired:
@@ -184,8 +163,11 @@ def show_checks(screen: Screen, report: DoctorReport) -> None:
             sign = screen.style("✗", fg="red")
         detail = f"  {screen.dim(one_line(check.detail))}" if check.detail else ""
         screen.line(f"{sign} {one_line(check.name)}{detail}")
+    if problem := problem_of(report):
+        screen.error(problem[1]["message"], problem[1]["hint"])
 
 
+@shows
 def show_facts(screen: Screen, facts: Mapping[str, Any], indent: str = "") -> None:
     """Names and values, one per line; groups are indented under their name."""
     shown = {name.replace("_", " "): value for name, value in facts.items() if value not in (None, "", [], (), {})}
@@ -208,25 +190,24 @@ def _fact(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(_fact(part) for part in value)
     if isinstance(value, Mapping):
-        return " ".join(f"{name}={_fact(part)}" for name, part in value.items() if part not in (None, ""))
-    return one_line(str(value))
+        return " ".join(f"{name}={_fact(part)}" for name, part in value.items() if part not in (None, "", [], {}))
+    return one_line(str(value)) if value is not None else ""
 
 
-def show_synced(screen: Screen, report: SyncReport) -> None:
-    """A line for each change, then the counts."""
+@shows
+def _show_synced(screen: Screen, report: reports.SyncReport) -> None:
     plain = report.to_dict()
     for item in plain["items"]:
         if item["status"] != "failed":
-            reason = f": {one_line(item['reason'])}" if item.get("reason") else ""
-            screen.line(f"{item['status']} {short_ref(item['ref'])}{reason}")
+            screen.line(f"{item['status']} {short_ref(item['ref'])}{_reason(item)}")
     show_failures(screen, [{**item, "ref": item["file"]} for item in plain["items"]])
     screen.line(", ".join(f"{plain[name]:,} {name}" for name in _SYNCED if plain[name]) or "no files yet")
     for note in plain["notes"]:
         screen.note(f"note: {one_line(note)}")
 
 
-def show_roots(screen: Screen, roots: Sequence[Root]) -> None:
-    """The folders; one that is gone was moved or deleted."""
+@shows
+def _show_roots(screen: Screen, roots: Sequence[reports.Root]) -> None:
     rows = [
         (
             f"{root.items:,}",
@@ -236,13 +217,12 @@ def show_roots(screen: Screen, roots: Sequence[Root]) -> None:
         )
         for root in roots
     ]
-    screen.table(("items", "folder", "only", ""), rows, right=(0,))
-    if not rows:
-        screen.note("no folder was added; 'ricordo add FOLDER' adds one")
+    empty = "no folder was added; 'ricordo add FOLDER' adds one"
+    screen.table(("items", "folder", "only", ""), rows, right=(0,), empty=empty)
 
 
-def show_left_root(screen: Screen, root: Root) -> None:
-    """The folder that was left, and what stays of it."""
+@shows
+def _show_left_root(screen: Screen, root: reports.Root) -> None:
     screen.line(f"left {root.path}")
     if root.items:
         stay = "its item stays" if root.items == 1 else f"its {root.items:,} items stay"
@@ -254,8 +234,8 @@ def size_text_of(count: int) -> str:
     return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count / 1e3:,.1f} kB"
 
 
-def show_tiers(screen: Screen, states: Sequence[TierState]) -> None:
-    """A line for each store; new items go to the one marked *."""
+@shows
+def _show_tiers(screen: Screen, states: Sequence[reports.TierState]) -> None:
     rows = [
         (
             f"{state.name}{' *' if state.is_written else ''}",
@@ -280,8 +260,8 @@ def _show_backlog(screen: Screen, plain: Mapping[str, Any]) -> None:
         screen.note("'ricordo embed' makes the vectors that are pending")
 
 
-def show_tools(screen: Screen, found: Sequence[ToolEntry]) -> None:
-    """A line each: score if there is one, name, whether it can be called, what it is for."""
+@shows
+def _show_tools(screen: Screen, found: Sequence[ToolEntry]) -> None:
     scored = any(one.score is not None for one in found)
     head = (*(("score",) if scored else ()), "tool", "call", "what it is for")
     screen.table(
@@ -298,8 +278,8 @@ def show_tools(screen: Screen, found: Sequence[ToolEntry]) -> None:
     )
 
 
-def show_result(screen: Screen, answer: ToolResult) -> None:
-    """Print the text; how to read on goes to standard error."""
+@shows
+def _show_result(screen: Screen, answer: ToolResult) -> None:
     screen.line(clean(answer.text))
     if answer.failed:
         screen.warn("the server answered with an error")
@@ -309,13 +289,13 @@ def show_result(screen: Screen, answer: ToolResult) -> None:
         )
 
 
-def show_team(screen: Screen, report: TeamReport) -> None:
-    """Members, model, size, lag and slow questions."""
+@shows
+def _show_team(screen: Screen, report: reports.TeamReport) -> None:
     screen.line(f"{report.store}: {report.bytes / 1e6:,.1f} MB on the server")
     screen.line(f"model: {report.model or 'none chosen yet'}")
     if report.lag_seconds is not None:
         screen.line(f"the furthest replica is {report.lag_seconds:,.1f} s behind")
-    show_members(screen, report.members)
+    _show_members(screen, report.members)
     if report.slowest:
         screen.line("slowest questions of the last seven days:")
         screen.table(
@@ -323,13 +303,13 @@ def show_team(screen: Screen, report: TeamReport) -> None:
         )
 
 
-def show_members(screen: Screen, found: Sequence[TeamMember]) -> None:
-    """One line for each member."""
+@shows
+def _show_members(screen: Screen, found: Sequence[reports.TeamMember]) -> None:
     screen.table(("member", "role", "connections"), [(one.name, one.role, str(one.connections)) for one in found])
 
 
-def show_invitation(screen: Screen, invitation: TeamInvitation) -> None:
-    """The line that the new member runs."""
+@shows
+def _show_invitation(screen: Screen, invitation: reports.TeamInvitation) -> None:
     screen.line(invitation.command)
     if invitation.is_new_login:
         screen.note(f"{invitation.name} runs this in a project's folder; the password in it is shown this once")
@@ -339,8 +319,8 @@ def show_invitation(screen: Screen, invitation: TeamInvitation) -> None:
         screen.note("for a backup, give the same address without what follows ? to pg_dump --enable-row-security")
 
 
-def show_index(screen: Screen, report: IndexReport) -> None:
-    """How many passages it knows, and how far it is behind."""
+@shows
+def _show_index(screen: Screen, report: reports.IndexReport) -> None:
     screen.line(f"{report.engine}: beside {report.passages:,} passages")
     for model, count in report.vectors.items():
         screen.line(f"vectors of {model}: {count:,}")
@@ -352,21 +332,12 @@ def show_index(screen: Screen, report: IndexReport) -> None:
         screen.warn(report.problem)
 
 
-def show_run(screen: Screen, report: SyncRun) -> None:
-    """What was written and taken in, and what is kept twice."""
-    screen.line(f"{_counted(report.written, 'change')} written, {_counted(report.taken, 'change')} taken in")
-    parts = [
-        f"{_counted(count, 'item')} {name}"
-        for name, count in (
-            ("new", report.created),
-            ("changed", report.updated),
-            ("archived", report.archived),
-            ("moved to the bin", report.removed),
-            ("erased", report.erased),
-        )
-        if count
-    ]
-    if parts:
+@shows
+def _show_run(screen: Screen, report: reports.SyncRun) -> None:
+    screen.line(f"{counted(report.written, 'change')} written, {counted(report.taken, 'change')} taken in")
+    counts = {"new": report.created, "changed": report.updated, "archived": report.archived}
+    counts |= {"moved to the bin": report.removed, "erased": report.erased}
+    if parts := [f"{counted(count, 'item')} {name}" for name, count in counts.items() if count]:
         screen.line(", ".join(parts))
     for ref in report.apart:
         name = one_line(ref)
@@ -375,52 +346,44 @@ def show_run(screen: Screen, report: SyncRun) -> None:
         screen.warn(one_line(problem))
 
 
-def show_state(screen: Screen, state: SyncState) -> None:
-    """The folders, and the machines that write to them."""
+@shows
+def _show_state(screen: Screen, state: reports.SyncState) -> None:
     if not state.folders:
         screen.note("this store syncs through no folder; 'ricordo sync-folder add PATH' names one")
         return
     screen.line(f"what travels: {', '.join(state.what)}")
     for folder in state.folders:
-        show_folder(screen, folder)
+        _show_folder(screen, folder)
 
 
-def show_folder(screen: Screen, folder: SyncFolder) -> None:
-    """A folder with the machines that write to it, and what is wrong with it."""
+@shows
+def _show_folder(screen: Screen, folder: reports.SyncFolder) -> None:
     screen.line(screen.bold(one_line(folder.path)) + (", encrypted" if folder.is_encrypted else ""))
     if folder.unwritten:
-        screen.line(f"  {_counted(folder.unwritten, 'change')} to write")
+        screen.line(f"  {counted(folder.unwritten, 'change')} to write")
     for machine in folder.machines:
-        screen.line(f"  {machine_text(machine)}")
+        _show_machine(screen, machine, "  ")
     for problem in folder.problems:
         screen.warn(one_line(problem))
     if any(not machine.let_in for machine in folder.machines):
         screen.note("'ricordo sync-folder accept MACHINE' lets in a machine of your own")
 
 
-def show_machine(screen: Screen, machine: SyncMachine) -> None:
-    """A machine, and whether it is let in."""
-    screen.line(machine_text(machine))
-
-
-def machine_text(machine: SyncMachine) -> str:
-    """A machine on one line."""
+@shows
+def _show_machine(screen: Screen, machine: reports.SyncMachine, indent: str = "") -> None:
     state = "this machine" if machine.is_this else "let in" if machine.let_in else "not let in"
-    files = _counted(machine.files, "file")
     waiting = f", {machine.waiting:,} not taken in" if machine.waiting else ""
-    return f"{one_line(machine.name)} ({machine.id}): {state}, {files}{waiting}"
+    name = f"{indent}{one_line(machine.name)} ({machine.id})"
+    screen.line(f"{name}: {state}, {counted(machine.files, 'file')}{waiting}")
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
-
-
+@shows
 def show_trust(screen: Screen, report: TrustReport) -> None:
     """What is trusted, or would be, and what that grants."""
     if report.status == "listed":
-        screen.table(("place", "since", "how"), [(one.place, one.since, one.how) for one in report.places])
-        if not report.places:
-            screen.note("no project and no folder is trusted; your own store always is")
+        rows = [(one.place, one.since, one.how) for one in report.places]
+        empty = "no project and no folder is trusted; your own store always is"
+        screen.table(("place", "since", "how"), rows, empty=empty)
         return
     screen.line(f"{report.status}: {one_line(report.place)}")
     if report.status not in ("trusted", "would be trusted"):
@@ -442,34 +405,22 @@ def show_trust(screen: Screen, report: TrustReport) -> None:
                 screen.line(f"    and {len(names) - SHOWN_REASONS:,} more")
 
 
-def show_plain(screen: Screen, plain: Mapping[str, Any]) -> None:
-    """A value per line; a list has a line for each of its parts."""
+def _show_plain(screen: Screen, plain: Mapping[str, Any]) -> None:
     for name, value in plain.items():
         label = name.replace("_", " ")
         if isinstance(value, list):
             screen.line(f"{label}: {len(value):,}")
             for part in value:
-                screen.line(f"  {_in_one_line(part)}")
+                screen.line(f"  {_fact(part)}")
         else:
-            screen.line(f"{label}: {_in_one_line(value)}")
+            screen.line(f"{label}: {_fact(value) or '-'}")
 
 
-def _in_one_line(value: Any) -> str:
-    if isinstance(value, Mapping):
-        shown = (f"{name} {_in_one_line(one)}" for name, one in value.items() if one not in (None, "", [], {}))
-        return ", ".join(shown)
-    if isinstance(value, list):
-        return ", ".join(map(_in_one_line, value)) or "none"
-    if value is None or isinstance(value, bool):
-        return {True: "yes", False: "no", None: "-"}[value]
-    return one_line(str(value))
-
-
-def show_server_reports(screen: Screen, report: ToolsReport) -> None:
-    """What each MCP server offers, and what changed there."""
+@shows
+def _show_server_reports(screen: Screen, report: ToolsReport) -> None:
     for one in report.servers:
         counts = (("tool", one.tools), ("resource", one.resources), ("prompt", one.prompts))
-        offers = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for what, count in counts if count)
+        offers = ", ".join(counted(count, what) for what, count in counts if count)
         changes = {"new": one.created, "changed": one.updated, "gone": one.removed}
         changed = ", ".join(f"{count} {what}" for what, count in changes.items() if count)
         text = one_line(one.problem or offers or "offers nothing")
@@ -482,39 +433,36 @@ def show_server_reports(screen: Screen, report: ToolsReport) -> None:
         screen.note("no servers; take some in with: ricordo tools add [--from FILE]")
 
 
-def show_tool(screen: Screen, entry: ToolEntry) -> None:
-    """Its description, which its server wrote, and its schema."""
+@shows
+def _show_tool(screen: Screen, entry: ToolEntry) -> None:
     screen.line(screen.bold(one_line(entry.name)))
     screen.line(clean(entry.description or entry.title))
     screen.line(json.dumps(entry.schema, indent=2, ensure_ascii=False))
     screen.note("can be called" if entry.callable else entry.why_not)
 
 
-def show_tool_calls(screen: Screen, calls: Sequence[Mapping[str, Any]]) -> None:
-    """The calls of tools, newest first."""
+def _show_tool_calls(screen: Screen, calls: Sequence[Mapping[str, Any]]) -> None:
     screen.table(
         ("at", "outcome", "ms", "tool", "arguments"),
         [(str(one["at"])[:19], one["outcome"], f"{one['ms']:.0f}", one["tool"], one["arguments"]) for one in calls],
         right=(2,),
+        empty="no calls yet",
     )
-    if not calls:
-        screen.note("no calls yet")
 
 
-def show_unlinked(screen: Screen, count: int) -> None:
-    """How many links there were."""
-    screen.line(f"{count:,} link{'' if count == 1 else 's'} removed")
+def _show_unlinked(screen: Screen, count: int) -> None:
+    screen.line(f"{counted(count, 'link')} removed")
 
 
-def show_item(screen: Screen, item: Item) -> None:
-    """Its text, and where a skill comes from: paths in it are relative to that folder."""
-    show.show_content(screen, item)
+@shows
+def _show_item(screen: Screen, item: Item) -> None:
+    show_content(screen, item)
     if place := str(item.fields.metadata.get("location") or ""):
         screen.note(f"from {one_line(place)}")
 
 
-def show_embedded(screen: Screen, report: EmbedReport) -> None:
-    """The counts, and why it stopped."""
+@shows
+def _show_embedded(screen: Screen, report: reports.EmbedReport) -> None:
     if report.backlog is not None:
         _show_backlog(screen, report.backlog)
         return
@@ -523,8 +471,8 @@ def show_embedded(screen: Screen, report: EmbedReport) -> None:
         screen.error(problem[1]["message"], problem[1]["hint"])
 
 
-def show_backup(screen: Screen, report: BackupReport) -> None:
-    """Its size and place, and what is damaged in it."""
+@shows
+def _show_backup(screen: Screen, report: reports.BackupReport) -> None:
     count = counts_text({"item": report.items})
     screen.line(f"{size_text_of(report.bytes)} in {report.seconds:.1f} s, checked, {count}: {report.file}")
     for one in report.damaged:
@@ -544,74 +492,25 @@ def counts_text(records: Mapping[str, int]) -> str:
     return ", ".join(text) or "nothing"
 
 
-Present = Callable[[Screen, Any], None]
 Problem = tuple[int, Mapping[str, str]]
 """An exit code, and the error that it stands for."""
 
-_VALUES: dict[str, Present] = {
-    "AddReport": show_saved,
-    "Answer": show.show_answer,
-    "BackupReport": show_backup,
-    "ContextReport": show.show_context,
-    "EmbedReport": show_embedded,
-    "Explanation": show.show_explanation,
-    "FeedbackReport": show_log.show_feedback,
-    "ImportReport": show_saved,
-    "IndexReport": show_index,
-    "Item": show_item,
-    "LearningStatus": show_log.show_learning,
-    "Link": show.show_link,
-    "LinkReport": show.show_links,
-    "LogReport": show_log.show_log,
-    "RefreshReport": show_refreshed,
-    "ReviewReport": show_log.show_review,
-    "Root": show_left_root,
-    "Routes": show.show_routes,
-    "Saved": show_saved,
-    "Session": show.show_session,
-    "SyncFolder": show_folder,
-    "SyncMachine": show_machine,
-    "SyncReport": show_synced,
-    "SyncRun": show_run,
-    "SyncState": show_state,
-    "TeamInvitation": show_invitation,
-    "TeamReport": show_team,
-    "Timeline": show.show_timeline,
-    "ToolEntry": show_tool,
-    "ToolResult": show_result,
-    "ToolsReport": show_server_reports,
-    "TreeNode": show.show_tree,
-    "TrustReport": show_trust,
-    "UndoReport": show_log.show_undo,
-    "dict[str, Any]": lambda screen, facts: show_facts(screen, facts),
+_VERBS: dict[str, Callable[[Screen, Any], None]] = {
+    "diff": show_diff,
+    "tools.log": _show_tool_calls,
+    "unlink": _show_unlinked,
 }
-_LISTS: dict[str, Present] = {
-    "GrepMatch": show.show_matches,
-    "Root": show_roots,
-    "Session": show.show_sessions,
-    "Skill": show.show_skills,
-    "TagCount": show_log.show_tags,
-    "TeamMember": show_members,
-    "TierState": show_tiers,
-    "ToolEntry": show_tools,
-    "Version": show.show_versions,
-    "WeightChange": show_log.show_changes,
-}
-_VERBS: dict[str, Present] = {"diff": show_diff, "tools.log": show_tool_calls, "unlink": show_unlinked}
 """Texts, numbers and plain rows, by the name of the verb."""
 
 
-def presenter(row: VerbRow) -> Present:
-    """What writes the result of a verb for a person; names and values on lines, where its type has no form."""
-    if several := re.fullmatch(r"(?:builtins\.)?(?:list|tuple|Sequence)\[(\w+)(?:, \.\.\.)?\]", row.returns):
-        return _LISTS.get(several[1]) or _plainly(row)
-    return _VALUES.get(row.returns) or _VERBS.get(row.name) or _plainly(row)
-
-
-def _plainly(row: VerbRow) -> Present:
-    from ricordo.verbs.rows import plain_answer
-
-    return lambda screen, result: show_plain(screen, plain_answer(row, result))
+def present(screen: Screen, row: VerbRow, result: Any, plain: Mapping[str, Any]) -> None:
+    """Write the result of a verb for a person; names and values on lines, where its type has no form."""
+    several = re.fullmatch(r"(?:builtins\.)?(?:list|tuple|Sequence)\[(\w+)(?:, \.\.\.)?\]", row.returns)
+    kind = f"Sequence[{several[1]}]" if several else row.returns.replace("dict[", "Mapping[")
+    if show := PRESENTERS.get(kind) or _VERBS.get(row.name):
+        show(screen, plain if result is None else result)
+    else:
+        _show_plain(screen, plain)
 
 
 def problem_of(result: Any) -> Problem | None:
@@ -633,6 +532,9 @@ def problem_of(result: Any) -> Problem | None:
             hint = "'ricordo doctor' names them."
             error = CorruptStore(f"{len(damaged)} versions or rows are damaged", hint=hint)
             return (1, error.to_dict()) if damaged else None
+        case "DoctorReport" if bad := [one.name for one in result.checks if not (one.ok or one.repaired)]:
+            code, message = "unhealthy", f"these checks failed: {', '.join(bad)}"
+            hint = "Read the details above, or try: ricordo doctor --repair"
         case "SyncRun" if result.problems:
             code, message = "incomplete", result.problems[0]
             hint = "'ricordo sync-folder status' shows the folders and machines; 'accept' lets one in."

@@ -60,6 +60,11 @@ def one_line(text: str) -> str:
     return clean(_SPACES.sub(" ", text).strip())
 
 
+def counted(count: int, what: str) -> str:
+    """``1 item``, ``12 items``."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def cells(text: str) -> int:
     """How many columns a text takes: wide characters count two, combining ones none."""
     if text.isascii():
@@ -235,10 +240,16 @@ class Screen:
         *,
         right: Iterable[int] = (),
         paths: Iterable[int] = (),
+        empty: str = "",
     ) -> None:
-        """Columns under their heads; on a terminal the widest are cut to fit the window, ``paths`` at the front."""
+        """Columns under their heads; on a terminal the widest are cut to fit the window, ``paths`` at the front.
+
+        ``empty`` is noted if there are no rows.
+        """
         body = [[one_line(cell) for cell in row] for row in rows]
         if not body:
+            if empty:
+                self.note(empty)
             return
         widths = [max(cells(row[i]) for row in [list(head), *body]) for i in range(len(head))]
         if self.is_terminal:

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from ricordo.config.homes import state_folder
+from ricordo.config.state import state_folder
 from ricordo.errors import NotFound, Unavailable, UsageError
 
 PROJECT_FOLDER = ".ricordo"
@@ -163,11 +163,12 @@ def parse_toml(content: bytes, path: Path) -> dict[str, Any]:
         raise UsageError(f"{path} is not valid TOML: {problem}", hint="Correct that line, or remove it.") from None
 
 
-def write_entry(path: Path, tables: tuple[str, ...], key: str, value: Any) -> None:
-    """Set ``[tables] key = value`` in the file, keeping everything else in it, comments included."""
+def write_entry(path: Path, keys: tuple[str, ...], value: Any) -> None:
+    """Set a value in the file, the last of the keys in the tables of the others, and keep everything else in it."""
     import tomlkit
     import tomlkit.items
 
+    *tables, last = keys
     document = _document(path)
     section: Any = document
     for depth, table in enumerate(tables, start=1):
@@ -178,21 +179,22 @@ def write_entry(path: Path, tables: tuple[str, ...], key: str, value: Any) -> No
         section = section[table]
         if not isinstance(section, MutableMapping):
             raise UsageError(f"'{table}' is not a table (in {path})", hint="Correct the file, or remove it.")
-    section[key] = list(value) if isinstance(value, tuple) else value
+    section[last] = list(value) if isinstance(value, tuple) else value
     replace_file(path, tomlkit.dumps(document).encode())
 
 
-def remove_entry(path: Path, tables: tuple[str, ...], key: str) -> bool:
-    """Remove ``[tables] key`` from the file, and tables that are empty then; returns whether it was there."""
+def remove_entry(path: Path, keys: tuple[str, ...]) -> bool:
+    """Remove a value from the file, and tables that are empty then; returns whether it was there."""
     import tomlkit
 
+    *tables, last = keys
     document = _document(path)
     sections: list[Any] = [document]
     for table in tables:
         sections.append(sections[-1].get(table) if isinstance(sections[-1], MutableMapping) else None)
-    if not isinstance(sections[-1], MutableMapping) or key not in sections[-1]:
+    if not isinstance(sections[-1], MutableMapping) or last not in sections[-1]:
         return False
-    del sections[-1][key]
+    del sections[-1][last]
     for section, table in zip(reversed(sections[:-1]), reversed(tables), strict=True):
         if not section[table]:
             del section[table]
@@ -277,8 +279,8 @@ def read_json(path: Path) -> Any:
     return None
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write such a file at once, readable by its owner alone."""
+def write_json(path: Path, value: Any, *, mode: int = 0o600) -> None:
+    """Write such a file at once, by default readable by its owner alone."""
     import json
 
-    replace_file(path, json.dumps(value, indent=1, sort_keys=True).encode())
+    replace_file(path, json.dumps(value, indent=1).encode(), mode=mode)

@@ -1,8 +1,8 @@
 """Finds the settings in force: flags > environment > project file > user file > defaults.
 
 ``load_config`` reads them once, ``ConfigProvider`` again whenever a file changed, ``set_value`` and ``unset_value``
-edit the files, ``set_entry`` and ``unset_entry`` those of the user's own profiles (``profiles.mine.weights.recency``),
-which ``search`` checks as a whole. ``locate_store`` says which store is meant. ``settings`` lists what can be set.
+edit the files; parts of the user's own profiles (``profiles.mine.weights.recency``) are settings, too, which ``search``
+checks as a whole. ``locate_store`` says which store is meant. ``settings`` lists what can be set.
 """
 
 from __future__ import annotations
@@ -260,26 +260,28 @@ def set_value(
     """
     env = os.environ if env is None else env
     start = current_folder() if start is None else start
-    known = find_setting(name)
+    known = profile_entry(name) or find_setting(name)
     value = known.read(text)
-    path = file_of(scope, env, start)
-    written = _relocated(value, scope, path, start) if known.is_path else value
-    with edited(path, scope, env):
-        write_entry(path, (known.section,), known.key, written)
+    path = _file_of(scope, env, start)
+    is_path = isinstance(known, Setting) and known.is_path
+    with _edited(path, scope, env):
+        write_entry(path, known.keys, _relocated(value, scope, path, start) if is_path else value)
     return value
 
 
 def unset_value(name: str, *, scope: str = "user", env: Environment | None = None, start: Path | None = None) -> bool:
-    """Remove one setting, be it one of an earlier version, from the file; returns whether it was there."""
+    """Remove one setting, be it one of an earlier version, or a whole profile, from the file; returns whether it was
+    there.
+    """
     env = os.environ if env is None else env
-    section, key = name.split(".") if name in DROPPED else (find_setting(name).section, find_setting(name).key)
-    path = file_of(scope, env, current_folder() if start is None else start)
-    with edited(path, scope, env):
-        return remove_entry(path, (section,), key)
+    keys = tuple(name.split(".")) if name in DROPPED else (profile_entry(name) or find_setting(name)).keys
+    path = _file_of(scope, env, current_folder() if start is None else start)
+    with _edited(path, scope, env):
+        return remove_entry(path, keys)
 
 
 @contextmanager
-def edited(path: Path, scope: str, env: Environment) -> Iterator[None]:
+def _edited(path: Path, scope: str, env: Environment) -> Iterator[None]:
     """Lock a settings file while it is edited; a trusted project file stays trusted after the user's own change."""
     with locked(path):
         own = scope == "project" and (not path.exists() or is_trusted(path, env=env))
@@ -288,7 +290,7 @@ def edited(path: Path, scope: str, env: Environment) -> Iterator[None]:
             trust(path, env=env)
 
 
-def file_of(scope: str, env: Environment, start: Path) -> Path:
+def _file_of(scope: str, env: Environment, start: Path) -> Path:
     """The settings file of a scope: the user's, or the nearest project's."""
     if scope == "user":
         return user_file(env)
@@ -386,52 +388,54 @@ def init_project(folder: Path) -> Path:
     return place
 
 
-PREFIX = "profiles."
 KEYS = ("base", "description", "min_score", "guard", "sides")
 TABLES = ("weights", "per_side")
-_TEXTS = ("base", "description")
 
 
 @frozen
 class ProfileEntry:
-    """One entry of a profile's table, by its keys; without keys, the whole table."""
+    """One entry of the table of a profile: ``("profiles", "mine", "weights", "recency")``; or the whole table."""
 
-    profile: str
     keys: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        return ".".join(("profiles", self.profile, *self.keys))
+        return ".".join(self.keys)
+
+    @property
+    def profile(self) -> str:
+        return self.keys[1]
 
     def read(self, text: str) -> Any:
         """The value that a text stands for."""
-        if not self.keys:
-            raise UsageError(f"{self.name} is a whole profile", hint=f"Set its parts: {self.name}.base brain")
+        _, _, key, *_ = (*self.keys, "")
         text = text.strip()
-        if self.keys[0] in _TEXTS:
+        if not key:
+            raise UsageError(f"{self.name} is a whole profile", hint=f"Set its parts: {self.name}.base brain")
+        if key in ("base", "description"):
             return text
-        if self.keys[0] == "sides":
+        if key == "sides":
             return [part.strip() for part in text.split(",") if part.strip()]
         try:
-            return float(text) if self.keys[0] in ("weights", "min_score") else int(text)
+            return float(text) if key in ("weights", "min_score") else int(text)
         except ValueError:
             raise UsageError(f"{self.name} cannot be '{text}'", hint="Give a number.") from None
 
     def value(self, profiles: Mapping[str, Mapping[str, Any]]) -> Any:
         """The value of the entry; None if it is not set."""
-        found: Any = profiles.get(self.profile)
-        for key in self.keys:
+        found: Any = profiles
+        for key in self.keys[1:]:
             found = found.get(key) if isinstance(found, Mapping) else None
         return found
 
     def put(self, profiles: Mapping[str, Mapping[str, Any]], value: Any) -> dict[str, Any]:
         """The profiles with this entry changed."""
         changed = copy.deepcopy(dict(profiles))
-        table: Any = changed.setdefault(self.profile, {})
-        for key in self.keys[:-1]:
+        table: Any = changed
+        for depth, key in enumerate(self.keys[1:-1], start=2):
             table = table.setdefault(key, {})
             if not isinstance(table, dict):
-                where = f"profiles.{self.profile}.{key}"
+                where = ".".join(self.keys[:depth])
                 raise UsageError(f"{where} is not a table", hint=f"Write it as [{where}] in the settings file.")
         table[self.keys[-1]] = value
         return changed
@@ -439,9 +443,9 @@ class ProfileEntry:
 
 def profile_entry(name: str) -> ProfileEntry | None:
     """The entry that a setting's name means; None if it does not name a profile."""
-    if not name.startswith(PREFIX):
+    if not name.startswith("profiles."):
         return None
-    profile, *keys = name.removeprefix(PREFIX).split(".", 2)
+    _, profile, *keys = name.split(".", 3)
     known = not keys or (len(keys) == 1 and keys[0] in (*KEYS, *TABLES)) or (len(keys) == 2 and keys[0] in TABLES)
     if not profile or not known:
         parts = ", ".join((*KEYS, "weights.NAME", "per_side.factor", "per_side.minimum"))
@@ -449,25 +453,4 @@ def profile_entry(name: str) -> ProfileEntry | None:
             f"a profile has no setting '{name}'",
             hint=f"After profiles.NAME. comes one of: {parts}. The file can hold more.",
         )
-    return ProfileEntry(profile, tuple(keys))
-
-
-def set_entry(
-    entry: ProfileEntry, value: Any, *, scope: str = "user", env: Environment | None = None, start: Path | None = None
-) -> None:
-    """Write one entry into the user's or the project's file."""
-    env = os.environ if env is None else env
-    path = file_of(scope, env, current_folder() if start is None else start)
-    with edited(path, scope, env):
-        write_entry(path, ("profiles", entry.profile, *entry.keys[:-1]), entry.keys[-1], value)
-
-
-def unset_entry(
-    entry: ProfileEntry, *, scope: str = "user", env: Environment | None = None, start: Path | None = None
-) -> bool:
-    """Remove one entry, or the whole profile, from the file; returns whether it was there."""
-    env = os.environ if env is None else env
-    path = file_of(scope, env, current_folder() if start is None else start)
-    names = ("profiles", entry.profile, *entry.keys)
-    with edited(path, scope, env):
-        return remove_entry(path, names[:-1], names[-1])
+    return ProfileEntry(("profiles", profile, *keys))

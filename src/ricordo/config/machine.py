@@ -14,7 +14,7 @@ import socket
 from functools import lru_cache
 from pathlib import Path
 
-from ricordo.config.files import data_home, locked, read_bytes, replace_file
+from ricordo.config.files import data_home, locked, read_bytes, replace_file, write_json
 from ricordo.errors import Unavailable, UsageError
 from ricordo.frozen import frozen
 
@@ -96,4 +96,4 @@ def _make(home: Path) -> Machine:
 
 
 def _write(home: Path, machine: Machine) -> None:
-    replace_file(home / MACHINE_NAME, json.dumps({"id": machine.id, "name": machine.name}).encode())
+    write_json(home / MACHINE_NAME, {"id": machine.id, "name": machine.name})

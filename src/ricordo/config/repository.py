@@ -65,10 +65,6 @@ class Repository:
         packed = re.search(rf"^({_COMMIT.pattern}) {re.escape(ref)}$", _text(self.common / "packed-refs"), re.MULTILINE)
         return packed[1] if packed else ""
 
-    def has_branch(self, name: str) -> bool:
-        """Whether a branch exists, be it without a commit yet."""
-        return bool(self.commit(f"refs/heads/{name}")) or name == self.branch()
-
     def default_branch(self) -> str:
         """The branch that others merge into: by its origin, else by a usual name, else that of the main checkout."""
         said = _named(_text(self.common / "refs/remotes/origin/HEAD"), "refs/remotes/origin/")

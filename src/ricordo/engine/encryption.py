@@ -148,7 +148,7 @@ def keep_key_elsewhere(location: StoreLocation, choice: str) -> str:
 def forget_what_was_noted(path: Path) -> None:
     """Remove what was written about a store in the folder for logs while it was plain: it quotes refs and texts."""
     home = state_home(os.environ)
-    for pattern in ("last-searches.json", "ricordo.log*", "hooks.log*", "tool-calls*.jsonl", "tool-results/*.txt"):
+    for pattern in ("last-searches.json", "ricordo.log*", "hooks.log*", "tool-calls*", "tool-results/*.txt"):
         for file in home.glob(pattern):
             file.unlink(missing_ok=True)
     told_log.forget(str(path))

@@ -115,8 +115,8 @@ class RemoveVerbs(ItemVerbs):
         kinds: KindsToTake = (),
         tags: TagsToTake = (),
     ) -> AddReport:
-        """A ref that ends in / or * means everything below it. Removed items go to the bin. Items can also be chosen
-        by age, use, kind and tag, as for forget; those that are protected stay then.
+        """A ref that ends in / or * means everything below it. Removed items go to the bin, and files on disk are not
+        deleted. Items can also be chosen by age, use, kind and tag, as for forget; those that are protected stay then.
         """
         from ricordo.memory.upkeep import Criteria, check_selection
 

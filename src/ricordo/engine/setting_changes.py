@@ -13,9 +13,7 @@ from ricordo.config.loading import (
     find_setting,
     load_config,
     profile_entry,
-    set_entry,
     set_value,
-    unset_entry,
     unset_value,
 )
 from ricordo.config.settings import DROPPED, Setting
@@ -79,7 +77,7 @@ def _change_entry(
     """Set a part of a profile, if the profile as a whole can still be used."""
     value, before = entry.read(text), config()
     find_profile(replace(before, profiles=entry.put(before.profiles, value)), entry.profile)
-    set_entry(entry, value, scope=scope, start=start)
+    set_value(entry.name, text, scope=scope, start=start)
     after = config()
     return SettingChange(entry.name, value, scope, _source(entry, after), entry.value(after.profiles) == value)
 
@@ -90,7 +88,7 @@ def remove_setting(
     """Remove one setting, or a part of a profile, from the file of ``scope``."""
     refuse_settings(name)
     if entry := profile_entry(name):
-        removed, after = unset_entry(entry, scope=scope, start=start), config()
+        removed, after = unset_value(entry.name, scope=scope, start=start), config()
         return SettingRemoval(entry.name, removed, entry.value(after.profiles), _source(entry, after))
     if name in DROPPED:
         return SettingRemoval(name, unset_value(name, scope=scope, start=start), None, "default")

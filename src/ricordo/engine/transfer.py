@@ -151,6 +151,7 @@ class MoveVerbs(ItemVerbs):
         progress: Callable[[Progress], None] | None = None,
     ) -> ImportReport:
         """Take in what ``export`` wrote, or what another program keeps: an Obsidian vault, basic-memory, mem0.
+        A file with an error is refused before anything is written.
 
         Secrets in what other programs remember are redacted unless they are allowed. Folders to refresh, the
         files and addresses that items came from, skills, tools, ``loading`` and "written by the user" are left out, and

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 
-from ricordo.config.homes import state_folder
+from ricordo.config import state
 
 TYPE_CHECKING = False  # type checkers take it for true; importing typing costs milliseconds that every prompt waits
 if TYPE_CHECKING:
@@ -51,23 +51,15 @@ def _append(name: str, line: str) -> None:
 
 
 def open_log(name: str = LOG) -> BinaryIO:
-    """A log, opened for appending; it is renamed first if it is too long."""
-    folder = state_folder(os.environ)
-    path = os.path.join(folder, name)  # noqa: PTH118 - importing pathlib takes longer than all that is done here
-    os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - the same
-    try:
-        if os.stat(path).st_size > LONGEST_FILES[name]:  # noqa: PTH116 - the same
-            os.replace(path, f"{path}.1")  # noqa: PTH105 - the same
-    except FileNotFoundError:
-        pass
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
+    """A log, opened for appending."""
+    return state.open_log(f"{state.state_folder(os.environ)}{os.sep}{name}", LONGEST_FILES[name])
 
 
 def log_path() -> Path:
     """Where the log is, whether or not there is one yet."""
     from pathlib import Path
 
-    return Path(state_folder(os.environ)) / LOG
+    return Path(state.state_folder(os.environ)) / LOG
 
 
 def summary(days: int = 7) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ricordo.config.files import Environment, data_home, locked, read_bytes, replace_file
+from ricordo.config.files import Environment, data_home, locked, read_bytes, write_json
 from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.frozen import frozen
 from ricordo.values.provenance import AGENT, PERSON, Provenance
@@ -147,7 +147,7 @@ class Credentials:
 
     def _write(self, kept: list[Credential]) -> None:
         plain = [{name: getattr(one, name) for name in Credential.__dataclass_fields__} for one in kept]
-        replace_file(self.path, json.dumps(plain, indent=1).encode())
+        write_json(self.path, plain)
 
 
 class SignInCodes:

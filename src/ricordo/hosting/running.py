@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from ricordo._version import __version__
-from ricordo.config.homes import state_folder
+from ricordo.config.state import state_folder
 
 TYPE_CHECKING = False  # type checkers take it for true; importing typing would cost more than the rest of this module
 if TYPE_CHECKING:

@@ -15,11 +15,10 @@ from dataclasses import replace
 from threading import Condition, Lock
 from typing import TYPE_CHECKING, Any
 
-from ricordo.bounded import call_within
+from ricordo.bounded import call_plugin, call_within
 from ricordo.errors import ContractError, Error, Unavailable
 from ricordo.models.base import Embedder
 from ricordo.models.vectors import fingerprint_of
-from ricordo.plugins import call_plugin
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, Job
 from ricordo.values.reports import EmbedReport, Progress

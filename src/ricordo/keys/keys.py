@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ricordo.config.files import read_bytes, replace_file
+from ricordo.config.files import read_bytes, replace_file, write_json
 from ricordo.errors import (
     DamagedHeader,
     Error,
@@ -176,7 +176,7 @@ def write_note(store: Path, note: KeyNote) -> None:
             "salt": how.salt.hex(), "memory": how.memory, "passes": how.passes, "lanes": how.lanes,
         }  # fmt: skip
         plain["wrapped"] = note.wrapped.hex()
-    replace_file(note_path(store), json.dumps(plain, indent=1).encode())
+    write_json(note_path(store), plain)
 
 
 KEY_BYTES = 32

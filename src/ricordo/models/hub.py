@@ -14,12 +14,13 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from ricordo.bounded import call_within
-from ricordo.config.files import replace_file
+from ricordo.config.files import read_json, write_json
 from ricordo.errors import Error, MissingExtra, Unavailable
 from ricordo.frozen import frozen
 from ricordo.models.http import REACH_SECONDS
@@ -262,13 +263,12 @@ def _card_of(folder: Path, without: str) -> Card:
 
 
 def _read_card(folder: Path) -> Card | None:
-    try:
-        plain = json.loads((folder / CARD).read_text("utf-8"))
+    with suppress(KeyError, TypeError):
+        plain = read_json(folder / CARD)
         return Card(str(plain["file"]), tuple(map(str, plain["files"])), str(plain["revision"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    return None
 
 
 def _write_card(folder: Path, name: str, card: Card) -> None:
     plain = {"model": name, "revision": card.revision, "file": card.file, "files": list(card.files)}
-    replace_file(folder / CARD, json.dumps(plain, indent=1).encode(), mode=0o644)
+    write_json(folder / CARD, plain, mode=0o644)

@@ -19,9 +19,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ricordo.cores import cores
 from ricordo.errors import Unavailable
-from ricordo.models.onnx import CHARACTERS_PER_TOKEN, load_session, load_tokenizer, run_session, runtime, verify
+from ricordo.models.onnx import CHARACTERS_PER_TOKEN, cores, load_session, load_tokenizer, run_session, runtime, verify
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

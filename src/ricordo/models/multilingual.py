@@ -116,7 +116,7 @@ def _opened(threads: int | None, cache: Path | None) -> Any:
     resources = Path(str(package.__file__)).parent / "resources"
     for name, digest in _FILES.items():
         verify(resources / name, digest, cache, hint=_REINSTALL)
-    from ricordo.cores import cores
+    from ricordo.models.onnx import cores
 
     kept = (cache or user_cache()) / f"multilingual-{_FILES['weights.npz'][:8]}"
     return opened(backend, tokens, resources, kept, threads or cores())

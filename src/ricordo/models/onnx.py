@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ricordo.config.files import read_json, write_json
 from ricordo.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -83,9 +84,8 @@ def verify(file: Path, sha256: str, cache: Path | None = None, *, hint: str = _R
         state = file.stat()
         known = [state.st_size, state.st_mtime_ns, sha256]
         results = (cache or user_cache()) / "verified-models.json"
-        verified: dict[str, Any] = {}
-        with contextlib.suppress(OSError, ValueError):
-            verified = dict(json.loads(results.read_text("utf-8")))
+        verified = read_json(results)
+        verified = verified if isinstance(verified, dict) else {}
         if verified.get(str(file)) == known:
             return
         with file.open("rb") as content:
@@ -94,10 +94,8 @@ def verify(file: Path, sha256: str, cache: Path | None = None, *, hint: str = _R
         raise Unavailable(f"the model file {file} cannot be read: {error}", hint=hint) from error
     if found != sha256:
         raise Unavailable(f"the model file {file} is damaged: its SHA-256 is {found}, not {sha256}", hint=hint)
-    from ricordo.config.files import replace_file
-
     with contextlib.suppress(Unavailable):
-        replace_file(results, json.dumps({**verified, str(file): known}).encode())
+        write_json(results, {**verified, str(file): known})
 
 
 def user_cache() -> Path:
@@ -105,3 +103,8 @@ def user_cache() -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("ricordo")
+
+
+def cores() -> int:
+    """How many cores of the machine this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

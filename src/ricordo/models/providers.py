@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ricordo.bounded import call_plugin
 from ricordo.errors import ContractError, Unavailable
 from ricordo.frozen import frozen
-from ricordo.plugins import call_plugin
 
 if TYPE_CHECKING:
     from ricordo.config.settings import EmbeddingSettings

@@ -87,15 +87,13 @@ def installed(piece: Piece) -> Change:
         return _text_installed(piece, before)
     data, text = _read(piece, before)
     if not text:
-        fresh = _fresh(piece)
-        return Change(piece, "created" if before is None else "updated", before, fresh.encode(), before is not None)
+        status = "created" if before is None else "updated"
+        return Change(piece, status, before, f"{piece.snippet()}\n".encode(), before is not None)
     had = _found(piece, data)
-    if piece.form == "toml":
-        after = _edited_toml(piece, data, text, _entry(piece, had))
-    else:
-        edits = _hook_edits(piece, data) if piece.form == "hooks" else _entry_edits(piece, had)
-        after = _edited(data, text, edits)
-    return _change(piece, before, after, keeps=not had)
+    edits = _hook_edits(piece, data) if piece.form == "hooks" else _entry_edits(piece, had)
+    fresh = _encoded(edited(piece, text, edits), before)
+    is_new = fresh != before
+    return Change(piece, "updated" if is_new else "unchanged", before, fresh, is_new and not had)
 
 
 def uninstalled(piece: Piece) -> Change:
@@ -115,12 +113,10 @@ def uninstalled(piece: Piece) -> Change:
     if not _found(piece, data):
         return Change(piece, "absent", before, before)
     former = _former(piece)
+    after = edited(piece, text, _removing_edits(piece, data, former or {}))
     if piece.form == "toml":
-        after = _edited_toml(piece, data, text, None)
         was = (read_bytes(backup_of(piece.path)) or b"").decode("utf-8", "replace").removeprefix(_MARK)
         after = was if was.strip() == after.strip() else after  # only blank lines differ
-    else:
-        after = _edited(data, text, _removing_edits(piece, data, former or {}))
     if former is None and not (after.strip().strip("{}").strip()):  # nothing else is in the file, so it is ours
         return Change(piece, "removed", before, None)
     return Change(piece, "removed", before, _encoded(after, before))
@@ -161,19 +157,11 @@ def carry_out(change: Change) -> None:
 
 def _read(piece: Piece, content: bytes | None) -> tuple[dict[str, Any], str]:
     """The file's content and its text, without a byte order mark; both are empty when the file is."""
-    try:
-        text = (content or b"").decode().removeprefix(_MARK)
-        if not text.strip():
-            return {}, ""
-        data = tomllib.loads(text) if piece.form == "toml" else json_text.loads(text)
-    except (ValueError, RecursionError) as problem:
-        kind = "TOML" if piece.form == "toml" else "JSON"
-        raise Unreadable(
-            f"{piece.path} is not valid {kind}: {problem}",
-            hint="Nothing was changed. Correct the file, then try again.",
-        ) from None
+    data = parsed(piece, content or b"")
+    if data is None:
+        return {}, ""
     _check_shape(piece, data)
-    return data, text
+    return data, (content or b"").decode().removeprefix(_MARK)
 
 
 def _check_shape(piece: Piece, data: Any) -> None:
@@ -236,13 +224,9 @@ def _hooks_in(groups: object) -> list[tuple[int, int, Any]]:
     return found
 
 
-def _entry(piece: Piece, had: Any) -> dict[str, Any]:
-    """The entry to write: ours, with what the user added to it."""
-    return {**(had if isinstance(had, dict) else {}), **piece.content}
-
-
 def _entry_edits(piece: Piece, had: Any) -> list[Edit]:
-    entry = _entry(piece, had)
+    """Write our entry, with what the user added to it."""
+    entry = {**(had if isinstance(had, dict) else {}), **piece.content}
     return [("put", (*piece.at, NAME), entry)] if entry != had else []
 
 
@@ -296,17 +280,51 @@ def _former(piece: Piece) -> dict[str, Any] | None:
         return {}
 
 
-def _edited(data: dict[str, Any], text: str, edits: list[Edit]) -> str:
+def edited(piece: Piece, text: str, edits: Sequence[Edit]) -> str:
     """The text after the edits. It is checked: its value must be the old one with the edits, and nothing else."""
-    wanted = copy.deepcopy(data)
-    ways: dict[str, Callable[..., str]] = {"put": json_text.put, "append": json_text.append, "drop": json_text.drop}
+    if not edits:
+        return text
+    wanted = parsed(piece, text) or {}
     for edit in edits:
-        way, path, value = edit
         _apply(wanted, edit)
-        text = ways[way](text, path, value) if way != "drop" else json_text.drop(text, path)
-    if json_text.loads(text) != wanted:
-        raise Conflict("the file is written in a way that cannot be changed safely", hint="Nothing was changed.")
+    if piece.form == "toml":
+        import tomlkit
+
+        document: Any = tomlkit.parse(text)
+        if piece.at[0] not in document:
+            document.add(piece.at[0], tomlkit.table(is_super_table=True))
+        for edit in edits:
+            _apply(document, edit)
+        text = tomlkit.dumps(document)
+    else:
+        ways: dict[str, Callable[..., str]] = {"put": json_text.put, "append": json_text.append}
+        for way, path, value in edits:
+            text = ways[way](text, path, value) if way in ways else json_text.drop(text, path)
+    if _without_empty(parsed(piece, text)) != _without_empty(wanted):
+        raise Conflict(
+            f"{piece.path} is written in a way that cannot be changed safely",
+            hint=f"Nothing was changed. The entry is:\n{piece.snippet()}",
+        )
     return text
+
+
+def _without_empty(data: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The tables that hold something; in TOML a table for others may be there without a line of its own."""
+    return {name: value for name, value in (data or {}).items() if value != {}}
+
+
+def parsed(piece: Piece, content: bytes | str) -> Any:
+    """The value of a file's text, None if it is empty; an error names the file."""
+    try:
+        text = content if isinstance(content, str) else content.decode().removeprefix(_MARK)
+        if not text.strip():
+            return None
+        return tomllib.loads(text) if piece.form == "toml" else json_text.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise Unreadable(
+            f"{piece.path} is not valid {'TOML' if piece.form == 'toml' else 'JSON'}: {problem}",
+            hint="Nothing was changed. Correct the file, then try again.",
+        ) from None
 
 
 def _apply(data: Any, edit: Edit) -> None:
@@ -321,37 +339,6 @@ def _apply(data: Any, edit: Edit) -> None:
         del data[path[-1]]
 
 
-def _edited_toml(piece: Piece, data: dict[str, Any], text: str, entry: dict[str, Any] | None) -> str:
-    import tomlkit
-
-    document: Any = tomlkit.parse(text)
-    wanted = copy.deepcopy(data)
-    at = piece.at[0]
-    if entry is not None:
-        if data.get(at, {}).get(NAME) == entry:
-            return text
-        if at not in document:
-            document.add(at, tomlkit.table(is_super_table=True))
-        document[at][NAME] = entry
-        wanted.setdefault(at, {})[NAME] = entry
-    else:
-        del document[at][NAME]
-        del wanted[at][NAME]
-        if not wanted[at]:
-            del document[at], wanted[at]
-    after = tomlkit.dumps(document)
-    if tomllib.loads(after) != wanted:
-        raise Conflict(
-            f"{piece.path} is written in a way that cannot be changed safely",
-            hint=f"Nothing was changed. The entry is:\n{piece.snippet()}",
-        )
-    return after
-
-
-def _fresh(piece: Piece) -> str:
-    return piece.snippet() + "\n"
-
-
 def _text_installed(piece: Piece, before: bytes | None) -> Change:
     if before is not None and not _is_our_text(piece, before):
         raise Conflict(
@@ -360,11 +347,6 @@ def _text_installed(piece: Piece, before: bytes | None) -> Change:
     after = str(piece.content).encode()
     status = "created" if before is None else "unchanged" if before == after else "updated"
     return Change(piece, status, before, after, status == "updated")
-
-
-def _change(piece: Piece, before: bytes | None, after: str, *, keeps: bool) -> Change:
-    fresh = _encoded(after, before)
-    return Change(piece, "unchanged" if fresh == before else "updated", before, fresh, keeps and fresh != before)
 
 
 def _encoded(text: str, before: bytes | None) -> bytes:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ricordo.bounded import call_plugin
 from ricordo.errors import ContractError, Unavailable
 from ricordo.frozen import frozen
 from ricordo.models.vectors import fingerprint_of
-from ricordo.plugins import call_plugin
 from ricordo.store.asking import Ask, Candidates, QueryVector
 from ricordo.text.languages import ENGLISH, LANGUAGES, is_sentence, language_of
 from ricordo.text.stopwords import SMALL_WORDS

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import atexit
 import difflib
-import json
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -26,6 +24,7 @@ from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet
 
 from ricordo.bounded import PendingCall, while_caller_waits, within_callers
+from ricordo.config.files import read_json, write_json
 from ricordo.errors import Error, Unavailable, UsageError
 from ricordo.frozen import frozen
 from ricordo.search.fit import NOTHING_FITS, best_fit, note_of
@@ -191,23 +190,20 @@ class Pauses:
     def _read(self) -> dict[str, tuple[int, float]]:
         if self._file is None:
             return self._known
-        try:
-            found = json.loads(self._file.read_text(encoding="utf-8"))
+        with suppress(ValueError, TypeError, AttributeError):
+            found = read_json(self._file) or {}
             return {str(name): (int(times), float(until)) for name, (times, until) in found.items()}
-        except (OSError, ValueError, TypeError, AttributeError):
-            return {}
+        return {}
 
     def _write(self, known: dict[str, tuple[int, float]]) -> None:
         self._known = known
         if self._file is None:
             return
-        with suppress(OSError):  # a pause that is not kept costs another wait, and nothing else
-            if not known:
+        with suppress(OSError, Unavailable):  # a pause that is not kept costs another wait, and nothing else
+            if known:
+                write_json(self._file, known)
+            else:
                 self._file.unlink(missing_ok=True)
-                return
-            part = self._file.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
-            part.write_text(json.dumps(known), encoding="utf-8")
-            part.replace(self._file)
 
 
 TIER_SECONDS = 5.0

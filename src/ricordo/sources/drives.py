@@ -19,9 +19,9 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar
 from urllib.parse import parse_qs, quote, urlsplit
 
+from ricordo.bounded import call_plugin
 from ricordo.config.settings import FetchSettings
 from ricordo.errors import Error, Forbidden, NotFound, Unreadable
-from ricordo.plugins import call_plugin
 from ricordo.sources.addresses import normal_url, origin, page_ref
 from ricordo.sources.base import Drive, FetchedPage, PageRequest, Place
 from ricordo.values.items import Ref

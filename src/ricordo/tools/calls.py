@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ricordo.config.files import Environment, state_home
+from ricordo.config.state import open_log
 from ricordo.errors import ContractError, NotFound, UsageError
 from ricordo.keys.seal import Seal
 from ricordo.trust.fence import quoted
@@ -165,11 +166,8 @@ class CallRecords:
             shortened = _SEALED + self._seal.sealed(shortened)
         line = {"at": now, "tool": name, "arguments": shortened, "outcome": outcome, "ms": round(ms, 1), **more}
         with suppress(OSError):
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if self.log.exists() and self.log.stat().st_size > LARGEST_LOG:
-                self.log.replace(self.log.with_suffix(".old.jsonl"))
             written = json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-            with os.fdopen(os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
+            with open_log(str(self.log), LARGEST_LOG) as log:
                 log.write(written)
 
     def calls(self, limit: int) -> list[dict[str, Any]]:
