@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ricordo.cli import last_search
 from ricordo.cli.call import Call
-from ricordo.cli.command import QueryVerb, verb
-from ricordo.cli.generated import REF, asks_by_meaning, command, with_globals
+from ricordo.cli.command import verb
+from ricordo.cli.generated import REF, command, with_globals
 from ricordo.cli.show import (
     replaced_text,
     short_ref,
-    show_answer,
     show_content,
     show_fields,
     show_items,
@@ -38,55 +36,8 @@ if TYPE_CHECKING:
 
 Lines = tuple[int, int]
 
-FORM = (
-    click.Option(["--brief", "form"], flag_value="brief", default="", help="Print one line for each hit."),
-    click.Option(["--files", "form"], flag_value="files", help="Print only the paths or refs of the hits."),
-)
-RERANK = click.Option(["--rerank"], metavar="KIND", help="Rank the best hits again with a cross-encoder or llm.")
-"""Not one of a few choices: a plugin brings names of its own, and the engine knows them."""
-
-
-@command("search", cls=QueryVerb, without=("rerank",), extra=(RERANK, *FORM))
-def _search(call: Call, **given: Any) -> int:
-    """In a query, "a phrase" must occur as it is, -word excludes items with the word, and word* matches words that
-    begin so. Filters are kind: tag: drive: path: domain: severity: category: importance: tier: after: before:.
-    With filters and no words, it lists what passes them, newest first. On a terminal, hits are shown as fully as fits
-    the window, and what does not fit goes through your pager.
-    """
-    return _ranked(call, "search", {"query": "", **given})
-
-
-@command("similar", extra=FORM)
-def _similar(call: Call, **given: Any) -> int:
-    return _ranked(call, "similar", given)
-
-
-def _ranked(call: Call, path: str, given: dict[str, Any]) -> int:
-    """Show hits, and keep their numbers for the next command."""
-    form, first, row = given.pop("form", ""), given.get("offset", 0) + 1, verb_named(path)
-    ask = prepared(row, with_globals(call, row, given))
-    with call.engine(meaning=asks_by_meaning(row, given)) as engine:
-        answer = ask(engine)
-
-        def draw(screen: Screen) -> None:
-            from ricordo.engine.context import sealing_store
-
-            last_search.keep([hit.ref for hit in answer.hits], first, sealing_store(engine))
-            show_answer(screen, answer, query=given.get("query", ""), first=first, form=form)
-
-        return call.answer(answer.to_dict(), draw)
-
-
-_SEVERAL = verb_named("get")._replace(
-    params=tuple(
-        param._replace(name="refs", many=True, shown="REF") if param.name == "ref" else param
-        for param in verb_named("get").params
-    )
-)
-"""A command line may name several items."""
-
-
-_FORM = (
+_SEVERAL = (
+    click.Argument(["refs"], nargs=-1, required=True, type=REF, metavar="REF..."),
     click.Option(["--meta"], is_flag=True, help="Print the fields instead of the text."),
     click.Option(
         ["--format", "form"], type=click.Choice(["markdown", "json"]), help="Print all items as one text of this form."
@@ -94,7 +45,7 @@ _FORM = (
 )
 
 
-@command("get", row=_SEVERAL, extra=_FORM)
+@command("get", without=("ref",), extra=_SEVERAL)
 def _get(
     call: Call, refs: tuple[str, ...], meta: bool = False, form: str = "", lines: Lines | None = None, **given: Any
 ) -> int:

@@ -139,7 +139,7 @@ OWN: dict[str, Own] = {
 }
 
 _BY_HAND = {
-    "cmd_search": "search similar get open list history",
+    "cmd_search": "get open list history",
     "cmd_write": "init add watch save edit rm forget trust",
     "cmd_transfer": "export migrate",
     "cmd_tools": "tools",

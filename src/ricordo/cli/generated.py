@@ -37,12 +37,19 @@ from ricordo.verbs.rows import ParamRow, VerbRow, plain_answer, prepared
 
 if TYPE_CHECKING:
     from ricordo.cli.terminal import ProgressLine, Screen
+    from ricordo.engine import Ricordo
+    from ricordo.values.hits import Answer
 
 SENTENCE = 100_000
 """A text that may be this long is typed as several words, or read from standard input with ``-``."""
 PATH, REF = RefType(), RefType(hits=True)
 """A ref, an item's id, a URL or a path; shells complete it, and the engine says what it is."""
 ANY_FIELD = click.Option(["--set", "pairs"], multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
+FORM = (
+    click.Option(["--brief", "form"], flag_value="brief", default="", help="Print one line for each hit."),
+    click.Option(["--files", "form"], flag_value="files", help="Print only the paths or refs of the hits."),
+)
+"""How hits are printed; without one of these as fully as fits the window, and the rest through a pager."""
 YES = click.Option(["--yes", "-y"], is_flag=True, help="Do not ask for confirmation.")
 
 Handler = Callable[..., int]
@@ -62,7 +69,8 @@ def generated(path: str) -> Verb:
     row = verb_named(path)
     words = [param for param in row.on("cli") if param.argument and _is_sentence(param)]
     cls = QueryVerb if any(param.name in ("query", "task") for param in words) else Verb
-    return _command(row, lambda call, **given: run(call, path, given), cls)
+    extra = FORM if row.returns == "Answer" else ()
+    return _command(row, lambda call, **given: run(call, path, given), cls, extra=extra)
 
 
 def command(
@@ -150,6 +158,7 @@ def run(call: Call, path: str, given: Mapping[str, Any]) -> int:
         raise UsageError("say what to refresh", hint="Name refs or folders, or use --all.")
     if given.get("source") == "-":
         given["source"] = sys.stdin.buffer
+    form = given.pop("form", "")
     progress: ProgressLine | None = None
     if any(param.name == "progress" for param in row.params):
         from ricordo.cli.terminal import ProgressLine
@@ -157,12 +166,29 @@ def run(call: Call, path: str, given: Mapping[str, Any]) -> int:
         progress = ProgressLine.for_call(call)
         given["progress"] = progress
     ask = prepared(row, given)
-    with call.engine(create=row.creates, meaning=asks_by_meaning(row, given)) as engine, progress or nullcontext():
+    with call.engine(create=row.creates, meaning=_asks_by_meaning(row, given)) as engine, progress or nullcontext():
         result = ask(engine)
+        if row.returns == "Answer":
+            return _tell_hits(call, engine, result, given, form)
     return tell(call, row, result, limit=given.get("limit"))
 
 
-def asks_by_meaning(row: VerbRow, given: Mapping[str, Any]) -> bool:
+def _tell_hits(call: Call, engine: Ricordo, answer: Answer, given: Mapping[str, Any], form: str) -> int:
+    """Print hits, and keep their numbers for the next command."""
+    from ricordo.cli import last_search
+    from ricordo.cli.show import show_answer
+    from ricordo.engine.context import sealing_store
+
+    first = given.get("offset", 0) + 1
+
+    def draw(screen: Screen) -> None:
+        last_search.keep([hit.ref for hit in answer.hits], first, sealing_store(engine))
+        show_answer(screen, answer, query=given.get("query", ""), first=first, form=form)
+
+    return call.answer(answer.to_dict(), draw)
+
+
+def _asks_by_meaning(row: VerbRow, given: Mapping[str, Any]) -> bool:
     """Whether the vector of a query will be asked for."""
     asked = given.get("query", "") or given.get("task", "")
     return bool(row.needs_model and asked and given.get("by") not in ("words", "text"))
@@ -297,7 +323,7 @@ def _flag(param: ParamRow) -> str:
 
 
 def _type(param: ParamRow) -> click.ParamType[Any]:
-    if param.choices:
+    if param.choices and param.name != "rerank":  # plugins bring rerankers of their own
         return click.Choice(param.choices)
     if param.kind == "integer":
         return click.IntRange(

@@ -100,8 +100,6 @@ class FindVerbs(OpenEngine):
         begin so. Filters are kind: tag: drive: path: domain: severity: category: importance: tier: after: before:.
         With filters and no words, it lists what passes them, newest first. Sources that fit come before sessions,
         unless the question is about what was done; each session is one hit.
-
-        The answer is iterable: ``for hit in memory.search("rotate keys"): ...``
         """
         check_type("query", query, str)
         _check_numbers(limit, offset, min_score)
