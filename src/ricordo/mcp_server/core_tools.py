@@ -16,12 +16,8 @@ from ricordo.mcp_server.tool import (
     Effects,
     Tool,
     answer,
-    boolean,
-    choice,
-    integer,
     mapped,
-    string,
-    strings,
+    schema,
     tool,
 )
 from ricordo.values.kinds import ON_CONFLICT, ON_DUPLICATE, REMEMBERED_KINDS
@@ -141,10 +137,10 @@ search = mapped(
 @tool(
     effects=READS,
     output=OBJECT,
-    refs=strings("Refs, ids or paths."),
-    from_line=integer("Go on there.", minimum=1),
-    from_char=integer("In that line.", minimum=0),
-    max_chars=integer("Default 20000.", minimum=1, maximum=200_000),
+    refs=schema("Refs, ids or paths.", "array"),
+    from_line=schema("Go on there.", "integer", minimum=1),
+    from_char=schema("In that line.", "integer", minimum=0),
+    max_chars=schema("Default 20000.", "integer", minimum=1, maximum=200_000),
 )
 def get(
     engine: Ricordo,
@@ -181,12 +177,12 @@ def get(
 @tool(
     effects=Effects(destroys=True, reaches_out=True),
     output=OBJECT,
-    sources=strings("Files, folders or URLs."),
-    text=string("Or a text, kept at ref."),
-    ref=string("Such as agent:/plan."),
-    title=string("Title."),
-    tags=strings("Tags."),
-    on_conflict=choice(ON_CONFLICT, "If the ref exists."),
+    sources=schema("Files, folders or URLs.", "array"),
+    text=schema("Or a text, kept at ref."),
+    ref=schema("Such as agent:/plan."),
+    title=schema("Title."),
+    tags=schema("Tags.", "array"),
+    on_conflict=schema("If the ref exists.", choices=ON_CONFLICT),
 )
 def add(
     engine: Ricordo,
@@ -226,13 +222,13 @@ def add(
 @tool(
     effects=WRITES,
     output=OBJECT,
-    text=string("One thought, clear without this conversation."),
-    kind=string("memory (default), note, entity, resource, entry, article", known=REMEMBERED),
-    title=string("Title."),
-    tags=strings("Words to filter by."),
-    importance=integer("1 to 5.", minimum=1, maximum=5),
-    corrects=string("A wrong item's ref: this replaces it."),
-    on_duplicate=choice(ON_DUPLICATE, "If nearly the same is stored."),
+    text=schema("One thought, clear without this conversation."),
+    kind=schema("memory (default), note, entity, resource, entry, article", known=REMEMBERED),
+    title=schema("Title."),
+    tags=schema("Words to filter by.", "array"),
+    importance=schema("1 to 5.", "integer", minimum=1, maximum=5),
+    corrects=schema("A wrong item's ref: this replaces it."),
+    on_duplicate=schema("If nearly the same is stored.", choices=ON_DUPLICATE),
 )
 def remember(
     engine: Ricordo,
@@ -257,7 +253,7 @@ def remember(
     return shapes.written(engine, saved)
 
 
-@tool(effects=Effects(destroys=True), output=OBJECT, refs=strings("Items that are wrong or obsolete."))
+@tool(effects=Effects(destroys=True), output=OBJECT, refs=schema("Items that are wrong or obsolete.", "array"))
 def forget(engine: Ricordo, refs: Sequence[str]) -> dict[str, Any]:
     """Archive items: search no longer finds them."""
     if not refs:
@@ -268,10 +264,10 @@ def forget(engine: Ricordo, refs: Sequence[str]) -> dict[str, Any]:
 @tool(
     effects=READS,
     output=OBJECT,
-    task=string("What you are about to do."),
-    budget=integer("In tokens, default 2000.", minimum=50, maximum=100_000),
-    recent=boolean("Also what happened lately."),
-    gather=boolean("All evidence, oldest first."),
+    task=schema("What you are about to do."),
+    budget=schema("In tokens, default 2000.", "integer", minimum=50, maximum=100_000),
+    recent=schema("Also what happened lately.", "boolean"),
+    gather=schema("All evidence, oldest first.", "boolean"),
 )
 def context(
     engine: Ricordo, task: str, budget: int = 2000, recent: bool = False, gather: bool = False

@@ -6,7 +6,7 @@ than one verb is it a function. A write answers with a ``tree`` of the folder it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +23,8 @@ from ricordo.mcp_server.tool import (
     Shaper,
     Tool,
     answer,
-    boolean,
-    choice,
-    integer,
     mapped,
-    string,
-    strings,
+    schema,
     tool,
 )
 from ricordo.values.field_checks import SEVERITIES
@@ -42,7 +38,7 @@ if TYPE_CHECKING:
     from ricordo.values.kinds import LogSummary, Mode, OnConflict
 
 TYPES = ("memory", "entity", "note", "resource")
-SIGNALS = ("vector", "fts", "recency", "importance")
+SIGNALS = {name: name for name in ("vector", "fts", "recency", "importance")}
 FACTORS = {
     "semantic": "semantic",
     "vector": "vector",
@@ -65,9 +61,9 @@ _TYPE = Arg("kinds", "Only this type.", one=True, choices=TYPES, default=TYPES)
 _DRIVE = Arg("drives", "Only this drive, such as disk.", one=True)
 _TITLE = Arg("title", "The title.", required=True)
 _TAGS = Arg("tags_all", "Only items with all these tags.")
-_REF = string("drive:/path or id.")
-_TO = string("The new ref.")
-_ON_CONFLICT = choice(ON_CONFLICT, "What to do if the ref exists; default: error.")
+_REF = schema("drive:/path or id.")
+_TO = schema("The new ref.")
+_ON_CONFLICT = schema("What to do if the ref exists; default: error.", choices=ON_CONFLICT)
 _FIELDS = {
     "title": Arg("title", "The title."),
     "tags": Arg("tags", "Tags for it."),
@@ -108,80 +104,72 @@ def _written(engine: Ricordo, saved: Saved) -> dict[str, Any]:
     return shapes.written(engine, saved) | ({"id": saved.id} if saved.id else {})
 
 
-def _found(engine: Ricordo, found: Answer, row: Any, **more: Any) -> dict[str, Any]:
-    notes = {"degraded": list(found.meta.degraded)}
-    return {"results": [row(hit) for hit in found.hits]} | more | shapes.without_empty(notes)
+COLUMNS: Mapping[str, Callable[[Hit], Any]] = {
+    "type": lambda hit: hit.kind,
+    "category": lambda hit: hit.item.fields.category if hit.item else None,
+    "content": lambda hit: hit.item.content if hit.item else "",
+    "data": lambda hit: _fields_of(hit, "content", "content_hash"),
+    "entry": lambda hit: _fields_of(hit),
+    "snippet": lambda hit: shapes.short(hit.snippet),
+    "gist": lambda hit: (hit.description or " ".join(hit.snippet.split()))[:SNIPPET],
+    "score": lambda hit: round(hit.score, 6),
+    "short_score": lambda hit: round(hit.score, 4),
+    "distance": lambda hit: round(1 - hit.score, 6),
+    "signals": lambda hit: _signals(hit, "contribution", SIGNALS),
+    "breakdown": lambda hit: _signals(hit, "value", FACTORS) | {"total": round(hit.score, 6)},
+    "tokenEstimate": lambda hit: hit.token_estimate,
+}
+"""What a search can tell of a hit, besides its own attributes."""
+WHOLE = "id type content score data"
+SHORT = "ref title score=short_score snippet lines"
+RECALLED = "source=type path=ref title tags category snippet score"
+SCANNED = "id title score type domain severity tags snippet=gist tokenEstimate"
+BROKEN_DOWN = "entry score breakdown"
 
 
-def _whole(hit: Hit) -> dict[str, Any]:
-    assert hit.item is not None, "the search was for whole items"
-    plain = {name: value for name, value in hit.item.to_dict().items() if name not in ("content", "content_hash")}
-    about = {"id": hit.id, "type": hit.kind, "content": hit.item.content, "score": round(hit.score, 6)}
-    return about | {"data": shapes.without_empty(plain)}
+def _fields_of(hit: Hit, *without: str) -> dict[str, Any]:
+    plain = hit.item.to_dict() if hit.item else {}
+    return shapes.without_empty({name: value for name, value in plain.items() if name not in without})
 
 
-def _with_signals(hit: Hit) -> dict[str, Any]:
-    shares = {share.name: share.contribution for share in hit.explain.signals} if hit.explain else {}
-    return _whole(hit) | {"signals": {name: round(shares.get(name, 0.0), 6) for name in SIGNALS}}
+def _signals(hit: Hit, attribute: str, names: Mapping[str, str]) -> dict[str, float]:
+    values = {share.name: getattr(share, attribute) for share in hit.explain.signals} if hit.explain else {}
+    return {name: round(values.get(signal, 0.0), 6) for name, signal in names.items()}
 
 
-def _with_distance(hit: Hit) -> dict[str, Any]:
-    return _whole(hit) | {"distance": round(1 - hit.score, 6)}
+def _results(columns: str, *, measured: bool = False) -> Shaper:
+    """The shape of a search: of each hit these columns, ``name=column`` under another name. ``measured`` tells besides
+    how it was found.
+    """
+    pairs = [(name, column or name) for name, _, column in (part.partition("=") for part in columns.split())]
 
+    def value(hit: Hit, column: str) -> Any:
+        plain = COLUMNS[column](hit) if column in COLUMNS else getattr(hit, column) or ""
+        return list(plain) if isinstance(plain, tuple) else plain
 
-def _measured(engine: Ricordo, found: Answer, row: Any) -> dict[str, Any]:
-    meta = {
-        "total_candidates": found.meta.candidates,
-        "returned": found.meta.returned,
-        "execution_time_ms": found.meta.milliseconds,
-        "weights": dict(found.meta.weights),
-    }
-    degraded = list(found.meta.degraded)
-    if row is _with_distance and engine.config.embedding.provider == "none":
-        degraded = ["vectors: switched off (embedding.provider = none), so nothing is found by meaning"]
-    return {"results": [row(hit) for hit in found.hits], "meta": meta | shapes.without_empty({"degraded": degraded})}
+    def shaped(engine: Ricordo, found: Answer) -> dict[str, Any]:
+        results = {"results": [{name: value(hit, column) for name, column in pairs} for hit in found.hits]}
+        degraded = shapes.without_empty({"degraded": list(found.meta.degraded)})
+        if not measured:
+            return results | degraded
+        if "distance" in columns and engine.config.embedding.provider == "none":
+            degraded = {
+                "degraded": ["vectors: switched off (embedding.provider = none), so nothing is found by meaning"]
+            }
+        meta = {
+            "total_candidates": found.meta.candidates,
+            "returned": found.meta.returned,
+            "execution_time_ms": found.meta.milliseconds,
+            "weights": dict(found.meta.weights),
+        }
+        return results | {"meta": meta | degraded}
 
-
-def _short_row(hit: Hit) -> dict[str, Any]:
-    about = {"ref": hit.ref, "title": hit.title, "score": round(hit.score, 4)}
-    return about | {"snippet": shapes.short(hit.snippet), "lines": list(hit.lines)}
-
-
-def _recalled(hit: Hit) -> dict[str, Any]:
-    return {
-        "source": hit.kind,
-        "path": hit.ref,
-        "title": hit.title,
-        "tags": list(hit.tags),
-        "category": hit.item.fields.category if hit.item else None,
-        "snippet": shapes.short(hit.snippet),
-        "score": round(hit.score, 6),
-    }
-
-
-def _scanned(hit: Hit) -> dict[str, Any]:
-    return {
-        "id": hit.id,
-        "title": hit.title,
-        "score": round(hit.score, 6),
-        "type": hit.kind,
-        "domain": hit.domain or "",
-        "severity": hit.severity or "",
-        "tags": list(hit.tags),
-        "snippet": (hit.description or " ".join(hit.snippet.split()))[:SNIPPET],
-        "tokenEstimate": hit.token_estimate,
-    }
-
-
-def _broken_down(hit: Hit) -> dict[str, Any]:
-    values = {share.name: share.value for share in hit.explain.signals} if hit.explain else {}
-    breakdown = {factor: round(values.get(name, 0.0), 6) for factor, name in FACTORS.items()}
-    entry = shapes.without_empty(hit.item.to_dict()) if hit.item else {}
-    return {"entry": entry, "score": round(hit.score, 6), "breakdown": breakdown | {"total": round(hit.score, 6)}}
+    return shaped
 
 
 @tool(effects=WRITES_ONCE, output=answer("counts", counts="object", failed="integer"),
-      type=choice(TYPES, "Only this type."), limit=integer("Per type.", minimum=1, maximum=10_000))  # fmt: skip
+      type=schema("Only this type.", choices=TYPES),
+      limit=schema("Per type.", "integer", minimum=1, maximum=10_000))  # fmt: skip
 def batch_embed(engine: Ricordo, limit: int = 100, **only: str) -> dict[str, Any]:
     """Make missing vectors; returns how many were made, by type."""
     done = {kind: engine.embed(kinds=(kind,), limit=limit) for kind in only.values() or TYPES}
@@ -192,7 +180,7 @@ def batch_embed(engine: Ricordo, limit: int = 100, **only: str) -> dict[str, Any
 
 
 @tool(effects=REPLACES, output=answer("key", "value", "in_force", key="string", value={}, in_force="boolean"),
-      key=string("Such as retrieval.vector_weight."), value=string("The new value."))  # fmt: skip
+      key=schema("Such as retrieval.vector_weight."), value=schema("The new value."))  # fmt: skip
 def set_config(engine: Ricordo, key: str, value: str) -> dict[str, Any]:
     """Change a setting of this project, or of the user outside of projects; it takes effect with the next query.
     Settings that choose models, hosts or folders, or what is kept and told, can only be changed by the user.
@@ -208,9 +196,10 @@ def set_config(engine: Ricordo, key: str, value: str) -> dict[str, Any]:
     return {"key": changed.name, "value": changed.value, "scope": scope, "in_force": changed.in_force}
 
 
-@tool(effects=READS, output=answer("ref", "content"), ref=_REF, from_line=integer("The line to start at.", minimum=1),
-      from_char=integer("The characters of that line to leave out.", minimum=0),
-      max_chars=integer("The most characters to read.", minimum=1, maximum=200_000))  # fmt: skip
+@tool(effects=READS, output=answer("ref", "content"), ref=_REF,
+      from_line=schema("The line to start at.", "integer", minimum=1),
+      from_char=schema("The characters of that line to leave out.", "integer", minimum=0),
+      max_chars=schema("The most characters to read.", "integer", minimum=1, maximum=200_000))  # fmt: skip
 def context_read(
     engine: Ricordo, ref: str, from_line: int | None = None, from_char: int = 0, max_chars: int = MOST_CHARACTERS
 ) -> dict[str, Any]:
@@ -220,14 +209,14 @@ def context_read(
 
 
 _DESCRIBED: dict[str, Any] = {
-    "title": string("The title."),
-    "description": string("What it is, in a sentence."),
-    "tags": strings("Tags for it."),
+    "title": schema("The title."),
+    "description": schema("What it is, in a sentence."),
+    "tags": schema("Tags for it.", "array"),
 }
 
 
-@tool(effects=Effects(destroys=True), output=SAVED, ref=string("Such as agent:/notes/plan.md."),
-      content=string("The text."), on_conflict=_ON_CONFLICT, **_DESCRIBED)  # fmt: skip
+@tool(effects=Effects(destroys=True), output=SAVED, ref=schema("Such as agent:/notes/plan.md."),
+      content=schema("The text."), on_conflict=_ON_CONFLICT, **_DESCRIBED)  # fmt: skip
 def context_write(
     engine: Ricordo, ref: str, content: str, on_conflict: OnConflict = "error", **fields: Any
 ) -> dict[str, Any]:
@@ -241,9 +230,9 @@ def _put(engine: Ricordo, ref: str, content: str, on_conflict: OnConflict, field
     return shapes.written(engine, saved)
 
 
-@tool(effects=Effects(destroys=True), output=SAVED, ref=_REF, new_text=string("What takes its place."),
-      old_text=string("The text to replace; it must occur once, or pass replace_all."),
-      replace_all=boolean("Replace every occurrence."), **_DESCRIBED)  # fmt: skip
+@tool(effects=Effects(destroys=True), output=SAVED, ref=_REF, new_text=schema("What takes its place."),
+      old_text=schema("The text to replace; it must occur once, or pass replace_all."),
+      replace_all=schema("Replace every occurrence.", "boolean"), **_DESCRIBED)  # fmt: skip
 def context_edit(
     engine: Ricordo, ref: str, old_text: str | None = None, new_text: str | None = None, replace_all: bool = False,
     **fields: Any,
@@ -253,7 +242,8 @@ def context_edit(
         raise UsageError("there is nothing to change", hint="Give old_text and new_text, or a field.")
     if old_text is None or new_text is None:
         return shapes.written(engine, engine.edit(ref, None, fields, wait=False))
-    for attempt in range(ATTEMPTS):
+    attempts = ATTEMPTS
+    while True:
         item = engine.get(ref, track=False)
         if item.fields.source == "agent":
             fields["source"] = "agent"  # so that secrets are redacted, as they were when it was written
@@ -267,9 +257,9 @@ def context_edit(
         try:
             return shapes.written(engine, engine.edit(ref, content, fields, base=item.version, wait=False))
         except StaleVersion:  # somebody else changed it meanwhile: replace in the new text
-            if attempt == ATTEMPTS - 1:
+            attempts -= 1
+            if not attempts:
                 raise
-    raise AssertionError("the last attempt returns or raises")
 
 
 @tool(effects=REPLACES, output=answer("removed", "tree", removed="array", tree="string"), ref=_REF)
@@ -314,8 +304,8 @@ def context_exists(engine: Ricordo, ref: str) -> dict[str, Any]:
 
 
 @tool(effects=Effects(destroys=True, repeatable=True, reaches_out=True), output=answer("checked", "items", "tree"),
-      ref=string("drive:/path, an id, or drive:/folder for all below."),
-      all=boolean("All items that can be read again."))  # fmt: skip
+      ref=schema("drive:/path, an id, or drive:/folder for all below."),
+      all=schema("All items that can be read again.", "boolean"))  # fmt: skip
 def context_refresh(engine: Ricordo, ref: str = "", **every: bool) -> dict[str, Any]:
     """Read items again from their file or page, and index what changed."""
     if bool(ref) == every.get("all", False):
@@ -328,11 +318,11 @@ def context_refresh(engine: Ricordo, ref: str = "", **every: bool) -> dict[str, 
 
 
 @tool(effects=READS, output=answer("mode", "results", mode="string", results="array"),
-      query=string("What to look for."), limit=integer("The most results.", minimum=1, maximum=100),
-      mode=choice(("scan", "full"), "scan lists; full has whole entries and the score's breakdown."),
-      type=choice(KINDS, "Only this kind of entry."), domain=string("Ranks entries of this domain higher."),
-      tags=strings("Rank entries with these tags higher."), severity=choice(SEVERITIES, "Only these."),
-      include_memories=boolean("Search memories and sessions, too."))  # fmt: skip
+      query=schema("What to look for."), limit=schema("The most results.", "integer", minimum=1, maximum=100),
+      mode=schema("scan lists; full has whole entries and the score's breakdown.", choices=("scan", "full")),
+      type=schema("Only this kind of entry.", choices=KINDS), domain=schema("Ranks entries of this domain higher."),
+      tags=schema("Rank entries with these tags higher.", "array"), severity=schema("Only these.", choices=SEVERITIES),
+      include_memories=schema("Search memories and sessions, too.", "boolean"))  # fmt: skip
 def search_intelligent(
     engine: Ricordo, query: str, mode: Mode = "scan", limit: int = 10, domain: str | None = None,
     tags: Sequence[str] = (), severity: str | None = None, include_memories: bool = False, **only: str,
@@ -348,13 +338,13 @@ def search_intelligent(
         tool="search_intelligent",
     )  # fmt: skip
     notes = shapes.without_empty({"notes": list(found.meta.notes)})
-    return _found(engine, found, _broken_down if mode == "full" else _scanned, mode=mode, **notes)
+    return _results(BROKEN_DOWN if mode == "full" else SCANNED)(engine, found) | {"mode": mode} | notes
 
 
 @tool(effects=READS, output=answer("queries", "rows", queries="integer", rows="array"),
-      days=integer("How many days back.", minimum=1, maximum=36_500),
-      by=choice(("query", "tool", "day"), "How to group the rows."),
-      limit=integer("The most results.", minimum=1, maximum=100))  # fmt: skip
+      days=schema("How many days back.", "integer", minimum=1, maximum=36_500),
+      by=schema("How to group the rows.", choices=("query", "tool", "day")),
+      limit=schema("The most results.", "integer", minimum=1, maximum=100))  # fmt: skip
 def get_query_stats(engine: Ricordo, days: int = 30, by: LogSummary = "query", limit: int = 10) -> dict[str, Any]:
     """Show which queries were asked: the most frequent, the slowest, those without results."""
     report = engine.log(since=f"{days}d", summary=by, limit=limit).summary
@@ -381,11 +371,7 @@ def _reads(name: str, verb: str, description: str, shows: Shaper, *required: str
 
 def _recalls(name: str, description: str, kinds: tuple[str, ...] = (), **arguments: Arg) -> Tool:
     fixed = {"mode": "full", "profile": "knowledge"} | ({"kinds": kinds} if kinds else {})
-    return _searches(name, description, {"tags": _TAGS, **arguments}, _shown_as(_recalled), 5, **fixed)
-
-
-def _shown_as(row: Any) -> Shaper:
-    return lambda engine, found: _found(engine, found, row)
+    return _searches(name, description, {"tags": _TAGS, **arguments}, _results(RECALLED), 5, **fixed)
 
 
 _CATEGORY = Arg("categories", "Only items of this category.", one=True)
@@ -408,14 +394,14 @@ TOOLS: Mapping[str, tuple[Tool, ...]] = {
             "Search memories, entities, notes and resources by meaning, words, recency and importance; each result "
             "shows what every signal gave.",
             {"type": _TYPE, "weights": Arg("weights", "Such as {vector: 0.5, fts: 0.2}; 0 means 0.")},
-            lambda engine, found: _measured(engine, found, _with_signals), 20, mode="full", profile="brain",
+            _results(f"{WHOLE} signals", measured=True), 20, mode="full", profile="brain",
             explain=True,
         ),
         _searches(
             "semantic_search",
             "Search memories, entities, notes and resources by meaning alone, nearest first (distance: lower is "
             "nearer).",
-            {"type": _TYPE}, lambda engine, found: _measured(engine, found, _with_distance), 20, mode="full",
+            {"type": _TYPE}, _results(f"{WHOLE} distance", measured=True), 20, mode="full",
             by="meaning", opens=True,
         ),
         batch_embed,
@@ -437,7 +423,7 @@ TOOLS: Mapping[str, tuple[Tool, ...]] = {
                depth=Arg("depth", "How many levels of folders.", default=3)),
         context_read, context_write, context_edit, context_delete, context_copy, context_move, context_info,
         context_exists,
-        _searches("context_search", "Find items by words and meaning.", {"drive": _DRIVE}, _shown_as(_short_row), 10),
+        _searches("context_search", "Find items by words and meaning.", {"drive": _DRIVE}, _results(SHORT), 10),
         context_refresh,
         _reads("search_grep", "grep", "Find lines of stored text by a regular expression.", _matches, "matches",
                pattern=Arg("pattern", "A regular expression."), drive=_DRIVE,
@@ -446,7 +432,7 @@ TOOLS: Mapping[str, tuple[Tool, ...]] = {
                context_lines=Arg("context", "How many lines around each match.", high=20),
                limit=_LIMIT._replace(default=20)),
         _searches("search_semantic", "Find items by keyword and meaning, fused by rank.", {"drive": _DRIVE},
-                  _shown_as(_short_row), 10, profile="rrf"),
+                  _results(SHORT), 10, profile="rrf"),
     ),
     "vault": (
         search_intelligent,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, UsageError
 from ricordo.mcp_server import shapes
-from ricordo.mcp_server.tool import BLOCKS, READS, Effects, mapping, string, tool
+from ricordo.mcp_server.tool import BLOCKS, READS, Effects, schema, tool
 from ricordo.tools.servers import ServerFile
 from ricordo.trust.fence import one_line, told_text
 
@@ -52,7 +52,7 @@ def servers_file() -> Path:
     effects=READS,
     output=ANSWER,
     more=_servers,
-    task=string("what to do"),
+    task=schema("what to do"),
 )
 def find_tools(engine: Ricordo, task: str) -> dict[str, Any]:
     """Find other tools."""
@@ -69,7 +69,7 @@ def find_tools(engine: Ricordo, task: str) -> dict[str, Any]:
     return {"tools": [], "note": "None fits, or none is there yet: the user adds servers with 'ricordo tools add'."}
 
 
-@tool(effects=READS, output=ANSWER, name=string("its name"))
+@tool(effects=READS, output=ANSWER, name=schema("its name"))
 def describe_tool(engine: Ricordo, name: str) -> dict[str, Any]:
     """What a tool does and takes."""
     one = engine.tools.show(name)
@@ -81,8 +81,8 @@ def describe_tool(engine: Ricordo, name: str) -> dict[str, Any]:
 @tool(
     effects=Effects(reaches_out=True),
     output=ANSWER,
-    name=string("its name"),
-    arguments=mapping("as described"),
+    name=schema("its name"),
+    arguments=schema("as described", "object"),
 )
 def call_tool(
     engine: Ricordo,

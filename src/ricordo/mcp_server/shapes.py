@@ -136,16 +136,6 @@ def neighbourhood(engine: Ricordo, ref: str) -> str:
     return "\n".join([*lines, "  …"] if len(items) > NEIGHBOURS else lines)
 
 
-VALID_FROM = {"type": "string", "description": "The first day on which it is valid, such as 2026-01-31."}
-VALID_UNTIL = {"type": "string", "description": "The day until which it is valid."}
-LINKS = {
-    "type": "array",
-    "items": {"type": "string"},
-    "description": "Links to other items, each a type and a ref: 'supports memory:/x'.",
-}
-"""What every tool that saves takes about time and links."""
-
-
 def links_of(given: Sequence[str]) -> list[tuple[str, str]]:
     """Links as an agent writes them: a type, a space and a ref; a ref alone is an extension of it."""
     pairs = []

@@ -122,34 +122,10 @@ def tool(
     return decorate
 
 
-def string(description: str, **more: Any) -> Schema:
-    """A text."""
-    return _described("string", description, more)
-
-
-def integer(description: str, **more: Any) -> Schema:
-    """A whole number; ``minimum`` and ``maximum`` bound it."""
-    return _described("integer", description, more)
-
-
-def boolean(description: str) -> Schema:
-    """True or false."""
-    return _described("boolean", description, {})
-
-
-def strings(description: str) -> Schema:
-    """A list of texts."""
-    return _described("array", description, {"items": {"type": "string"}})
-
-
-def choice(choices: Sequence[str], description: str) -> Schema:
-    """One of a few texts."""
-    return _described("string", description, {"enum": list(choices)})
-
-
-def mapping(description: str) -> Schema:
-    """An object."""
-    return _described("object", description, {})
+def schema(description: str, kind: str = "string", choices: Sequence[str] = (), **more: Any) -> Schema:
+    """What an argument takes: a text, a few texts to choose from, or a value of another type, which may be bounded."""
+    lists = {"items": {"type": "string"}} if kind == "array" else {}
+    return {"type": kind, "description": description, **lists, **more} | ({"enum": list(choices)} if choices else {})
 
 
 def answer(*required: str, **properties: str | Schema) -> Schema:
@@ -157,15 +133,6 @@ def answer(*required: str, **properties: str | Schema) -> Schema:
     plain = {name: {"type": kind} if isinstance(kind, str) else kind for name, kind in properties.items()}
     schema: Schema = {"type": "object"} | ({"properties": plain} if plain else {})
     return schema | ({"required": list(required)} if required else {})
-
-
-def rows(*required: str, **properties: str | Schema) -> Schema:
-    """A list of objects in an answer."""
-    return {"type": "array", "items": answer(*required, **properties)}
-
-
-def _described(kind: str, description: str, more: Mapping[str, Any]) -> Schema:
-    return {"type": kind, "description": description} | dict(more)
 
 
 def checked(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
