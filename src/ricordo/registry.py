@@ -172,19 +172,19 @@ def rerank_files(config: Config) -> ModelFolder:
 def reranker(kind: str, config: Config, language_model: Callable[[], LLM]) -> Reranker:
     """The reranker of a kind, not loaded yet."""
     if kind == "cross-encoder":
-        from ricordo.models.rerankers import CrossEncoder
+        from ricordo.models.hub_models import CrossEncoder
 
         return CrossEncoder(rerank_files(config))
     if kind == "llm":
         from ricordo.models.base import Message
-        from ricordo.models.rerankers import ListwiseReranker
+        from ricordo.models.llm import ListwiseReranker
         from ricordo.search.rerank import LLM_SECONDS
 
         model = language_model()
         return ListwiseReranker(lambda prompt: model.complete([Message("user", prompt)], seconds=LLM_SECONDS).text)
-    from ricordo.models.providers import RERANKERS, plugged_reranker, plugin_names
+    from ricordo.models.providers import RERANKERS, made_by_plugin, plugin_names
 
-    plugged = plugged_reranker(kind, config, models_folder(config))
+    plugged = made_by_plugin(RERANKERS, kind, config, models_folder(config))
     if plugged is None:
         known = ", ".join(("cross-encoder", "llm", "none", *plugin_names(RERANKERS)))
         raise UsageError(f"there is no reranker '{kind}'", hint=f"One of: {known}.")

@@ -360,10 +360,10 @@ class TestPlugins:
 
 @pytest.mark.parametrize("answer", [None, 7, [], {}, "text", [None], [[None]], [["a"]]])
 def test_vectors_that_are_none_are_an_error_whatever_they_are(answer: Any) -> None:
-    from ricordo.models.vectors import ModelShape, unit_vectors
+    from ricordo.models.vectors import unit_vectors
 
     with pytest.raises(ContractError):
-        unit_vectors(answer, 1, ModelShape("ollama", "a-model", None, 8, 100))
+        unit_vectors(answer, 1, "ollama (a-model)", None)
 
 
 def test_embeddings_use_the_keys_of_a_language_model_of_the_same_provider(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from ricordo import Answer, ContractError, Ricordo, Unavailable, UsageError
 from ricordo.models.hub import ModelFolder
-from ricordo.models.rerankers import CrossEncoder, ListwiseReranker, parse_order
+from ricordo.models.hub_models import CrossEncoder
+from ricordo.models.llm import ListwiseReranker, parse_order
 from ricordo.search.rerank import blend, own_share
 
 Opener = Callable[..., Ricordo]

@@ -72,7 +72,7 @@ class Models:
         embedder = self._embedder(settings)
         shown = settings.model or self._default(provider)
         tested = self._tested(embedder, provider, shown)
-        if getattr(getattr(embedder, "shape", None), "dimensions", tested.dimensions) is None:
+        if getattr(embedder, "known_dimensions", tested.dimensions) is None:
             # The length of its vectors was not known; from now on, the settings name it.
             settings = replace(settings, dimensions=tested.dimensions)
             changes["embedding.dimensions"] = str(tested.dimensions)

@@ -1,8 +1,7 @@
 """Requests to a service over HTTP: several keys, a few attempts, and a time limit for everything.
 
 ``Remote`` stands for one service. Whatever goes wrong becomes ``Unavailable`` (try again later) or ``ContractError``
-(the service answered something unusable), with a hint. Callers decide what to ask and what an answer means. Requests
-made with a service's own library go through ``Remote.call`` too.
+(the service answered something unusable), with a hint. Callers decide what to ask and what an answer means.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 from ricordo.bounded import BoundedCall
@@ -31,8 +31,6 @@ TOTAL_SECONDS = 120.0
 
 _Result = TypeVar("_Result")
 Kind = Literal["unreachable", "slow", "busy", "broken", "key", "missing", "refused", "garbled"]
-_here = threading.local()
-"""Holds the event that the thread of a request sets once the service is reached."""
 _WORTH_REPEATING: tuple[Kind, ...] = ("unreachable", "slow", "busy", "broken", "garbled")
 
 
@@ -46,51 +44,19 @@ class Trouble(Exception):  # noqa: N818 - never leaves this folder; what users s
         self.retry_after = retry_after
 
 
-class KeyPool:
-    """Several keys for one service: one is used until it is refused, then the next. Shared between threads."""
-
-    def __init__(self, keys: Sequence[str]) -> None:
-        self._keys = tuple(keys) or ("",)
-        self._at = 0
-        self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-    @property
-    def current(self) -> str:
-        return self._keys[self._at]
-
-    @property
-    def are_printable(self) -> bool:
-        """Whether all can be sent in a header."""
-        return all(key.isascii() and key.isprintable() for key in self._keys)
-
-    def pass_over(self, key: str) -> None:
-        """Go on to the next key, unless another thread has done so already."""
-        with self._lock:
-            if self._keys[self._at] == key:
-                self._at = (self._at + 1) % len(self._keys)
-
-    def mask(self, text: str) -> str:
-        """The text with all keys hidden: services like to quote them in errors."""
-        for key in filter(None, self._keys):
-            text = text.replace(key, "***")
-        return text
-
-
 def bearer(key: str) -> dict[str, str]:
     """The usual header for a key; no header without a key."""
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 class Remote:
-    """One service: where it is, its keys, and how long it may take.
+    """One service: where it is, its keys, and how long it may take. It is shared between threads.
 
-    ``section`` is the group of settings that hints name; ``without`` ends every hint and says how to do without it.
+    ``section`` is the group of settings that hints name; ``without`` ends every hint and says how to do without it. Of
+    several keys, one is used until it is refused, then the next.
 
     >>> remote = Remote("voyage", "https://api.voyageai.com/v1", keys=("a key",), key_variable="VOYAGE_API_KEY")
-    >>> remote.post("embeddings", {"model": "voyage-3.5", "input": ["a text"]})  # doctest: +SKIP
+    >>> remote.post("embeddings", {"model": "voyage-3.5", "input": ["a text"]}, dict)  # doctest: +SKIP
     """
 
     def __init__(
@@ -107,51 +73,38 @@ class Remote:
     ) -> None:
         self.name = name
         self.base_url = base_url.rstrip("/")
-        self.keys = KeyPool(keys)
         self.seconds = REQUEST_SECONDS
+        self._keys = tuple(keys) or ("",)
+        self._key_index = 0
         self._variable = key_variable
         self._needs_key = needs_key
         self._section = section
         self._without = without
         self._headers = headers
         self._lock = threading.Lock()
-        self._client: httpx.Client | None = None
 
-    @property
-    def client(self) -> httpx.Client:
+    @cached_property
+    def _client(self) -> httpx.Client:
         """The HTTP client, which keeps its connections between requests."""
-        with self._lock:
-            if self._client is None:
-                import httpx
+        import httpx
 
-                timeout = httpx.Timeout(self.seconds, connect=REACH_SECONDS)
-                self._client = httpx.Client(timeout=timeout, event_hooks={"request": [watch]})
-                weakref.finalize(self, self._client.close)
-            return self._client
+        client = httpx.Client()
+        weakref.finalize(self, client.close)
+        return client
 
-    def post(self, path: str, body: Mapping[str, Any], *, budget: float = TOTAL_SECONDS) -> Any:
-        """Send JSON to a path below the service's address; returns the JSON of the answer."""
-        client, url = self.client, f"{self.base_url}/{path}"
+    def post(
+        self, path: str, body: Mapping[str, Any], read: Callable[[Any], _Result], *, budget: float = TOTAL_SECONDS
+    ) -> _Result:
+        """Send JSON to a path below the service's address; ``read`` makes the result of the answer's JSON.
 
-        def ask(key: str, seconds: float) -> Any:
-            limits = timeouts(seconds)
-            return answered(lambda: client.post(url, json=body, headers=self._headers(key), timeout=limits))
-
-        return self.call(ask, budget=budget)
-
-    def call(self, ask: Callable[[str, float], _Result], *, budget: float = TOTAL_SECONDS) -> _Result:
-        """Call ``ask``, and repeat it where that may help, for no longer than ``budget`` seconds in all.
-
-        ``ask`` gets a key and the seconds it has, and raises ``Trouble`` if it fails. It runs in a thread of its own,
-        which is left behind when the time is up: the time limits of HTTP libraries cover neither slow host lookups
-        nor answers that arrive byte by byte.
+        The request is repeated where that may help, for no longer than ``budget`` seconds in all.
         """
         self._check_keys()
         started = time.monotonic()
         attempt = 0
         while True:
             try:
-                return self._ask_with_any_key(ask, started + budget)
+                return self._post_with_any_key(path, body, read, started + budget)
             except Trouble as trouble:
                 wait = BACKOFF[min(attempt, len(BACKOFF) - 1)] if trouble.retry_after is None else trouble.retry_after
                 ends = started + (min(budget, REACH_SECONDS) if trouble.kind == "unreachable" else budget)
@@ -163,34 +116,80 @@ class Remote:
 
     def _check_keys(self) -> None:
         """Raise an error for keys that no service would accept, before anything is sent."""
-        if self._needs_key and not self.keys.current:
+        if self._needs_key and not self._keys[0]:
             where = self._variable or f"{self._section}.api_keys"
             raise Unavailable(f"{self.name} needs a key, and {where} is not set", hint=self._hint("key"))
-        if not self.keys.are_printable:
+        if not all(key.isascii() and key.isprintable() for key in self._keys):
             raise Unavailable(
                 f"{self.name}: a key contains characters that cannot be part of one", hint=self._hint("key")
             )
 
-    def _ask_with_any_key(self, ask: Callable[[str, float], _Result], deadline: float) -> _Result:
+    def _post_with_any_key(
+        self, path: str, body: Mapping[str, Any], read: Callable[[Any], _Result], deadline: float
+    ) -> _Result:
         """Try each key once, because another key may work where one is refused."""
         soonest: float | None = None
-        for tries_left in reversed(range(len(self.keys))):
-            key = self.keys.current
+        for tries_left in reversed(range(len(self._keys))):
+            index = self._key_index
             try:
-                return _bounded(ask, key, min(self.seconds, deadline - time.monotonic()))
+                seconds = min(self.seconds, deadline - time.monotonic())
+                return self._post_once(path, body, read, self._keys[index], seconds)
             except Trouble as trouble:
                 if trouble.kind not in ("busy", "key"):
                     raise
-                self.keys.pass_over(key)
+                with self._lock:
+                    if self._key_index == index:  # no other thread has gone on to the next key
+                        self._key_index = (index + 1) % len(self._keys)
                 waits = [wait for wait in (soonest, trouble.retry_after) if wait is not None]
                 soonest = trouble.retry_after = min(waits, default=None)
                 if not tries_left or time.monotonic() >= deadline:
                     raise
-        raise AssertionError("a pool holds at least one key")
+        raise AssertionError("there is at least one key")
+
+    def _post_once(
+        self, path: str, body: Mapping[str, Any], read: Callable[[Any], _Result], key: str, seconds: float
+    ) -> _Result:
+        """Send one request from a thread of its own, which is left behind when the time is up.
+
+        The time limits of HTTP libraries cover neither slow host lookups nor answers that arrive byte by byte. A
+        service that is not even reached is given up much earlier.
+        """
+        import httpx
+
+        reached = threading.Event()
+
+        def trace(event: str, _: object) -> None:
+            if event.endswith("send_request_headers.started"):
+                reached.set()
+
+        timeout = httpx.Timeout(seconds, connect=min(seconds, REACH_SECONDS))
+        send = partial(self._client.post, f"{self.base_url}/{path}", json=body, headers=self._headers(key))
+        call = BoundedCall(lambda: send(timeout=timeout, extensions={"trace": trace}), "ricordo-request")
+        at_first = min(seconds, REACH_SECONDS)
+        if not call.wait(at_first) and not (reached.is_set() and call.wait(seconds - at_first)):
+            if reached.is_set():
+                raise Trouble("slow", f"did not answer within {seconds:.3g} s")
+            raise Trouble("unreachable", f"cannot be reached within {at_first:.3g} s")
+        try:
+            response = call.result()
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise trouble_of(error) from error
+        if response.status_code != 200:
+            raise trouble_in(response)
+        try:
+            data = response.json()
+        except ValueError as error:
+            raise Trouble("garbled", f"its answer is not JSON: {_line(response.text)!r}") from error
+        try:
+            return read(data)
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            raise Trouble("garbled", f"its answer is not of the expected form: {_line(str(data))}") from error
 
     def _give_up(self, trouble: Trouble) -> NoReturn:
-        """Raise the error that the user sees."""
-        message = f"{self.name}: {self.keys.mask(trouble.message)}"
+        """Raise the error that the user sees, without keys: services like to quote them."""
+        message = f"{self.name}: {trouble.message}"
+        for key in filter(None, self._keys):
+            message = message.replace(key, "***")
         if trouble.retry_after is not None and trouble.kind == "busy":
             message += f" (it asks to wait {trouble.retry_after:.0f} s)"
         kind: type[Error] = ContractError if trouble.kind in ("refused", "garbled") else Unavailable
@@ -212,27 +211,13 @@ class Remote:
         return f"{first} {self._without}".strip()
 
 
-def timeouts(seconds: float) -> httpx.Timeout:
-    """httpx's time limits for a request that may take this many seconds."""
-    import httpx
-
-    return httpx.Timeout(seconds, connect=min(seconds, REACH_SECONDS))
-
-
-def answered(send: Callable[[], httpx.Response]) -> Any:
-    """The JSON of the answer to a request; anything else becomes ``Trouble``."""
-    import httpx
-
-    try:
-        response = send()
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise trouble_of(error) from error
-    if response.status_code != 200:
-        raise trouble_in(response)
-    try:
-        return response.json()
-    except ValueError as error:
-        raise Trouble("garbled", f"its answer is not JSON: {_line(response.text)!r}") from error
+def ollama_address(given: str) -> str:
+    """``OLLAMA_HOST`` as Ollama itself reads it; empty stays empty."""
+    scheme, separator, rest = given.strip().rpartition("://")
+    host = rest.rstrip("/").replace("0.0.0.0", "127.0.0.1")
+    if not host:
+        return ""
+    return f"{scheme or 'http'}://{host}" if ":" in host or separator else f"http://{host}:11434"
 
 
 def trouble_of(error: Exception) -> Trouble:
@@ -260,34 +245,6 @@ def trouble_in(response: httpx.Response) -> Trouble:
         kind = "key"
     said = _said(response)
     return Trouble(kind, f"answered {status}{f': {said}' if said else ''}", _retry_after(response))
-
-
-def _bounded(ask: Callable[[str, float], _Result], key: str, seconds: float) -> _Result:
-    """Call ``ask`` in a thread and wait for its end; if the service is not even reached, give up much earlier."""
-    reached = threading.Event()
-
-    def work() -> _Result:
-        _here.reached = reached
-        return ask(key, seconds)
-
-    call = BoundedCall(work, "ricordo-request")
-    at_first = min(seconds, REACH_SECONDS)
-    if not call.wait(at_first) and not (reached.is_set() and call.wait(seconds - at_first)):
-        if reached.is_set():
-            raise Trouble("slow", f"did not answer within {seconds:.3g} s")
-        raise Trouble("unreachable", f"cannot be reached within {at_first:.3g} s")
-    return call.result()
-
-
-def watch(request: httpx.Request) -> None:
-    """Set the event of this thread as soon as its request is being sent, because the service is reached then."""
-    reached: threading.Event | None = getattr(_here, "reached", None)
-
-    def note(event: str, _: object) -> None:
-        if reached is not None and event.endswith("send_request_headers.started"):
-            reached.set()
-
-    request.extensions["trace"] = note
 
 
 def _said(response: httpx.Response) -> str:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from ricordo.errors import ContractError, Unavailable
+from ricordo.errors import Unavailable
 from ricordo.frozen import frozen
-from ricordo.models.http import TOTAL_SECONDS, Remote, bearer
-from ricordo.models.vectors import WITHOUT, ModelShape, known_prompts, prefix_mark, unit_vectors
+from ricordo.models.http import TOTAL_SECONDS, Remote, bearer, ollama_address
+from ricordo.models.vectors import WITHOUT, known_prompts, prefix_mark, unit_vectors
 
 if TYPE_CHECKING:
     from ricordo.config.settings import EmbeddingSettings
@@ -35,18 +35,6 @@ OLLAMA_CUT = 256
 
 
 @frozen
-class EmbeddingRequest:
-    """One request: the texts with the words in front of them, and what the service calls texts of this kind."""
-
-    model: str
-    texts: Sequence[str]
-    kind: str
-    dimensions: int
-    is_elsewhere: bool
-    """Whether a service with the provider's interface is asked, not the provider itself."""
-
-
-@frozen
 class HttpProvider:
     """What differs between providers."""
 
@@ -59,41 +47,40 @@ class HttpProvider:
     largest_batch: int
     """… and the most that the service accepts."""
     max_tokens: int
-    body: Callable[[EmbeddingRequest], Mapping[str, Any]]
+    body: Callable[[HttpEmbedder, list[str], str], Mapping[str, Any]]
+    """The request for some texts of a kind."""
     vectors: Callable[[Any], list[Any]]
     path: str = "embeddings"
     key_variable: str = ""
-    url_variable: str = ""
-    """Only OpenAI's: an address of another service with its interface."""
     kinds: tuple[str, str] = ("", "")
     """What the service calls documents and queries, if it tells them apart."""
     headers: Callable[[str], Mapping[str, str]] = bearer
 
 
-def _openai_body(request: EmbeddingRequest) -> dict[str, Any]:
+def _openai_body(embedder: HttpEmbedder, texts: list[str], _: str) -> dict[str, Any]:
     # Base64 is exact and needs half the bytes, but not every compatible service supports it.
-    encoding = "float" if request.is_elsewhere else "base64"
-    body = {"model": request.model, "input": list(request.texts), "encoding_format": encoding}
+    encoding = "float" if embedder.is_elsewhere else "base64"
+    body = {"model": embedder.model, "input": texts, "encoding_format": encoding}
     # Only these models can make shorter vectors. For others the setting says how long their vectors are.
-    shortens = request.dimensions and request.model.startswith("text-embedding-3-")
-    return body | ({"dimensions": request.dimensions} if shortens else {})
+    shortens = embedder.asked_dimensions and embedder.model.startswith("text-embedding-3-")
+    return body | ({"dimensions": embedder.asked_dimensions} if shortens else {})
 
 
-def _voyage_body(request: EmbeddingRequest) -> dict[str, Any]:
-    body: dict[str, Any] = {"model": request.model, "input": list(request.texts), "truncation": True}
-    body |= {"input_type": request.kind} if request.kind != "none" else {}
-    return body | ({"output_dimension": request.dimensions} if request.dimensions else {})
+def _voyage_body(embedder: HttpEmbedder, texts: list[str], kind: str) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": embedder.model, "input": texts, "truncation": True}
+    body |= {"input_type": kind} if kind != "none" else {}
+    return body | ({"output_dimension": embedder.asked_dimensions} if embedder.asked_dimensions else {})
 
 
-def _gemini_body(request: EmbeddingRequest) -> dict[str, Any]:
-    about: dict[str, Any] = {"model": f"models/{request.model}"}
-    about |= {"taskType": request.kind} if request.kind != "none" else {}
-    about |= {"outputDimensionality": request.dimensions} if request.dimensions else {}
-    return {"requests": [{**about, "content": {"parts": [{"text": text}]}} for text in request.texts]}
+def _gemini_body(embedder: HttpEmbedder, texts: list[str], kind: str) -> dict[str, Any]:
+    about: dict[str, Any] = {"model": f"models/{embedder.model}"}
+    about |= {"taskType": kind} if kind != "none" else {}
+    about |= {"outputDimensionality": embedder.asked_dimensions} if embedder.asked_dimensions else {}
+    return {"requests": [{**about, "content": {"parts": [{"text": text}]}} for text in texts]}
 
 
-def _ollama_body(request: EmbeddingRequest) -> dict[str, Any]:
-    return {"model": request.model, "input": list(request.texts), "truncate": True}
+def _ollama_body(embedder: HttpEmbedder, texts: list[str], _: str) -> dict[str, Any]:
+    return {"model": embedder.model, "input": texts, "truncate": True}
 
 
 def _by_index(data: Any) -> list[Any]:
@@ -124,7 +111,6 @@ PROVIDERS: dict[str, HttpProvider] = {
         _openai_body,
         _by_index,
         key_variable="OPENAI_API_KEY",
-        url_variable="OPENAI_BASE_URL",
     ),
     "voyage": HttpProvider(
         "https://api.voyageai.com/v1",
@@ -187,122 +173,84 @@ PROVIDERS: dict[str, HttpProvider] = {
 }
 
 
-def make(name: str, settings: EmbeddingSettings) -> HttpEmbedder:
-    """The embedder that the settings describe; nothing is sent yet."""
-    provider = PROVIDERS[name]
-    model = (settings.model or provider.model).removeprefix("models/" if name == "gemini" else "")
-    elsewhere = ""
-    if provider.url_variable:
-        elsewhere = (settings.base_url or os.environ.get(provider.url_variable, "")).rstrip("/")
-        elsewhere = "" if elsewhere == provider.url else elsewhere
-    given = settings.api_keys or tuple(os.environ.get(provider.key_variable, "").split(","))
-    remote = Remote(
-        name,
-        elsewhere or settings.base_url or (_ollama_address() if name == "ollama" else provider.url),
-        keys=tuple(key.strip() for key in given if key.strip()),
-        key_variable=provider.key_variable,
-        needs_key=bool(provider.key_variable) and not elsewhere,
-        without=WITHOUT,
-        headers=provider.headers,
-    )
-    kinds = (settings.input_type,) * 2 if settings.input_type else provider.kinds
-    shape = ModelShape(
-        name,
-        # A model of another service may have the same name and still be different. Fingerprints are shown to
-        # everybody, so the address is named without scheme, user name and password.
-        f"{elsewhere.partition('://')[2].rpartition('@')[2] or elsewhere}/{model}" if elsewhere else model,
-        settings.dimensions or provider.dimensions.get(model),
-        min(settings.batch_size or provider.batch, provider.largest_batch),
-        provider.max_tokens,
-        pooling="-".join(kinds).lower() if provider.kinds[0] else "own",
-    )
-    if name == "ollama":
-        shape = _ollama_shape(shape, settings)
-
-    def ask(texts: Sequence[str], is_query: bool, seconds: float) -> list[Any]:
-        request = EmbeddingRequest(model, texts, kinds[is_query], settings.dimensions, bool(elsewhere))
-        path = provider.path.format(model=quote(model, safe=""))
-        data = remote.post(path, provider.body(request), budget=seconds)
-        try:
-            return provider.vectors(data)
-        except (KeyError, TypeError, ValueError):
-            raise ContractError(
-                f"{name}: its answer is not of the expected form: {str(data)[:120]}",
-                hint="Nothing was stored. Check that embedding.base_url is the right service.",
-            ) from None
-
-    return HttpEmbedder(shape, ask)
-
-
-def _ollama_shape(shape: ModelShape, settings: EmbeddingSettings) -> ModelShape:
-    """Ollama embeds exactly what it is given, so the words that a model expects are put in front here."""
-    family = shape.model.partition(":")[0].rpartition("/")[2]
-    known = PROVIDERS["ollama"].dimensions.get(family)
-    if family != "embeddinggemma" and shape.model not in (family, f"{family}:latest"):
-        known = None  # a tag names another size of the same model, whose vectors may have another length
-    document, query = ("", "") if settings.input_type == "none" else known_prompts(family)
-    return ModelShape(
-        shape.provider,
-        shape.model.removesuffix(":latest"),
-        settings.dimensions or known,
-        shape.batch,
-        shape.max_tokens,
-        document_prefix=document,
-        query_prefix=query,
-        cuts=family == "embeddinggemma" or bool(settings.dimensions),
-    )
-
-
-def _ollama_address() -> str:
-    """``OLLAMA_HOST`` as Ollama itself reads it, else its usual port on this machine."""
-    given = os.environ.get("OLLAMA_HOST", "").strip()
-    if not given:
-        return PROVIDERS["ollama"].url
-    scheme, separator, rest = given.rpartition("://")
-    host = rest.rstrip("/").replace("0.0.0.0", "127.0.0.1")
-    return f"{scheme or 'http'}://{host}" if ":" in host or separator else f"http://{host}:11434"
-
-
 class HttpEmbedder:
-    """An embedder whose model runs elsewhere. Nothing is sent before the first text."""
+    """The embedder of a provider, as the settings describe it. Nothing is sent before the first text."""
 
     is_remote = True
     """So that a search does not ask the service several times: every call takes time and may cost money."""
 
-    def __init__(self, shape: ModelShape, ask: Callable[[Sequence[str], bool, float], Any]) -> None:
-        """``ask`` takes texts, whether they are queries, and the seconds it has; it returns numbers for each text."""
-        self.shape = shape
-        self._ask = ask
+    def __init__(self, name: str, settings: EmbeddingSettings) -> None:
+        provider = PROVIDERS[name]
+        self._provider = provider
+        self.model = (settings.model or provider.model).removeprefix("models/" if name == "gemini" else "")
+        self.asked_dimensions = settings.dimensions
+        self.max_tokens = provider.max_tokens
+        self._batch = min(settings.batch_size or provider.batch, provider.largest_batch)
+        self._kinds = (settings.input_type,) * 2 if settings.input_type else provider.kinds
+        self.known_dimensions = settings.dimensions or provider.dimensions.get(self.model)
+        self._prompts = ("", "")
+        self._cuts = False
+        address, elsewhere, shown = settings.base_url or provider.url, "", self.model
+        if name == "openai":
+            elsewhere = (settings.base_url or os.environ.get("OPENAI_BASE_URL", "")).rstrip("/")
+            elsewhere = "" if elsewhere == provider.url else elsewhere
+            address = elsewhere or provider.url
+        if elsewhere:
+            # A model of another service may have the same name and still be different. Fingerprints are shown to
+            # everybody, so the address is named without scheme, user name and password.
+            shown = f"{elsewhere.partition('://')[2].rpartition('@')[2] or elsewhere}/{self.model}"
+        elif name == "ollama":
+            address = settings.base_url or ollama_address(os.environ.get("OLLAMA_HOST", "")) or provider.url
+            shown = self.model.removesuffix(":latest")
+            self._fit_ollama(settings)
+        self.is_elsewhere = bool(elsewhere)
+        """Whether a service with the provider's interface is asked, not the provider itself."""
+        self._name, self._shown_model = name, shown
+        keys = settings.api_keys or tuple(os.environ.get(provider.key_variable, "").split(","))
+        self._remote = Remote(
+            name,
+            address,
+            keys=tuple(key.strip() for key in keys if key.strip()),
+            key_variable=provider.key_variable,
+            needs_key=bool(provider.key_variable) and not elsewhere,
+            without=WITHOUT,
+            headers=provider.headers,
+        )
+
+    def _fit_ollama(self, settings: EmbeddingSettings) -> None:
+        """Ollama embeds exactly what it is given, so the words that a model expects are put in front here."""
+        family = self.model.partition(":")[0].rpartition("/")[2]
+        # A tag names another size of the same model, whose vectors may have another length.
+        is_known = family == "embeddinggemma" or self.model in (family, f"{family}:latest")
+        known = PROVIDERS["ollama"].dimensions.get(family) if is_known else None
+        self.known_dimensions = settings.dimensions or known
+        self._prompts = ("", "") if settings.input_type == "none" else known_prompts(family)
+        self._cuts = family == "embeddinggemma" or bool(settings.dimensions)
 
     @property
     def fingerprint(self) -> str:
-        shape = self.shape
-        marks = prefix_mark(shape.document_prefix, shape.query_prefix)
-        return f"{shape.provider}/{shape.model}/{self.dimensions}/{shape.pooling}/{marks}"
+        pooling = "-".join(self._kinds).lower() if self._provider.kinds[0] else "own"
+        return f"{self._name}/{self._shown_model}/{self.dimensions}/{pooling}/{prefix_mark(*self._prompts)}"
 
     @property
     def dimensions(self) -> int:
-        if self.shape.dimensions is None:
-            provider, model = self.shape.provider, self.shape.model
+        if self.known_dimensions is None:
             raise Unavailable(
-                f"{provider}: the length of the vectors of {model} is not known",
-                hint=f"‹:models use {provider} --model {model}› finds it out. Or set embedding.dimensions.",
+                f"{self._name}: the length of the vectors of {self._shown_model} is not known",
+                hint=f"‹:models use {self._name} --model {self._shown_model}› finds it out."
+                " Or set embedding.dimensions.",
             )
-        return self.shape.dimensions
-
-    @property
-    def max_tokens(self) -> int:
-        return self.shape.max_tokens
+        return self.known_dimensions
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         import numpy as np
 
         seconds = TOTAL_SECONDS if len(texts) > SMALL_BATCH else SMALL_BATCH_SECONDS
-        rows = [self._vectors(part, query=False, seconds=seconds) for part in self._batches(texts)]
+        rows = [self._vectors(part, is_query=False, seconds=seconds) for part in self._batches(texts)]
         return np.concatenate(rows) if rows else np.zeros((0, self.dimensions), np.float32)
 
     def embed_query(self, text: str) -> Vectors:
-        vector: Vectors = self._vectors([_sendable(text)], query=True, seconds=QUERY_SECONDS)[0]
+        vector: Vectors = self._vectors([_sendable(text)], is_query=True, seconds=QUERY_SECONDS)[0]
         return vector
 
     def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
@@ -310,7 +258,7 @@ class HttpEmbedder:
         size = 0
         for text in map(_sendable, texts):
             length = len(text.encode())
-            if batch and (len(batch) == self.shape.batch or size + length > LARGEST_REQUEST):
+            if batch and (len(batch) == self._batch or size + length > LARGEST_REQUEST):
                 yield batch
                 batch, size = [], 0
             batch.append(text)
@@ -318,10 +266,13 @@ class HttpEmbedder:
         if batch:
             yield batch
 
-    def _vectors(self, texts: list[str], *, query: bool, seconds: float) -> Vectors:
-        prefix = self.shape.query_prefix if query else self.shape.document_prefix
-        found = self._ask([prefix + text for text in texts], query, seconds)
-        return unit_vectors(found, len(texts), self.shape)
+    def _vectors(self, texts: list[str], *, is_query: bool, seconds: float) -> Vectors:
+        body = self._provider.body(self, [self._prompts[is_query] + text for text in texts], self._kinds[is_query])
+        path = self._provider.path.format(model=quote(self.model, safe=""))
+        rows = self._remote.post(path, body, self._provider.vectors, budget=seconds)
+        return unit_vectors(
+            rows, len(texts), f"{self._name} ({self._shown_model})", self.known_dimensions, cuts=self._cuts
+        )
 
 
 def _sendable(text: str) -> str:

@@ -13,11 +13,11 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from ricordo.bounded import call_within
 from ricordo.config.files import read_json, write_json
@@ -52,7 +52,6 @@ _DISK_ERRORS = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.ENOTDIR, errno.EISDIR}
 )
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
-_Result = TypeVar("_Result")
 
 
 @frozen
@@ -150,7 +149,7 @@ class ModelFolder:
         if self._failed is not None and time.monotonic() - self._failed[0] < REMEMBERED_SECONDS:
             raise self._failed[1]
         try:
-            about = self._ask_hub(self._question())
+            about = self._ask_hub()
             names = [entry.rfilename for entry in about.siblings or ()]
             file = _chosen(names)
             if file is None:
@@ -165,24 +164,24 @@ class ModelFolder:
             self._failed = time.monotonic(), error
             raise
         card = Card(file, (file, *beside, TOKENIZER), str(about.sha))
-        _write_card(self.folder, self.name, card)
+        plain = {"model": self.name, "revision": card.revision, "file": card.file, "files": list(card.files)}
+        write_json(self.folder / CARD, plain, mode=0o644)
         return card
 
-    def _ask_hub(self, question: Callable[[], _Result]) -> _Result:
-        """The hub's answer within the time; the library's own limit leaves out looking up names, and it retries."""
-        try:
-            return call_within(REACH_SECONDS, question, "ricordo-hub")
-        except _hub_failures() as error:
-            self._give_up(error)
-
-    def _question(self) -> Callable[[], Any]:
-        """The request to the hub. The library is imported here, before the time limit starts, with its reports off."""
+    def _ask_hub(self) -> Any:
+        """What the hub says about the model. The library is imported first, with its reports off; its own time limit
+        leaves out looking up names, and it retries.
+        """
         os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
         try:
             from huggingface_hub import HfApi
         except ImportError:
             raise MissingExtra("hub", "models from a hub") from None
-        return partial(HfApi(endpoint=self._endpoint or None).model_info, self.name, timeout=REACH_SECONDS)
+        ask = partial(HfApi(endpoint=self._endpoint or None).model_info, self.name, timeout=REACH_SECONDS)
+        try:
+            return call_within(REACH_SECONDS, ask, "ricordo-hub")
+        except _hub_failures() as error:
+            self._give_up(error)
 
     def _fetch(self, names: Sequence[str], revision: str = "") -> None:
         from huggingface_hub import hf_hub_download
@@ -267,8 +266,3 @@ def _read_card(folder: Path) -> Card | None:
         plain = read_json(folder / CARD)
         return Card(str(plain["file"]), tuple(map(str, plain["files"])), str(plain["revision"]))
     return None
-
-
-def _write_card(folder: Path, name: str, card: Card) -> None:
-    plain = {"model": name, "revision": card.revision, "file": card.file, "files": list(card.files)}
-    write_json(folder / CARD, plain, mode=0o644)

@@ -1,7 +1,7 @@
 """The sentence model inside the package: it turns texts into vectors on this machine's CPU, without network or key.
 
 ``LocalEmbedder`` embeds; ``WordPieceCounter`` counts tokens and needs only the tokenizer. Both load on first use and
-may be shared between threads. Other models are in ``sentence_model``.
+may be shared between threads. Other models are in ``hub_models``.
 
 The model is given texts of equal length only, so that nothing is padded, and it quantises each token by itself. So a
 text has the same vector alone and in a batch, as a document and as a query.
@@ -15,7 +15,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,7 @@ class WordPieceCounter:
         if self._loaded is None:
             with self._lock:
                 if self._loaded is None:
-                    self._loaded = self._read()
+                    self._loaded = load_tokenizer(self._file, hint=_REINSTALL)
         return self._loaded
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -119,9 +119,6 @@ class WordPieceCounter:
             # The library refuses half a surrogate pair this way, because it cannot be written as UTF-8.
             whole = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
             return tokenizer.encode_batch_fast(whole, add_special_tokens=add_special_tokens)
-
-    def _read(self) -> Tokenizer:
-        return load_tokenizer(self._file, hint=_REINSTALL)
 
 
 @cache
@@ -217,20 +214,16 @@ class LocalEmbedder:
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         import numpy as np
 
-        found = np.empty((len(texts), self.dimensions), np.float32)
-        for at in range(0, len(texts), TEXTS_PER_SLICE):
-            self._embed_slice(texts[at : at + TEXTS_PER_SLICE], found[at : at + TEXTS_PER_SLICE])
-        return found
-
-    def _embed_slice(self, texts: Sequence[str], found: Vectors) -> None:
-        """Fill ``found``, a row per text."""
         session = self.load()
-        tokens = self._tokens(texts)
+        vectors = np.empty((len(texts), self.dimensions), np.float32)
 
-        def fill(rows: list[int]) -> None:
-            found[rows] = self._run(session, [tokens[row] for row in rows])
+        def fill(start: int, tokens: list[list[int]], rows: list[int]) -> None:
+            vectors[[start + row for row in rows]] = self._run(session, [tokens[row] for row in rows])
 
-        _spread(fill, _runs([len(one) for one in tokens]), self._threads or cores())
+        for start in range(0, len(texts), TEXTS_PER_SLICE):
+            tokens = self._tokens(texts[start : start + TEXTS_PER_SLICE])
+            _spread(partial(fill, start, tokens), _runs(list(map(len, tokens))), self._threads or cores())
+        return vectors
 
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of each text, cut to the window; the closing token stays."""
@@ -311,6 +304,3 @@ def _spread(work: Callable[[list[int]], None], parts: list[list[int]], threads: 
     finally:
         # After Ctrl-C or an error, parts not begun are not worth waiting for.
         pool.shutdown(cancel_futures=True)
-
-
-__all__ = ["LocalEmbedder", "WordPieceCounter", "check_name", "shipped_counter"]

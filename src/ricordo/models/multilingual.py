@@ -210,9 +210,7 @@ _FOLDERS = ("../numpy.libs", ".dylibs")
 """Where numpy's packages keep OpenBLAS: on Linux and Windows, and on macOS."""
 _NAMES = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads")
 
-_counting = threading.Lock()
-_inside = 0
-_before = 0
+_one_at_a_time = threading.RLock()
 
 
 @contextmanager
@@ -220,26 +218,21 @@ def one_thread() -> Iterator[None]:
     """Within this, numpy multiplies matrices in one thread; nothing where it uses no OpenBLAS.
 
     OpenBLAS hands every product to threads that wait busily for each other, which for a question takes far more of the
-    processor than the products. It has no setting for one thread of a program, so the whole process computes in one.
+    processor than the products. It has no setting for one thread of a program, so the whole process computes in one,
+    and one question after the other.
     """
-    global _inside, _before
     found = _threads_of_openblas()
     if found is None:
         yield
         return
     read, write = found
-    with _counting:
-        if not _inside:
-            _before = read()
-            write(1)
-        _inside += 1
-    try:
-        yield
-    finally:
-        with _counting:
-            _inside -= 1
-            if not _inside:
-                write(_before)
+    with _one_at_a_time:
+        before = read()
+        write(1)
+        try:
+            yield
+        finally:
+            write(before)
 
 
 @cache

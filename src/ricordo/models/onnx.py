@@ -10,17 +10,19 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.config.files import read_json, write_json
-from ricordo.errors import Unavailable
+from ricordo.errors import ContractError, Unavailable
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, SessionOptions
-    from tokenizers import Tokenizer
+    from tokenizers import Encoding, Tokenizer
 
 _RESTORE = "Reinstall ricordo (pip install --force-reinstall ricordo), or restore the file."
+GET_ANEW = "The file is damaged: delete it and download it again."
 CHARACTERS_PER_TOKEN = 64
 """A text is cut to this many characters for each token of the window before it is tokenised, so that a huge file costs
 no time. Prose has four or five to a token; only a text made of words of hundreds of letters loses anything."""
@@ -35,9 +37,14 @@ def runtime() -> Any:
     return onnxruntime
 
 
-def load_session(file: Path, options: SessionOptions, *, hint: str) -> InferenceSession:
-    """A model file, ready to run on the CPU; ``hint`` says how to get a file that is whole."""
+def load_session(file: Path, options: SessionOptions | None = None, *, hint: str) -> InferenceSession:
+    """A model file, ready to run on the CPU, with as many threads as there are cores unless the options say otherwise;
+    ``hint`` says how to get a file that is whole.
+    """
     onnxruntime = runtime()
+    if options is None:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
     try:
         session: InferenceSession = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
     except _failures() as error:
@@ -52,6 +59,19 @@ def run_session(session: InferenceSession, inputs: dict[str, Any], what: str, *,
     except _failures() as error:
         raise Unavailable(f"{what} failed to run: {error}", hint=hint) from error
     return outputs
+
+
+def token_arrays(session: InferenceSession, encoded: Sequence[Encoding], what: str) -> dict[str, Any]:
+    """Tokens of texts, all of one length, as the inputs that a model wants; ``what`` names it in the error."""
+    import numpy as np
+
+    known = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+    wanted = [node.name for node in session.get_inputs()]
+    if unknown := set(wanted) - known.keys():
+        raise ContractError(
+            f"{what} needs inputs that are not supported: {', '.join(sorted(unknown))}", hint="Choose another model."
+        )
+    return {name: np.array([getattr(text, known[name]) for text in encoded], np.int64) for name in wanted}
 
 
 def load_tokenizer(file: Path, *, hint: str) -> Tokenizer:

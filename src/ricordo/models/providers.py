@@ -7,11 +7,8 @@ it is asked for by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ricordo.bounded import call_plugin
 from ricordo.errors import ContractError, Unavailable
@@ -40,15 +37,13 @@ class EmbeddingProvider:
 
 def built_in() -> dict[str, EmbeddingProvider]:
     """The providers that come with the package."""
-    from ricordo.models import sentence_model
+    from ricordo.models import hub_models
     from ricordo.models.http_embedder import PROVIDERS
 
     about = {"openai": "and any compatible embedding.base_url", "ollama": "a server that you run"}
     rows = (
         EmbeddingProvider("local", "all-MiniLM-L6-v2", 384, None, about="inside the package; no network, no key"),
-        EmbeddingProvider(
-            "hub", sentence_model.DEFAULT_MODEL, None, None, extra="hub", about="any ONNX model, run here"
-        ),
+        EmbeddingProvider("hub", hub_models.DEFAULT_MODEL, None, None, extra="hub", about="any ONNX model, run here"),
         *(
             EmbeddingProvider(
                 name, row.model, row.dimensions[row.model], row.batch, row.key_variable, about=about.get(name, "")
@@ -71,21 +66,28 @@ def make_embedder(settings: EmbeddingSettings, kept_in: Path) -> Embedder | None
         check_name(settings.model)
         return LocalEmbedder()
     if name == "hub":
-        from ricordo.models import sentence_model
+        from ricordo.models.hub_models import SentenceModel
 
-        return sentence_model.make(settings, kept_in)
-    from ricordo.models import http_embedder
+        return SentenceModel(settings, kept_in)
+    from ricordo.models.http_embedder import PROVIDERS, HttpEmbedder
 
-    if name in http_embedder.PROVIDERS:
-        return http_embedder.make(name, settings)
-    plugin = _plugin(EMBEDDERS, name)
-    if plugin is None:
+    if name in PROVIDERS:
+        return HttpEmbedder(name, settings)
+    made = made_by_plugin(EMBEDDERS, name, settings, kept_in)
+    if made is None:
         known = ", ".join((*built_in(), *plugin_names(EMBEDDERS)))
         raise Unavailable(
             f"there is no embedding provider '{name}'",
             hint=f"One of: {known}. For example: ‹:config set embedding.provider local›",
         )
-    return _checked(plugin(settings, kept_in), name)
+    wanted = ("fingerprint", "dimensions", "max_tokens", "embed_documents", "embed_query")
+    missing = [part for part in wanted if not hasattr(type(made), part) and part not in getattr(made, "__dict__", {})]
+    if missing:
+        raise ContractError(
+            f"the plugin '{name}' did not return an embedder: it lacks {', '.join(missing)}",
+            hint="ricordo.models.base.Embedder says what an embedder must have.",
+        )
+    return cast("Embedder", made)
 
 
 def fallback_settings(settings: EmbeddingSettings) -> EmbeddingSettings | None:
@@ -93,17 +95,9 @@ def fallback_settings(settings: EmbeddingSettings) -> EmbeddingSettings | None:
     name, _, model = settings.fallback.partition(":")
     if not name or name == "none":
         return None
-    return replace(
-        settings,
-        provider=name,
-        model=model,
-        api_keys=(),
-        base_url="",
-        batch_size=0,
-        input_type="",
-        dimensions=0,
-        fallback="",
-    )
+    from ricordo.config.settings import EmbeddingSettings
+
+    return EmbeddingSettings(provider=name, model=model, folder=settings.folder)
 
 
 def plugin_names(group: str) -> list[str]:
@@ -113,36 +107,13 @@ def plugin_names(group: str) -> list[str]:
     return sorted(point.name for point in entry_points(group=group))
 
 
-def plugged_reranker(kind: str, config: Any, kept_in: Path) -> Any:
-    """A plugin's reranker of a kind, or None."""
-    plugin = _plugin(RERANKERS, kind)
-    return plugin(config, kept_in) if plugin is not None else None
-
-
-def _plugin(group: str, name: str) -> Callable[[Any, Path], Any] | None:
+def made_by_plugin(group: str, name: str, settings: Any, kept_in: Path) -> Any:
+    """What the plugin of this name makes; None if there is none."""
     from importlib.metadata import entry_points
 
-    for point in entry_points(group=group, name=name):
-        hint = f"Reinstall {point.value.partition(':')[0]}, or choose another provider."
-        make: Callable[[Any, Path], Any] = call_plugin(
-            point.load, f"the plugin '{name}' cannot be loaded", hint=hint, kind=Unavailable
-        )
-        return partial(_made_by_plugin, make, name, hint)
-    return None
-
-
-def _made_by_plugin(make: Callable[[Any, Path], Any], name: str, hint: str, settings: Any, kept_in: Path) -> Any:
+    point = next(iter(entry_points(group=group, name=name)), None)
+    if point is None:
+        return None
+    hint = f"Reinstall {point.value.partition(':')[0]}, or choose another provider."
+    make = call_plugin(point.load, f"the plugin '{name}' cannot be loaded", hint=hint, kind=Unavailable)
     return call_plugin(lambda: make(settings, kept_in), f"the plugin '{name}' failed", hint=hint)
-
-
-def _checked(made: Any, name: str) -> Embedder:
-    """A plugin's embedder, checked to have everything that an embedder must have."""
-    wanted = ("fingerprint", "dimensions", "max_tokens", "embed_documents", "embed_query")
-    missing = [part for part in wanted if not hasattr(type(made), part) and part not in getattr(made, "__dict__", {})]
-    if missing:
-        raise ContractError(
-            f"the plugin '{name}' did not return an embedder: it lacks {', '.join(missing)}",
-            hint="ricordo.models.base.Embedder says what an embedder must have.",
-        )
-    embedder: Embedder = made
-    return embedder

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import ContractError
-from ricordo.frozen import frozen
 
 if TYPE_CHECKING:
     from ricordo.models.base import Embedder, Vectors
@@ -34,32 +32,11 @@ _FAMILIES = (
 )
 """What families of models expect in front of documents and queries, from their own pages: many say it in files of their
 own, which come first, but some only in prose, and converted files may leave it out."""
-_DOCUMENT_NAMES = ("document", "passage", "search_document", "Retrieval-document")
-_QUERY_NAMES = ("query", "search_query", "Retrieval-query")
 
 
 def fingerprint_of(embedder: Embedder) -> str:
     """The model and the chunker's version. Vectors can be compared only if their fingerprints are equal."""
     return f"{embedder.fingerprint}/chunker-{CHUNKER_VERSION}"
-
-
-@frozen
-class ModelShape:
-    """Everything that decides the vectors of a model, and how many texts go into one request.
-
-    ``dimensions`` is None for a model that is neither known here nor described by a setting.
-    """
-
-    provider: str
-    model: str
-    dimensions: int | None
-    batch: int
-    max_tokens: int
-    pooling: str = "own"
-    document_prefix: str = ""
-    query_prefix: str = ""
-    cuts: bool = False
-    """Whether longer vectors are cut to ``dimensions``; in some models the first numbers matter most."""
 
 
 def prefix_mark(document: str, query: str) -> str:
@@ -69,15 +46,19 @@ def prefix_mark(document: str, query: str) -> str:
     return hashlib.sha256(f"{document}\0{query}".encode()).hexdigest()[:8]
 
 
-def unit_vectors(found: Any, count: int, shape: ModelShape) -> Vectors:
-    """One unit vector per text; raises an error for anything else that a model may answer."""
+def unit_vectors(rows: Any, count: int, model: str, dimensions: int | None, *, cuts: bool = False) -> Vectors:
+    """One unit vector per text; raises an error for anything else that a model may answer.
+
+    ``dimensions`` is None for a model that is neither known here nor described by a setting. With ``cuts``, longer
+    vectors are cut to it: in some models the first numbers matter most.
+    """
     import numpy as np
 
     def broken(what: str, hint: str = "Nothing was stored. Check the [embedding] settings, then run ‹:embed›.") -> Any:
-        return ContractError(f"{shape.provider} ({shape.model}): {what}", hint=hint)
+        return ContractError(f"{model}: {what}", hint=hint)
 
     try:
-        vectors = np.asarray(found, np.float32)
+        vectors = np.asarray(rows, np.float32)
     except (TypeError, ValueError):
         raise broken("its vectors are not lists of numbers of one length") from None
     given = len(vectors) if vectors.ndim else 0
@@ -85,12 +66,11 @@ def unit_vectors(found: Any, count: int, shape: ModelShape) -> Vectors:
         raise broken(f"it gave {given} vectors for {count} texts")
     if vectors.ndim != 2 or not vectors.shape[1]:
         raise broken("its vectors are not lists of numbers of one length")
-    wanted = shape.dimensions
-    if wanted is not None and shape.cuts and vectors.shape[1] > wanted:
-        vectors = vectors[:, :wanted]
-    if wanted is not None and vectors.shape[1] != wanted:
+    if cuts and dimensions is not None:
+        vectors = vectors[:, :dimensions]
+    if dimensions is not None and vectors.shape[1] != dimensions:
         raise broken(
-            f"its vectors have {vectors.shape[1]} numbers, {wanted} expected",
+            f"its vectors have {vectors.shape[1]} numbers, {dimensions} expected",
             f"Set embedding.dimensions to {vectors.shape[1]}, then run ‹:embed›.",
         )
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
@@ -109,19 +89,3 @@ def known_prompts(name: str) -> tuple[str, str]:
         if re.search(pattern, last):
             return document, query
     return "", ""
-
-
-def published_prompts(about: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The same from a model's ``config_sentence_transformers.json``; None when it says nothing."""
-    prompts = about.get("prompts")
-    if not isinstance(prompts, dict):
-        return None
-    document = next((prompts[name] for name in _DOCUMENT_NAMES if isinstance(prompts.get(name), str)), "")
-    query = next((prompts[name] for name in _QUERY_NAMES if isinstance(prompts.get(name), str)), "")
-    return (document, query) if document or query else None
-
-
-def known_pooling(name: str) -> str:
-    """How models of this family make one vector from those of the tokens, for models whose files do not say it."""
-    last = name.rpartition("/")[2].lower()
-    return "cls" if re.search(r"^bge-|mxbai-embed|snowflake-arctic-embed", last) else "mean"
