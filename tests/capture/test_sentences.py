@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.memory.capture.finder import found_in
-from ricordo.memory.capture.turns import SaidTurn
+from ricordo.memory.capture.finder import SaidTurn, found_in
 
 SENTENCES = Path(__file__).parents[1] / "fixtures" / "capture" / "sentences.txt"
 AT = datetime(2026, 1, 31, tzinfo=UTC)

@@ -18,8 +18,8 @@ CART = "class Cart:\n    def total(self):\n        return 1\n\n    def clear(sel
 @pytest.fixture(autouse=True)
 def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow machine finds the same."""
-    for name in ("check", "find"):
-        monkeypatch.setattr(f"ricordo.memory.citations.{name}.SECONDS", 120.0)
+    for name in ("SECONDS", "CHECK_SECONDS"):
+        monkeypatch.setattr(f"ricordo.memory.citations.{name}", 120.0)
     monkeypatch.setattr("ricordo.memory.upkeep.SECONDS", 120.0)
 
 

@@ -12,7 +12,7 @@ The same material always gives the same text. The engine finds the material.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -20,7 +20,7 @@ from ricordo.context.gather import Gatherer
 from ricordo.context.passages import ContextPassage, ShownTexts, Tokens, merged, strong
 from ricordo.frozen import frozen
 from ricordo.models.base import TokenCounter
-from ricordo.trust.fence import Told, clean, frame, joined, told_item, told_line, told_names
+from ricordo.trust.fence import LONGEST_LINE, Told, clean, frame, joined, told_item, told_line, told_names
 from ricordo.trust.level import is_outside
 from ricordo.values.context import HOW_TO_READ, ContextPart, ContextReport, LeftOut, Skill
 from ricordo.values.items import Item
@@ -39,6 +39,8 @@ SMALLEST = 24
 MOST_FOR_NOTE = 60
 NOTE_SHARE = 12
 NO_ROOM = "no room"
+NOT_NOW = ("not valid yet", "no longer valid")
+MOST_NAMES = 8
 
 HEADINGS = {
     "always": "## Always",
@@ -116,9 +118,20 @@ class Builder:
         note = min(MOST_FOR_NOTE, self.budget // NOTE_SHARE)
         self._always(note)
         self.room -= note
-        self._lines("skill", self._skill_lines(), min(MOST_FOR_SKILLS, self.room // SKILLS_SHARE))
-        self._lines("tool", self._tool_lines(), min(MOST_FOR_TOOLS, self.room // SKILLS_SHARE))
-        self._lines("recent", self._event_lines(), min(MOST_FOR_EVENTS, self.room // EVENTS_SHARE))
+        skills = [
+            (ContextPart("skill", one.ref, one.name, score=one.score), (one.name, one.description))
+            for one in self.material.skills
+        ]
+        tools = [
+            (ContextPart("tool", one.ref, one.name, score=one.score), (one.name, one.description or one.title))
+            for one in self.material.tools
+        ]
+        events = [
+            (ContextPart("recent", one.ref), (one.at, one.what, one.ref, one.title)) for one in self.material.events
+        ]
+        self._lines("skill", skills, min(MOST_FOR_SKILLS, self.room // SKILLS_SHARE), ": ", SKILL_LINE)
+        self._lines("tool", tools, min(MOST_FOR_TOOLS, self.room // SKILLS_SHARE), ": ", SKILL_LINE)
+        self._lines("recent", events, min(MOST_FOR_EVENTS, self.room // EVENTS_SHARE))
         self._passages("contextual", self.material.contextual, self.room // 2)
         self._passages("passage", strong(self.material.passages), self.room)
         self._gathered()
@@ -141,8 +154,9 @@ class Builder:
             elif not full:
                 full = True
                 room = self.room - spare - self._heading("always")
-                shorter = self._shortened(partial(self._item_block, item), clean(item.content), room)
-                if shorter:
+                body = self._shortened_text(partial(self._item_block, item), clean(item.content), room)
+                if body:
+                    shorter = self._item_block(item, body)
                     self._add("always", shorter, replace(_part("always", item), cut=True))
                     self.shown_texts.add(ref, shorter)
                 else:
@@ -160,48 +174,26 @@ class Builder:
         doubt = self.material.doubts.get(str(item.ref), "")
         return told_item(str(item.ref), fields.title, fields.description, text, outside=is_outside(item), place=doubt)
 
-    def _lines(self, name: str, lines: Sequence[tuple[Told, ContextPart]], most: int) -> None:
-        """One line for each skill, while they fit into their share."""
+    def _lines(
+        self,
+        name: str,
+        rows: Sequence[tuple[ContextPart, tuple[str, ...]]],
+        most: int,
+        gap: str = " ",
+        longest: int = LONGEST_LINE,
+    ) -> None:
+        """A line for each part, while they fit into their share. If any of them is not the user's own, one fence stands
+        around all; the descriptions of tools are never the user's, because other servers wrote them.
+        """
+        outside = name == "tool" or any(part.ref not in self.own for part, _ in rows)
+        self.sections[name].frame = frame(HEADINGS[name], outside=outside)
         before = self.room
-        for text, part in lines:
+        for part, words in rows:
+            text = told_line(*words, gap=gap, outside=outside, longest=longest)
             if before - self.room + self._cost(name, text) <= most:
-                self._add(name, text, part)
+                self._add(name, text, replace(part, fenced=outside))
             else:
                 self.left_out.append(LeftOut(part.ref, "no room for another line"))
-
-    def _framed(self, name: str, refs: Iterable[str]) -> bool:
-        """Put one fence around all lines of a section if any of them is not the user's own; whether that is so."""
-        outside = any(ref not in self.own for ref in refs)
-        self.sections[name].frame = frame(HEADINGS[name], outside=outside)
-        return outside
-
-    def _skill_lines(self) -> list[tuple[Told, ContextPart]]:
-        outside = self._framed("skill", (skill.ref for skill in self.material.skills))
-        lines = []
-        for skill in self.material.skills:
-            part = ContextPart("skill", skill.ref, skill.name, score=skill.score, fenced=outside)
-            lines.append(
-                (told_line(skill.name, skill.description, gap=": ", outside=outside, longest=SKILL_LINE), part)
-            )
-        return lines
-
-    def _tool_lines(self) -> list[tuple[Told, ContextPart]]:
-        """One line for each tool. Other servers wrote the descriptions."""
-        self.sections["tool"].frame = frame(HEADINGS["tool"], outside=True)
-        lines = []
-        for tool in self.material.tools:
-            said = tool.description or tool.title
-            part = ContextPart("tool", tool.ref, tool.name, score=tool.score, fenced=True)
-            lines.append((told_line(tool.name, said, gap=": ", outside=True, longest=SKILL_LINE), part))
-        return lines
-
-    def _event_lines(self) -> list[tuple[Told, ContextPart]]:
-        outside = self._framed("recent", (event.ref for event in self.material.events))
-        lines = []
-        for event in self.material.events:
-            part = ContextPart("recent", event.ref, fenced=outside)
-            lines.append((told_line(event.at, event.what, event.ref, event.title, outside=outside), part))
-        return lines
 
     def _passages(self, name: str, passages: Sequence[ContextPassage], most: int) -> None:
         """The best passages while they fit; a passage that says nothing new is skipped."""
@@ -213,20 +205,24 @@ class Builder:
                 if same != one.ref:
                     self.left_out.append(LeftOut(one.ref, f"says the same as {same}"))
                 continue
-            cost = self.tokens.of(self._passage_block(one))
-            if cost > room:
-                shorter = self._cut_passage(one, room)
-                if shorter is None:
+            if self.tokens.of(self._passage_block(one)) > room:
+                text = self._shortened_text(partial(self._passage_block, one), one.text, room)
+                if not text:
                     self.left_out.append(LeftOut(one.ref, NO_ROOM))
                     continue
-                one, cost = shorter, self.tokens.of(self._passage_block(shorter))
+                first, last = one.lines
+                one = replace(one, text=text, lines=(first, min(last, first + text.count("\n")) if first > 0 else last))
                 cut.add((one.ref, one.first))
-            room -= cost
+            room -= self.tokens.of(self._passage_block(one))
             chosen.append(one)
             self.shown_texts.add(one.ref, one.text)
         whole = [one for one in chosen if (one.ref, one.first) not in cut]
         shortened = [one for one in chosen if (one.ref, one.first) in cut]
-        for one in _ordered(merged(whole), shortened):
+        best: dict[str, float] = {}
+        for one in chosen:
+            best[one.ref] = max(best.get(one.ref, 0.0), one.value)
+        shown = sorted([*merged(whole), *shortened], key=lambda one: (-best[one.ref], one.ref, one.first))
+        for one in shown:
             part = ContextPart(
                 name, one.ref, one.item.title_with(one.text), one.lines, score=round(one.value, 6), fenced=one.outside,
                 cut=(one.ref, one.first) in cut,
@@ -251,22 +247,12 @@ class Builder:
             for one in found.pieces
         ]
 
-    def _passage_block(self, one: ContextPassage) -> Told:
+    def _passage_block(self, one: ContextPassage, text: str | None = None) -> Told:
         fields = one.item.fields
         return told_item(
-            one.ref, fields.title, fields.description, one.text, outside=one.outside, lines=one.lines, place=one.place
-        )
-
-    def _cut_passage(self, one: ContextPassage, room: int) -> ContextPassage | None:
-        text = self._shortened_text(lambda body: self._passage_block(replace(one, text=body)), one.text, room)
-        if not text:
-            return None
-        last = min(one.lines[1], one.lines[0] + text.count("\n")) if one.lines[0] > 0 else one.lines[1]
-        return replace(one, text=text, lines=(one.lines[0], last))
-
-    def _shortened(self, make: Callable[[str], Told], body: str, room: int) -> Told:
-        text = self._shortened_text(make, body, room)
-        return make(text) if text else joined()
+            one.ref, fields.title, fields.description, one.text if text is None else text,
+            outside=one.outside, lines=one.lines, place=one.place,
+        )  # fmt: skip
 
     def _shortened_text(self, make: Callable[[str], Told], body: str, room: int) -> str:
         """The longest beginning of a text whose block fits into the room; empty if that would be too short."""
@@ -296,7 +282,9 @@ class Builder:
         text = self._text()
         # With the shipped tokenizer the tokens of the parts add up to those of the whole; else the end is cut.
         while (count := self.tokens.of(text)) > self.budget:
-            self._drop_last()
+            section = next(one for one in reversed(self.sections.values()) if one.blocks)
+            section.blocks.pop()
+            self.left_out.append(LeftOut(section.parts.pop().ref, NO_ROOM))
             text = self._text()
         text = joined(text, self._note(self.budget - count))
         parts = tuple(part for section in self.sections.values() for part in section.parts)
@@ -305,11 +293,6 @@ class Builder:
 
     def _text(self) -> Told:
         return joined(*(section.text() for section in self.sections.values() if section.blocks))
-
-    def _drop_last(self) -> None:
-        section = next(one for one in reversed(self.sections.values()) if one.blocks)
-        section.blocks.pop()
-        self.left_out.append(LeftOut(section.parts.pop().ref, NO_ROOM))
 
     def _note(self, room: int) -> Told:
         """The names of items that did not fit, as many as there is room for."""
@@ -340,18 +323,6 @@ class Builder:
         return told_names(
             before, names, len(refs) - count, outside=any(ref not in self.own for ref in names), after=after
         )
-
-
-NOT_NOW = ("not valid yet", "no longer valid")
-MOST_NAMES = 8
-
-
-def _ordered(whole: Sequence[ContextPassage], shortened: Sequence[ContextPassage]) -> list[ContextPassage]:
-    """The passages grouped by item: items ordered by their best passage, shortened passages last in their item."""
-    best: dict[str, float] = {}
-    for one in (*whole, *shortened):
-        best[one.ref] = max(best.get(one.ref, 0.0), one.value)
-    return sorted((*whole, *shortened), key=lambda one: (-best[one.ref], one.ref, one.first))
 
 
 def _part(section: str, item: Item) -> ContextPart:

@@ -1,14 +1,16 @@
-"""Describes sessions and turns by small sets of rules (docs/sessions.md).
+"""Describes sessions and turns by small sets of rules, and finds the checkpoints of sessions (docs/sessions.md).
 
 ``facets.toml`` has the phrases and words that the rules look for.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -17,7 +19,7 @@ from ricordo.text.languages import language_of
 from ricordo.text.links import mentioned
 from ricordo.text.stopwords import STOP_WORDS
 from ricordo.text.words import Analyzer
-from ricordo.values.sessions import SessionEvent, SessionFacets, SessionHint, TurnFacets
+from ricordo.values.sessions import Checkpoint, SessionEvent, SessionFacets, SessionHint, TurnFacets
 
 FEWEST_WORDS = 4
 """Shorter messages in Latin letters are looked at whatever their language is."""
@@ -101,7 +103,25 @@ _MADE_UP = re.compile(r"[0-9].*[0-9]|^(?:https?|www)$")
 
 
 @dataclass(slots=True)
-class Tally:
+class _Resumable:
+    """What follows a session; its state can be saved, so that it can continue later."""
+
+    @classmethod
+    def from_dict(cls, plain: object) -> Self:
+        """The saved state; values that are not valid are ignored."""
+        made = cls()
+        for one in fields(cls) if isinstance(plain, Mapping) else ():
+            value = plain.get(one.name)
+            if type(value) is type(getattr(made, one.name)):
+                setattr(made, one.name, value)
+        return made
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class Tally(_Resumable):
     """The counts of one session."""
 
     title: str = ""
@@ -116,21 +136,6 @@ class Tally:
     parent: str = ""
     started: str = ""
 
-    @classmethod
-    def from_dict(cls, plain: object) -> Self:
-        """A tally from its saved state; values that are not valid are ignored."""
-        known: dict[str, Any] = {}
-        if isinstance(plain, Mapping):
-            empty = cls()
-            for one in fields(cls):
-                value = plain.get(one.name)
-                if type(value) is type(getattr(empty, one.name)):
-                    known[one.name] = value
-        return cls(**known)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
     def hint(self, hint: SessionHint) -> None:
         """Take in what a line says about the whole session: the first folder stays, and the last title wins."""
         self.title = hint.title[:200] or self.title
@@ -138,8 +143,8 @@ class Tally:
         self.branch = self.branch or hint.branch
         self.parent = self.parent or hint.parent
 
-    def take(self, event: SessionEvent, text: str, is_stop_word: Callable[[str], bool]) -> None:
-        """Count an event; ``text`` is what is kept of it, without secrets."""
+    def take(self, event: SessionEvent, is_stop_word: Callable[[str], bool]) -> None:
+        """Count an event, as it is kept: without secrets."""
         if not self.started and event.at is not None:
             self.started = event.at.isoformat()
         if event.role == "tool":
@@ -156,11 +161,8 @@ class Tally:
         if event.is_request:
             self.request_count += 1
             if len(self.requests) < MOST_REQUESTS:
-                self.requests.append(text[:LONGEST_REQUEST])
-        self._count(_FENCE.sub(" ", text[:_COUNTED]), is_stop_word)
-
-    def _count(self, text: str, is_stop_word: Callable[[str], bool]) -> None:
-        common = word_list("common")
+                self.requests.append(event.text[:LONGEST_REQUEST])
+        text, common = _FENCE.sub(" ", event.text[:_COUNTED]), word_list("common")
         for word in _WORD.findall(text):
             low = word.lower().rstrip("-_")
             if low not in common and not is_stop_word(low) and not _MADE_UP.search(low):
@@ -200,7 +202,9 @@ def turn_facets(text: str) -> TurnFacets:
         return TurnFacets(-0.3, correction=True)
     spoken = text[:SPOKEN]
     correction = phrases("correction").search(spoken) is not None
-    frustration = phrases("frustration").search(spoken) is not None or _is_shouted(spoken)
+    words = re.findall(r"[A-Za-z]{2,}", spoken)
+    is_shouted = len(words) >= 4 and sum(word.isupper() for word in words) >= 0.8 * len(words)
+    frustration = is_shouted or phrases("frustration").search(spoken) is not None
     praise = any(not _DENIED.search(spoken[: match.start()]) for match in phrases("praise").finditer(spoken))
     mood = 0.6 * praise - 0.4 * correction - 0.6 * frustration
     return TurnFacets(round(max(-1.0, min(1.0, mood)), 2), correction, frustration, praise)
@@ -216,11 +220,6 @@ def is_only_praise(text: str) -> bool:
     if not facets.praise or facets.correction or "?" in text:
         return False
     return word_list("beside_praise").issuperset(re.findall(r"\w+", phrases("praise").sub(" ", text).lower()))
-
-
-def _is_shouted(text: str) -> bool:
-    words = re.findall(r"[A-Za-z]{2,}", text)
-    return len(words) >= 4 and sum(word.isupper() for word in words) >= 0.8 * len(words)
 
 
 MOST_KEYWORDS, MOST_ENTITIES, MOST_TOPICS, MOST_TOOLS, MOST_FILES = 10, 8, 3, 15, 40
@@ -293,3 +292,86 @@ def topics(counts: Mapping[str, int]) -> tuple[str, ...]:
         if len(held) >= 2 and sum(held) >= 3:
             found[name] = sum(held)
     return _often(found, 1)[:MOST_TOPICS]
+
+
+LONGEST_ASKED = 900
+LONGEST_ANSWER = 600
+MOST_FILES_OF_POINT = 25
+MOST_REQUESTS_KNOWN = 400
+_GO_ON = re.compile(
+    r"(?:(?:ok(?:ay)?|yes|yep|yeah|y|sure|right|please|and|now|fine|good|k|then|let'?s|just|you can)[\s,.!]*)*"
+    r"(?:continue|go(?: on| ahead)?|proceed|do (?:it|that|so)|next|keep going|carry on|resume|try again|retry|again)?"
+    r"(?:[\s,.!]*(?:please|now|then))*[\s.!]*",
+    re.IGNORECASE,
+)
+
+
+@dataclass(slots=True)
+class CheckpointMaker(_Resumable):
+    """Follows one session and makes checkpoints: points to fork from, where the work on a request ends.
+
+    One is made when the next request comes, and for the last request at the end of the session. A request that only
+    says "go on" continues the one before, and so does a correction; thanks end a request. A request made twice in a
+    session gives one checkpoint.
+    """
+
+    session: str = ""
+    request: int = 0
+    """The place of the request being worked on; 0 while there is none."""
+    asked: str = ""
+    turn: int = 0
+    answer: str = ""
+    files: list[str] = field(default_factory=list)
+    at: str = ""
+    known: list[str] = field(default_factory=list)
+    """Hashes of the requests that have a checkpoint already."""
+
+    def take(self, event: SessionEvent, seq: int, at: datetime) -> Checkpoint | None:
+        """Take in an event, as it is kept; returns a checkpoint if it ends a request that is worth forking from."""
+        if event.is_aside or event.role == "system":
+            return None
+        if event.is_request:
+            return self._request(seq, event.text, turn_facets(event.text).correction)
+        if self.request and event.role in ("assistant", "tool"):
+            self.turn, self.at = seq, at.isoformat()
+            if event.role == "assistant":
+                self.answer = event.text[:LONGEST_ANSWER]
+            self.files = list(dict.fromkeys([*self.files, *event.files]))[-MOST_FILES_OF_POINT:]
+        return None
+
+    def _request(self, seq: int, text: str, corrects: bool) -> Checkpoint | None:
+        if self.request and goes_on(text):
+            return None
+        ended = self.current()
+        if ended is not None:
+            self.known = [*self.known, _mark(self.asked)][-MOST_REQUESTS_KNOWN:]
+        before = self.asked if self.request and corrects else ""
+        asked = f"{before}\n\n{text}" if before else text
+        self.request, self.asked = (0, "") if is_only_praise(text) else (seq, asked[:LONGEST_ASKED])
+        self.turn, self.answer, self.files, self.at = 0, "", [], ""
+        return ended
+
+    def current(self) -> Checkpoint | None:
+        """A checkpoint of the request being worked on; None if there is no answer yet, or if it was asked before."""
+        if not self.request or not self.turn or _mark(self.asked) in self.known:
+            return None
+        parts = [self.asked, self.answer, f"Files: {', '.join(self.files)}" if self.files else ""]
+        return Checkpoint(
+            self.session,
+            self.request,
+            self.turn,
+            first_line(self.asked),
+            "\n\n".join(filter(None, parts)),
+            tuple(self.files),
+            datetime.fromisoformat(self.at) if self.at else None,
+        )
+
+
+def goes_on(text: str) -> bool:
+    """Whether a message only says that the work on the request before it should go on."""
+    return _GO_ON.fullmatch(text.strip()) is not None
+
+
+def _mark(text: str) -> str:
+    plain = " ".join(re.findall(r"\w+", text.lower()))
+    return hashlib.blake2b(plain.encode(), digest_size=6).hexdigest()

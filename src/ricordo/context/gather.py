@@ -72,13 +72,6 @@ class _Choice:
         return f"- {label.rstrip()}: {text}"
 
 
-def time_of(passage: ContextPassage) -> datetime:
-    """When it was said or saved; for a file or page, when it was last changed."""
-    item = passage.item
-    is_said = item.kind == SESSION or item.kind in REMEMBERED_KINDS
-    return item.created_at if is_said else item.updated_at
-
-
 class Gatherer:
     """Spends one budget on the passages of one topic."""
 
@@ -108,8 +101,10 @@ class Gatherer:
             if seen.same_as(one.text) is not None:
                 continue
             seen.add(one.ref, one.text)
-            session = one.item.fields.thread or ""
-            found.append(_Choice(one, time_of(one), session, content_words(one.text)))
+            item = one.item
+            is_said = item.kind == SESSION or item.kind in REMEMBERED_KINDS
+            at = item.created_at if is_said else item.updated_at  # of a file or page, when it was last changed
+            found.append(_Choice(one, at, item.fields.thread or "", content_words(one.text)))
         return found
 
     def _chosen(self) -> list[_Choice]:
@@ -123,7 +118,8 @@ class Gatherer:
             at = max(range(len(left)), key=lambda at: self._gain(left[at], likeness[at], seen))
             one = left.pop(at)
             likeness.pop(at)
-            one.short = one.shown = self._excerpt(one)
+            text = one_line(one.passage.snippet or one.passage.text, LONGEST_LINE)
+            one.short = one.shown = text if self._tokens.of(text) <= EXCERPT else self._tokens.cut(text, EXCERPT)
             headed = 0 if one.heading in seen else self._tokens.of(one.heading)
             cost = self._tokens.of(one.line(one.shown)) + headed
             if cost > room:
@@ -138,10 +134,6 @@ class Gatherer:
         """What a piece adds to those that were chosen."""
         new = NEW_SOURCE * (one.source not in seen) + NEW_DAY * (f"{one.at:%Y-%m-%d}" not in seen)
         return one.passage.value / self._best + new - LIKENESS * likeness
-
-    def _excerpt(self, one: _Choice) -> str:
-        text = one_line(one.passage.snippet or one.passage.text, LONGEST_LINE)
-        return text if self._tokens.of(text) <= EXCERPT else self._tokens.cut(text, EXCERPT)
 
     def _grown(self, chosen: Sequence[_Choice], text: Told) -> Told:
         """Spend what is left on whole passages, the most valuable first."""

@@ -6,14 +6,14 @@ It reads texts from the store and gives each passage a value; ``build`` decides 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from ricordo.frozen import frozen
 from ricordo.models.base import TokenCounter
 from ricordo.search.candidates import OUT_OF_TIME
-from ricordo.store.asking import PassageText, Shown
+from ricordo.store.asking import Shown
 from ricordo.store.base import Store
 from ricordo.text.alike import SAME_PASSAGE, content_words, repeats, shingles
 from ricordo.trust.fence import clean
@@ -102,11 +102,6 @@ def may_be_shown(item: Item) -> bool:
     return item.state == "live" and not is_point
 
 
-def out_of_time(item: Item, now: datetime) -> str:
-    """Why an item is not valid now; empty if it is valid."""
-    return item.validity(now)
-
-
 def if_valid(hit: Hit) -> float:
     """What a hit would score if it were valid now."""
     return hit.score / OUT_OF_TIME if hit.validity else hit.score
@@ -120,7 +115,7 @@ def passages_of(hits: Sequence[Hit], stores: Mapping[str, Store]) -> list[Contex
     return sorted(found, key=lambda one: (-one.value, one.ref, one.first))
 
 
-def _passages_in(store: Store, hits: Sequence[Hit]) -> Iterable[ContextPassage]:
+def _passages_in(store: Store, hits: Sequence[Hit]) -> Iterator[ContextPassage]:
     """The same for the hits of one store, with three calls of the store, however many hits there are."""
     numbers = store.items.numbers([Ref.parse(hit.ref) for hit in hits]) if hits else {}
     items = store.items.get_many(list(numbers.values()))
@@ -129,7 +124,7 @@ def _passages_in(store: Store, hits: Sequence[Hit]) -> Iterable[ContextPassage]:
     for hit in hits:
         n = numbers.get(Ref.parse(hit.ref))
         item = items.get(n) if n is not None else None
-        if n is None or item is None or not may_be_shown(item) or out_of_time(item, now):
+        if n is None or item is None or not may_be_shown(item) or item.validity(now):
             continue
         if item.kind == SESSION:  # a turn has no title, so it is shown under that of its session
             item = replace(item, fields=replace(item.fields, title=hit.title))
@@ -137,18 +132,17 @@ def _passages_in(store: Store, hits: Sequence[Hit]) -> Iterable[ContextPassage]:
     shown = [Shown(n, tuple(part.chunk for part in hit.evidence), item.version) for n, item, hit in chosen]
     texts = store.index.passages(shown).texts if shown else {}
     for n, item, hit in chosen:
-        yield from _passages(item, hit, {part.chunk: part for part in texts.get(n, ())})
-
-
-def _passages(item: Item, hit: Hit, found: Mapping[int, PassageText]) -> Iterable[ContextPassage]:
-    best = max((part.score for part in hit.evidence), default=0.0)
-    for place, part in enumerate(hit.evidence):
-        passage = found.get(part.chunk)
-        text = clean(passage.text) if passage is not None else ""
-        if passage is not None and text.strip():
-            at = passage.position
+        passages = {passage.chunk: passage for passage in texts.get(n, ())}
+        best = max((part.score for part in hit.evidence), default=0.0)
+        for place, part in enumerate(hit.evidence):
+            passage = passages.get(part.chunk)
+            text = clean(passage.text) if passage is not None else ""
+            if passage is None or not text.strip():
+                continue
             value = hit.score * (part.score / best if best > 0 else 1.0) * ANOTHER**place
-            where = ", ".join(filter(None, (part.place, *_doubts(hit))))
+            doubts = (contradicted_by(hit.contradicted_by), no_longer_sure(hit.citations))
+            where = ", ".join(filter(None, (part.place, *doubts)))
+            at = passage.position
             yield ContextPassage(item, hit.ref, text, passage.lines, value, at, at, where, clean(part.text))
 
 
@@ -174,14 +168,6 @@ def _without_sentence(ref: str) -> str:
     return ref if _NAME.fullmatch(ref) else "another item"
 
 
-def _doubts(hit: Hit) -> tuple[str, ...]:
-    """Why a hit should not be taken for true as it stands; empty texts are no reasons."""
-    return (
-        contradicted_by(hit.contradicted_by),
-        no_longer_sure(hit.citations),
-    )
-
-
 def strong(passages: Sequence[ContextPassage], weak: float = WEAK) -> list[ContextPassage]:
     """The passages whose value is near that of the best one."""
     floor = weak * max((one.value for one in passages), default=0.0)
@@ -189,24 +175,23 @@ def strong(passages: Sequence[ContextPassage], weak: float = WEAK) -> list[Conte
 
 
 def merged(passages: Sequence[ContextPassage]) -> list[ContextPassage]:
-    """Join neighbouring passages of an item. Items are ordered by their best passage, passages by their lines."""
-    by_item: dict[str, list[ContextPassage]] = {}
+    """Join neighbouring passages of an item."""
+    rows: list[ContextPassage] = []
     for one in sorted(passages, key=lambda one: (one.ref, one.first)):
-        rows = by_item.setdefault(one.ref, [])
-        if rows and rows[-1].last + 1 == one.first and not rows[-1].place and not one.place:
-            rows[-1] = _joined(rows[-1], one)
-        else:
+        before = rows[-1] if rows else None
+        if before is None or (before.ref, before.last + 1) != (one.ref, one.first) or before.place or one.place:
             rows.append(one)
-    groups = sorted(by_item.items(), key=lambda entry: (-max(one.value for one in entry[1]), entry[0]))
-    return [one for _, rows in groups for one in rows]
-
-
-def _joined(one: ContextPassage, next_one: ContextPassage) -> ContextPassage:
-    lines = (one.lines[0], max(one.lines[1], next_one.lines[1]))
-    # A chunk ends where the next begins; the line break between them may have been trimmed.
-    separator = " " if one.lines[1] == next_one.lines[0] else "\n"
-    text = one.text + separator + next_one.text
-    return replace(one, text=text, lines=lines, value=max(one.value, next_one.value), last=next_one.last)
+            continue
+        # A chunk ends where the next begins; the line break between them may have been trimmed.
+        separator = " " if before.lines[1] == one.lines[0] else "\n"
+        rows[-1] = replace(
+            before,
+            text=before.text + separator + one.text,
+            lines=(before.lines[0], max(before.lines[1], one.lines[1])),
+            value=max(before.value, one.value),
+            last=one.last,
+        )
+    return rows
 
 
 class ShownTexts:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ricordo.context.checkpoints import HEARD, quality
 from ricordo.errors import UsageError
 from ricordo.search.fit import fitting
 from ricordo.store.base import Store
@@ -100,6 +99,22 @@ def timeline_of(
     found = store.threads.happenings(since=moment, thread=thread, kinds=tuple(kinds), limit=limit + 1)
     events = found[:limit]
     return Timeline(tuple(events if newest_first else reversed(events)), moment, more=len(found) > limit)
+
+
+HEARD = (1.0, 0.5, 0.25)
+"""The weights of the first, second and third message of the user about a request after its checkpoint."""
+
+
+def quality(reactions: Sequence[TurnFacets]) -> float:
+    """From 0 to 1: praise raises it, corrections and frustration lower it; .5 when nothing of the kind was said.
+
+    >>> quality([]), quality([TurnFacets(praise=True)]) > .8, quality([TurnFacets(correction=True)]) < .2
+    (0.5, True, True)
+    """
+    value = 0.5
+    for weight, facets in zip(HEARD, reactions, strict=False):
+        value += weight * (0.4 * facets.praise - 0.35 * facets.correction - 0.4 * facets.frustration)
+    return round(max(0.0, min(1.0, value)), 3)
 
 
 QUALITY_SHARE = 0.8

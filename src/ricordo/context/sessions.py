@@ -17,10 +17,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from ricordo.context.checkpoints import CheckpointMaker, goes_on
-from ricordo.context.facets import SPOKEN, Tally, facets_of, is_only_praise, is_read, turn_facets
+from ricordo.context.facets import (
+    SPOKEN,
+    CheckpointMaker,
+    Tally,
+    facets_of,
+    goes_on,
+    is_only_praise,
+    is_read,
+    turn_facets,
+)
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.secrets.find import redact, redact_values
 from ricordo.store.base import Store
@@ -41,15 +49,10 @@ DRIVE = "session"
 
 
 def turn_item(
-    session: str, seq: int, key: str, event: SessionEvent, text: str, at: datetime, facets: TurnFacets | None
+    session: str, seq: int, key: str, event: SessionEvent, at: datetime, facets: TurnFacets | None
 ) -> Incoming:
     """An event as an item; ``facets`` is how it takes what came before, None where nobody could tell."""
-    metadata: dict[str, Any] = {
-        "key": key,
-        "role": event.role,
-        "direction": event.direction,
-        "at": at.isoformat(),
-    }
+    metadata: dict[str, Any] = {"key": key, "role": event.role, "direction": event.direction, "at": at.isoformat()}
     metadata |= {"tool": event.tool} if event.tool else {}
     metadata |= {"files": list(event.files)} if event.files else {}
     flags = {"request": event.is_request, "aside": event.is_aside, "error": event.is_error}
@@ -59,11 +62,11 @@ def turn_item(
             metadata["facets_unread"] = True
         elif not facets.is_neutral():
             metadata["facets"] = facets.to_dict()
-        if goes_on(text):
+        if goes_on(event.text):
             metadata["goes_on"] = True
     fields: dict[str, Any] = {"thread": session, "seq": seq, "source": "agent", "metadata": metadata}
     ref = Ref(DRIVE, f"/{session}/{seq}")
-    return Incoming(ref, Parsed(text), SESSION, fields, times=(at, at), origin=f"session {session}, turn {seq}")
+    return Incoming(ref, Parsed(event.text), SESSION, fields, times=(at, at), origin=f"session {session}, turn {seq}")
 
 
 def is_spoken(event: SessionEvent) -> bool:
@@ -71,21 +74,9 @@ def is_spoken(event: SessionEvent) -> bool:
     return event.role == "user" and not event.is_aside
 
 
-def at_place(one: Incoming, seq: int) -> Incoming:
-    """The same event at another position in its thread."""
-    base = one.ref.path.rpartition("/")[0]
-    origin = f"{one.origin.rpartition(' ')[0]} {seq}"
-    return replace(one, ref=Ref(DRIVE, f"{base}/{seq}"), fields={**one.fields, "seq": seq}, origin=origin)
-
-
 def point_item(point: Checkpoint, folder: str) -> Incoming:
     """A checkpoint as an item. It is named by the position of its request, because how far the work got may change."""
-    metadata = {
-        "turn": point.turn,
-        "request": point.request,
-        "files": list(point.files),
-        "folder": folder,
-    }
+    metadata = {"turn": point.turn, "request": point.request, "files": list(point.files), "folder": folder}
     fields = {
         "title": point.title,
         "category": CHECKPOINT,
@@ -104,9 +95,6 @@ def left_alone(item: Item) -> Saved:
     how = "removed" if item.state == "deleted" else "forgotten"
     return Saved(str(item.ref), "skipped", reason=f"it was {how}; 'ricordo restore {item.ref}' brings it back")
 
-
-if TYPE_CHECKING:
-    pass
 
 BATCH = 200
 
@@ -169,12 +157,7 @@ class SessionTaker:
     """Takes transcripts into one store."""
 
     def __init__(
-        self,
-        store: Store,
-        pipeline: Pipeline,
-        *,
-        backlog: Backlog | None,
-        allow_secrets: bool = False,
+        self, store: Store, pipeline: Pipeline, *, backlog: Backlog | None, allow_secrets: bool = False
     ) -> None:
         self.store = store
         self.pipeline = pipeline
@@ -238,7 +221,7 @@ class SessionTaker:
             session,
             item,
             Tally.from_dict(kept.get("tally")),
-            CheckpointMaker.from_dict(session, kept.get("checkpoint")),
+            replace(CheckpointMaker.from_dict(kept.get("checkpoint")), session=session),
             known,
             before,
             is_left_alone=item is not None and item.state != "live",
@@ -268,35 +251,34 @@ class SessionTaker:
             seq = thread.known.get(key)
             if seq is not None and not count_known:
                 continue
-            text, files = self._clean(event, thread if seq is None else None)
+            event = self._clean(event, thread if seq is None else None)
+            text = event.text
             at = thread.at = event.at or thread.at or datetime.now(UTC)
             if seq is None:
                 seq = thread.known[key] = thread.following
                 thread.following += 1
                 thread.added += 1
-                turn = turn_item(thread.id, seq, key, replace(event, files=files), text, at, self._facets(event, text))
-                fresh.append((thread, key, turn))
+                fresh.append((thread, key, turn_item(thread.id, seq, key, event, at, self._facets(event))))
             thread.reached = max(thread.reached, seq)
-            event = replace(event, files=files)
             asks = event.is_request and not is_only_praise(text)
-            thread.tally.take(replace(event, is_request=asks), text, self.store.analyzer.is_stop_word)
-            ended = thread.maker.take(event, seq, text, at)
+            thread.tally.take(replace(event, is_request=asks), self.store.analyzer.is_stop_word)
+            ended = thread.maker.take(event, seq, at)
             if ended is not None:
                 thread.ended.append(ended)
         self._save(fresh)
 
-    def _facets(self, event: SessionEvent, text: str) -> TurnFacets | None:
+    def _facets(self, event: SessionEvent) -> TurnFacets | None:
         """How a message judges what came before it; None if no person said it, or not in a language of the rules."""
         if not is_spoken(event):
             return None
-        facets = turn_facets(text)
-        if facets.is_neutral() and not is_read(text[:SPOKEN]):
+        facets = turn_facets(event.text)
+        if facets.is_neutral() and not is_read(event.text[:SPOKEN]):
             self.unread += 1
             return None
         return facets
 
-    def _clean(self, event: SessionEvent, thread: _Thread | None) -> tuple[str, tuple[str, ...]]:
-        """Text and files as they are stored: secrets are removed first, then long texts are cut."""
+    def _clean(self, event: SessionEvent, thread: _Thread | None) -> SessionEvent:
+        """An event as it is stored: secrets are removed from text and files first, then long texts are cut."""
         text, files = event.text, event.files
         if not self.allow_secrets:
             text, kinds = redact(text)
@@ -306,7 +288,7 @@ class SessionTaker:
                 thread.redacted += (*kinds, *more)
         if event.role == "tool" and event.direction == "received":
             text = shortened(text, LONGEST_RESULT)
-        return text, files
+        return replace(event, text=text, files=files)
 
     def _save(self, fresh: Sequence[tuple[_Thread, str, Incoming]]) -> None:
         """Write turns. If another process took a position meanwhile, the event gets the next one, unless it is stored
@@ -326,8 +308,10 @@ class SessionTaker:
                         thread.known[key] = stored[key]
                         thread.added -= 1
                     else:
-                        thread.known[key] = thread.reached = thread.following
-                        again.append((thread, key, at_place(one, thread.following)))
+                        seq = thread.known[key] = thread.reached = thread.following
+                        ref, origin = Ref(DRIVE, f"/{thread.id}/{seq}"), f"session {thread.id}, turn {seq}"
+                        moved = replace(one, ref=ref, fields={**one.fields, "seq": seq}, origin=origin)
+                        again.append((thread, key, moved))
                         thread.following += 1
             fresh = again
 
@@ -424,11 +408,7 @@ class SessionTaker:
 
 def _kept(thread: _Thread) -> dict[str, Any]:
     """The state that is needed to continue with a session."""
-    return {
-        "last_seq": thread.reached,
-        "tally": thread.tally.to_dict(),
-        "checkpoint": thread.maker.to_dict(),
-    }
+    return {"last_seq": thread.reached, "tally": thread.tally.to_dict(), "checkpoint": thread.maker.to_dict()}
 
 
 def _mark(transcript: TranscriptFile, fields: dict[str, Any], is_main: bool) -> FileState:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +77,13 @@ class Collector:
 
     def collect(self, roots: Sequence[SkillRoot], listed: Iterable[Listed] = ()) -> None:
         """Take in what is new or changed."""
-        self._save(self._below(roots))
-        self._save(self._from_list(listed))
+        entries = (
+            self._tried(one.name or f"entry {place} of the list", partial(self._listed, one))
+            for place, one in enumerate(listed, start=1)
+        )
+        for incoming in (self._below(roots), chain.from_iterable(entries)):
+            for saved in self.pipeline.save_all(incoming, on_conflict="overwrite", durable=False, backlog=self.backlog):
+                self.done.append(replace(saved, reason=UNCHANGED) if saved.status == "skipped" else saved)
 
     def report(self, *, prune: bool, listed: bool) -> AddReport:
         """The outcome for each skill; ``prune`` removes skills whose file is gone, ``listed`` says that a list was
@@ -102,10 +108,6 @@ class Collector:
     def fail(self, name: str, error: Error) -> None:
         self.done.append(Saved(name, "failed", error=error.to_dict()))
 
-    def _save(self, incoming: Iterator[Incoming]) -> None:
-        for saved in self.pipeline.save_all(incoming, on_conflict="overwrite", durable=False, backlog=self.backlog):
-            self.done.append(replace(saved, reason=UNCHANGED) if saved.status == "skipped" else saved)
-
     def _below(self, roots: Sequence[SkillRoot]) -> Iterator[Incoming]:
         for root in roots:
             if not root.path.exists():
@@ -121,11 +123,6 @@ class Collector:
                     yield from self._tried(str(entry.path), partial(self._file, entry, root.scope))
                 elif entry.failed:
                     self.fail(str(entry.path), Unreadable(entry.reason))
-
-    def _from_list(self, listed: Iterable[Listed]) -> Iterator[Incoming]:
-        for place, one in enumerate(listed, start=1):
-            label = one.name or f"entry {place} of the list"
-            yield from self._tried(label, partial(self._listed, one))
 
     def _tried(self, label: str, read: Callable[[], Incoming | None]) -> Iterator[Incoming]:
         """One bad file never stops the rest."""
@@ -204,9 +201,7 @@ class Collector:
         if known is not None:
             said = known.state.fields if known.state is not None else {}
             kept = set_by_people(known.item.fields, said)
-            kept.pop(
-                "description", None
-            )  # the description always comes from the file, even if its front matter is broken
+            kept.pop("description", None)  # it always comes from the file, even if its front matter is broken
             metadata = metadata_kept(known.item.fields, said, says)
         metadata |= {"location": location, "scope": scope}
         if self.refs.here != self.refs.home:

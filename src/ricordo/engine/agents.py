@@ -189,7 +189,7 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
         """The items that every agent gets, whatever the task; of a ref in several tiers, the highest tier's. With why
         some of them should be doubted, by ref.
         """
-        from ricordo.context.passages import may_be_shown, out_of_time
+        from ricordo.context.passages import may_be_shown
         from ricordo.store.asking import Shown
         from ricordo.values.context import LeftOut
 
@@ -209,7 +209,7 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
                 elif users is None or users.fields.loading != "always":
                     if item.fields.loading == "always":
                         left_out.append(LeftOut(str(item.ref), UNREVIEWED))
-                elif reason := out_of_time(users, now):
+                elif reason := users.validity(now):
                     left_out.append(LeftOut(str(item.ref), reason))
                 else:
                     found[item.ref] = users

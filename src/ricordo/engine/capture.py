@@ -17,7 +17,7 @@ from ricordo.values.provenance import AGENT, Provenance
 from ricordo.values.review import Proposal
 
 if TYPE_CHECKING:
-    from ricordo.memory.capture.turns import SaidTurn
+    from ricordo.memory.capture.finder import SaidTurn
     from ricordo.store.base import Store
 
 
@@ -66,7 +66,7 @@ class Capturer:
 
     def turns(self, session: str, first: int = 1) -> list[SaidTurn]:
         """What was said and done in a session from a turn on."""
-        from ricordo.memory.capture.turns import turn_of
+        from ricordo.memory.capture.finder import turn_of
 
         store = self._context.unsynced_store
         count = store.threads.spans([session])[session].count

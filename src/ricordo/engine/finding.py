@@ -163,7 +163,7 @@ class FindVerbs(OpenEngine):
         they cite.
         """
         if any(hit.cited for hit in answer.hits):
-            from ricordo.memory.citations.check import with_citations
+            from ricordo.memory.citations import with_citations
 
             tiers = {tier.name: tier for tier in self._context.tiers.federation.tiers}
             answer = with_citations(answer, lambda name: tiers[name].store if name in tiers else None)

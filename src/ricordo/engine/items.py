@@ -73,7 +73,7 @@ def cited_now(store: Store, item: Item) -> tuple[CitedNow, ...]:
     """What became of what an item cites."""
     if not (cited := item.fields.metadata.get("citations")):
         return ()
-    from ricordo.memory.citations.check import CitationCheck
+    from ricordo.memory.citations import CitationCheck
 
     return CitationCheck(store).states(cited)
 
@@ -206,7 +206,7 @@ class ItemVerbs(OpenEngine):
         ``base`` is the version that the change was made on. If there is a newer one, the change is refused
         (``StaleVersion``), so that a loop of reading, changing and writing loses nobody's change.
         """
-        from ricordo.memory.citations.find import cited_again
+        from ricordo.memory.citations import cited_again
         from ricordo.secrets.find import redact_item
 
         check_type("content", content, str, optional=True)

@@ -101,8 +101,8 @@ class MemoryVerbs(ItemVerbs):
         decision: nothing is written until ``on_duplicate`` says save, skip, merge or supersede. Secrets are redacted.
         Without a kind, it is what the drive of its ref says (``note:/plan`` is a note), else a memory.
         """
-        from ricordo.memory.citations.find import CITING_KINDS, citations_in
-        from ricordo.memory.citations.find import NAME as CITATIONS
+        from ricordo.memory.citations import CITING_KINDS, citations_in
+        from ricordo.memory.citations import NAME as CITATIONS
         from ricordo.memory.links import checked_type
         from ricordo.memory.remember import VECTOR_SECONDS, memory_of
 
@@ -169,7 +169,7 @@ class MemoryVerbs(ItemVerbs):
         The new one takes over the fields that are not given. An item that exists can take its place, too, instead of a
         text (``supersedes``).
         """
-        from ricordo.memory.citations.find import cited_again
+        from ricordo.memory.citations import cited_again
         from ricordo.memory.remember import VECTOR_SECONDS, memory_of
 
         check_type("text", text, str)

@@ -79,9 +79,9 @@ class RemoveVerbs(ItemVerbs):
         back. With an age, a kind or a tag, only items that meet all of these are archived, and never those that are
         immutable or protected from decay.
         """
-        from ricordo.memory.upkeep import Criteria
+        from ricordo.memory.upkeep import Criteria, age
 
-        criteria = Criteria.of(older_than, unused_since, kinds_of(kinds), texts("tags", tags))
+        criteria = Criteria(age(older_than), age(unused_since), kinds_of(kinds), texts("tags", tags))
         chosen, notes = self._chosen(refs, criteria)
         if dry_run:
             return AddReport(tuple(Saved(str(item.ref), "would be archived") for item in chosen.values()), notes)
@@ -118,9 +118,9 @@ class RemoveVerbs(ItemVerbs):
         """A ref that ends in / or * means everything below it. Removed items go to the bin, and files on disk are not
         deleted. Items can also be chosen by age, use, kind and tag, as for forget; those that are protected stay then.
         """
-        from ricordo.memory.upkeep import Criteria, check_selection
+        from ricordo.memory.upkeep import Criteria, age, check_selection
 
-        criteria = Criteria.of(older_than, unused_since, kinds_of(kinds), texts("tags", tags))
+        criteria = Criteria(age(older_than), age(unused_since), kinds_of(kinds), texts("tags", tags))
         check_selection(refs, criteria)
         if criteria.is_empty():
             return self._rm(refs, purge=purge, dry_run=dry_run)
@@ -132,7 +132,7 @@ class RemoveVerbs(ItemVerbs):
         """The items to put away, by number: those named, or those of them (or of all) that meet the criteria."""
         from ricordo.memory.upkeep import check_selection, is_protected
 
-        check_selection(tuple(refs), criteria)
+        check_selection(refs, criteria)
         named = dict(self._named(refs, in_bin=False))
         if criteria.is_empty():
             return self._context.store.items.get_many(list(named)), ()

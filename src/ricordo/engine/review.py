@@ -340,8 +340,7 @@ class ReviewVerbs(MemoryVerbs):
 
     def _cite_again(self, n: int, ref: str) -> Saved:
         """Note what a memory cites as it is now."""
-        from ricordo.memory.citations.check import CitationCheck
-        from ricordo.memory.citations.find import NAME
+        from ricordo.memory.citations import NAME, CitationCheck
 
         store = self._context.unsynced_store
         item = store.items.get(n)

@@ -15,12 +15,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
+import Stemmer
+
 from ricordo.frozen import frozen
 
+_STEMMER = Stemmer.Stemmer("english")
 MOST_CHARACTERS = 2_000
 MOST_STATEMENTS = 16
 """Only so much of a text is looked at: what contradicts a short memory is another short one."""
@@ -82,20 +85,13 @@ def _opposites(text: str) -> dict[str, set[tuple[int, int]]]:
     return found
 
 
-@cache
-def _stemmer() -> Any:
-    import Stemmer
-
-    return Stemmer.Stemmer("english")
-
-
 def stem(word: str) -> str:
     """What a word has in common with its other forms.
 
     >>> stem("deployments"), stem("opt-in"), stem("Fridays")
     ('deploy', 'optin', 'friday')
     """
-    return str(_stemmer().stemWord(word.lower().replace("-", "").replace("’", "'")))
+    return str(_STEMMER.stemWord(word.lower().replace("-", "").replace("’", "'")))
 
 
 @cache
@@ -129,12 +125,13 @@ def statements(text: str) -> tuple[Claim, ...]:
 
 
 def _statement(sentence: str) -> Claim:
+    known = known_words()
     ruled_out: set[str] = set()
     for pattern in (_IN_PLACE_OF, _FROM_TO, *((_PREFERRED_TO,) if "refer" in sentence else ()), _TAIL):
         if (found := pattern.search(sentence)) is not None and found.start():
-            ruled_out.update(stem(word) for word in _plain_words(found["rest"]))
+            words_left = re.findall(r"[^\W\d_][\w+#-]*", found["rest"])
+            ruled_out.update(stem(word) for word in words_left if word.lower() not in known["light"])
             sentence = sentence[: found.start()] + sentence[found.end() :]
-    known = known_words()
     tokens = [_Token(match) for match in _values_pattern().finditer(sentence)]
     words: Counter[str] = Counter()
     values: list[Value] = []
@@ -148,13 +145,15 @@ def _statement(sentence: str) -> Claim:
             values.append(value)
             continue
         spoken.append(token.text)
-        if token.is_denial():
+        if token.lower in known["negations"] or token.lower.endswith("n't"):
             denials += 1
         elif value is not None or not known["light"] & {token.stem, token.lower}:
             words[token.stem] += 1
     lower = {token.lower for token in tokens}
     stems = {token.stem for token in tokens}
-    is_past = bool(lower & known["past"]) or "used to" in sentence.lower() or _is_report(tokens)
+    # A sentence that begins with what was done is a report: "Deployed 2.1", "Fixed the login".
+    is_report = bool(tokens) and tokens[0].lower.endswith("ed") and tokens[0].match.lastgroup == "word"
+    is_past = is_report or bool(lower & known["past"]) or "used to" in sentence.lower()
     return Claim(
         dict(words),
         tuple(dict.fromkeys(values)),
@@ -166,15 +165,6 @@ def _statement(sentence: str) -> Claim:
     )
 
 
-def _plain_words(text: str) -> Iterator[str]:
-    return (word for word in re.findall(r"[^\W\d_][\w+#-]*", text) if word.lower() not in known_words()["light"])
-
-
-def _is_report(tokens: list[_Token]) -> bool:
-    """Whether a sentence begins with what was done: "Deployed 2.1", "Fixed the login"."""
-    return bool(tokens) and tokens[0].lower.endswith("ed") and tokens[0].match.lastgroup == "word"
-
-
 class _Token:
     """One word or value of a sentence."""
 
@@ -183,9 +173,6 @@ class _Token:
         self.text = match.group()
         self.lower = self.text.lower().replace("’", "'")
         self.stem = stem(self.lower)
-
-    def is_denial(self) -> bool:
-        return self.lower in known_words()["negations"] or self.lower.endswith("n't")
 
     def identifies(self, kind: str, before: _Token | None, *, in_subject: bool) -> bool:
         """Whether a number says which one is meant: "ticket 17", or a number in the subject of the sentence."""
@@ -266,14 +253,11 @@ def _word_value(word: str) -> Value | None:
         return "ordinal", (float(known["ordinals"][word]),)
     if word in known["classes"]:
         name = known["classes"][word]
-        return name, ((_often(word) if name == "frequency" else word),)
+        if name != "frequency":
+            return name, (word,)
+        period = {"daily": "day", "annually": "year"}.get(word, word.removesuffix("ly"))
+        return name, (float(known["seconds"][period]),)
     return None
-
-
-def _often(word: str) -> float:
-    seconds = known_words()["seconds"]
-    short = {"daily": "day", "annually": "year"}.get(word, word.removesuffix("ly"))
-    return float(seconds[short])
 
 
 VALUE = "another {}"
@@ -321,7 +305,10 @@ def _conflict(one: Claim, other: Claim) -> str:
         return ""
     extra = sum((only_first + only_second).values())
     if same_subject and len(different) == 1 and extra <= MORE_WORDS:
-        return "" if _may_be_both(different[0], first) else VALUE.format(different[0])
+        kind, known = different[0], known_words()
+        # A subject can have several of some classes: who speaks Spanish may speak Italian.
+        may_be_both = kind in known["classes"].values() and known["several"].intersection(first)
+        return "" if may_be_both else VALUE.format(kind)
     return PLACE if not different and _other_name(one.tokens, other.tokens) else ""
 
 
@@ -351,22 +338,15 @@ def _with_on(one: Claim, other: Claim) -> Counter[str]:
     return Counter(one.words) + Counter(["on"] if "off" in other.words and "on" in one.tokens else [])
 
 
-def _different_kinds(one: Iterable[Value], other: Iterable[Value]) -> list[str]:
+def _different_kinds(one: Sequence[Value], other: Sequence[Value]) -> list[str]:
     """The kinds of values that both have and that do not agree."""
-    found = []
-    mine, others = list(one), list(other)
-    for kind in dict.fromkeys(kind for kind, _ in mine):
-        left = [parts for name, parts in mine if name == kind]
-        right = [parts for name, parts in others if name == kind]
+    kinds = []
+    for kind in dict.fromkeys(kind for kind, _ in one):
+        left = [parts for name, parts in one if name == kind]
+        right = [parts for name, parts in other if name == kind]
         if right and not any(_agree(a, b) for a in left for b in right):
-            found.append(kind)
-    return found
-
-
-def _may_be_both(kind: str, words: Iterable[str]) -> bool:
-    """Whether a subject can have several of a class: who speaks Spanish may speak Italian."""
-    known = known_words()
-    return kind in known["classes"].values() and bool(known["several"].intersection(words))
+            kinds.append(kind)
+    return kinds
 
 
 def _agree(one: tuple[float | str | None, ...], other: tuple[float | str | None, ...]) -> bool:

@@ -19,6 +19,9 @@ from ricordo.text.words import fold
 from ricordo.values.hits import Filters
 from ricordo.values.items import Duplicate, Fields, Item
 
+if TYPE_CHECKING:
+    from ricordo.models.base import Vectors
+
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"'”’)\]*_]*\s+(?![a-z])|(?<=[。！？])\s*")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _MARKER = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+")
@@ -68,9 +71,10 @@ def merged_text(old: str, new: str) -> str:
 
 def holds_all(text: str, other: str) -> bool:
     """Whether this text contains every statement of another."""
-    known = [_words(statement) for line in _lines(text) for statement in _statements(line)]
-    asked = [_words(statement) for line in _lines(other) for statement in _statements(line)]
-    return all(any(_same(words, one) for one in known) for words in asked)
+    existing, wanted = (
+        [_words(statement) for line in _lines(one) for statement in _statements(line)] for one in (text, other)
+    )
+    return all(any(_same(words, one) for one in existing) for words in wanted)
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -149,11 +153,6 @@ def merged_fields(old: Fields, new: Mapping[str, Any], origin: Mapping[str, Any]
     return old.with_changes(changes)
 
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Array = npt.NDArray[Any]
-
 COMPARED = 12
 """How many candidates by words, and how many by meaning, are compared."""
 
@@ -189,10 +188,10 @@ class DuplicateFinder:
         or at another place of one, the same text is another entry.
         """
         draft = item.draft
-        wanted = plain_text(draft.content)
+        wanted, place = plain_text(draft.content), (draft.fields.thread, draft.fields.seq)
         for n in (*self.store.items.same_text(item.text_hash, draft.kind), *alike):
             found = self._item(n)
-            if draft.kind == "entry" and in_another_place(draft.fields, found.fields):
+            if draft.kind == "entry" and place not in ((None, None), (found.fields.thread, found.fields.seq)):
                 continue
             if plain_text(found.content) == wanted:
                 return found
@@ -201,13 +200,15 @@ class DuplicateFinder:
         return None
 
     def near(
-        self, item: PreparedItem, alike: Sequence[int], vector: tuple[str, Array] | None = None
+        self, item: PreparedItem, alike: Sequence[int], vector: tuple[str, Vectors] | None = None
     ) -> tuple[Duplicate, ...]:
         """Live items of the same kind that the text contradicts, then those that say nearly the same; ``vector`` is the
         text's, with its fingerprint.
         """
         cosines = self._by_meaning(item, vector) if vector is not None else {}
-        shown = self._passages(dict.fromkeys((*alike, *cosines)))
+        numbers = dict.fromkeys((*alike, *cosines))
+        # The first passage of a memory is nearly always all of it.
+        shown = self.store.index.passages([Shown(n) for n in numbers]) if numbers else Passages()
         # A passage is not the text: the cosine of an item of several passages says nothing about the whole.
         cosines = {n: cosine for n, cosine in cosines.items() if [part.of for part in shown.texts[n]] == [1]}
         against = self._contradicted(item, shown)
@@ -222,9 +223,9 @@ class DuplicateFinder:
                 continue
             letters = ratio(text, plain_text(other.content)[:_MOST_CHARACTERS])
             if n in against or max(letters, cosine or 0.0) >= NEAR:
-                found.append(
-                    Duplicate(str(other.ref), other.title, letters, cosine, _snippet(other.content), against.get(n, ""))
-                )
+                line = " ".join(other.content.split())
+                snippet = line if len(line) <= _SNIPPET else line[: _SNIPPET - 1].rstrip() + "…"
+                found.append(Duplicate(str(other.ref), other.title, letters, cosine, snippet, against.get(n, "")))
         found.sort(key=lambda one: (not one.contradiction, -max(one.ratio, one.cosine or 0.0), one.ref))
         return tuple(found[:MOST_SHOWN])
 
@@ -242,10 +243,6 @@ class DuplicateFinder:
         }
         return {n: why for n, why in reasons.items() if why}
 
-    def _passages(self, numbers: Mapping[int, None]) -> Passages:
-        """The first passages of some items: of a memory, nearly always all of it."""
-        return self.store.index.passages([Shown(n) for n in numbers]) if numbers else Passages()
-
     def alike(self, item: PreparedItem) -> list[int]:
         """The live items of the same kind that share the rarest words of a text."""
         self._items.clear()
@@ -259,7 +256,7 @@ class DuplicateFinder:
         found = self.store.index.candidates(ask).found if terms else ()
         return [one.n for one in sorted(found, key=lambda one: (-one.lexical, one.n))[:COMPARED]]
 
-    def _by_meaning(self, item: PreparedItem, vector: tuple[str, Array]) -> dict[int, float]:
+    def _by_meaning(self, item: PreparedItem, vector: tuple[str, Vectors]) -> dict[int, float]:
         """The nearest items with their cosines. The new text has a vector only if it is of one passage."""
         filters = Filters(kinds=(item.draft.kind,))
         ask = Ask(vector=QueryVector(*vector), by_word=False, filters=filters, per_side=COMPARED)
@@ -278,13 +275,3 @@ def hold_together(one: Fields, other: Fields) -> bool:
     now, never = datetime.now(UTC), datetime.max.replace(tzinfo=UTC)
     begin = max(moment(one.valid_from, now), moment(other.valid_from, now))
     return begin < min(moment(one.valid_until, never), moment(other.valid_until, never))
-
-
-def _snippet(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _SNIPPET else line[: _SNIPPET - 1].rstrip() + "…"
-
-
-def in_another_place(new: Fields, old: Fields) -> bool:
-    """Whether the series of an entry, or its place there, says that it is not the other one."""
-    return (new.thread, new.seq) != (None, None) and (new.thread, new.seq) != (old.thread, old.seq)

@@ -6,7 +6,6 @@ Links in texts are found when an item is saved (by the store); here they are onl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ricordo.errors import Conflict, NotFound, UsageError
@@ -64,29 +63,24 @@ def around(store: Store, n: int, depth: int) -> LinkReport:
     distances = {n: 0}
     found: list[tuple[int, bool, int, StoredLink]] = []
     seen: set[StoredLink] = set()
-    frontier = [n]
+    frontier = {n}
     for distance in range(1, depth + 1):
-        edges = [edge for edge in store.links.of(frontier) if edge not in seen]
+        edges = [edge for edge in store.links.of(sorted(frontier)) if edge not in seen]
         seen.update(edges)
         written = {(edge.source, edge.target, edge.type) for edge in edges if edge.origin != "mention"}
         edges = [e for e in edges if e.origin != "mention" or (e.source, e.target, e.type) not in written]
-        for edge, forward, far in _far_ends(edges, set(frontier)):
-            distances.setdefault(far, distance)
-            found.append((distance, forward, far, edge))
-        frontier = [far for far, reached in distances.items() if reached == distance]
+        for edge in edges:
+            if edge.target is not None:
+                forward = edge.source in frontier
+                far = edge.target if forward else edge.source
+                distances.setdefault(far, distance)
+                found.append((distance, forward, far, edge))
+        frontier = {far for far, reached in distances.items() if reached == distance}
     items = store.items.get_many(list(distances))
     links = [_link(items, distance, forward, far, edge) for distance, forward, far, edge in found]
     links.sort(key=lambda one: (one.distance, one.direction != "out", one.type, one.ref, one.origin))
     unresolved = [edge.text for edge in seen if edge.source == n and edge.target is None and "://" not in edge.name]
     return LinkReport(str(items[n].ref), depth, tuple(links), tuple(sorted(unresolved)))
-
-
-def _far_ends(edges: Sequence[StoredLink], near: set[int]) -> Iterator[tuple[StoredLink, bool, int]]:
-    """For each link, whether it leads away from the near items, and the item at its other end."""
-    for edge in edges:
-        if edge.target is not None:
-            forward = edge.source in near
-            yield edge, forward, edge.target if forward else edge.source
 
 
 def _link(items: dict[int, Item], distance: int, forward: bool, far: int, edge: StoredLink) -> Link:

@@ -33,8 +33,7 @@ from ricordo.values.field_checks import check_validity
 from ricordo.values.items import Duplicate, Item, Parsed, Ref, Saved, checked_fields
 
 if TYPE_CHECKING:
-    from ricordo.memory.duplicates import Array
-
+    from ricordo.models.base import Vectors
 
 LONGEST = 60
 _READ = 1_000
@@ -60,11 +59,7 @@ def slug(text: str, longest: int = LONGEST) -> str:
     letters = sum(c.isalnum() for c in own)
     if 2 * sum(c.isalnum() for c in plain) < letters:
         plain = unicodedata.normalize("NFC", line.casefold())
-    return _joined(_WORD.findall(plain), longest)
-
-
-def _joined(words: list[str], longest: int) -> str:
-    """As many words as fit, joined by dashes; the first is cut if it is too long."""
+    words = _WORD.findall(plain)
     name = words[0][:longest] if words else ""
     for word in words[1:]:
         if len(name) + 1 + len(word) > longest:
@@ -117,7 +112,9 @@ def memory_of(text: str, kind: str, ref: Ref | None, fields: Mapping[str, Any], 
     check_validity(given.get("valid_from"), given.get("valid_until"))
     text, given, redacted = redact_item(kind, text, given, allow_secrets=allow_secrets)
     if kind == "entity" and not given.get("title"):
-        given["title"] = _entity_name(text)
+        given["title"] = " ".join(text.split())
+        if len(given["title"]) > LONGEST_NAME:
+            raise UsageError("an entity needs a name", hint="Say what it is called: ‹title› 'Ada Lovelace'.")
     return Memory(text, kind, given, ref, redacted)
 
 
@@ -149,22 +146,11 @@ def _new_about(known: Item, memory: Memory) -> dict[str, Any]:
     return changes
 
 
-def _entity_name(text: str) -> str:
-    name = " ".join(text.split())
-    if len(name) > LONGEST_NAME:
-        raise UsageError("an entity needs a name", hint="Say what it is called: ‹title› 'Ada Lovelace'.")
-    return name
-
-
 class Keeper:
     """Keeps memories in one store."""
 
     def __init__(
-        self,
-        store: Store,
-        pipeline: Pipeline,
-        backlog: Backlog | None,
-        embedder: Callable[[], Embedder | None],
+        self, store: Store, pipeline: Pipeline, backlog: Backlog | None, embedder: Callable[[], Embedder | None]
     ) -> None:
         self.store = store
         self.pipeline = pipeline
@@ -196,13 +182,12 @@ class Keeper:
         raise AssertionError("the last attempt returns or raises")
 
     def _prepared(self, memory: Memory) -> PreparedItem:
-        ref = memory.ref or self._free_ref(memory)
+        ref = memory.ref
+        if ref is None:
+            drive, path = drive_of(memory.kind), f"/{memory.name}"
+            ref = Ref(drive, free_name(path, self.store.items.paths_like(drive, path)))
         parsed = Parsed(memory.text, mime_type="text/markdown", structure="markdown")
         return self.pipeline.prepare(Incoming(ref, parsed, memory.kind, memory.fields))
-
-    def _free_ref(self, memory: Memory) -> Ref:
-        drive = drive_of(memory.kind)
-        return Ref(drive, free_name(f"/{memory.name}", self.store.items.paths_like(drive, f"/{memory.name}")))
 
     def _decide(self, memory: Memory, item: PreparedItem, on_duplicate: str | None) -> Saved:
         seen = self.store.changes_seen()
@@ -224,21 +209,19 @@ class Keeper:
             saved = self._create(item, lambda: self._refuse_latecomer(item, vector, seen, is_any=is_any))
             return self._linked(saved, near)
         best = near[0]
-        reason = self._contradicts(best) if best.contradiction else f"nearly the same is saved as {best.ref}"
         if on_duplicate == "merge":
             return self._merge(memory, item, alike_ones[0])
+        old = self.store.items.require(Ref.parse(best.ref))
         if on_duplicate == "supersede":
-            old = self.store.items.require(Ref.parse(best.ref))
             saved = self.store.changes.succeed(old, item, "supersedes", backlog=self.backlog)
             return self._linked(replace(saved, reason=f"supersedes {best.ref}"), near[1:])
+        reason = f"nearly the same is saved as {best.ref}"
+        if best.contradiction:
+            when = self.store.items.get_many([old])[old].updated_at
+            reason = f"this contradicts {best.ref} (of {when:%B %Y}: {best.contradiction})"
         if on_duplicate == "skip":
             return Saved(best.ref, "skipped", reason=reason, candidates=near)
         return Saved(str(item.draft.ref), "needs_decision", reason=reason, candidates=near)
-
-    def _contradicts(self, one: Duplicate) -> str:
-        """What a text contradicts, of when that is, and how."""
-        old = self.store.items.get(self.store.items.require(Ref.parse(one.ref)))
-        return f"this contradicts {one.ref} (of {old.updated_at:%B %Y}: {one.contradiction})"
 
     def _linked(self, saved: Saved, near: Sequence[Duplicate]) -> Saved:
         """Link what was saved to what it contradicts, so that searches need not find that out again."""
@@ -267,7 +250,7 @@ class Keeper:
             )
 
     def _refuse_latecomer(
-        self, item: PreparedItem, vector: tuple[str, Array] | None, seen: int, *, is_any: bool
+        self, item: PreparedItem, vector: tuple[str, Vectors] | None, seen: int, *, is_any: bool
     ) -> None:
         """Check, while nobody else can write, that no other process has saved the same since the last look."""
         if self.store.changes_seen() == seen:
@@ -284,7 +267,7 @@ class Keeper:
             raise from_dict(saved.error)
         return saved
 
-    def _vector(self, item: PreparedItem, *, is_any: bool) -> tuple[str, Array] | None:
+    def _vector(self, item: PreparedItem, *, is_any: bool) -> tuple[str, Vectors] | None:
         """The text's vector, if the store has vectors to compare it with; None means that only words are compared.
 
         A text that is saved in any case (``is_any``) is not embedded here, but a vector that is known is used.

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-from ricordo.memory.citations.check import CitationCheck
-from ricordo.memory.citations.find import NAME as CITATIONS
+from ricordo.memory.citations import CITING_KINDS, NAME, CitationCheck, cited_again
 from ricordo.memory.contradictions import Claim, first_conflict, statements
 from ricordo.memory.duplicates import CLAIMING, DuplicateFinder, hold_together
 from ricordo.secrets.find import redact_item
@@ -20,13 +19,13 @@ from ricordo.store.asking import Shown
 from ricordo.store.base import Store
 from ricordo.text.alike import NEAR, plain_text, ratio
 from ricordo.values.hits import Filters
-from ricordo.values.items import FRESH, GONE, CitedNow, Fields, Item, Ref
+from ricordo.values.items import FRESH, GONE, CitedNow, Item, Ref
 from ricordo.values.kinds import REDACTED_KINDS
 from ricordo.values.review import Finding, finding
 from ricordo.values.times import parse_duration, parse_time
 
 if TYPE_CHECKING:
-    from ricordo.memory.citations.find import Names
+    from ricordo.memory.citations import Names
     from ricordo.memory.files.format import KnowledgeFile
     from ricordo.store.values import PreparedItem
 
@@ -42,16 +41,6 @@ LONGEST = 2_000
 
 
 @frozen
-class ComparedMemory:
-    """A memory as it is compared with others."""
-
-    text: str
-    at: datetime
-    """When its text last changed."""
-    fields: Fields
-
-
-@frozen
 class Pair:
     """Two memories, the older first. ``contradiction`` says how they contradict each other; it is empty for two that
     say the same.
@@ -62,21 +51,21 @@ class Pair:
     contradiction: str = ""
 
 
-def pairs(told: Mapping[int, ComparedMemory]) -> Iterator[Pair]:
+def pairs(memories: Mapping[int, Item], contents: Mapping[int, str]) -> Iterator[Pair]:
     """The pairs among some memories that say the same or contradict each other.
 
     A memory is the older of one pair at most, so that each can be dealt with for itself.
     """
-    texts = {n: plain_text(one.text) for n, one in told.items()}
-    claims = {n: statements(told[n].text) for n, text in texts.items() if len(text) <= LONGEST}
+    texts = {n: plain_text(content) for n, content in contents.items()}
+    claims = {n: statements(contents[n]) for n, text in texts.items() if len(text) <= LONGEST}
     seen: set[int] = set()
     for one, other in _candidates(texts, claims):
-        older, newer = sorted((one, other), key=lambda n: (told[n].at, n))
+        older, newer = sorted((one, other), key=lambda n: (memories[n].updated_at, n))
         if older in seen:
             continue
         why = ""
         if texts[one] != texts[other]:
-            if hold_together(told[one].fields, told[other].fields):
+            if hold_together(memories[one].fields, memories[other].fields):
                 why = first_conflict(claims[older], claims[newer])
             if not why and not ratio(texts[one], texts[other], NEAR):
                 continue
@@ -107,31 +96,20 @@ def _candidates(texts: Mapping[int, str], claims: Mapping[int, Sequence[Claim]])
 
 @frozen
 class Criteria:
-    """The conditions under which an item is forgotten; empty if none were given."""
+    """The conditions under which an item is forgotten."""
 
     older_than: timedelta | None = None
     unused_since: timedelta | None = None
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
 
-    @classmethod
-    def of(
-        cls,
-        older_than: str | timedelta | None,
-        unused_since: str | timedelta | None,
-        kinds: tuple[str, ...],
-        tags: tuple[str, ...],
-    ) -> Criteria:
-        """Criteria from values, or from texts as people write them."""
-        return cls(_span(older_than), _span(unused_since), kinds, tags)
-
     def is_empty(self) -> bool:
         return self == Criteria()
 
     def filters(self, now: datetime) -> Filters:
         """The conditions that the store can check."""
-        age = max(self.older_than or timedelta(0), self.unused_since or timedelta(0))
-        return Filters(kinds=self.kinds, tags_any=self.tags, before=now - age)
+        oldest = max(self.older_than or timedelta(0), self.unused_since or timedelta(0))
+        return Filters(kinds=self.kinds, tags_any=self.tags, before=now - oldest)
 
     def meets(self, item: Item, now: datetime) -> bool:
         """Whether an item that passed the filters was also unused for long enough."""
@@ -149,7 +127,7 @@ def is_protected(item: Item) -> bool:
     return item.fields.immutable or item.fields.decay_protected
 
 
-def check_selection(names: tuple[object, ...], criteria: Criteria) -> None:
+def check_selection(names: Sequence[object], criteria: Criteria) -> None:
     """Refuse a call with neither names nor criteria, because it must not mean all items."""
     if not names and criteria.is_empty():
         raise UsageError(
@@ -157,7 +135,8 @@ def check_selection(names: tuple[object, ...], criteria: Criteria) -> None:
         )
 
 
-def _span(value: str | timedelta | None) -> timedelta | None:
+def age(value: str | timedelta | None) -> timedelta | None:
+    """An age from a value, or from a text as people write it."""
     span = parse_duration(value) if isinstance(value, str) else value
     if span is not None and not isinstance(span, timedelta):
         raise UsageError(f"an age cannot be {type(span).__name__} ({span})", hint="Give 90d, 2w or a timedelta.")
@@ -203,9 +182,8 @@ class Look:
     @cached_property
     def pairs(self) -> list[Pair]:
         """Those that say the same or contradict each other, unless the older is protected."""
-        memories = self.memories
-        told = {n: ComparedMemory(text, memories[n].updated_at, memories[n].fields) for n, text in self._texts.items()}
-        return [pair for pair in pairs(told) if not is_protected(memories[pair.older])]
+        found = pairs(self.memories, self._texts)
+        return [pair for pair in found if not is_protected(self.memories[pair.older])]
 
     def _paired(self, kind: str, pair: Pair, why: str) -> Finding:
         older, newer = self.memories[pair.older], self.memories[pair.newer]
@@ -239,7 +217,7 @@ class Look:
         check = CitationCheck(self._store, MOVED_SECONDS)
         found: dict[int, tuple[CitedNow, ...]] = {}
         for n, item in self.memories.items():
-            stale = tuple(one for one in check.states(item.fields.metadata.get(CITATIONS)) if one.state != FRESH)
+            stale = tuple(one for one in check.states(item.fields.metadata.get(NAME)) if one.state != FRESH)
             if stale:
                 found[n] = stale
         return found
@@ -307,8 +285,6 @@ class FileNoticing:
         """The fields that a file gives its item. What Ricordo wrote into it about citations holds for the text that it
         wrote; a text by hand cites what it names, and as long as that text stays, what it cites stays.
         """
-        from ricordo.memory.citations.find import CITING_KINDS, NAME, cited_again
-
         if not says.is_by_hand or says.kind not in CITING_KINDS:
             return says.fields
         about = {**says.fields.get("metadata", {})}
@@ -337,13 +313,15 @@ def note_after_edit(store: Store, n: int, edited: PreparedItem) -> list[str]:
     finder = DuplicateFinder(store)
     against = [one.ref for one in finder.near(edited, finder.alike(edited)) if one.contradiction]
     for ref in against:
-        _link_by_age(store, n, store.items.require(Ref.parse(ref)))
+        other = store.items.require(Ref.parse(ref))
+        items = store.items.get_many([n, other])
+        is_newer = items[n].updated_at >= items[other].updated_at  # a file may be older than what was saved meanwhile
+        _link(store, *((n, other) if is_newer else (other, n)))
     return against
 
 
 def note_after_import(store: Store, imported: Collection[str]) -> int:
     """Link memories that contradict each other, of which at least one was just imported; returns how many pairs."""
-
     look = Look(store)
     numbers = {n for n, item in look.memories.items() if str(item.ref) in imported}
     if not numbers or len(look.memories) > MOST_MEMORIES:
@@ -357,10 +335,3 @@ def note_after_import(store: Store, imported: Collection[str]) -> int:
 def _link(store: Store, newer: int, older: int) -> None:
     store.links.remove(newer, older, CONTRADICTS)  # one from before an edit says nothing any more
     store.links.add(newer, older, CONTRADICTS)
-
-
-def _link_by_age(store: Store, n: int, other: int) -> None:
-    """Link two memories; a file may have been written long before it was taken in."""
-    items = store.items.get_many([n, other])
-    newer, older = (n, other) if items[n].updated_at >= items[other].updated_at else (other, n)
-    _link(store, newer, older)

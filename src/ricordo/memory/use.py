@@ -38,11 +38,8 @@ if TYPE_CHECKING:
     from ricordo.values.use import Use
     from ricordo.verbs.declare import Say
 
-
 CHANGES_SHOWN = 50
 """How many changes of weights the status lists."""
-
-
 LINGER_SECONDS = 0.1
 """How long the thread waits for more before it writes, so that quick searches share one transaction."""
 
@@ -165,7 +162,7 @@ class Learning:
             raise UsageError(f"there is no verdict '{verdict}'", hint=f"One of: {', '.join(VERDICTS)}.")
         if not query.strip():
             raise UsageError("feedback needs the query that it is about", hint="‹:feedback QUERY REF VERDICT›")
-        counted = VERDICTS[verdict] is not None and not self._is_frozen()
+        counted = VERDICTS[verdict] is not None and not self.store.lessons.learning_frozen()
         self.store.lessons.add_feedback(query, n, verdict, counted=counted)
         changes: list[WeightChange] = []
         if counted:
@@ -201,7 +198,7 @@ class Learning:
                 )
             )
         return LearningStatus(
-            True, self._is_frozen(), self.store.lessons.feedback_counts(), tuple(profiles),
+            True, self.store.lessons.learning_frozen(), self.store.lessons.feedback_counts(), tuple(profiles),
             tuple(self.store.lessons.weight_changes(limit=CHANGES_SHOWN)),
         )  # fmt: skip
 
@@ -233,7 +230,8 @@ class Learning:
         more.
         """
         if change is None:
-            names, shift, reason = [change.profile for change in self._in_force()], 0.0, "rollback"
+            names = [name for name in self.learners() if self.store.lessons.learned(name).shift]
+            shift, reason = 0.0, "rollback"
             if not names:
                 raise NotFound("nothing was learned that could be undone", hint="‹:learn status› shows what was.")
         else:
@@ -251,12 +249,6 @@ class Learning:
             if done is not None:
                 made.append(done)
         return tuple(made)
-
-    def _in_force(self) -> list[Learned]:
-        return [state for name in self.learners() if (state := self.store.lessons.learned(name)).shift]
-
-    def _is_frozen(self) -> bool:
-        return self.store.lessons.learning_frozen()
 
 
 def _next_move(learner: Learner, state: Learned) -> Move | None:

@@ -6,14 +6,76 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import pairwise
 
+from ricordo.frozen import frozen
 from ricordo.memory.capture.patterns import Lesson, begins_correction, lesson_in, sentences
-from ricordo.memory.capture.turns import SaidTurn
 from ricordo.memory.contradictions import first_conflict, statements, stem
 from ricordo.secrets.find import find_secrets
 from ricordo.text.alike import OTHER_WORDS, SAME_COMMAND, SAME_SENTENCE, plain_text, ratio
+from ricordo.values.items import Item
 from ricordo.values.review import Proposal
+
+_SHELLS = re.compile(
+    r"^(?:bash|shell|sh|zsh|powershell|terminal|exec\w*|run_\w*|local_shell\w*|bashoutput)$", re.IGNORECASE
+)
+_EDITS = re.compile(r"^(?:\w*edit\w*|write\w*|apply_patch|patch|create_file|replace|str_replace\w*)$", re.IGNORECASE)
+_READS = re.compile(r"^(?:read\w*|view|open|cat|get_file\w*)$", re.IGNORECASE)
+
+
+@frozen
+class SaidTurn:
+    """One thing that was said or done in a session."""
+
+    seq: int
+    role: str
+    text: str
+    at: datetime
+    tool: str = ""
+    files: tuple[str, ...] = ()
+    is_call: bool = False
+    is_error: bool = False
+
+    @property
+    def is_users(self) -> bool:
+        return self.role == "user"
+
+    @property
+    def runs(self) -> bool:
+        return bool(_SHELLS.match(self.tool))
+
+    @property
+    def edits(self) -> bool:
+        return self.is_call and bool(_EDITS.match(self.tool))
+
+    @property
+    def reads(self) -> bool:
+        return self.is_call and bool(_READS.match(self.tool))
+
+    @property
+    def command(self) -> str:
+        """What a call of a shell runs, in one line, without what is set or entered before it."""
+        lines = self.text.partition(": ")[2].strip().splitlines()
+        return _SKIPPED.sub("", lines[0]).strip() if lines else ""
+
+
+def turn_of(item: Item) -> SaidTurn | None:
+    """A stored turn; None for what was said between agents, which concerns no user."""
+    about = item.fields.metadata
+    if about.get("aside") or item.fields.seq is None:
+        return None
+    return SaidTurn(
+        item.fields.seq,
+        str(about.get("role") or ""),
+        item.content,
+        item.created_at,
+        str(about.get("tool") or ""),
+        tuple(about.get("files") or ()),
+        is_call=about.get("direction") == "sent",
+        is_error=bool(about.get("error")),
+    )
+
 
 TRIES = 6
 """How many commands after one that failed may be the one that was meant."""
@@ -40,11 +102,11 @@ def fixes(turns: Sequence[SaidTurn]) -> Iterator[tuple[SaidTurn, Lesson]]:
     """Each command that failed, with the one that then worked. Nothing is learned where files were changed between."""
     calls = [(place, turn, _result(turns, place)) for place, turn in enumerate(turns) if turn.runs and turn.is_call]
     for number, (place, call, result) in enumerate(calls):
-        failed = plain_command(call.command)
+        failed = call.command
         if result is None or not result.is_error or not _is_telling(failed):
             continue
         for later, next_call, next_result in calls[number + 1 : number + 1 + TRIES]:
-            worked = plain_command(next_call.command)
+            worked = next_call.command
             if any(one.edits or one.is_users for one in turns[place:later]):
                 break
             if next_result is None or next_result.is_error or worked == failed or not _is_telling(worked):
@@ -54,12 +116,6 @@ def fixes(turns: Sequence[SaidTurn]) -> Iterator[tuple[SaidTurn, Lesson]]:
                 told = f"`{failed}` fails{f' ({why})' if why else ''}; `{worked}` works."
                 yield next_call, Lesson(told, "fix", "project", 0.8)
                 break
-
-
-def plain_command(command: str) -> str:
-    """A command in one line, without what is set or entered before it."""
-    first = command.strip().splitlines()[0] if command.strip() else ""
-    return _SKIPPED.sub("", first).strip()
 
 
 def _is_telling(command: str) -> bool:
@@ -99,7 +155,7 @@ def answers(turns: Sequence[SaidTurn]) -> Iterator[tuple[SaidTurn, Lesson]]:
     places = [place for place, turn in enumerate(turns) if turn.is_users]
     for place, end in pairwise((*places, len(turns))):
         question = _question(turns[place].text)
-        said = [turn for turn in turns[place:end] if turn.is_agents]
+        said = [turn for turn in turns[place:end] if turn.role == "assistant"]
         if not question or not said or any(turn.edits for turn in turns[place:end]):
             continue
         read = {file for turn in turns[place:end] if turn.reads for file in turn.files}
@@ -144,7 +200,7 @@ def found_in(
                 break
     every.sort(key=lambda pair: (-pair[1].weight, pair[0].seq))
     proposals = [_proposal(turn, lesson, session, branch) for turn, lesson in every]
-    return [one for one in proposals if is_clean(one)]
+    return [one for one in proposals if not _has_secret(one.text) and not _has_secret(one.quote)]
 
 
 def fresh(
@@ -171,14 +227,10 @@ def says_the_same(one: str, other: str) -> bool:
     mine, theirs = plain_text(one), plain_text(other)
     if mine == theirs:
         return True
-    some, others = _stems(mine), _stems(theirs)
+    some, others = ({stem(word) for word in _WORD.findall(text)} for text in (mine, theirs))
     if ratio(mine, theirs) < SAME_SENTENCE or len(some ^ others) > OTHER_WORDS * len(some | others):
         return False
     return not first_conflict(statements(one), statements(other))
-
-
-def _stems(text: str) -> set[str]:
-    return {stem(word) for word in _WORD.findall(text)}
 
 
 def _spoken(turns: Sequence[SaidTurn]) -> Iterator[tuple[SaidTurn, Lesson]]:
@@ -215,10 +267,6 @@ def _quote(said: str, sentence: str) -> str:
     return around
 
 
-def is_clean(one: Proposal) -> bool:
-    """Whether neither the sentence nor its quotation holds a secret, or a place where one was."""
-    return not _has_secret(one.text) and not _has_secret(one.quote)
-
-
 def _has_secret(text: str) -> bool:
+    """Whether a text holds a secret, or a place where one was."""
     return _REDACTED in text or bool(find_secrets(text))

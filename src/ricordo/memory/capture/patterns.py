@@ -119,13 +119,8 @@ def _pattern(kind: str) -> re.Pattern[str]:
 
 
 @cache
-def _words(name: str) -> re.Pattern[str]:
-    return re.compile(_table()["words"][name], re.VERBOSE | re.IGNORECASE)
-
-
-@cache
-def _lead() -> re.Pattern[str]:
-    return re.compile(_table()["correction"]["lead"], re.VERBOSE | re.IGNORECASE)
+def _words(name: str, group: str = "words") -> re.Pattern[str]:
+    return re.compile(_table()[group][name], re.VERBOSE | re.IGNORECASE)
 
 
 def lesson_in(sentence: Sentence, *, corrects: bool) -> Lesson | None:
@@ -139,7 +134,9 @@ def lesson_in(sentence: Sentence, *, corrects: bool) -> Lesson | None:
     """
     for text, bare in _clauses(sentence):
         if FEWEST_WORDS <= len(text.split()) <= LONGEST and not _words("passing").search(bare):
-            lesson = _in_clause(text, bare) or (_correction(text, bare) if corrects else None)
+            lesson = _in_clause(text, bare)
+            if lesson is None and corrects and _pattern("correction").search(bare):
+                lesson = _lesson(text, "correction", 0.9) if not _words("symptom").search(bare) else None
             if lesson is not None:
                 return lesson
     return None
@@ -168,13 +165,13 @@ def _stands_alone(decision: str) -> bool:
 
 def begins_correction(sentence: Sentence) -> bool:
     """Whether a sentence begins by contradicting."""
-    return _lead().match(f"{sentence.bare.rstrip('.!')}, ") is not None
+    return _words("lead", "correction").match(f"{sentence.bare.rstrip('.!')}, ") is not None
 
 
 def _clauses(sentence: Sentence) -> Iterator[tuple[str, str]]:
     """A sentence without its lead-in ("No, ", "Please "), cut where a request or doubt begins; not what asks."""
     text, bare = sentence.text, sentence.bare
-    for pattern in (_lead(), _LEAD):
+    for pattern in (_words("lead", "correction"), _LEAD):
         found = pattern.match(bare)
         if found is not None:
             text, bare = text[found.end() :], bare[found.end() :]
@@ -185,12 +182,6 @@ def _clauses(sentence: Sentence) -> Iterator[tuple[str, str]]:
         is_last = end == len(bare)
         if not (is_last and sentence.asks) and not _words("asks").match(bare[start:end]):
             yield text[start:end].strip(), bare[start:end].strip()
-
-
-def _correction(text: str, bare: str) -> Lesson | None:
-    if _words("symptom").search(bare) or not _pattern("correction").search(bare):
-        return None
-    return _lesson(text, "correction", 0.9)
 
 
 def _lesson(text: str, kind: str, weight: float) -> Lesson | None:

@@ -1,9 +1,9 @@
 """The knowledge folder on disk: lists its files, and writes to it without ever losing what somebody else wrote.
 
-A new file is written under a temporary name, flushed, and put in place in one step. If the system allows, the old and
-the new file are exchanged, so that the old one can still be looked at: if it is not what was expected, somebody saved
-it a moment ago, and it is put back. Links are never followed (see ``nofollow``), because a folder from a repository
-could lead anywhere with them. This module does not know what the files mean.
+A new file is written under a temporary name, flushed, and exchanged with the old one, which can still be looked at: if
+it is not what was expected, somebody saved it a moment ago, and it is put back. Links are never followed (see
+``nofollow``), because a folder from a repository could lead anywhere with them. This module does not know what the
+files mean.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import hashlib
 import os
 import re
 import stat
-import sys
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, partial
+from functools import partial
 from itertools import count, groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from ricordo.errors import StoreError
 from ricordo.frozen import frozen
@@ -84,48 +84,16 @@ def place(source: Spot, target: Spot) -> None:
 
 
 def swap(one: Spot, other: Spot) -> None:
-    """Exchange two files; if the system cannot do it in one step, it takes two steps right after each other."""
-    exchange = _exchange()
-    with one.reached() as (name, within), other.reached() as (new, there):
-        has_handles = within is not None and there is not None
-        if has_handles and exchange is not None and exchange(within, os.fsencode(name), there, os.fsencode(new)):
-            return
+    """Exchange two files. If somebody makes ``other`` anew in between, that is an error, and nothing is overwritten."""
     aside = temporary_beside(one)
     other.rename(aside)
-    placed = False
     try:
         place(one, other)
-        placed = True
-    finally:
-        if not placed:
-            with suppress(OSError):
-                place(aside, other)
+    except BaseException:
+        with suppress(OSError):
+            place(aside, other)
+        raise
     aside.rename(one)
-
-
-@cache
-def _exchange() -> Any:
-    """Exchange two files with the system's own call; returns whether it did."""
-    import ctypes
-
-    try:
-        library = ctypes.CDLL(None, use_errno=True)
-        if sys.platform == "darwin":
-            call = library.renameatx_np
-        else:
-            call = library.renameat2
-        return lambda within, one, there, other: _done(ctypes, call(within, one, there, other, 2))
-    except (OSError, AttributeError, TypeError):
-        return None
-
-
-def _done(ctypes: Any, answer: int) -> bool:
-    if answer == 0:
-        return True
-    number = ctypes.get_errno()
-    if number == errno.ENOENT:
-        raise FileNotFoundError(number, os.strerror(number))
-    return False
 
 
 UNSETTLED = -1
@@ -250,7 +218,8 @@ class KnowledgeFolder:
     def look(self, names: Collection[str]) -> dict[str, Looks]:
         """The files of these names that exist."""
         found: dict[str, Looks] = {}
-        for folder, inside in groupby(sorted(map(self.spot, names), key=_folder_of), _folder_of):
+        by_folder = attrgetter("folder")
+        for folder, inside in groupby(sorted(map(self.spot, names), key=by_folder), by_folder):
             with (
                 suppress(FileNotFoundError, NotADirectoryError, LinkedFolder),
                 folder_handle(self.path, folder) as handle,
@@ -290,13 +259,11 @@ class KnowledgeFolder:
     def changes(self, *, durable: bool) -> Iterator[FileChanges]:
         """Changes to files that are undone if the block fails."""
         made = FileChanges(self, durable=durable)
-        succeeded = False
         try:
             yield made
-            succeeded = True
-        finally:
-            if not succeeded:
-                made.undo()
+        except BaseException:
+            made.undo()
+            raise
         made.finish()
 
 
@@ -382,7 +349,14 @@ class FileChanges:
             with suppress(OSError, LinkedFolder):
                 spot.unlink(missing_ok=True)
         for folder in self._left:
-            self._drop_empty(folder)
+            while "/" in folder:
+                spot = self.folder.spot(folder)
+                try:
+                    with spot.reached() as (name, within):
+                        os.rmdir(name, dir_fd=within)
+                except (OSError, LinkedFolder):
+                    break
+                folder = spot.folder
 
     def undo(self) -> None:
         """Put everything back as it was, except where somebody else wrote in the meantime."""
@@ -396,27 +370,15 @@ class FileChanges:
     def _make_folder(self, folder: str) -> None:
         """Make this folder; at first the folders of all kinds, so that people see where to put files of their own."""
         try:
-            if not self.folder.path.exists():
-                for name in KNOWLEDGE_FOLDERS.values():
-                    with folder_handle(self.folder.path, name, make=True):
-                        pass
-            with folder_handle(self.folder.path, folder, make=True):
-                pass
+            is_first = not self.folder.path.exists()
+            for name in (*(KNOWLEDGE_FOLDERS.values() if is_first else ()), folder):
+                with folder_handle(self.folder.path, name, make=True):
+                    pass
         except OSError as error:
             raise StoreError(
                 f"the knowledge folder {self.folder.path / folder} cannot be made: {error.strerror}",
                 hint="Set knowledge.folder to another folder, or knowledge.enabled to false.",
             ) from error
-
-    def _drop_empty(self, folder: str) -> None:
-        while "/" in folder:
-            spot = self.folder.spot(folder)
-            try:
-                with spot.reached() as (name, within):
-                    os.rmdir(name, dir_fd=within)
-            except (OSError, LinkedFolder):
-                return
-            folder = spot.folder
 
 
 @contextmanager
@@ -444,17 +406,6 @@ def _unmake(spot: Spot, written: str) -> None:
     if hash_of(read_regular(kept)) != written:
         place(kept, spot)
     kept.unlink(missing_ok=True)
-
-
-def claim(left: Leftover) -> Spot:
-    """Take over a leftover; only one process succeeds."""
-    mine = temporary_beside(left.spot)
-    left.spot.rename(mine)
-    return mine
-
-
-def _folder_of(spot: Spot) -> str:
-    return spot.folder
 
 
 def _is_known(spot: Spot, known: KnownFile) -> bool:

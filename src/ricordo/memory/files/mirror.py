@@ -1,12 +1,9 @@
-"""The knowledge folder of a store: takes in what people changed in its files, and writes missing files.
-
-When an item changes, ``knowledge_mirror`` writes its file.
-"""
+"""The knowledge folder of a store: writes the files of items that change, and takes in what people changed in files."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -25,7 +22,7 @@ from ricordo.memory.files.format import (
     render,
     unsealed,
 )
-from ricordo.memory.files.sync import look
+from ricordo.memory.files.sync import FolderLook, Sync, look, recover
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, PreparedItem
 from ricordo.trust.level import is_vouched
@@ -35,12 +32,11 @@ from ricordo.values.reports import Check, Synced, SyncReport
 
 if TYPE_CHECKING:
     from ricordo.ingest.pipeline import Pipeline
-    from ricordo.memory.files.format import Seals
-    from ricordo.memory.files.sync import Sync
     from ricordo.memory.upkeep import FileNoticing
 
-
 _ATTEMPTS = 50
+_PLACES = tuple(KNOWLEDGE_FOLDERS), tuple(DRIVES_WITH_FILES)
+"""The kinds and drives of items that have files."""
 
 
 class KnowledgeMirror:
@@ -67,9 +63,7 @@ class KnowledgeMirror:
     def committing(self, touched: frozenset[int], *, durable: bool) -> Iterator[None]:
         """Write the files of the touched items; they are put back if the commit inside the block fails."""
         rows = self.store.knowledge.files_of(touched)
-        now = self.store.knowledge.items_in_transaction(
-            {*rows, *self.store.knowledge.belonging(touched, tuple(KNOWLEDGE_FOLDERS), tuple(DRIVES_WITH_FILES))}
-        )
+        now = self.store.knowledge.items_in_transaction({*rows, *self.store.knowledge.belonging(touched, *_PLACES)})
         if not rows and not now:
             yield
             return
@@ -89,19 +83,16 @@ class KnowledgeMirror:
                 edited.add(change.name)
                 self._take_in(change.name)
                 continue
-            return self._with_reasons(answers, edited) if edited else answers
+            numbers = {row.item for row in self.store.knowledge.files(edited).values() if row.item} if edited else ()
+            ids = {item.id for item in self.store.items.get_many(sorted(numbers)).values()} if numbers else ()
+            return [_with_edit(one) if one.status == "updated" and one.id in ids else one for one in answers]
         raise Unavailable(
             f"{', '.join(sorted(edited))} kept changing while it was to be written", hint="Try again in a moment."
         )
 
-    def _with_reasons(self, answers: Sequence[Saved], edited: Collection[str]) -> list[Saved]:
-        """Add to the result that an edit of the file was taken in just before."""
-        numbers = {row.item for row in self.store.knowledge.files(edited).values() if row.item is not None}
-        ids = {item.id for item in self.store.items.get_many(sorted(numbers)).values()}
-        return [_with_reason(saved) if saved.status == "updated" and saved.id in ids else saved for saved in answers]
 
-
-def _with_reason(saved: Saved) -> Saved:
+def _with_edit(saved: Saved) -> Saved:
+    """The result, with the note that an edit of the file was taken in just before."""
     meanwhile = f"its file was changed meanwhile; that change is kept as version {saved.previous_version}"
     return replace(saved, reason=f"{saved.reason}; {meanwhile}" if saved.reason else meanwhile)
 
@@ -136,7 +127,9 @@ class _Files:
         row = self.rows.get(n)
         if row is not None and row.mark == mark_of(item):
             return
-        name = row.name if row is not None and self._keeps_name(n, item) else self._new_name(item)
+        before = self.before.get(n) if row is not None else None
+        keeps_name = before is not None and (before.ref, before.kind) == (item.ref, item.kind)
+        name = row.name if row is not None and keeps_name else self._new_name(item)
         if row is not None and name != row.name:
             self.changes.move(row.name, name)
             self.gone.append(row.name)
@@ -145,10 +138,6 @@ class _Files:
             data = self.seals.sealed(data, item.ref, name) if is_vouched(item) else unsealed(data)
         looks = self.changes.put(name, data, None if row is None else _sound(row))
         self.seen.append(KnownFile(name, n, looks.mtime, looks.size, hash_of(data), mark_of(item)))
-
-    def _keeps_name(self, n: int, item: Item) -> bool:
-        before = self.before[n]
-        return (before.ref, before.kind) == (item.ref, item.kind)
 
     def _new_name(self, item: Item) -> str:
         """A free name; names that differ only in case count as the same, because some systems take them so."""
@@ -205,7 +194,7 @@ class Knowledge:
         self._noticing = noticing
         self._place: str | None = place
         self.folder = folder
-        self.mirror = KnowledgeMirror(store, folder, self._take_in, seals)
+        self.mirror = KnowledgeMirror(store, folder, lambda name: self._sync(asked=True).take_in(name), seals)
         self._pipeline = pipeline
         self._backlog = backlog
         self._most_bytes = most_bytes
@@ -236,9 +225,7 @@ class Knowledge:
         self._note_folder()
         if not self.folder.exists():
             return self._give_files()
-        seen = look(self.store, self.folder)
-        if self.folder.leftovers and self._recover():
-            seen = look(self.store, self.folder)
+        seen = self._look()
         self._next_look = max(self._next_look, started + LOOK_SHARE * (time.monotonic() - started))
         if not seen.is_quiet:
             with self.store.transaction(wait=LONGEST_WAIT):
@@ -248,11 +235,12 @@ class Knowledge:
             self.store.knowledge.note(seen.touched)
         return None if seen.known else self._give_files()
 
-    def _recover(self) -> bool:
-        """Take in what killed processes left beside the files; returns whether there was anything."""
-        from ricordo.memory.files.sync import recover
-
-        return bool(recover(self.store, self.folder, self._sync(asked=True)))
+    def _look(self) -> FolderLook:
+        """What changed in the folder, after what killed processes left beside the files was taken in."""
+        seen = look(self.store, self.folder)
+        if self.folder.leftovers and recover(self.store, self.folder, self._sync(asked=True)):
+            seen = look(self.store, self.folder)
+        return seen
 
     def _note_folder(self) -> None:
         """Note which folder is set. After a change of folder, the files of the old one do not count as deleted."""
@@ -264,7 +252,7 @@ class Knowledge:
         """Write files for the items of a store that never had any, unless they are very many."""
         if self.store.knowledge.files():
             return None
-        missing = self.store.knowledge.without_current_file(tuple(KNOWLEDGE_FOLDERS), tuple(DRIVES_WITH_FILES))
+        missing = self.store.knowledge.without_current_file(*_PLACES)
         if not missing or len(missing) > WRITTEN_UNASKED:
             return None
         return SyncReport(str(self.folder.path), tuple(self._write_files(missing)))
@@ -282,15 +270,12 @@ class Knowledge:
                 f"the knowledge folder {self.folder.path} is gone; nothing was changed",
                 hint="Bring it back, or write its files again from the store: ‹:sync --write›",
             )
-        seen = look(self.store, self.folder)
-        if self.folder.leftovers and self._recover():
-            seen = look(self.store, self.folder)
+        seen = self._look()
         report = self._sync(asked=True).run(seen)
-        missing = self.store.knowledge.without_current_file(tuple(KNOWLEDGE_FOLDERS), tuple(DRIVES_WITH_FILES))
+        missing = self.store.knowledge.without_current_file(*_PLACES)
         written = self._write_files(missing)
         self._next_look = 0.0
         self.problem = ""
-        """Why the last check of the files failed, if it did."""
         return replace(report, items=(*report.items, *written))
 
     def status(self) -> dict[str, Any]:
@@ -303,13 +288,13 @@ class Knowledge:
         """Check whether files and store agree; ``repair`` syncs them."""
         self._note_folder()
         differences = self._differences()
-        if differences and repair and (self.folder.exists() or not self.store.knowledge.files()):
+        name, known = "knowledge files", self.store.knowledge.files()
+        if differences and repair and (self.folder.exists() or not known):
             self.sync()
             left = self._differences()
-            return Check("knowledge files", not left, _some(left or differences), repaired=not left)
-        count = len(self.store.knowledge.files())
+            return Check(name, not left, _some(left or differences), repaired=not left)
         return Check(
-            "knowledge files", not differences, _some(differences) if differences else f"{count:,} agree with the store"
+            name, not differences, _some(differences) if differences else f"{len(known):,} agree with the store"
         )
 
     def _differences(self) -> list[str]:
@@ -318,13 +303,11 @@ class Knowledge:
         differences = [f"{name} is new or changed" for name in seen.fresh]
         differences += [f"{name} is gone" for name in seen.gone]
         differences += [f"{row.name}: {row.problem}" for row in self.store.knowledge.files().values() if row.problem]
-        missing = self.store.knowledge.without_current_file(tuple(KNOWLEDGE_FOLDERS), tuple(DRIVES_WITH_FILES))
+        missing = self.store.knowledge.without_current_file(*_PLACES)
         items = self.store.items.get_many(missing)
         return differences + [f"{items[n].ref} is not up to date in its file" for n in missing]
 
     def _sync(self, *, asked: bool) -> Sync:
-        from ricordo.memory.files.sync import Sync
-
         return Sync(
             self.store,
             self.folder,
@@ -346,10 +329,6 @@ class Knowledge:
             items = self.store.items.get_many(list(batch))
             done += [Synced(str(items[n].ref), "written", row.name, items[n].version) for n, row in rows.items()]
         return done
-
-    def _take_in(self, name: str) -> None:
-        """Take in one file that somebody edited just before Ricordo would have written it."""
-        self._sync(asked=True).take_in(name)
 
 
 def _some(listed: Sequence[str]) -> str:

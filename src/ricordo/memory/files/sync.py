@@ -1,6 +1,6 @@
 """Takes in what people changed in the knowledge folder: edits, new files, renames, deletions.
 
-1. Look at the folder (``knowledge_look``).
+1. Look at the folder.
 2. Read what is new or changed.
 3. Find the item of each file: by the id in it, by its name, or by the bytes of a file that is gone.
 4. The items of files that are gone go to the bin; changed files become versions; new files become items.
@@ -22,14 +22,22 @@ from ricordo.errors import Conflict, Error, PathConflict, Unreadable, from_dict
 from ricordo.frozen import frozen
 from ricordo.ingest.pipeline import Incoming, Pipeline, structure_of
 from ricordo.memory.files import format as file_format
-from ricordo.memory.files.folder import FileChanged, KnowledgeFolder, Leftover, ReadFile, claim, place, read_regular
+from ricordo.memory.files.folder import (
+    FileChanged,
+    KnowledgeFolder,
+    Leftover,
+    ReadFile,
+    place,
+    read_regular,
+    temporary_beside,
+)
 from ricordo.memory.files.format import KnowledgeFile, Seals, id_of, mark_of, ref_of
 from ricordo.memory.upkeep import FileNoticing
 from ricordo.nofollow import LinkedFolder, Spot
 from ricordo.speaking import speaking
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, PreparedItem
-from ricordo.values.items import Item, KnownFile, Parsed, Ref, Saved
+from ricordo.values.items import Item, KnownFile, Parsed, Ref
 from ricordo.values.provenance import PERSON, Provenance
 from ricordo.values.reports import Synced, SyncReport
 
@@ -130,18 +138,18 @@ class Sync:
         at again.
         """
         with speaking(Provenance(PERSON, via="file")):
-            return self._run(seen, only)
-
-    def _run(self, seen: FolderLook, only: Collection[str] | None) -> SyncReport:
-        for attempt in range(_ATTEMPTS):
-            again = self._once(seen, is_last=attempt == _ATTEMPTS - 1)
-            if not again:
-                break
-            seen = look(self.store, self.folder, only=again)
-        self.notes += self.noticing.contradictions(self.written)
-        self._report_problems(only)
-        listed = {one.file for one in self.done}
-        unchanged = len(self.store.knowledge.files().keys() - listed) if only is None else 0
+            for attempt in range(_ATTEMPTS):
+                again = self._once(seen, is_last=attempt == _ATTEMPTS - 1)
+                if not again:
+                    break
+                seen = look(self.store, self.folder, only=again)
+            self.notes += self.noticing.contradictions(self.written)
+            known = self.store.knowledge.files()
+            hint = "Correct its front matter; until then, the item stays as it was."
+            for name, row in known.items():  # every file that cannot be read is reported at each sync
+                if row.problem and (only is None or name in only):
+                    self._fail(name, Unreadable(row.problem, hint=hint))
+        unchanged = len(known.keys() - {one.file for one in self.done}) if only is None else 0
         return SyncReport(str(self.folder.path), tuple(self.done), unchanged, (*self.notes, *self.doubts))
 
     def take_in(self, name: str) -> None:
@@ -155,7 +163,19 @@ class Sync:
         self.store.knowledge.note(seen.touched)
         existing, new, gone = self._assigned(found, gone)
         self._remove(gone)
-        again = {one.name for one, n in existing if not self._is_taken_in(one, n, is_last=is_last)}
+        again = set()
+        for one, n in existing:
+            try:
+                updated = self._update(one, n)
+            except FileChanged:
+                again.add(one.name)
+            except Conflict as error:  # its new ref is still taken, or another process was faster
+                if is_last:
+                    self._fail(one.name, error)
+                else:
+                    again.add(one.name)
+            else:
+                self.done += [updated] if updated is not None else []
         for at in range(0, len(new), CREATED_AT_ONCE):
             again |= self._create(new[at : at + CREATED_AT_ONCE])
         return again
@@ -189,8 +209,10 @@ class Sync:
                 continue
             try:
                 found.append(self.found(name, read, known))
-            except Unreadable as error:
-                self._note_problem(name, read, known, error)
+            except Unreadable as error:  # it is noted, so that it is not tried again before it changes
+                row, looks = known or KnownFile(name, None, 0, 0, "", ""), read.looks
+                problem = replace(row, mtime=looks.mtime, size=looks.size, hash=read.hash, problem=error.message)
+                self.store.knowledge.note([problem])
                 continue
             self.notes += [f"{name}: {warning}" for warning in found[-1].says.warnings]
         return sorted(found, key=lambda one: not one.says.id)
@@ -222,23 +244,6 @@ class Sync:
             )
             return None
         return read
-
-    def _note_problem(self, name: str, read: ReadFile, known: KnownFile | None, error: Error) -> None:
-        """Remember that a file cannot be read, so that it is not tried again before it changes."""
-        row = known or KnownFile(name, None, 0, 0, "", "")
-        looks = read.looks
-        self.store.knowledge.note(
-            [replace(row, mtime=looks.mtime, size=looks.size, hash=read.hash, problem=error.message)]
-        )
-
-    def _report_problems(self, only: Collection[str] | None) -> None:
-        """Report every file that cannot be read, at each sync."""
-        for name, row in self.store.knowledge.files().items():
-            if row.problem and (only is None or name in only):
-                self._fail(
-                    name,
-                    Unreadable(row.problem, hint="Correct its front matter; until then, the item stays as it was."),
-                )
 
     # 3. Which item it is
 
@@ -275,11 +280,16 @@ class Sync:
         """The item of a file without an id: the one that had this file name or these bytes, or that has this ref and no
         file.
         """
-        candidates = (
-            one.known.item if one.known is not None else self._by_bytes(one, gone),
-            self._by_ref(one, names),
-        )
-        return next((n for n in candidates if n is not None and n not in claimed), None)
+        if one.known is not None:
+            by_file = one.known.item
+        else:
+            by_file = next((row.item for row in gone.values() if row.hash == one.read.hash and one.read.data), None)
+        if by_file is not None and by_file not in claimed:
+            return by_file
+        n = self.store.items.number(one.says.ref)
+        if n is None or n in names or n in claimed or self.store.items.get_many([n])[n].state == "deleted":
+            return None
+        return n
 
     def _by_id(
         self, one: FileFound, names: Mapping[int, str], ids: Mapping[str, str], claimed: Collection[int]
@@ -304,18 +314,6 @@ class Sync:
             return n
         with self.store.transaction():
             return next(iter(self.store.knowledge.items_in_transaction((), [identity])), None)
-
-    def _by_bytes(self, one: FileFound, gone: Mapping[str, KnownFile]) -> int | None:
-        """The item of a file that is gone and had the same content."""
-        digest = one.read.hash
-        return next((row.item for row in gone.values() if row.hash == digest and one.read.data), None)
-
-    def _by_ref(self, one: FileFound, names: Mapping[int, str]) -> int | None:
-        """The item that has the file's ref, if no file belongs to it."""
-        n = self.store.items.number(one.says.ref)
-        if n is None or n in names or self.store.items.get_many([n])[n].state == "deleted":
-            return None
-        return n
 
     # 4. What becomes of them
 
@@ -356,8 +354,10 @@ class Sync:
         with self.store.transaction(durable=True, mirrored=False):
             if not self.folder.holds(one.name, one.read):
                 raise FileChanged(one.name)  # a save of ours may have replaced it since, and must not be undone
-            if not is_same:
-                self._rewrite(n, item, prepared, state)
+            if not is_same and (prepared.hash != item.content_hash or item.state != "live"):
+                self.store.changes.rewrite(n, prepared, durable=True, backlog=self.backlog, base=item.version)
+            if not is_same and state == "archived":
+                self.store.changes.archive([n])
             self.store.changes.set_times(n, *times)
             now = self.store.knowledge.items_in_transaction([n])[n]
             self.store.knowledge.note([_row(one, n, now)])
@@ -371,14 +371,10 @@ class Sync:
         status = "moved" if was_moved or now.ref != item.ref else "created" if item.state == "deleted" else "updated"
         return Synced(str(now.ref), status, one.name, now.version)
 
-    def _rewrite(self, n: int, item: Item, prepared: PreparedItem, state: str) -> None:
-        if prepared.hash != item.content_hash or item.state != "live":
-            self.store.changes.rewrite(n, prepared, durable=True, backlog=self.backlog, base=item.version)
-        if state == "archived":
-            self.store.changes.archive([n])
-
     def _create(self, batch: Sequence[FileFound]) -> set[str]:
-        """Make items of files, in one transaction; files that cannot become items are reported."""
+        """Make items of files, in one transaction; files that cannot become items are reported. Returns the names of
+        those that have to be looked at again.
+        """
         ready: list[tuple[FileFound, PreparedItem]] = []
         for one in batch:
             times = self._times(one, None, is_text_same=False)
@@ -392,20 +388,19 @@ class Sync:
             now = self.store.knowledge.items_in_transaction(existing)
             self.store.knowledge.note([_row(made[item.id][0], n, item) for n, item in now.items()])
         self.written |= {n: made[item.id][1] for n, item in now.items()}
-        return {name for saved, (one, _) in zip(answers, ready, strict=True) if (name := self._report(saved, one))}
-
-    def _report(self, saved: Saved, one: FileFound) -> str:
-        """Report what became of a new file; its name if it has to be looked at again."""
-        if saved.error is None:
-            self.done.append(Synced(saved.ref, "created", one.name, saved.version))
-            return ""
-        error = from_dict(saved.error)
-        if isinstance(error, PathConflict):
-            if one.name in self.store.knowledge.files():
-                return one.name  # another process was faster
-            error = Conflict(f"{saved.ref} is another item, with a file of its own", hint="Rename this file.")
-        self._fail(one.name, error)
-        return ""
+        again = set()
+        for saved, (one, _) in zip(answers, ready, strict=True):
+            if saved.error is None:
+                self.done.append(Synced(saved.ref, "created", one.name, saved.version))
+                continue
+            error = from_dict(saved.error)
+            if isinstance(error, PathConflict):
+                if one.name in self.store.knowledge.files():
+                    again.add(one.name)  # another process was faster
+                    continue
+                error = Conflict(f"{saved.ref} is another item, with a file of its own", hint="Rename this file.")
+            self._fail(one.name, error)
+        return again
 
     def prepared(self, one: FileFound, item: Item | None = None) -> PreparedItem:
         says = one.says
@@ -425,21 +420,6 @@ class Sync:
             return created, one.says.updated
         return created, item.updated_at if item is not None and is_text_same else max(changed, created)
 
-    def _is_taken_in(self, one: FileFound, n: int, *, is_last: bool) -> bool:
-        """Update an item. Returns False if its new ref is still taken, or if another process was faster."""
-        try:
-            said = self._update(one, n)
-        except FileChanged:
-            return False
-        except Conflict as error:
-            if not is_last:
-                return False
-            self._fail(one.name, error)
-            return True
-        if said is not None:
-            self.done.append(said)
-        return True
-
     def _fail(self, name: str, error: Error) -> None:
         self.done.append(Synced(str(ref_of(name)), "failed", name, error=error.to_dict()))
 
@@ -458,8 +438,10 @@ def recover(store: Store, folder: KnowledgeFolder, sync: Sync) -> list[str]:
     concerned = []
     for left in sorted(folder.leftovers, key=lambda one: one.spot.base):
         if is_abandoned(left):
-            with suppress(OSError, LinkedFolder):  # another process may recover the same file
-                _recover_one(store, folder, claim(left), left.name, sync)
+            with suppress(OSError, LinkedFolder):  # another process may recover the same file; one of them succeeds
+                mine = temporary_beside(left.spot)
+                left.spot.rename(mine)
+                _recover_one(store, folder, mine, left.name, sync)
                 concerned.append(left.name)
     return concerned
 
@@ -476,10 +458,8 @@ def is_abandoned(left: Leftover) -> bool:
         return False
     try:
         os.kill(left.pid, 0)  # signal 0 sends nothing; it only checks that the process exists
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, ProcessLookupError)
     return False
 
 
