@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ricordo.context.facets import Tally, facets_of, is_read, turn_facets
+from ricordo.context.facets import Tally, facets_of, turn_facets
 from ricordo.text.words import Analyzer
 from ricordo.values.sessions import SessionEvent
 
@@ -65,30 +65,6 @@ def test_other_languages_are_read_too(text: str, facet: str) -> None:
 )  # fmt: skip
 def test_words_of_other_languages_do_not_mislead_in_english(text: str) -> None:
     assert turn_facets(text).is_neutral()
-
-
-@pytest.mark.parametrize(
-    ("text", "read"),
-    [
-        ("Please make the button blue.", True),
-        ("Fix importer tests, run ruff, commit", True),
-        ("Refactor search pipeline module names", True),
-        ("git status; git diff --stat; pytest -q tests", True),
-        ("Update README install section", True),
-        ("Traceback most recent call last File main.py line ValueError", True),
-        ("Vennligst rett opp feilen i denne filen", False),
-        ("Proszę poprawić ten błąd teraz", False),
-        ("ok", True),
-        ("Bitte mach den Knopf blau und nicht grün.", True),
-        ("Нет, я просил синюю кнопку", False),
-        ("いいえ、青いボタンです", True),
-        ("不对，是蓝色的按钮", True),
-        ("아니요, 파란색 버튼입니다", False),
-        ("Prosím, změňte tlačítko dole na stránce, hned zítra ráno", False),
-    ],
-)
-def test_it_is_known_which_languages_the_rules_read(text: str, read: bool) -> None:
-    assert is_read(text) is read
 
 
 @pytest.mark.parametrize(

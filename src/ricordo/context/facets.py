@@ -15,19 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-from ricordo.text.languages import language_of
 from ricordo.text.links import mentioned
-from ricordo.text.stopwords import STOP_WORDS
 from ricordo.text.words import Analyzer
 from ricordo.values.sessions import Checkpoint, SessionEvent, SessionFacets, SessionHint, TurnFacets
-
-FEWEST_WORDS = 4
-"""Shorter messages in Latin letters are looked at whatever their language is."""
-STOP_SHARE = 0.15
-"""A text is in a language if at least this share of its words are stop words of that language, or ask in English."""
-
-_BY_SCRIPT = ("zh", "ja")
-"""Languages with phrases here that are known by their scripts."""
 
 
 @cache
@@ -47,9 +37,7 @@ def phrases(kind: str) -> re.Pattern[str]:
 
 @cache
 def word_list(name: str) -> frozenset[str]:
-    """A list of words: ``beside_praise`` ask for nothing beside it, ``common`` ones say nothing about a session, and
-    ``asking`` are English words of short requests, which have few stop words.
-    """
+    """A list of words: ``beside_praise`` ask for nothing beside it, ``common`` ones say nothing about a session."""
     return frozenset(_rules()["words"][name].split())
 
 
@@ -57,35 +45,6 @@ def word_list(name: str) -> frozenset[str]:
 def topic_words() -> Mapping[str, frozenset[str]]:
     """The words that belong to each topic."""
     return {name: frozenset(listed.split()) for name, listed in _rules()["topics"].items()}
-
-
-@cache
-def _words_of_languages() -> list[frozenset[str]]:
-    """For each language that is read, the words by which it is known."""
-    known = {language: STOP_WORDS[language] for language in _rules()["phrases"] if language in STOP_WORDS}
-    known["english"] = known["english"].union(word_list("asking"), *topic_words().values())
-    return list(known.values())
-
-
-def is_read(text: str) -> bool:
-    """Whether the rules read the language of a text.
-
-    >>> is_read("No, that is wrong."), is_read("Das ist falsch, ich meinte den anderen Knopf."), is_read("Нет, не так")
-    (True, True, False)
-    >>> is_read("不对，我要的是另一个"), is_read("違います、もう一つのボタンです")
-    (True, True)
-    >>> is_read("Rename parser module, run linter")
-    True
-    """
-    letters = [letter for letter in text if letter.isalpha()]
-    latin = sum(letter < "\u0250" for letter in letters)
-    if letters and latin < 0.7 * len(letters):
-        return language_of(text) in _BY_SCRIPT
-    words = re.findall(r"[^\W\d_]+", text.lower())
-    if len(words) < FEWEST_WORDS:
-        return True
-    most = max(sum(word in some for word in words) for some in _words_of_languages())
-    return most >= STOP_SHARE * len(words)
 
 
 MOST_REQUESTS = 12
@@ -110,8 +69,9 @@ class _Resumable:
     def from_dict(cls, plain: object) -> Self:
         """The saved state; values that are not valid are ignored."""
         made = cls()
-        for one in fields(cls) if isinstance(plain, Mapping) else ():
-            value = plain.get(one.name)
+        saved = plain if isinstance(plain, Mapping) else {}
+        for one in fields(cls):
+            value = saved.get(one.name)
             if type(value) is type(getattr(made, one.name)):
                 setattr(made, one.name, value)
         return made

@@ -20,13 +20,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ricordo.context.facets import (
-    SPOKEN,
     CheckpointMaker,
     Tally,
     facets_of,
     goes_on,
     is_only_praise,
-    is_read,
     turn_facets,
 )
 from ricordo.ingest.pipeline import Incoming, Pipeline
@@ -41,37 +39,28 @@ from ricordo.values.sessions import (
     ReadCounts,
     SessionEvent,
     SessionHint,
-    TurnFacets,
     shortened,
 )
 
 DRIVE = "session"
 
 
-def turn_item(
-    session: str, seq: int, key: str, event: SessionEvent, at: datetime, facets: TurnFacets | None
-) -> Incoming:
-    """An event as an item; ``facets`` is how it takes what came before, None where nobody could tell."""
+def turn_item(session: str, seq: int, key: str, event: SessionEvent, at: datetime) -> Incoming:
+    """An event as an item; what a person said carries how it takes what came before."""
     metadata: dict[str, Any] = {"key": key, "role": event.role, "direction": event.direction, "at": at.isoformat()}
     metadata |= {"tool": event.tool} if event.tool else {}
     metadata |= {"files": list(event.files)} if event.files else {}
     flags = {"request": event.is_request, "aside": event.is_aside, "error": event.is_error}
     metadata |= {name: True for name, held in flags.items() if held}
-    if is_spoken(event):
-        if facets is None:
-            metadata["facets_unread"] = True
-        elif not facets.is_neutral():
+    if event.role == "user" and not event.is_aside:
+        facets = turn_facets(event.text)
+        if not facets.is_neutral():
             metadata["facets"] = facets.to_dict()
         if goes_on(event.text):
             metadata["goes_on"] = True
     fields: dict[str, Any] = {"thread": session, "seq": seq, "source": "agent", "metadata": metadata}
     ref = Ref(DRIVE, f"/{session}/{seq}")
     return Incoming(ref, Parsed(event.text), SESSION, fields, times=(at, at), origin=f"session {session}, turn {seq}")
-
-
-def is_spoken(event: SessionEvent) -> bool:
-    """Whether a person said it."""
-    return event.role == "user" and not event.is_aside
 
 
 def point_item(point: Checkpoint, folder: str) -> Incoming:
@@ -163,8 +152,6 @@ class SessionTaker:
         self.pipeline = pipeline
         self.backlog = backlog
         self.allow_secrets = allow_secrets
-        self.unread = 0
-        """How many messages are in a language that the rules do not read."""
         self.notes: list[str] = []
 
     def take(self, transcript: TranscriptFile) -> list[Saved]:
@@ -258,7 +245,7 @@ class SessionTaker:
                 seq = thread.known[key] = thread.following
                 thread.following += 1
                 thread.added += 1
-                fresh.append((thread, key, turn_item(thread.id, seq, key, event, at, self._facets(event))))
+                fresh.append((thread, key, turn_item(thread.id, seq, key, event, at)))
             thread.reached = max(thread.reached, seq)
             asks = event.is_request and not is_only_praise(text)
             thread.tally.take(replace(event, is_request=asks), self.store.analyzer.is_stop_word)
@@ -266,16 +253,6 @@ class SessionTaker:
             if ended is not None:
                 thread.ended.append(ended)
         self._save(fresh)
-
-    def _facets(self, event: SessionEvent) -> TurnFacets | None:
-        """How a message judges what came before it; None if no person said it, or not in a language of the rules."""
-        if not is_spoken(event):
-            return None
-        facets = turn_facets(event.text)
-        if facets.is_neutral() and not is_read(event.text[:SPOKEN]):
-            self.unread += 1
-            return None
-        return facets
 
     def _clean(self, event: SessionEvent, thread: _Thread | None) -> SessionEvent:
         """An event as it is stored: secrets are removed from text and files first, then long texts are cut."""

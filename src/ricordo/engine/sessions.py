@@ -102,11 +102,6 @@ class SessionVerbs(FindVerbs, ReviewVerbs):
         if not files and not named:
             where = ", ".join(map(str, session_places()))
             taker.notes.append(f"there are no transcripts in {where}; name a file or folder")
-        if many := taker.unread:
-            taker.notes.append(
-                f"{'1 message is' if many == 1 else f'{many:,} messages are'} in a language in which corrections and"
-                " praise are not recognised"
-            )
         if capture:
             taker.notes.extend(self._capturer.propose([one.ref for one in answers if one.status in _NEW]))
         return self._context.embed_after(AddReport(tuple(answers), tuple(taker.notes)), wait, progress)

@@ -39,58 +39,6 @@ _PLACES = tuple(KNOWLEDGE_FOLDERS), tuple(DRIVES_WITH_FILES)
 """The kinds and drives of items that have files."""
 
 
-class KnowledgeMirror:
-    """Writes the files of whatever a transaction changes. ``take_in`` syncs one file that was edited meanwhile."""
-
-    def __init__(
-        self, store: Store, folder: KnowledgeFolder, take_in: Callable[[str], None], seals: Seals | None = None
-    ) -> None:
-        self.store = store
-        self.folder = folder
-        self._take_in = take_in
-        self._seals = seals
-
-    def placed(self, item: PreparedItem) -> PreparedItem:
-        """The item with the line numbers of its chunks as they are in its file."""
-        if not belongs(item.draft):
-            return item
-        first = first_line(item.draft, is_sealed=self._seals is not None and makes_claims(item.draft))
-        down = first - item.draft.first_line
-        chunks = (replace(chunk, lines=(chunk.lines[0] + down, chunk.lines[1] + down)) for chunk in item.chunks)
-        return replace(item, draft=replace(item.draft, first_line=first), chunks=tuple(chunks))
-
-    @contextmanager
-    def committing(self, touched: frozenset[int], *, durable: bool) -> Iterator[None]:
-        """Write the files of the touched items; they are put back if the commit inside the block fails."""
-        rows = self.store.knowledge.files_of(touched)
-        now = self.store.knowledge.items_in_transaction({*rows, *self.store.knowledge.belonging(touched, *_PLACES)})
-        if not rows and not now:
-            yield
-            return
-        with self.folder.changes(durable=durable) as changes:
-            before = self.store.items.get_many(list(rows))
-            _Files(self.store, changes, rows, before, self._seals).write(now)
-            changes.flush_names()
-            yield
-
-    def tried_again(self, write: Callable[[], list[Saved]]) -> list[Saved]:
-        """Do a write. If a file was edited at the same moment, take in the edit and do the write again."""
-        edited: set[str] = set()
-        for _ in range(_ATTEMPTS):
-            try:
-                answers = write()
-            except FileChanged as change:
-                edited.add(change.name)
-                self._take_in(change.name)
-                continue
-            numbers = {row.item for row in self.store.knowledge.files(edited).values() if row.item} if edited else ()
-            ids = {item.id for item in self.store.items.get_many(sorted(numbers)).values()} if numbers else ()
-            return [_with_edit(one) if one.status == "updated" and one.id in ids else one for one in answers]
-        raise Unavailable(
-            f"{', '.join(sorted(edited))} kept changing while it was to be written", hint="Try again in a moment."
-        )
-
-
 def _with_edit(saved: Saved) -> Saved:
     """The result, with the note that an edit of the file was taken in just before."""
     meanwhile = f"its file was changed meanwhile; that change is kept as version {saved.previous_version}"
@@ -174,7 +122,10 @@ MOST_LISTED = 5
 
 
 class Knowledge:
-    """The files of one store's memories, notes and articles."""
+    """The files of one store's memories, notes and articles.
+
+    The store calls it when a transaction changes items: their files are written before the commit.
+    """
 
     def __init__(
         self,
@@ -194,14 +145,53 @@ class Knowledge:
         self._noticing = noticing
         self._place: str | None = place
         self.folder = folder
-        self.mirror = KnowledgeMirror(store, folder, lambda name: self._sync(asked=True).take_in(name), seals)
         self._pipeline = pipeline
         self._backlog = backlog
         self._most_bytes = most_bytes
         self._next_look = 0.0
         self.problem = ""
         """Why the last check of the files failed, if it did."""
-        store.mirror_to(self.mirror)
+        store.mirror_to(self)
+
+    def placed(self, item: PreparedItem) -> PreparedItem:
+        """The item with the line numbers of its chunks as they are in its file."""
+        if not belongs(item.draft):
+            return item
+        first = first_line(item.draft, is_sealed=self._seals is not None and makes_claims(item.draft))
+        down = first - item.draft.first_line
+        chunks = (replace(chunk, lines=(chunk.lines[0] + down, chunk.lines[1] + down)) for chunk in item.chunks)
+        return replace(item, draft=replace(item.draft, first_line=first), chunks=tuple(chunks))
+
+    @contextmanager
+    def committing(self, touched: frozenset[int], *, durable: bool) -> Iterator[None]:
+        """Write the files of the touched items; they are put back if the commit inside the block fails."""
+        rows = self.store.knowledge.files_of(touched)
+        now = self.store.knowledge.items_in_transaction({*rows, *self.store.knowledge.belonging(touched, *_PLACES)})
+        if not rows and not now:
+            yield
+            return
+        with self.folder.changes(durable=durable) as changes:
+            before = self.store.items.get_many(list(rows))
+            _Files(self.store, changes, rows, before, self._seals).write(now)
+            changes.flush_names()
+            yield
+
+    def tried_again(self, write: Callable[[], list[Saved]]) -> list[Saved]:
+        """Do a write. If a file was edited at the same moment, take in the edit and do the write again."""
+        edited: set[str] = set()
+        for _ in range(_ATTEMPTS):
+            try:
+                answers = write()
+            except FileChanged as change:
+                edited.add(change.name)
+                self._sync(asked=True).take_in(change.name)
+                continue
+            numbers = {row.item for row in self.store.knowledge.files(edited).values() if row.item} if edited else ()
+            ids = {item.id for item in self.store.items.get_many(sorted(numbers)).values()} if numbers else ()
+            return [_with_edit(one) if one.status == "updated" and one.id in ids else one for one in answers]
+        raise Unavailable(
+            f"{', '.join(sorted(edited))} kept changing while it was to be written", hint="Try again in a moment."
+        )
 
     def look_at_once(self) -> None:
         """Have the next ``catch_up`` look at the files, however short ago the last look was."""
