@@ -13,11 +13,10 @@ processes read the same transcript.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ricordo.context.facets import (
     CheckpointMaker,
@@ -36,11 +35,16 @@ from ricordo.values.kinds import CHECKPOINT, SESSION
 from ricordo.values.sessions import (
     LONGEST_RESULT,
     Checkpoint,
-    ReadCounts,
     SessionEvent,
     SessionHint,
     shortened,
 )
+
+if TYPE_CHECKING:
+    from ricordo.sources.sessions.reading import Transcript
+    from ricordo.sources.sessions.records import RecordsTranscript
+
+    TranscriptFile = Transcript | RecordsTranscript
 
 DRIVE = "session"
 
@@ -86,24 +90,6 @@ def left_alone(item: Item) -> Saved:
 
 
 BATCH = 200
-
-
-class TranscriptFile(Protocol):
-    """A transcript that its source has opened."""
-
-    path: Path
-    adapter: str
-    session: str
-    mtime: int
-    size: int
-    counts: ReadCounts
-    offset: int
-    check: str
-    before: int
-
-    def check_at(self, offset: int) -> str: ...
-    def grew_from(self, offset: int, check: str) -> bool: ...
-    def events(self, start: int = 0) -> Iterator[SessionEvent | SessionHint]: ...
 
 
 @dataclass(slots=True)

@@ -344,7 +344,8 @@ class CitationCheck:
 
     def renewed(self, cited: Sequence[Any]) -> list[Any]:
         """Citations with what they name as it is now: where it is, and its hash."""
-        return [row if (one := self._usable(row)) is None else self._renewed(one) for row in cited]
+        usable = [(row, self._usable(row)) for row in cited]
+        return [row if one is None else (self._now(one) or (one, ""))[0] for row, one in usable]
 
     def _usable(self, one: object) -> Mapping[str, Any] | None:
         """A citation that can be understood and looked at here; metadata may hold anything.
@@ -364,70 +365,55 @@ class CitationCheck:
         return one if is_here and "command" not in one else None
 
     def _state(self, one: Mapping[str, Any]) -> CitedNow:
-        if self._store is not None and "item" in one:
-            return self._item_state(self._store, one)
-        symbol, what = one.get("symbol"), str(one.get("symbol") or one["path"])
-        path, file = self._file(one)
-        has_moved = path != one["path"]
-        if file is not None and symbol is None:
-            state = MOVED if has_moved else FRESH if file.hash == one["hash"] else CHANGED
-            return CitedNow(what, state, path if has_moved else "")
-        part = symbol_in(path, file.text, str(symbol)) if file is not None and file.text is not None else None
-        if part is not None:
-            if has_moved:
-                return CitedNow(what, MOVED, f"{path}:{part.line}")
-            return CitedNow(what, FRESH if digest(part.text.encode()) == one["hash"] else CHANGED)
-        if symbol and self.files is not None and (elsewhere := defined_in(self.files, str(symbol))) is not None:
-            return CitedNow(what, MOVED, f"{elsewhere[0]}:{elsewhere[2].line}")
-        return CitedNow(what, GONE)
+        what = str(one.get("url") or one.get("item") or one.get("symbol") or one["path"])
+        now = self._now(one)
+        if now is None:
+            later = self._replaced_by(one) if "item" in one else ""
+            return CitedNow(what, REPLACED, later) if later else CitedNow(what, GONE)
+        renewed, where = now
+        has_changed = renewed["hash"] != one["hash"]
+        name = "item" if "item" in one else "path"
+        if renewed[name] != one[name] and not (has_changed and "item" in one):
+            return CitedNow(what, MOVED, where)
+        return CitedNow(what, CHANGED if has_changed else FRESH)
 
-    @staticmethod
-    def _item_state(store: Store, one: Mapping[str, Any]) -> CitedNow:
-        what = str(one.get("url") or one["item"])
-        found = _cited_item(store, one)
-        if found is None:
-            return CitedNow(what, GONE)
-        n, item = found
-        if item.state != "live":
-            links = [link for link in store.links.of([n]) if link.target == n and link.type in _REPLACES]
-            later = store.items.get_many([link.source for link in links]).values()
-            replaced_by = next((str(one.ref) for one in later if one.state == "live"), "")
-            return CitedNow(what, REPLACED, replaced_by) if replaced_by else CitedNow(what, GONE)
-        if item.version != one["version"] and text_hash(store.items.get(n)) != one["hash"]:
-            return CitedNow(what, CHANGED)
-        return CitedNow(what, FRESH) if str(item.ref) == one["item"] else CitedNow(what, MOVED, str(item.ref))
-
-    def _file(self, one: Mapping[str, Any]) -> tuple[str, FileNow | None]:
-        """The cited file, and where it is now."""
+    def _now(self, one: Mapping[str, Any]) -> tuple[dict[str, Any], str] | None:
+        """A citation of the same as it is now, and where that is; None if it is gone."""
+        if "item" in one:
+            n, item = self._item(one)
+            if item is None or item.state != "live":
+                return None
+            assert self._store is not None
+            is_same = item.version == one["version"]  # then its text need not be read
+            current = one["hash"] if is_same else text_hash(self._store.items.get(n))
+            return {**one, "item": str(item.ref), "version": item.version, "hash": current}, str(item.ref)
         assert self.files is not None
         path, file = one["path"], self.files.file(one["path"])
         if file is None and (moved := self.files.moved(path, str(one.get("file") or one["hash"]))):
             path, file = moved, self.files.file(moved)
-        return path, file
+        if "symbol" not in one:
+            return None if file is None else ({**one, "path": path, "hash": file.hash}, path)
+        found = defined_in(self.files, str(one["symbol"]), [path]) or defined_in(self.files, str(one["symbol"]))
+        if found is None:
+            return None
+        path, file, part = found
+        return {**one, "path": path, "hash": digest(part.text.encode()), "file": file.hash}, f"{path}:{part.line}"
 
-    def _renewed(self, one: Mapping[str, Any]) -> dict[str, Any]:
-        if self._store is not None and "item" in one:
-            found_item = _cited_item(self._store, one)
-            if found_item is None or found_item[1].state != "live":
-                return dict(one)
-            item = self._store.items.get(found_item[0])
-            return {**one, "item": str(item.ref), "version": item.version, "hash": text_hash(item)}
-        assert self.files is not None
-        path, file = self._file(one)
-        if "symbol" in one:
-            found = defined_in(self.files, str(one["symbol"]), [path]) or defined_in(self.files, str(one["symbol"]))
-            if found is None:
-                return dict(one)
-            path, file, part = found
-            return {**one, "path": path, "hash": digest(part.text.encode()), "file": file.hash}
-        return dict(one) if file is None else {**one, "path": path, "hash": file.hash}
+    def _item(self, one: Mapping[str, Any]) -> tuple[int, Item | None]:
+        """The number of a cited item, wherever it is called now, and the item; none if it is in the bin or erased."""
+        assert self._store is not None
+        items = self._store.items
+        ref = items.ref_by_id(one["id"]) or Ref.parse(one["item"])
+        n = items.numbers([ref]).get(ref)
+        return (0, None) if n is None else (n, items.get_many([n])[n])
 
-
-def _cited_item(store: Store, one: Mapping[str, Any]) -> tuple[int, Item] | None:
-    """The number of a cited item, wherever it is called now, and the item; None if it is in the bin or erased."""
-    ref = store.items.ref_by_id(one["id"]) or Ref.parse(one["item"])
-    n = store.items.numbers([ref]).get(ref)
-    return None if n is None else (n, store.items.get_many([n])[n])
+    def _replaced_by(self, one: Mapping[str, Any]) -> str:
+        n, item = self._item(one)
+        if item is None or self._store is None:
+            return ""
+        links = [link for link in self._store.links.of([n]) if link.target == n and link.type in _REPLACES]
+        later = self._store.items.get_many([link.source for link in links]).values()
+        return next((str(other.ref) for other in later if other.state == "live"), "")
 
 
 def with_citations(answer: Answer, store_of: StoreOf) -> Answer:

@@ -110,12 +110,15 @@ class LlmUsage:
 
 @frozen
 class LlmReply:
-    """A model's answer: its text, the data that the schema asked for, and the tools that it asks us to use."""
+    """A model's answer: its text, the data that the schema asked for, and the tools that it asks us to use. If it was
+    too long, its end is missing (``is_cut``).
+    """
 
     text: str = ""
     data: Any = None
     tool_calls: tuple[ToolCall, ...] = ()
     usage: LlmUsage = LlmUsage()
+    is_cut: bool = False
 
 
 def object_schema(**properties: Mapping[str, Any]) -> Mapping[str, Any]:

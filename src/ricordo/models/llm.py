@@ -55,18 +55,6 @@ class ModelRequest:
 
 
 @frozen
-class ModelAnswer:
-    """One answer. A provider that returns parsed JSON sets ``data``; ``is_cut`` means that the end is missing."""
-
-    text: str = ""
-    data: Any = None
-    tool_calls: tuple[ToolCall, ...] = ()
-    input_tokens: int = 0
-    output_tokens: int = 0
-    is_cut: bool = False
-
-
-@frozen
 class LlmDialect:
     """A provider: its address, the environment variables that its own tools read, its default model, and its format."""
 
@@ -77,7 +65,7 @@ class LlmDialect:
     model: str
     headers: Callable[[str], Mapping[str, str]]
     body: Callable[[ModelRequest], dict[str, Any]]
-    answer: Callable[[Any], ModelAnswer]
+    answer: Callable[[Any], LlmReply]
 
 
 def provided(settings: LlmSettings, env: Mapping[str, str] | None = None) -> LLM:
@@ -129,15 +117,11 @@ class ProvidedLLM:
         self._remote = remote
         self._price = price
         self._is_elsewhere = is_elsewhere
-        self._usage = LlmUsage(model=model, cost=None if price is None else 0.0)
+        self.usage = LlmUsage(model=model, cost=None if price is None else 0.0)
         self._lock = threading.Lock()
         self._failures = 0
         self._failed_at = 0.0
         self._why: Unavailable | None = None
-
-    @property
-    def usage(self) -> LlmUsage:
-        return self._usage
 
     def complete(
         self,
@@ -148,53 +132,49 @@ class ProvidedLLM:
         seconds: float | None = None,
     ) -> LlmReply:
         """The model's answer; see ``LLM``."""
-        request = ModelRequest(self._usage.model, messages, schema, tools, self._is_elsewhere)
+        request = ModelRequest(self.usage.model, messages, schema, tools, self._is_elsewhere)
         budget = self._remote.seconds if seconds is None else min(seconds, self._remote.seconds)
         is_resting = self._failures >= MOST_FAILURES and time.monotonic() < self._failed_at + REST_SECONDS
         if self._why is not None and is_resting:
             raise Unavailable(self._why.message, hint=self._why.hint)
         try:
             body = self._dialect.body(request)
-            answer = self._remote.post(self._dialect.path, body, self._dialect.answer, budget=budget)
+            reply = self._remote.post(self._dialect.path, body, self._dialect.answer, budget=budget)
         except Unavailable as error:
             self._failures, self._failed_at, self._why = self._failures + 1, time.monotonic(), error
             raise
         self._failures = 0
-        usage = self._count(answer)
-        data = _data(answer, schema) if schema is not None else None
-        if tools and any(not call.name or not isinstance(call.arguments, Mapping) for call in answer.tool_calls):
+        usage = self._count(reply.usage)
+        data = _data(reply, schema) if schema is not None else None
+        if tools and any(not call.name or not isinstance(call.arguments, Mapping) for call in reply.tool_calls):
             raise _not_as_asked("a tool call has no name, or its arguments are not an object")
-        return LlmReply(answer.text, data, answer.tool_calls, usage)
+        return replace(reply, data=data, usage=usage)
 
-    def _count(self, answer: ModelAnswer) -> LlmUsage:
-        """Add an answer to the total and return its own share; unusable answers count, because they were paid for."""
-        cost = None
-        if self._price is not None:
-            cost = (answer.input_tokens * self._price[0] + answer.output_tokens * self._price[1]) / 1e6
+    def _count(self, share: LlmUsage) -> LlmUsage:
+        """Add an answer to the total; unusable answers count, because they were paid for."""
         with self._lock:
-            total = self._usage
-            self._usage = replace(
-                total,
-                calls=total.calls + 1,
-                input_tokens=total.input_tokens + answer.input_tokens,
-                output_tokens=total.output_tokens + answer.output_tokens,
-                cost=None if cost is None else (total.cost or 0.0) + cost,
-            )
-        return LlmUsage(1, answer.input_tokens, answer.output_tokens, cost, total.model)
+            total = self.usage
+            share = replace(share, model=total.model)
+            if self._price is not None and total.cost is not None:
+                cost = (share.input_tokens * self._price[0] + share.output_tokens * self._price[1]) / 1e6
+                share, total = replace(share, cost=cost), replace(total, cost=total.cost + cost)
+            read, written = total.input_tokens + share.input_tokens, total.output_tokens + share.output_tokens
+            self.usage = replace(total, calls=total.calls + 1, input_tokens=read, output_tokens=written)
+        return share
 
 
-def _data(answer: ModelAnswer, schema: Mapping[str, Any]) -> Any:
+def _data(reply: LlmReply, schema: Mapping[str, Any]) -> Any:
     """The data of an answer, checked against the schema that was asked for."""
     import jsonschema
 
-    if answer.is_cut:
+    if reply.is_cut:
         raise ContractError(
             f"the model's answer was cut off after {MAX_TOKENS:,} tokens", hint="Use another model: llm.model."
         )
-    data = answer.data
+    data = reply.data
     if data is None:
         try:
-            data = json.loads(answer.text)
+            data = json.loads(reply.text)
         except ValueError:
             raise _not_as_asked("it is not JSON") from None
     try:
@@ -254,19 +234,18 @@ def _anthropic_messages(request: ModelRequest) -> Iterator[dict[str, Any]]:
         yield {"role": "user", "content": results}
 
 
-def _anthropic_answer(raw: Mapping[str, Any]) -> ModelAnswer:
+def _anthropic_answer(raw: Mapping[str, Any]) -> LlmReply:
     blocks = raw["content"]
     calls = [block for block in blocks if block["type"] == "tool_use"]
     usage = raw.get("usage") or {}
     read = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    return ModelAnswer(
+    return LlmReply(
         text="".join(block["text"] for block in blocks if block["type"] == "text"),
         data=next((call["input"] for call in calls if call["name"] == _ANSWER), None),
         tool_calls=tuple(
             ToolCall(call["id"], call["name"], call["input"]) for call in calls if call["name"] != _ANSWER
         ),
-        input_tokens=sum(int(usage.get(name) or 0) for name in read),
-        output_tokens=int(usage.get("output_tokens") or 0),
+        usage=LlmUsage(1, sum(int(usage.get(name) or 0) for name in read), int(usage.get("output_tokens") or 0)),
         is_cut=raw.get("stop_reason") == "max_tokens",
     )
 
@@ -311,20 +290,19 @@ def _openai_body(request: ModelRequest) -> dict[str, Any]:
     return body
 
 
-def _openai_answer(raw: Mapping[str, Any]) -> ModelAnswer:
+def _openai_answer(raw: Mapping[str, Any]) -> LlmReply:
     choice = raw["choices"][0]
     message = choice["message"]
     if message.get("refusal"):
         raise Trouble("refused", f"declined to answer: {message['refusal']}")
     usage = raw.get("usage") or {}
-    return ModelAnswer(
+    return LlmReply(
         text=message.get("content") or "",
         tool_calls=tuple(
             ToolCall(call["id"], call["function"]["name"], _arguments(call["function"].get("arguments")))
             for call in message.get("tool_calls") or ()
         ),
-        input_tokens=int(usage.get("prompt_tokens") or 0),
-        output_tokens=int(usage.get("completion_tokens") or 0),
+        usage=LlmUsage(1, int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)),
         is_cut=choice.get("finish_reason") == "length",
     )
 
@@ -347,17 +325,16 @@ def _ollama_body(request: ModelRequest) -> dict[str, Any]:
     return body | ({"format": dict(request.schema)} if request.schema is not None else {})
 
 
-def _ollama_answer(raw: Mapping[str, Any]) -> ModelAnswer:
+def _ollama_answer(raw: Mapping[str, Any]) -> LlmReply:
     message = raw["message"]
     calls = [(call, call["function"]) for call in message.get("tool_calls") or ()]
-    return ModelAnswer(
+    return LlmReply(
         text=message.get("content") or "",
         tool_calls=tuple(  # Ollama gives some calls no id
             ToolCall(call.get("id") or f"call-{uuid4().hex[:12]}", function["name"], function.get("arguments") or {})
             for call, function in calls
         ),
-        input_tokens=int(raw.get("prompt_eval_count") or 0),
-        output_tokens=int(raw.get("eval_count") or 0),
+        usage=LlmUsage(1, int(raw.get("prompt_eval_count") or 0), int(raw.get("eval_count") or 0)),
         is_cut=raw.get("done_reason") == "length",
     )
 
