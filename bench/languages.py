@@ -43,7 +43,7 @@ def background(folder: Path) -> None:
 def cost(folder: Path) -> None:
     """Processor time per question and per paragraph of both models, in one run, and to load them."""
     questions, paragraphs = (_texts(folder / "xquad_de" / f"{part}.jsonl")[:60] for part in ("queries", "corpus"))
-    for embedder in (LocalEmbedder(threads=1), MultilingualEmbedder(threads=1)):
+    for embedder in (LocalEmbedder(threads=1), MultilingualEmbedder()):
         times = [time.process_time()]
         embedder.load()
         times.append(time.process_time())

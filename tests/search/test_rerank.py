@@ -226,7 +226,7 @@ def test_a_model_that_gives_many_numbers_per_text_is_no_cross_encoder(monkeypatc
             return [np.ones((1, 384), np.float32)]
 
     judge = CrossEncoder(ModelFolder(str(COUNTING), COUNTING))
-    monkeypatch.setitem(judge.__dict__, "_session", Sentences())
+    monkeypatch.setitem(judge.__dict__, "_loaded", (Sentences(), judge._loaded[1]))
     with pytest.raises(ContractError, match="no usable score"):
         judge.score("tea", ["pot"])
 

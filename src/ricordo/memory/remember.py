@@ -43,7 +43,7 @@ _WORD = re.compile(r"[^\W_]+")
 _PLAIN = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ł": "l", "ı": "i", "’": "'"})
 
 
-def slug(text: str, longest: int = LONGEST) -> str:
+def slug(text: str) -> str:
     """The first words of a text as a name: small letters and digits, joined by dashes; empty when it has none.
 
     Accents are folded away. A text in another script keeps its own letters.
@@ -60,9 +60,9 @@ def slug(text: str, longest: int = LONGEST) -> str:
     if 2 * sum(c.isalnum() for c in plain) < letters:
         plain = unicodedata.normalize("NFC", line.casefold())
     words = _WORD.findall(plain)
-    name = words[0][:longest] if words else ""
+    name = words[0][:LONGEST] if words else ""
     for word in words[1:]:
-        if len(name) + 1 + len(word) > longest:
+        if len(name) + 1 + len(word) > LONGEST:
             break
         name = f"{name}-{word}"
     return name

@@ -208,15 +208,11 @@ class CrossEncoder:
         self.files = files
 
     @cached_property
-    def _session(self) -> Any:
-        return load_session(self.files.model_file, hint=GET_ANEW)
-
-    @cached_property
-    def _tokenizer(self) -> Any:
+    def _loaded(self) -> tuple[Any, Any]:
         tokenizer = load_tokenizer(self.files.tokenizer_file, hint=GET_ANEW)
         tokenizer.enable_truncation(RERANKED_TOKENS)
         tokenizer.enable_padding()
-        return tokenizer
+        return load_session(self.files.model_file, hint=GET_ANEW), tokenizer
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """One score between 0 and 1 per text."""
@@ -225,8 +221,9 @@ class CrossEncoder:
         if not texts:
             return []
         self.files.require_complete("cross-encoder")
-        session, query = self._session, query[: RERANKED_TOKENS * CHARACTERS_PER_QUERY_TOKEN]
-        encoded = self._tokenizer.encode_batch([(query, text) for text in texts])
+        session, tokenizer = self._loaded
+        query = query[: RERANKED_TOKENS * CHARACTERS_PER_QUERY_TOKEN]
+        encoded = tokenizer.encode_batch([(query, text) for text in texts])
         what = "the cross-encoder"
         inputs = token_arrays(session, encoded, what)
         logits = run_session(session, inputs, what, hint="Set rerank.kind to none.")[0]

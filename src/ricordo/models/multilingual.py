@@ -25,7 +25,7 @@ from zipfile import BadZipFile
 
 from ricordo.config.files import replace_file
 from ricordo.errors import Unavailable
-from ricordo.models.onnx import user_cache, verify
+from ricordo.models.onnx import cores, user_cache, verify
 
 if TYPE_CHECKING:
     from ricordo.models.base import Vectors
@@ -64,10 +64,6 @@ class MultilingualEmbedder:
     languages = frozenset(FOREIGN)
     shift, stretch = SHIFT, STRETCH
 
-    def __init__(self, *, threads: int | None = None, cache: Path | None = None) -> None:
-        self._threads = threads
-        self._cache = cache
-
     @property
     def fingerprint(self) -> str:
         return f"multilingual/use-multilingual-v3/{_FILES['weights.npz'][:8]}/{DIMENSIONS}/{LONGEST}"
@@ -97,14 +93,14 @@ class MultilingualEmbedder:
     def load(self) -> Any:
         """The model, loaded on first use; all engines of a process share it."""
         with _LOADING:
-            return _opened(self._threads, self._cache)
+            return _loaded()
 
 
 _LOADING = threading.Lock()
 
 
 @cache
-def _opened(threads: int | None, cache: Path | None) -> Any:
+def _loaded() -> Any:
     from importlib import import_module
 
     try:
@@ -115,11 +111,10 @@ def _opened(threads: int | None, cache: Path | None) -> Any:
         raise Unavailable(f"the model for other languages cannot be used: {error}", hint=EXTRA) from error
     resources = Path(str(package.__file__)).parent / "resources"
     for name, digest in _FILES.items():
-        verify(resources / name, digest, cache, hint=_REINSTALL)
-    from ricordo.models.onnx import cores
+        verify(resources / name, digest, hint=_REINSTALL)
 
-    kept = (cache or user_cache()) / f"multilingual-{_FILES['weights.npz'][:8]}"
-    return opened(backend, tokens, resources, kept, threads or cores())
+    kept = user_cache() / f"multilingual-{_FILES['weights.npz'][:8]}"
+    return opened(backend, tokens, resources, kept, cores())
 
 
 TABLE, REST = "table.npy", "rest.npz"

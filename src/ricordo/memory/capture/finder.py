@@ -187,16 +187,14 @@ _REDACTED = "[redacted"
 _WORD = re.compile(r"\w+")
 
 
-def found_in(
-    turns: Sequence[SaidTurn], *, session: str, branch: str = "", now: Callable[[], float] = time.monotonic
-) -> list[Proposal]:
+def found_in(turns: Sequence[SaidTurn], *, session: str, branch: str = "") -> list[Proposal]:
     """What a session teaches, the weightiest first; secrets are in none."""
-    until = now() + SECONDS
+    until = time.monotonic() + SECONDS
     every: list[tuple[SaidTurn, Lesson]] = []
     for source in (_spoken(turns), fixes(turns), answers(turns)):
         for one in source:
             every.append(one)
-            if now() > until:
+            if time.monotonic() > until:
                 break
     every.sort(key=lambda pair: (-pair[1].weight, pair[0].seq))
     proposals = [_proposal(turn, lesson, session, branch) for turn, lesson in every]

@@ -15,7 +15,7 @@ import re
 import stat
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from itertools import count, groupby
 from operator import attrgetter
@@ -89,7 +89,7 @@ def swap(one: Spot, other: Spot) -> None:
     other.rename(aside)
     try:
         place(one, other)
-    except BaseException:
+    except (OSError, LinkedFolder):
         with suppress(OSError):
             place(aside, other)
         raise
@@ -259,11 +259,10 @@ class KnowledgeFolder:
     def changes(self, *, durable: bool) -> Iterator[FileChanges]:
         """Changes to files that are undone if the block fails."""
         made = FileChanges(self, durable=durable)
-        try:
+        with ExitStack() as stack:
+            stack.callback(made.undo)
             yield made
-        except BaseException:
-            made.undo()
-            raise
+            stack.pop_all()
         made.finish()
 
 
