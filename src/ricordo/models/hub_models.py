@@ -177,10 +177,11 @@ class SentenceModel:
     def _load(self) -> tuple[Any, Any]:
         with self._lock:
             if self._loaded is None:
+                session = load_session(self.files.model_file, hint=GET_ANEW)
                 tokenizer = load_tokenizer(self.files.tokenizer_file, hint=GET_ANEW)
                 tokenizer.enable_truncation(self.max_tokens)
                 tokenizer.no_padding()
-                self._loaded = load_session(self.files.model_file, hint=GET_ANEW), tokenizer
+                self._loaded = session, tokenizer
             return self._loaded
 
 
@@ -209,10 +210,11 @@ class CrossEncoder:
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
+        session = load_session(self.files.model_file, hint=GET_ANEW)
         tokenizer = load_tokenizer(self.files.tokenizer_file, hint=GET_ANEW)
         tokenizer.enable_truncation(RERANKED_TOKENS)
         tokenizer.enable_padding()
-        return load_session(self.files.model_file, hint=GET_ANEW), tokenizer
+        return session, tokenizer
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """One score between 0 and 1 per text."""
