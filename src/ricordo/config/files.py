@@ -270,6 +270,20 @@ def _try_lock(handle: int) -> bool:
     return True
 
 
+def random_key(path: Path, size: int = 32) -> bytes:
+    """The random bytes that a file of ours holds, made when they are first needed: of two processes that make them at
+    the same time, one wins.
+    """
+    key = read_bytes(path)
+    if key is None or len(key) != size:
+        with locked(path):
+            key = read_bytes(path)
+            if key is None or len(key) != size:
+                key = os.urandom(size)
+                replace_file(path, key)
+    return key
+
+
 def read_json(path: Path) -> Any:
     """What a small file of ours holds; None if there is none, or if it is damaged or cannot be read."""
     import json

@@ -14,13 +14,12 @@ import socket
 from functools import lru_cache
 from pathlib import Path
 
-from ricordo.config.files import data_home, locked, read_bytes, replace_file, write_json
+from ricordo.config.files import data_home, locked, random_key, read_bytes, write_json
 from ricordo.errors import Unavailable, UsageError
 from ricordo.frozen import frozen
 
 MACHINE_NAME = "machine.json"
 KEY_NAME = "machine.key"
-_KEY_BYTES = 32
 _ID_BYTES = 4
 _LONGEST = 60
 
@@ -59,13 +58,7 @@ def name_machine(name: str) -> Machine:
 
 def machine_key() -> bytes:
     """What only this machine knows: with it, it recognises what it wrote itself. It is made when it is first needed."""
-    path = data_home(os.environ) / KEY_NAME
-    with locked(path):
-        key = read_bytes(path)
-        if key is None or len(key) != _KEY_BYTES:
-            key = secrets.token_bytes(_KEY_BYTES)
-            replace_file(path, key)
-    return key
+    return random_key(data_home(os.environ) / KEY_NAME)
 
 
 @lru_cache(maxsize=16)

@@ -9,16 +9,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ricordo.errors import Unavailable, Unreadable, UsageError
+from ricordo.config.files import random_key
+from ricordo.errors import Unreadable, UsageError
 from ricordo.frozen import frozen
 from ricordo.nofollow import real_path
 from ricordo.values.items import FIELD_NAMES, Draft, Fields, Item, Ref
@@ -303,7 +304,6 @@ def _escape(match: re.Match[str]) -> str:
 
 
 KEY_NAME = "seal.key"
-_KEY_BYTES = 32
 _LINE = re.compile(rb'^sealed: "([0-9a-f]{64})"\n', re.MULTILINE)
 _END = b"\n---\n"
 
@@ -336,7 +336,7 @@ class Seals:
         self._store_id = store_id
         self._folder = folder
         self._trusts = trusts
-        self._known: bytes | None = None
+        self._key = cache(random_key)
 
     def sealed(self, data: bytes, ref: Ref, name: str) -> bytes:
         """The file of an item with its seal, as the last line of its front matter; ``name`` is below the folder."""
@@ -371,35 +371,4 @@ class Seals:
     def _seal(self, data: bytes, ref: Ref, name: str) -> str:
         place = real_path(self._folder / name)
         bound = "\0".join((self._store_id, str(ref), place, "")).encode("utf-8", "surrogateescape")
-        return hmac.new(self._key(), bound + data, hashlib.sha256).hexdigest()
-
-    def _key(self) -> bytes:
-        if self._known is None:
-            self._known = self._read() or self._make()
-        return self._known
-
-    def _read(self) -> bytes | None:
-        try:
-            key = self._file.read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as problem:
-            raise Unavailable(
-                f"cannot read {self._file}: {problem.strerror}", hint="Make it readable for you, or remove it."
-            ) from problem
-        return key if len(key) == _KEY_BYTES else None
-
-    def _make(self) -> bytes:
-        """A key, made once: of two processes that make it at the same time, one wins."""
-        import secrets
-
-        from ricordo.config.files import locked, replace_file
-
-        with locked(self._file):
-            known = self._read()
-            if known is None:
-                known = secrets.token_bytes(_KEY_BYTES)
-                replace_file(self._file, known)
-        if os.name == "posix":
-            self._file.chmod(0o600)
-        return known
+        return hmac.new(self._key(self._file), bound + data, hashlib.sha256).hexdigest()
