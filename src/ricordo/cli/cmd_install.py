@@ -27,7 +27,7 @@ from ricordo.config.files import read_bytes, replace_file, write_json
 from ricordo.config.loading import load_config
 from ricordo.config.places import locate
 from ricordo.errors import Unreadable, UsageError
-from ricordo.programs.installing import edited, install_all, installed, parsed, uninstall_all
+from ricordo.programs.file_edits import edited, install_all, installed, parsed, uninstall_all
 from ricordo.programs.pieces import NAME, Piece, boundaries, default_scope, is_passing, pieces_for, program_command
 from ricordo.programs.table import PROGRAMS, SERVER_KEYS
 

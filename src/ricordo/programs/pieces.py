@@ -125,26 +125,18 @@ def _hooks(
 
     ``events`` renames events and leaves the others out; ``longest`` is the most seconds a program gives to an event.
     """
+    line = shlex.join(command)
+    if sys.platform == "win32":  # the shell may be Git's or PowerShell: both take this
+        line = " ".join(f'"{part}"' if " " in part else part for part in (c.replace("\\", "/") for c in command))
     shipped = json.loads((plugin_folder() / "hooks" / "hooks.json").read_text(encoding="utf-8"))["hooks"]
     hooks: dict[str, Any] = {}
     for event, groups in shipped.items():
         (hook,) = groups[0]["hooks"]
-        name = hook["command"].split()[2]
         seconds = min(hook["timeout"], (longest or {}).get(event, hook["timeout"]))
-        hook = _hook(command, name, seconds)
-        hooks[event] = [{"hooks": [{**hook, "timeout": seconds * 1000} if milliseconds else hook]}]
+        own = f"{line} hook {hook['command'].split()[2]} --within {seconds}"
+        timeout = seconds * 1000 if milliseconds else seconds
+        hooks[event] = [{"hooks": [{"type": "command", "command": own, "timeout": timeout}]}]
     return {theirs: hooks[ours] for ours, theirs in events.items()} if events is not None else hooks
-
-
-def _hook(command: Sequence[str], name: str, seconds: int) -> dict[str, Any]:
-    line = f"{_shell_line(command)} hook {name} --within {seconds}"
-    return {"type": "command", "command": line, "timeout": seconds}
-
-
-def _shell_line(command: Sequence[str]) -> str:
-    if sys.platform == "win32":  # the shell may be Git's or PowerShell: both take this
-        return " ".join(f'"{part}"' if " " in part else part for part in (c.replace("\\", "/") for c in command))
-    return shlex.join(command)
 
 
 def plugin_folder() -> Path:

@@ -90,7 +90,10 @@ def installed(piece: Piece) -> Change:
         status = "created" if before is None else "updated"
         return Change(piece, status, before, f"{piece.snippet()}\n".encode(), before is not None)
     had = _found(piece, data)
-    edits = _hook_edits(piece, data) if piece.form == "hooks" else _entry_edits(piece, had)
+    entry = {**(had if isinstance(had, dict) else {}), **piece.content}  # ours, with what the user added to it
+    edits: list[Edit] = [("put", (*piece.at, NAME), entry)] if entry != had else []
+    if piece.form == "hooks":
+        edits = _hook_edits(piece, data)
     fresh = _encoded(edited(piece, text, edits), before)
     is_new = fresh != before
     return Change(piece, "updated" if is_new else "unchanged", before, fresh, is_new and not had)
@@ -222,12 +225,6 @@ def _hooks_in(groups: object) -> list[tuple[int, int, Any]]:
         hooks = group.get("hooks") if isinstance(group, dict) else None
         found += [(place, n, hook) for n, hook in enumerate(hooks if isinstance(hooks, list) else [])]
     return found
-
-
-def _entry_edits(piece: Piece, had: Any) -> list[Edit]:
-    """Write our entry, with what the user added to it."""
-    entry = {**(had if isinstance(had, dict) else {}), **piece.content}
-    return [("put", (*piece.at, NAME), entry)] if entry != had else []
 
 
 def _hook_edits(piece: Piece, data: Mapping[str, Any]) -> list[Edit]:
