@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -81,29 +82,19 @@ class Call:
         return engine
 
     def _last_work(self, engine: Ricordo, *, meaning: bool) -> None:
-        """What is done when the answer is known: vectors, and sync if something was changed."""
-        from ricordo.engine.sync import sync_what_changed
-
-        self._embed_waiting_texts(engine, meaning=meaning)
-        if not self.command.startswith("sync-folder"):
-            sync_what_changed(engine)
-
-    def _embed_waiting_texts(self, engine: Ricordo, *, meaning: bool) -> None:
-        """Make the vectors of texts that this command took in, and of those that hooks left if the model is loaded
-        anyway.
+        """When the answer is known: make the vectors of texts that this command took in, and of those that hooks left
+        if the model is loaded anyway; and sync if something was changed.
         """
         from ricordo.engine.context import embed_waiting_texts, took_in_edits
+        from ricordo.engine.sync import sync_what_changed
         from ricordo.errors import Error
 
-        if not (meaning or took_in_edits(engine)):
-            return
-        try:
-            left = embed_waiting_texts(engine)
-        except Error:
-            return  # the answer is complete without them; the texts stay in the backlog
-        if left:
-            what = "passage waits for its vector" if left == 1 else "passages wait for their vectors"
-            self.screen().note(f"{left:,} {what}: 'ricordo embed' makes them")
+        with suppress(Error):  # the answer is complete without them; the texts stay in the backlog
+            if left := embed_waiting_texts(engine) if meaning or took_in_edits(engine) else 0:
+                what = "passage waits for its vector" if left == 1 else "passages wait for their vectors"
+                self.screen().note(f"{left:,} {what}: 'ricordo embed' makes them")
+        if not self.command.startswith("sync-folder"):
+            sync_what_changed(engine)
 
     def answer(
         self,
