@@ -68,11 +68,7 @@ class Error(Exception):
 
     def to_dict(self, face: Face = "python") -> dict[str, str]:
         """The error as plain values, in the words of a face."""
-        return {
-            "code": self.code,
-            "message": in_words_of(face, self._message),
-            "hint": in_words_of(face, self._hint),
-        }
+        return {"code": self.code, "message": in_words_of(face, self._message), "hint": in_words_of(face, self._hint)}
 
 
 class UsageError(Error):
@@ -110,8 +106,7 @@ class MissingExtra(Unavailable):
 
     def __init__(self, extra: str, needed_for: str) -> None:
         super().__init__(
-            f"{needed_for} need the extra '{extra}', which is not installed",
-            hint=f"pip install 'ricordo[{extra}]'",
+            f"{needed_for} need the extra '{extra}', which is not installed", hint=f"pip install 'ricordo[{extra}]'"
         )
         self.extra = extra
 

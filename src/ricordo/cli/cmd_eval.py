@@ -112,11 +112,7 @@ def _run(call: Call, folders: tuple[Path, ...], names: list[str], limit_queries:
     server = call.store if call.store and is_address(call.store) else None
     with ProgressLine.for_call(call) as progress:
         return evaluate_all(
-            folders,
-            profiles=names or DEFAULT_PROFILES,
-            limit_queries=limit_queries,
-            server=server,
-            progress=progress,
+            folders, profiles=names or DEFAULT_PROFILES, limit_queries=limit_queries, server=server, progress=progress
         )
 
 

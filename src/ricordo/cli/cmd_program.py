@@ -62,11 +62,7 @@ def _state(call: Call) -> tuple[int, str]:
 @verb("version", examples=["ricordo version", "ricordo version --json"])
 def version(call: Call) -> int:
     """With --verbose, Python and the system too."""
-    plain = {
-        "version": __version__,
-        "python": platform.python_version(),
-        "system": platform.platform(terse=True),
-    }
+    plain = {"version": __version__, "python": platform.python_version(), "system": platform.platform(terse=True)}
 
     def draw(screen: Screen) -> None:
         screen.line(f"ricordo {__version__}")

@@ -116,8 +116,7 @@ def _got(engine: Ricordo, ref: str, lines: Lines | None, **given: Any) -> Item:
 
 
 @verb(
-    "open",
-    examples=["ricordo open notes/keys.md", "ricordo open notes/keys.md:12", "ricordo open memory:/login-bug"],
+    "open", examples=["ricordo open notes/keys.md", "ricordo open notes/keys.md:12", "ricordo open memory:/login-bug"]
 )
 @click.argument("ref", type=REF)
 def _open(call: Call, ref: str) -> int:

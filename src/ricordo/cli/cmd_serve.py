@@ -260,14 +260,7 @@ def remove_token(call: Call, name: str) -> int:
     )
 
 
-@verb(
-    "mcp",
-    examples=[
-        "ricordo mcp",
-        "ricordo mcp --toolset context --toolset vault",
-        "ricordo mcp --toolset tools",
-    ],
-)
+@verb("mcp", examples=["ricordo mcp", "ricordo mcp --toolset context --toolset vault", "ricordo mcp --toolset tools"])
 @click.option(
     "--toolset", "toolsets", multiple=True, type=click.Choice(TOOLSETS), help="Offer these tools as well (repeatable)."
 )

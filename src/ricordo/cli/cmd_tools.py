@@ -74,9 +74,7 @@ def agreed(found: ServerFound) -> bool:
 
 
 @command(
-    "tools call",
-    without=("arguments",),
-    extra=(click.Argument(["given"], nargs=-1, metavar="[NAME=VALUE...|JSON|-]"),),
+    "tools call", without=("arguments",), extra=(click.Argument(["given"], nargs=-1, metavar="[NAME=VALUE...|JSON|-]"),)
 )
 def _call(call: Call, name: str, given: tuple[str, ...] = ()) -> int:
     """Arguments are checked against the tool's schema before the server is asked. A long result is cut; result reads

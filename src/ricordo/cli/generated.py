@@ -243,11 +243,7 @@ def _for_a_terminal(row: VerbRow) -> str:
 
 
 def _command(
-    row: VerbRow,
-    function: Handler,
-    cls: type[Verb],
-    without: Sequence[str] = (),
-    extra: Sequence[click.Parameter] = (),
+    row: VerbRow, function: Handler, cls: type[Verb], without: Sequence[str] = (), extra: Sequence[click.Parameter] = ()
 ) -> Verb:
     params = [param for param in row.on("cli") if param.name not in without]
     arguments = [param for param in params if param.argument]

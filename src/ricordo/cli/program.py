@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ricordo.cli.call import Call, write_envelope
-from ricordo.cli.command import (
-    GLOBAL_OPTIONS,
-    SECTIONS,
-    first_commands,
-    shown_commands,
-    write_options,
-)
+from ricordo.cli.command import GLOBAL_OPTIONS, SECTIONS, first_commands, shown_commands, write_options
 from ricordo.cli.terminal import prepare_streams
 from ricordo.errors import Error
 from ricordo.log import FILE_NAME, keep_log, report
@@ -213,8 +207,5 @@ program = Program(
     help=_OPENING,
     invoke_without_command=True,
     context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
-    params=[
-        click.Option(["--version", "show_version"], is_flag=True, help="Print the version."),
-        *GLOBAL_OPTIONS,
-    ],
+    params=[click.Option(["--version", "show_version"], is_flag=True, help="Print the version."), *GLOBAL_OPTIONS],
 )

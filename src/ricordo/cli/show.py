@@ -232,11 +232,7 @@ def show_why(screen: Screen, why: Explain, score: float, margin: str) -> None:
             f"{margin}{screen.dim('word')} {one_line(word.term)}  {word.contribution:.4f} ({part:.0%})"
             + screen.dim(f"  idf {word.idf:.2f}{fields}")
         )
-    steps = [
-        f"value {why.value:.4f}",
-        *(f"{name} {value:.4f}" for name, value in why.steps),
-        f"score {score:.4f}",
-    ]
+    steps = [f"value {why.value:.4f}", *(f"{name} {value:.4f}" for name, value in why.steps), f"score {score:.4f}"]
     screen.line(margin + screen.dim(" → ".join(steps)))
     if why.fit:
         parts = (f"{part.name} {part.value:.3f} → {part.contribution:+.2f}" for part in why.fit)

@@ -29,13 +29,7 @@ SHOWN_REASONS = 20
 """How many reasons are printed without ``--verbose``; the rest are counted."""
 
 _SYNCED = ("created", "updated", "moved", "removed", "conflicts", "written", "unchanged", "failed")
-_COLORS = {
-    "created": "green",
-    "updated": "green",
-    "restored": "green",
-    "failed": "red",
-    "needs_decision": "yellow",
-}
+_COLORS = {"created": "green", "updated": "green", "restored": "green", "failed": "red", "needs_decision": "yellow"}
 
 
 @shows

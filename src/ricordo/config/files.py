@@ -241,8 +241,7 @@ def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
         handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as problem:
         raise Unavailable(
-            f"cannot write {beside}: {problem.strerror}",
-            hint="Check the folder's permissions and free space.",
+            f"cannot write {beside}: {problem.strerror}", hint="Check the folder's permissions and free space."
         ) from problem
     try:
         deadline = time.monotonic() + seconds

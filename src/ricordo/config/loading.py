@@ -202,11 +202,7 @@ class ConfigProvider:
     """
 
     def __init__(
-        self,
-        overrides: Mapping[str, Any] | None = None,
-        *,
-        env: Environment | None = None,
-        start: Path | None = None,
+        self, overrides: Mapping[str, Any] | None = None, *, env: Environment | None = None, start: Path | None = None
     ) -> None:
         self._overrides = dict(overrides or {})
         self._env = dict(os.environ if env is None else env)
