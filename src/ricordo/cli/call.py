@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ricordo.cli.terminal import Screen
+from ricordo.cli.terminal import Screen, person_answers
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -143,5 +143,4 @@ def ask_for_passphrases() -> None:
 
         return str(click.prompt(what, hide_input=True, confirmation_prompt=is_new, err=True))
 
-    is_person = all(one is not None and one.isatty() for one in (sys.stdin, sys.stderr))
-    ask_with(ask if is_person else None)
+    ask_with(ask if person_answers() else None)

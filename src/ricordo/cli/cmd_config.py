@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ import click
 from ricordo.cli.call import Call
 from ricordo.cli.command import verb
 from ricordo.cli.generated import command
-from ricordo.cli.terminal import ProgressLine, Screen, one_line, span_of_time
+from ricordo.cli.terminal import ProgressLine, Screen, one_line, person_answers, span_of_time
 from ricordo.config.files import current_folder, project_file, user_file
 from ricordo.config.loading import (
     SETTINGS,
@@ -371,7 +370,7 @@ def _ask(call: Call) -> Callable[[ModelSwitch], bool]:
     """Ask a person whether to make the vectors now; a script is not asked."""
 
     def decide(switch: ModelSwitch) -> bool:
-        if call.json or not switch.chunks or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if call.json or not switch.chunks or not person_answers():
             return False
         return click.confirm(f"{_cost(switch)}. Make them now?", err=True)
 

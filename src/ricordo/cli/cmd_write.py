@@ -15,7 +15,7 @@ from ricordo.cli.call import Call, ask_for_passphrases
 from ricordo.cli.command import verb
 from ricordo.cli.generated import YES, command, confirm, run, tell, text_from
 from ricordo.cli.show_reports import problem_of, show_refresh, show_removed, show_trust
-from ricordo.cli.terminal import Screen, one_line
+from ricordo.cli.terminal import Screen, one_line, person_answers
 from ricordo.errors import StaleVersion, UsageError
 from ricordo.values.items import Ref
 from ricordo.verbs.index import verb_named
@@ -86,7 +86,7 @@ def _wants_history(call: Call, folder: Path) -> bool:
     """Ask whether a new project's files and commits shall be added; only where a person answers."""
     from ricordo.config.repository import repository_at
 
-    if call.json or not (sys.stdin.isatty() and sys.stderr.isatty()) or repository_at(folder) is None:
+    if call.json or not person_answers() or repository_at(folder) is None:
         return False
     return click.confirm("Add the files of this repository and its commits, so that both are found?", err=True)
 
@@ -106,7 +106,7 @@ def _add(call: Call, sources: tuple[str, ...] = (), **given: Any) -> int:
     if call.verbose:
         given["transcript"] = call.screen().note
     code = run(call, "add", given)
-    if not (call.json or given.get("dry_run")) and sys.stdin.isatty() and sys.stderr.isatty():
+    if not (call.json or given.get("dry_run")) and person_answers():
         folders = [one for one in sources if os.path.isdir(os.path.expanduser(one))]  # noqa: PTH111, PTH112 - any text
         _ask_about_folders(call, folders)
     return code
@@ -247,7 +247,7 @@ def _trust(call: Call, yes: bool = False, **given: Any) -> int:
     if asks:
         with call.engine(create=True) as engine:
             report = engine.trust(given.get("folder"), dry_run=True)
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if not person_answers():
             raise UsageError(
                 "whether you trust a place is asked on a terminal",
                 hint="See what it would grant with --dry-run; --yes does not ask.",

@@ -226,8 +226,10 @@ def with_globals(call: Call, row: VerbRow, given: Mapping[str, Any]) -> dict[str
 
 def confirm(what: str, count: int, *, always: bool = False) -> None:
     """Ask a person on a terminal before more than one item is changed or text is erased; a script is not asked."""
-    asks = (always or count > 1) and sys.stdin.isatty() and sys.stderr.isatty()
-    if asks and not click.confirm(f"{what} {count} item{'' if count == 1 else 's'}?", err=True):
+    from ricordo.cli.terminal import counted, person_answers
+
+    asks = (always or count > 1) and person_answers()
+    if asks and not click.confirm(f"{what} {counted(count, 'item')}?", err=True):
         raise UsageError("you did not confirm, so nothing was done", hint="Answer y, or use --yes.")
 
 

@@ -149,6 +149,11 @@ def wants_color(stream: TextIO, asked: bool | None) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
+def person_answers() -> bool:
+    """Whether somebody sits at the terminal who can be asked."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
 def prepare_streams() -> None:
     """UTF-8 on every platform; what cannot be encoded is escaped, never an exception."""
     for stream in (sys.stdout, sys.stderr):
