@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ricordo.values.hits import Answer, Explain, Explanation, GrepMatch, Hit, Link, LinkReport
     from ricordo.values.items import Item, TreeNode, Version
     from ricordo.values.sessions import Happening, Routes, Session, Timeline, Turn
+    from ricordo.values.tools import ToolEntry
 
 Function = TypeVar("Function", bound=Callable[..., None])
 PRESENTERS: dict[str, Callable[..., None]] = {}
@@ -503,20 +504,24 @@ def _show_context(screen: Screen, report: ContextReport) -> None:
 
 @shows
 def _show_skills(screen: Screen, skills: Sequence[Skill]) -> None:
-    scored = any(skill.score is not None for skill in skills)
-    head = (*(("score",) if scored else ()), "skill", *(("from",) if screen.verbose else ()), "what it is for")
-    screen.table(
-        head,
-        [
-            (
-                *((f"{skill.score or 0.0:.3f}",) if scored else ()),
-                skill.name,
-                *((skill.location or skill.scope,) if screen.verbose else ()),
-                skill.description,
-            )
-            for skill in skills
-        ],
-    )
+    head = ("skill", *(("from",) if screen.verbose else ()), "what it is for")
+    rows = [(one.name, *((one.location or one.scope,) if screen.verbose else ()), one.description) for one in skills]
+    _scored_table(screen, head, rows, [one.score for one in skills])
+
+
+@shows
+def _show_tools(screen: Screen, tools: Sequence[ToolEntry]) -> None:
+    rows = [(one.name, "yes" if one.callable else "no", one.description or one.title) for one in tools]
+    _scored_table(screen, ("tool", "call", "what it is for"), rows, [one.score for one in tools])
+
+
+def _scored_table(
+    screen: Screen, head: Sequence[str], rows: Sequence[Sequence[str]], scores: Sequence[float | None]
+) -> None:
+    """A table whose first column is the score, if any row has one."""
+    if any(score is not None for score in scores):
+        head, rows = ("score", *head), [(f"{score or 0.0:.3f}", *row) for score, row in zip(scores, rows, strict=True)]
+    screen.table(head, rows)
 
 
 _ROLES = {"user": "green", "assistant": "cyan", "tool": "yellow"}

@@ -255,24 +255,6 @@ def _show_backlog(screen: Screen, plain: Mapping[str, Any]) -> None:
 
 
 @shows
-def _show_tools(screen: Screen, found: Sequence[ToolEntry]) -> None:
-    scored = any(one.score is not None for one in found)
-    head = (*(("score",) if scored else ()), "tool", "call", "what it is for")
-    screen.table(
-        head,
-        [
-            (
-                *((f"{one.score or 0.0:.3f}",) if scored else ()),
-                one.name,
-                "yes" if one.callable else "no",
-                one.description or one.title,
-            )
-            for one in found
-        ],
-    )
-
-
-@shows
 def _show_result(screen: Screen, answer: ToolResult) -> None:
     screen.line(clean(answer.text))
     if answer.failed:
