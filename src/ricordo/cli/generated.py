@@ -77,7 +77,6 @@ def command(
     path: str,
     *,
     row: VerbRow | None = None,
-    cls: type[Verb] = Verb,
     without: Sequence[str] = (),
     extra: Sequence[click.Parameter] = (),
 ) -> Callable[[Handler], Verb]:
@@ -88,7 +87,7 @@ def command(
     """
 
     def decorate(function: Handler) -> Verb:
-        REGISTERED[path] = made = _command(row or verb_named(path), function, cls, without, extra)
+        REGISTERED[path] = made = _command(row or verb_named(path), function, Verb, without, extra)
         return made
 
     return decorate
@@ -140,14 +139,10 @@ class VerbGroup(click.Group):
         if context.invoked_subcommand:
             return 0
         call = context.ensure_object(Call)
-        if self.itself:
-            refuse_profile(call, call.command)
-            assert self.itself.callback is not None
-            return int(context.invoke(self.itself.callback, **given))
-        refuse_profile(call, f"{call.command} {OWN[self.path].alone}")
-        command = self.get_command(context, OWN[self.path].alone)
+        command = self.itself or self.get_command(context, OWN[self.path].alone)
         assert command is not None, "the group has the verb that it does alone"
-        return int(context.invoke(command))
+        refuse_profile(call, call.command if self.itself else f"{call.command} {command.name}")
+        return int(context.invoke(command, **given))
 
 
 def run(call: Call, path: str, given: Mapping[str, Any]) -> int:
