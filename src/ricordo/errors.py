@@ -25,7 +25,7 @@
 
 A hint names parameters and commands in a form that each face writes in its own words (``hint_for``):
 ``‹on_conflict=overwrite›`` is ``--on-conflict overwrite`` on the command line and ``on_conflict="overwrite"`` in
-Python; ``‹:list --removed›`` is the command ``ricordo list --removed``.
+Python; ``‹:list state:deleted›`` is the command ``ricordo list state:deleted``.
 """
 
 from __future__ import annotations
@@ -157,8 +157,8 @@ class ContractError(Error):
 def in_words_of(face: Face, text: str) -> str:
     """A text in which the marks for parameters and commands are written as a face writes them.
 
-    >>> in_words_of("cli", "Use ‹on_conflict=overwrite›, or look at ‹:list --removed›.")
-    "Use --on-conflict overwrite, or look at 'ricordo list --removed'."
+    >>> in_words_of("cli", "Use ‹on_conflict=overwrite›, or look at ‹:list state:deleted›.")
+    "Use --on-conflict overwrite, or look at 'ricordo list state:deleted'."
     >>> in_words_of("mcp", "Use ‹on_conflict=overwrite›.")
     'Use on_conflict "overwrite".'
     """

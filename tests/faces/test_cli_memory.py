@@ -122,7 +122,7 @@ def test_correct_supersede_and_forget_put_the_old_one_away(house: Any) -> None:
     assert (data["items"][0]["status"], data["items"][0]["reason"]) == ("archived", "superseded by memory:/none")
     assert "archived" in house.run("forget", "memory:/none").stdout
     assert house.json("list")["total"] == 0
-    assert house.json("list", "--archived")["total"] == 3
+    assert house.json("list", "state:archived")["total"] == 3
     assert "archived" in house.run("history", "memory:/office").stderr
     assert house.json("restore", "memory:/none")["updated"] == 1
 

@@ -205,7 +205,7 @@ def test_filters_limit_and_offset_narrow_the_answer(notes: Any) -> None:
     assert notes.json("search", "the", "--limit", "1", "--offset", "1")["hits"] == everything[1:2]
     assert len(notes.json("search", "the", "-n1")["hits"]) == 1
     assert len(notes.json("search", "the", "--tag", "ops")["hits"]) == 1
-    assert len(notes.json("search", "the", "--all-tags", "ops,none")["hits"]) == 0
+    assert len(notes.json("search", "the tag:ops tag:none")["hits"]) == 0
     assert len(notes.json("search", "the", "--path", str(notes.folder / "notes"))["hits"]) == 2
     assert notes.json("search", "the", "--kind", "memory")["hits"] == []
     assert notes.json("search", "the", "--drive", "url")["hits"] == []
@@ -364,15 +364,15 @@ def test_rm_keeps_a_bin_and_purge_does_not(notes: Any) -> None:
 def test_the_bin_is_listed_and_a_folder_comes_back_from_it_whole(notes: Any) -> None:
     notes.run("rm", "notes/", "-y")
     notes.run("forget", "plan.txt")
-    listed = notes.json("list", "--removed")
+    listed = notes.json("list", "state:deleted")
     assert listed["total"] == 2
     assert {item["state"] for item in listed["items"]} == {"deleted"}
-    assert notes.json("list", "--removed", "--archived")["total"] == 3
-    assert "keys.md" in notes.run("list", "--removed").stdout
+    assert notes.json("list", "state:deleted", "state:archived")["total"] == 3
+    assert "keys.md" in notes.run("list", "state:deleted").stdout
     assert "2 items" in notes.run("restore", "notes/").stdout
-    assert notes.json("list", "--removed")["items"] == []
-    assert notes.run("list", "--removed").stderr == "nothing found\n"
-    assert "'ricordo list --removed' shows" in notes.run("restore", "notes/", code=3).stderr
+    assert notes.json("list", "state:deleted")["items"] == []
+    assert notes.run("list", "state:deleted").stderr == "nothing found\n"
+    assert "'ricordo list state:deleted' shows" in notes.run("restore", "notes/", code=3).stderr
 
 
 def test_a_list_by_filters_alone_shows_first_words_as_titles_and_no_scores(house: Any) -> None:

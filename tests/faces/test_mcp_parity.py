@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ricordo.mcp_server.service import TOOLSETS, chosen
 from ricordo.mcp_server.tool import REFUSING_ITSELF, generated, why_not
-from ricordo.verbs.index import all_verbs, verb_named
+from ricordo.values.kinds import KINDS
+from ricordo.verbs.index import all_verbs
 
 ROWS = all_verbs()
 TOOLS = {tool.name: tool for tool in generated()}
@@ -31,11 +32,11 @@ def test_bounds_and_choices_are_those_of_the_verb() -> None:
     limit = TOOLS["similar"].arguments["limit"]
     assert (limit["type"], limit["minimum"], limit["maximum"]) == ("integer", 1, 1000)
     assert TOOLS["save"].arguments["on_conflict"]["enum"] == ["skip", "overwrite", "error"]
-    assert TOOLS["list"].arguments["kind"]["items"]["enum"] == list(verb_named("list").params[0].choices)
+    assert TOOLS["list"].arguments["kind"]["items"]["enum"] == list(KINDS)
 
 
 def test_tools_of_other_names_take_arguments_of_verbs() -> None:
     """A row that maps names cannot name a parameter that its verb does not have."""
     tools = chosen(TOOLSETS)
     assert tools["save_note"].arguments["content"]["type"] == "string"
-    assert tools["search"].arguments["kind"]["known"] == list(verb_named("list").params[0].choices)
+    assert tools["search"].arguments["kind"]["known"] == list(KINDS)

@@ -50,7 +50,7 @@ def test_one_pattern_as_a_text_is_one_pattern(engine: Ricordo, tmp_path: Path) -
         lambda engine: engine.rm(tags=[5]),
         lambda engine: engine.search("x", filters=Filters(kinds="memory")),  # type: ignore[arg-type]
         lambda engine: engine.search("x", filters=Filters(tags_any=(5,))),  # type: ignore[arg-type]
-        lambda engine: engine.search("x", filters=Filters(after=date(2020, 1, 1))),  # type: ignore[arg-type]
+        lambda engine: engine.search("x", filters=Filters(after=2020)),  # type: ignore[arg-type]
         lambda engine: engine.search("x", boost_tags=[5]),
         lambda engine: engine.save("note:/n", "hello", kind="foo"),
         lambda engine: engine.save("note:/", "hello"),
@@ -120,9 +120,9 @@ def test_days_and_spans_of_python_name_moments(engine: Ricordo) -> None:
     tomorrow = date.today() + timedelta(days=1)
     assert engine.search("kept", as_of=tomorrow).hits  # type: ignore[arg-type]
     assert engine.get("note:/kept-as-it-is", as_of=tomorrow).content == "Kept as it is."  # type: ignore[arg-type]
-    assert engine.search("kept", since=date.today()).hits  # type: ignore[arg-type]
-    assert engine.search("kept", since=timedelta(days=1)).hits  # type: ignore[arg-type]
-    assert not engine.search("kept", since=tomorrow).hits  # type: ignore[arg-type]
+    assert engine.search("kept", filters=Filters(after=date.today())).hits  # type: ignore[arg-type]
+    assert engine.search("kept", filters=Filters(after=timedelta(days=1))).hits  # type: ignore[arg-type]
+    assert not engine.search("kept", filters=Filters(after=tomorrow)).hits  # type: ignore[arg-type]
     assert engine.timeline(since=date.today()).events  # type: ignore[arg-type]
 
 
@@ -131,7 +131,7 @@ def test_a_moment_that_cannot_be_is_refused_and_the_store_is_not_called_damaged(
     with pytest.raises(UsageError):
         engine.search("kept", as_of=when)
     with pytest.raises(UsageError):
-        engine.search("kept", since=when)
+        engine.search("kept", filters=Filters(after=when))
 
 
 def test_a_version_that_is_no_longer_kept_is_not_called_one_that_never_was(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ricordo import NotFound, Ricordo, UsageError
+from ricordo import Filters, NotFound, Ricordo, UsageError
 
 
 @pytest.mark.parametrize(("ref", "kind"), [("note:/plan", "note"), ("article:/how", "article"), ("plan", "memory")])
@@ -34,9 +34,9 @@ def test_a_folder_comes_back_from_the_bin_with_all_that_was_removed_below_it(eng
 
 def test_a_search_takes_a_span_of_time_as_people_say_it(engine: Ricordo) -> None:
     engine.save("note:/keys", "Rotate the keys.")
-    assert [hit.ref for hit in engine.search("keys", since="7d").hits] == ["note:/keys"]
-    assert not engine.search("keys", until="7d").hits
-    assert not engine.search("keys", since=datetime.now(UTC) + timedelta(days=1)).hits
+    assert [hit.ref for hit in engine.search("keys after:7d").hits] == ["note:/keys"]
+    assert not engine.search("keys before:7d").hits
+    assert not engine.search("keys", filters=Filters(after=datetime.now(UTC) + timedelta(days=1))).hits
 
 
 def test_the_one_item_of_a_name_is_found_by_the_name_alone(engine: Ricordo) -> None:

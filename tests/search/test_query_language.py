@@ -69,6 +69,18 @@ def test_a_query_finds_what_it_says(filled: Ricordo, query: str, expected: list[
     assert sorted(found) == sorted(expected)
 
 
+def test_what_was_put_away_is_found_and_listed_by_its_state(filled: Ricordo) -> None:
+    filled.forget("note:/dogs")
+    filled.rm("note:/cats")
+    assert refs(filled, "pets") == []
+    assert refs(filled, "pets state:archived") == ["note:/dogs"]
+    assert [str(item.ref) for item in filled.list("state:deleted", filters=Filters(kinds=("note",)))] == ["note:/cats"]
+    assert filled.count(query="state:deleted state:archived") == 2
+    assert "state" in filled.search("pets state:lost").meta.notes[0]
+    with pytest.raises(UsageError, match="no words"):
+        filled.list("pets state:archived")
+
+
 def test_more_matching_words_rank_higher(filled: Ricordo) -> None:
     assert refs(filled, "dog park barks night")[0] == "note:/dogs"
 

@@ -28,7 +28,7 @@ from ricordo.cli.terminal import Screen, one_line
 from ricordo.errors import Error, NotFound, Unavailable, UsageError
 from ricordo.values.items import items_as_text
 from ricordo.verbs.index import verb_named
-from ricordo.verbs.rows import arguments, prepared
+from ricordo.verbs.rows import arguments
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -137,23 +137,11 @@ def _open(call: Call, ref: str) -> int:
     return call.answer({"ref": str(item.ref), "place": place, "line": line or None}, lambda screen: None)
 
 
-_PUT_AWAY = (
-    click.Option(["--archived"], is_flag=True, help="List archived items instead: forgotten, superseded, corrected."),
-    click.Option(["--removed"], is_flag=True, help="List what is in the bin instead; restore brings it back."),
-)
-
-
-@command("list", extra=_PUT_AWAY)
-def _list(
-    call: Call, limit: int = 50, offset: int = 0, archived: bool = False, removed: bool = False, **given: Any
-) -> int:
-    """It shows titles and refs; get prints the texts."""
-    states = (*(("archived",) if archived else ()), *(("deleted",) if removed else ()))
-    given = with_globals(call, verb_named("list"), given) | ({"states": states} if states else {})
-    ask = prepared(verb_named("list"), {**given, "limit": limit, "offset": offset})
-    filters = arguments(verb_named("list"), given)[1].get("filters")
+@command("list")
+def _list(call: Call, limit: int = 50, offset: int = 0, **given: Any) -> int:
+    named = arguments(verb_named("list"), with_globals(call, verb_named("list"), given))[1]
     with call.engine() as engine:
-        items, total = ask(engine), engine.count(filters)
+        items, total = engine.list(limit=limit, offset=offset, **named), engine.count(**named)
 
     def draw(screen: Screen) -> None:
         show_items(screen, items)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from ricordo.errors import UsageError
 from ricordo.values.hits import Answer, Filters, Hit
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import KINDS, SESSION
+from ricordo.values.times import moment_since
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
@@ -46,41 +46,6 @@ WEAK_EVIDENCE = 0.3
 """Passages are left out whose value is below this share of the best one's. It is lower than in a context: one message
 that repeats the topic word for word is far ahead of all the others, which are the evidence.
 """
-GATHERED_KINDS = tuple(kind for kind in KINDS if kind not in ("skill", "tool"))
-
-
-class GatherVerbs(SkillVerbs):
-    """Collects evidence; what it shows is not counted as use."""
-
-    def _evidence(
-        self,
-        topic: str,
-        stores: Mapping[str, Store],
-        warnings: list[str],
-        *,
-        session: str = "",
-        filters: Filters | None = None,
-        since: str | datetime | None = None,
-        until: str | datetime | None = None,
-    ) -> list[ContextPassage]:
-        """The passages that have to do with a topic, best first; each turn of a session counts for itself."""
-        from ricordo.context.passages import EchoFilter, passages_of, strong
-        from ricordo.search.fit import fitting
-
-        wanted = filters or Filters()
-        answer = self.search(
-            topic, limit=CANDIDATES, filters=replace(wanted, kinds=wanted.kinds or GATHERED_KINDS), since=since,
-            until=until, literal=True, track=False, turns=True,
-        )  # fmt: skip
-        warnings += answer.meta.degraded
-        least = self._context.config.search.min_fit
-        hits = fitting(answer.hits, least / FAR) if fitting(answer.hits, least / NEAR) else ()
-        passages = EchoFilter(topic, session, asking_program()).without_echoes(passages_of(hits, stores))
-        # The item of a session lists what was asked in it, which its turns say themselves.
-        said = [one for one in passages if one.item.kind != SESSION or one.item.fields.seq is not None]
-        return strong(said, WEAK_EVIDENCE)
-
-
 SUGGESTED_TOOLS = 3
 """How many fitting tools of other servers are named: each costs a line of every context."""
 HITS = 40
@@ -95,7 +60,7 @@ UNREVIEWED = "every agent gets it once you agree: ricordo review"
 UNTRUSTED = "it came with a project that you do not trust: ricordo trust"
 
 
-class AgentVerbs(GatherVerbs, SessionVerbs):
+class AgentVerbs(SkillVerbs, SessionVerbs):
     """Puts together what an agent should know; what it shows is not counted as use."""
 
     @verb(
@@ -174,12 +139,25 @@ class AgentVerbs(GatherVerbs, SessionVerbs):
         self, topic: str, stores: Mapping[str, Store], warnings: list[str], session: str, kinds: Sequence[str],
         since: str | datetime | None, until: str | datetime | None,
     ) -> Sequence[ContextPassage]:  # fmt: skip
-        if topic.strip():
-            filters = Filters(kinds=texts("kinds", kinds))
-            return self._evidence(topic, stores, warnings, session=session, filters=filters, since=since, until=until)
-        if since or until or kinds:
-            raise UsageError("a span and kinds are for what is gathered", hint="Add ‹gather›.")
-        return ()
+        """The passages that have to do with a topic, best first; each turn of a session counts for itself."""
+        if not topic.strip():
+            if since or until or kinds:
+                raise UsageError("a span and kinds are for what is gathered", hint="Add ‹gather›.")
+            return ()
+        from ricordo.context.passages import EchoFilter, passages_of, strong
+        from ricordo.search.fit import fitting
+
+        wanted = Filters(
+            texts("kinds", kinds) or SHOWN_AS_PASSAGES, after=moment_since(since), before=moment_since(until)
+        )
+        answer = self.search(topic, limit=CANDIDATES, filters=wanted, literal=True, track=False, turns=True)
+        warnings += answer.meta.degraded
+        least = self._context.config.search.min_fit
+        hits = fitting(answer.hits, least / FAR) if fitting(answer.hits, least / NEAR) else ()
+        passages = EchoFilter(topic, session, asking_program()).without_echoes(passages_of(hits, stores))
+        # The item of a session lists what was asked in it, which its turns say themselves.
+        said = [one for one in passages if one.item.kind != SESSION or one.item.fields.seq is not None]
+        return strong(said, WEAK_EVIDENCE)
 
     @cached_property
     def _counter(self) -> TokenCounter:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
-from datetime import datetime
+from dataclasses import fields, replace
 from pathlib import Path
 
 from ricordo.errors import Conflict, NotFound, UsageError
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import KINDS
+from ricordo.values.times import moment_since
 
 _ID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", re.IGNORECASE)
 _URL = re.compile(r"^https?://", re.IGNORECASE)
@@ -93,14 +93,16 @@ def kinds_of(given: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def check_filters(filters: Filters) -> Filters:
-    """Refuse conditions of wrong types: a text in place of several would be read letter by letter, and find nothing."""
+    """The filters with spans of time as moments. Refuses conditions of wrong types: a text in place of several would be
+    read letter by letter, and find nothing.
+    """
     for one in fields(filters):
         value = getattr(filters, one.name)
         if one.default == () and (isinstance(value, str) or not all(isinstance(part, str) for part in value)):
             raise UsageError(f"{one.name} of the filters cannot be {value!r}", hint=f"Give several: ({value!r},).")
-        if one.name in ("after", "before") and value is not None and not isinstance(value, datetime):
-            raise UsageError(f"{one.name} of the filters cannot be {value!r}", hint="Give a datetime.")
-    return filters
+    if filters.after is None and filters.before is None:
+        return filters
+    return replace(filters, after=moment_since(filters.after), before=moment_since(filters.before))
 
 
 def check_new_name(ref: Ref) -> None:

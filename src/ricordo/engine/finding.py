@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from ricordo.engine.checks import check_choice, check_filters, check_number, check_type, texts
 from ricordo.engine.context import OpenEngine
@@ -20,8 +20,9 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
+    from ricordo.values.hits import SearchDetails
     from ricordo.values.kinds import Mode
-    from ricordo.verbs.declare import BY_FACE, Say
+    from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import (
         AsOf,
         BoostDomain,
@@ -31,15 +32,12 @@ if TYPE_CHECKING:
         Limit,
         MinScore,
         Offset,
-        PlainWords,
         ProfileName,
         QueryText,
         Rerank,
         SearchBy,
         SessionsWithRest,
-        Since,
         Track,
-        Until,
         Weights,
         WithMemories,
     )
@@ -73,8 +71,6 @@ class FindVerbs(OpenEngine):
         offset: Offset = 0,
         mode: Annotated[Mode, Say("full also returns the whole items, and why each ranks where it does.")] = "scan",
         filters: Filters | None = None,
-        since: Since | None = None,
-        until: Until | None = None,
         min_score: MinScore | None = None,
         by: SearchBy | None = None,
         profile: ProfileName | None = None,
@@ -82,24 +78,18 @@ class FindVerbs(OpenEngine):
         as_of: AsOf | None = None,
         explain: Annotated[bool, Say("Show why: each signal, each word, the steps to the score.")] = False,
         track: Track | None = None,
-        literal: PlainWords = False,
         boost_tags: BoostTags = (),
         boost_domain: BoostDomain | None = None,
         diverse: Diverse = False,
         rerank: Rerank | None = None,
         memories: WithMemories = False,
         sessions: SessionsWithRest = False,
-        turns: Annotated[bool, Say("Let each turn of a session be a hit of its own.", not_on=BY_FACE)] = False,
-        opens: Annotated[bool, Say("Count being found as being opened.", not_on=BY_FACE)] = False,
-        tool: Annotated[str, Say("The name under which the query is logged.", not_on=BY_FACE)] = "search",
-        snippets: Annotated[bool, Say("Make the snippets of the hits.", not_on=BY_FACE)] = True,
-        evidence: Annotated[bool, Say("Say which passages of each hit matched.", not_on=BY_FACE)] = True,
-        respell: Annotated[bool, Say("Look for words that are spelt alike, too.", not_on=BY_FACE)] = True,
+        **details: Unpack[SearchDetails],
     ) -> Answer:
         """In a query, "a phrase" must occur as it is, -word excludes items with the word, and word* matches words that
-        begin so. Filters are kind: tag: drive: path: domain: severity: category: importance: tier: after: before:.
-        With filters and no words, it lists what passes them, newest first. Sources that fit come before sessions,
-        unless the question is about what was done; each session is one hit.
+        begin so. Filters are kind: tag: drive: path: domain: severity: category: importance: tier: after: before:
+        thread: facet: state:. With filters and no words, it lists what passes them, newest first. Sources that fit come
+        before sessions, unless the question is about what was done; each session is one hit.
         """
         check_type("query", query, str)
         _check_numbers(limit, offset, min_score)
@@ -108,14 +98,14 @@ class FindVerbs(OpenEngine):
         check_type("profile", profile, str, optional=True)
         self._context.program_notes.take_in()
         settings = self._context.config.search
+        tool, opens = details.pop("tool", "search"), details.pop("opens", False)
         request = self._request(
             query, by, profile, as_of, boost_tags, boost_domain,
             limit=settings.limit if limit is None else limit, offset=offset, mode=mode,
-            filters=_within(check_filters(filters or Filters()), since, until),
+            filters=check_filters(filters or Filters()),
             min_score=min_score or 0.0,
-            weights=weights or {}, explain=explain or mode == "full", literal=literal,
-            diverse=diverse, rerank=rerank, memories=memories, sessions=sessions, turns=turns,
-            snippets=snippets, evidence=evidence, respell=respell,
+            weights=weights or {}, explain=explain or mode == "full",
+            diverse=diverse, rerank=rerank, memories=memories, sessions=sessions, **details,
         )  # fmt: skip
         return self._tracked(self._context.tiers.federation.search(request), query, tool, track, opens=opens)
 
@@ -132,7 +122,7 @@ class FindVerbs(OpenEngine):
         """What is asked of the tiers; ``same`` holds the fields that are called so in a request, too."""
         by = by or BY_BACKEND[self._context.config.search.backend]
         check_choice("by", by, get_args(By))
-        same["literal"] = same["literal"] or by == "meaning"
+        same["literal"] = same.get("literal", False) or by == "meaning"
         return Request(
             query,
             by=by,
@@ -209,8 +199,8 @@ class FindVerbs(OpenEngine):
         tier, n = self._context.tiers.holder(ref)
         settings = self._context.config.search
         request = self._request(
-            query, by, profile, as_of, (), None, limit=limit or settings.limit, filters=filters or Filters(),
-            weights=weights or {}, literal=False,
+            query, by, profile, as_of, (), None, limit=limit or settings.limit,
+            filters=check_filters(filters or Filters()), weights=weights or {},
         )  # fmt: skip
         return explain_item(self._context.tiers.federation.search, tier.searcher, request, n, tier=tier.name)
 
@@ -257,14 +247,3 @@ def _check_numbers(limit: int | None, offset: int, min_score: float | None) -> N
     check_type("min_score", min_score, float, optional=True)
     if min_score is not None and not 0 <= min_score <= 1:
         raise UsageError(f"min_score cannot be {min_score}", hint="A number from 0 to 1.")
-
-
-def _within(filters: Filters, since: str | datetime | None, until: str | datetime | None) -> Filters:
-    """The filters with a span of time that is said as people say it; the strictest limit holds."""
-    if since is None and until is None:
-        return filters
-    from ricordo.values.times import moment_since
-
-    after = [moment for moment in (filters.after, moment_since(since)) if moment is not None]
-    before = [moment for moment in (filters.before, moment_since(until)) if moment is not None]
-    return replace(filters, after=max(after, default=None), before=min(before, default=None))

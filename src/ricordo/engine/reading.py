@@ -15,6 +15,7 @@ from ricordo.engine.items import cited_now, replacement
 from ricordo.engine.tiers import follows
 from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.search.grep import grep_texts, tree_of
+from ricordo.search.query import both, parse_query
 from ricordo.values.file_refs import elsewhere
 from ricordo.values.hits import Evidence, Filters, GrepMatch
 from ricordo.values.items import Item, TreeNode, Version
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         DATE_TEXT,
         MOST_VERSIONS,
         NAME_TEXT,
+        QUERY_TEXT,
         REF_TEXT,
         ItemName,
         Limit,
@@ -173,14 +175,33 @@ class ReadVerbs(OpenEngine):
         examples=(
             "ricordo list",
             "ricordo list --kind memory --tag ops",
+            "ricordo list state:archived",
             "ricordo list --path '/home/me/notes/**' --json",
         ),
     )
-    def list(self, *, filters: Filters | None = None, limit: Limit = 50, offset: Offset = 0) -> builtins.list[Item]:
-        """Items come without their content."""
+    def list(
+        self,
+        query: Annotated[
+            str,
+            Say(
+                "Filters as in a search, such as state:archived.",
+                longest=QUERY_TEXT,
+                http="q",
+                shown="FILTER",
+                argument=True,
+            ),
+        ] = "",
+        *,
+        filters: Filters | None = None,
+        limit: Limit = 50,
+        offset: Offset = 0,
+    ) -> builtins.list[Item]:
+        """Items come without their content. state:archived lists what was forgotten, superseded or corrected,
+        state:deleted what is in the bin.
+        """
         check_number("limit", limit)
         check_number("offset", offset)
-        filters = check_filters(filters or Filters())
+        filters = _conditions(query, filters)
         store = self._context.tiers.store_of(filters)
         found = store.items.listing(filters, limit, offset)
         machines = store.machines.elsewhere(str(item.ref) for _, item in found)
@@ -193,9 +214,9 @@ class ReadVerbs(OpenEngine):
 
         return [shown(n, item) for n, item in found]
 
-    def count(self, filters: Filters | None = None) -> int:
-        """How many items pass filters; archived and removed items do not count."""
-        filters = check_filters(filters or Filters())
+    def count(self, filters: Filters | None = None, query: str = "") -> int:
+        """How many items pass filters; archived and removed items do not count unless they are asked for."""
+        filters = _conditions(query, filters)
         return self._context.tiers.store_of(filters).items.count(filters)
 
     @verb(
@@ -271,6 +292,18 @@ class ReadVerbs(OpenEngine):
                 after.provenance.short,
             )
         )
+
+
+def _conditions(query: str, filters: Filters | None) -> Filters:
+    """What the items of a list must fulfil."""
+    filters = check_filters(filters or Filters())
+    if not query:
+        return filters
+    parsed = parse_query(query)
+    if parsed.asks_for_text() or parsed.excluded or parsed.excluded_phrases:
+        problem = f": {parsed.notes[0]}" if parsed.notes else ""
+        raise UsageError(f"a list takes filters and no words{problem}", hint="‹:search› finds items by words.")
+    return both(filters, parsed.filters)
 
 
 def commit_version(item: Item) -> Version:

@@ -270,7 +270,7 @@ class RemoveVerbs(ItemVerbs):
         taken = set(items.numbers(list(binned)))  # by other items, or by the same that came back
         found = sorted(binned - taken)
         if not found:
-            raise NotFound(f"nothing below {folder} is in the bin", hint="‹:list --removed› shows what is.")
+            raise NotFound(f"nothing below {folder} is in the bin", hint="‹:list state:deleted› shows what is.")
         for ref in found:
             self._restore_one(items.require(ref))  # of several with the same ref, the one that was removed last
         count = f"{len(found):,} item{'' if len(found) == 1 else 's'}"

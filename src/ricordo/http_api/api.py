@@ -247,9 +247,10 @@ def _route(
 
 def _items(engine: Ricordo, row: VerbRow, given: Given) -> Any:
     """A page of a list, without contents, and how many there are in all."""
-    filters = arguments(row, given)[1].get("filters")
-    items = [item.to_dict(with_content=False) for item in call(engine, row, given)]
-    return {"items": items, "total": engine.count(filters), "limit": given["limit"], "offset": given["offset"]}
+    page = {name: given[name] for name in ("limit", "offset")}
+    named = arguments(row, {name: value for name, value in given.items() if name not in page})[1]
+    items = [item.to_dict(with_content=False) for item in engine.list(**named, **page)]
+    return {"items": items, "total": engine.count(**named), **page}
 
 
 def _sessions(engine: Ricordo, row: VerbRow, given: Given) -> Any:

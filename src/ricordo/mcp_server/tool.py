@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.verbs.index import all_verbs, verb_named
-from ricordo.verbs.rows import ParamRow, VerbRow, call, plain_answer
+from ricordo.verbs.rows import RARE_FILTERS, ParamRow, VerbRow, call, plain_answer
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -263,7 +263,8 @@ def mapped(
 ) -> Tool:
     """A tool that calls a verb with other names for its parameters. ``adds`` makes parameters of what was given."""
     row = verb_named(verb)
-    params = {param.name: param for param in row.params}
+    params = {name: ParamRow(name, "text", many=True) for name in RARE_FILTERS}
+    params |= {param.name: param for param in row.params}
     schemas = {told: _schema(params[arg.param], arg) for told, arg in arguments.items()}
     required = tuple(told for told, arg in arguments.items() if arg.required or params[arg.param].required)
 

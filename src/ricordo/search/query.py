@@ -13,7 +13,7 @@ from typing import Any
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.values.field_checks import SEVERITIES
-from ricordo.values.hits import Filters
+from ricordo.values.hits import LIVE, Filters
 from ricordo.values.kinds import CHECKPOINT, FACETS, KINDS
 from ricordo.values.times import SPOKEN, joined, parse_time
 
@@ -23,7 +23,7 @@ MAX_CHARACTERS = 20_000
 MOST_PARTS = 64
 """How many phrases, prefixes and excluded words are used, each, because every one is looked up separately."""
 
-FILTER_NAMES = "kind|tag|drive|path|domain|severity|category|importance|tier|after|before|thread|facet"
+FILTER_NAMES = "kind|tag|drive|path|domain|severity|category|importance|tier|after|before|thread|facet|state"
 
 _PART = re.compile(
     rf"""
@@ -134,10 +134,9 @@ def _problem(name: str, value: str) -> str | None:
             return f"{error.message}; '{name}:{value}' was taken as words"
     if name == "importance" and not _importance(value):
         return f"'importance:{value}' is not a number from 1 to 5 and was taken as words"
-    named = {"kind": KINDS, "severity": SEVERITIES, "tier": ("agent", "project", "team"), "facet": FACETS}
-    for filter_name, allowed in named.items():
-        if name == filter_name and value.lower() not in allowed:
-            return f"'{name}:{value}' was taken as words; {name} is one of {', '.join(allowed)}"
+    allowed = _CHOICES.get(name)
+    if allowed is not None and value.lower() not in allowed:
+        return f"'{name}:{value}' was taken as words; {name} is one of {', '.join(allowed)}"
     return None
 
 
@@ -146,6 +145,13 @@ def _importance(value: str) -> int | None:
     return int(match.group(1)) if match else None
 
 
+_CHOICES = {
+    "kind": KINDS,
+    "severity": SEVERITIES,
+    "tier": ("agent", "project", "team"),
+    "facet": FACETS,
+    "state": ("live", "archived", "deleted"),
+}
 _COLLECTED = {
     "kind": "kinds",
     "tag": "tags_all",
@@ -157,6 +163,7 @@ _COLLECTED = {
     "tier": "tiers",
     "thread": "threads",
     "facet": "facets",
+    "state": "states",
 }
 
 
@@ -170,7 +177,7 @@ def _filters(conditions: list[tuple[str, str]]) -> Filters:
         elif name == "importance":
             collected["importance_min"] = max(collected.get("importance_min", 0), _importance(value) or 0)
         else:
-            plain = value.lower() if name in ("kind", "severity", "tier", "facet") else value
+            plain = value.lower() if name in _CHOICES else value
             collected[_COLLECTED[name]] = (*collected.get(_COLLECTED[name], ()), plain)
     return Filters(**collected)
 
@@ -192,6 +199,7 @@ def both(one: Filters, other: Filters) -> Filters:
     changes["after"] = max((t for t in (one.after, other.after) if t), default=None)
     changes["before"] = min((t for t in (one.before, other.before) if t), default=None)
     changes["metadata"] = {**one.metadata, **other.metadata}
+    changes["states"] = one.states if other.states == LIVE else other.states
     changes["facets"] = tuple(dict.fromkeys((*one.facets, *other.facets)))
     return replace(one, **changes)
 

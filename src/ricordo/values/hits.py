@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from datetime import datetime
 from html import escape
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 from ricordo.frozen import frozen
 from ricordo.values.items import Item
@@ -15,6 +15,7 @@ from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, rounded
 from ricordo.verbs.declare import Say
 
 LONGEST = 240
+LIVE = ("live",)
 
 
 def html_of(answer: Answer) -> str:
@@ -54,10 +55,8 @@ class Filters(Plain):
     tags_any: Annotated[
         tuple[str, ...], Say("Only items with one of these tags.", name="tag", short="-t", shown="TAG", longest=1000)
     ] = ()
-    tags_all: Annotated[
-        tuple[str, ...], Say("Only items with every one of these tags.", name="all_tags", shown="A,B", longest=1000)
-    ] = ()
-    categories: Annotated[tuple[str, ...], Say("Only this category.", name="category", shown="NAME", longest=1000)] = ()
+    tags_all: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
     severities: tuple[str, ...] = ()
     drives: Annotated[
@@ -80,26 +79,39 @@ class Filters(Plain):
     ] = ()
     importance_min: int | None = None
     after: Annotated[
-        datetime | None, Say("Only items changed on or after this day or time (local).", shown="DATE", longest=40)
+        datetime | None,
+        Say("Only items changed since then: 7d, 36h, or a date (local).", shown="SPAN|DATE", longest=40),
     ] = None
     before: Annotated[
-        datetime | None, Say("Only items changed before this day or time (local).", shown="DATE", longest=40)
+        datetime | None,
+        Say("Only items changed before then: 7d, 36h, or a date (local).", shown="SPAN|DATE", longest=40),
     ] = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     facets: tuple[str, ...] = ()
     """What a turn of a session is: ``correction``, ``frustration``, ``praise``; all of them."""
-    states: Annotated[
-        tuple[str, ...],
-        Say(
-            "Only items in this state; live by default.",
-            name="state",
-            choices=("live", "archived", "deleted"),
-            not_on={"cli": "--archived and --removed say it"},
-        ),
-    ] = ("live",)
+    states: tuple[str, ...] = LIVE
 
     def is_empty(self) -> bool:
         return self == Filters()
+
+
+class SearchDetails(TypedDict, total=False):
+    """How a program searches, beyond what a person can say."""
+
+    literal: bool
+    """The query is plain words, without operators."""
+    turns: bool
+    """Each turn of a session is a hit of its own."""
+    opens: bool
+    """Being found counts as being opened."""
+    tool: str
+    """The name under which the query is logged."""
+    snippets: bool
+    """False leaves out the snippets of the hits."""
+    evidence: bool
+    """False leaves out which passages of each hit matched."""
+    respell: bool
+    """False looks for no words that are spelt alike."""
 
 
 @frozen

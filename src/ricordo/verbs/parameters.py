@@ -125,7 +125,6 @@ Weights = Annotated[
     Say("Use other weights for these signals of the profile.", longest=NAME_TEXT, shown="A=1,B=0"),
 ]
 SearchBy = Annotated[By, Say("By words and meaning, one of them, or text that contains the query.")]
-PlainWords = Annotated[bool, Say("Take the query as plain words, without operators.")]
 Diverse = Annotated[bool, Say("Prefer hits that differ from one another.")]
 WithMemories = Annotated[bool, Say("Also search memories and sessions (profile vault).")]
 SessionsWithRest = Annotated[bool, Say("Rank sessions with the rest, not after what fits.")]

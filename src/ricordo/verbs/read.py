@@ -83,8 +83,7 @@ def _params(one: inspect.Parameter, hint: Any, names: _Names) -> Iterator[ParamR
     inner, said = _bare(hint)
     if one.kind is one.VAR_KEYWORD and get_origin(inner) is Unpack:
         for name, kind in _typed_fields(get_args(inner)[0]):
-            if name not in RARE_FIELDS:
-                yield _param(name, kind, None, required=False, group="**")
+            yield _param(name, kind, None, required=False, group="**")
     elif inner is Filters:
         for part in fields(inner):
             hint = eval(part.type, {}, names) if isinstance(part.type, str) else part.type
@@ -103,9 +102,11 @@ def _params(one: inspect.Parameter, hint: Any, names: _Names) -> Iterator[ParamR
 
 
 def _typed_fields(cls: Any) -> Iterator[tuple[str, Any]]:
-    """The fields of an item that a ``TypedDict`` names, in order, as ``Fields`` declares them."""
+    """The fields of an item that a ``TypedDict`` names, in order, as ``Fields`` declares them; what else it names is
+    for Python alone.
+    """
     declared = get_type_hints(Fields, include_extras=True)
-    return ((name, declared[name]) for name in cls.__annotations__)
+    return ((name, declared[name]) for name in cls.__annotations__ if name in declared and name not in RARE_FIELDS)
 
 
 def _param(name: str, hint: Any, default: Any, *, required: bool, group: str = "") -> ParamRow:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 FILTERS = "filters"
+RARE_FILTERS = ("tags_all", "categories")
+"""Filters that people write into the query, and tools of agents have as arguments."""
 
 
 class ParamRow(NamedTuple):
@@ -104,26 +106,28 @@ def prepared(row: VerbRow, given: Mapping[str, Any]) -> Callable[[Any], Any]:
 
 
 def arguments(row: VerbRow, given: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """What a face was given, as the method takes it."""
+    """What a face was given, as the method takes it; names that no face has are passed on, too."""
     positional: list[Any] = []
     named: dict[str, Any] = {}
-    groups: dict[str, dict[str, Any]] = {}
+    conditions: dict[str, Any] = {}
+    rest = dict(given)
     for param in row.params:
-        value = given.get(param.name)
+        value = rest.pop(param.name, None)
         if value is None:
             continue
         value = _read(param, value)
         if param.positional:
             positional += value
-        elif param.group == "**":
-            named[param.name] = value
-        elif param.group:
-            groups.setdefault(param.group, {})[param.name] = value
+        elif param.group == FILTERS:
+            conditions[param.name] = value
         else:
             named[param.name] = value
-    for name, parts in groups.items():
-        named[name] = _filters(parts) if name == FILTERS else parts
-    return positional, named
+    conditions |= {name: rest.pop(name) for name in RARE_FILTERS if rest.get(name) is not None}
+    if conditions:
+        from ricordo.values.hits import Filters
+
+        named[FILTERS] = Filters(**conditions)
+    return positional, named | {name: value for name, value in rest.items() if value is not None}
 
 
 def _read(param: ParamRow, value: Any) -> Any:
@@ -137,12 +141,6 @@ def _read(param: ParamRow, value: Any) -> Any:
         first, _, last = value.partition("-")
         return int(first), int(last or first)
     return tuple(value) if param.many else value
-
-
-def _filters(parts: Mapping[str, Any]) -> Any:
-    from ricordo.values.hits import Filters
-
-    return Filters(**parts)
 
 
 def plain_answer(row: VerbRow, result: Any) -> dict[str, Any]:
