@@ -74,13 +74,6 @@ def test_what_is_said_after_go_on_is_still_about_the_same_request(engine: Ricord
     assert engine.route("login button").forks[0].quality > 0.8
 
 
-def test_messages_that_the_rules_cannot_read_are_counted_and_told(engine: Ricordo, tmp_path: Path) -> None:
-    report = engine.sessions_add(converse(tmp_path / "a.jsonl", "> Зроби кнопку синьою", "Готово.", "> Ні, не так"))
-    assert any(note.startswith("2 messages are in a language") for note in report.notes)
-    report = engine.sessions_add(converse(tmp_path / "b.jsonl", "> Make the button blue, please", "Done."))
-    assert report.notes == ()
-
-
 def test_meaning_finds_a_point_that_shares_no_word_with_the_task(meaning: Ricordo, tmp_path: Path) -> None:
     meaning.sessions_add(converse(tmp_path / "a.jsonl", "> The dough will not rise", "Use more yeast."))
     meaning.sessions_add(converse(tmp_path / "b.jsonl", "> Parse the log file", "Done with a regular expression."))

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -191,22 +191,25 @@ class EngineContext:
         from ricordo.memory.files.folder import KnowledgeFolder
         from ricordo.memory.files.format import Seals
         from ricordo.memory.files.mirror import Knowledge
+        from ricordo.memory.files.sync import Sync
         from ricordo.memory.upkeep import FileNoticing
 
         is_chosen = config.knowledge.folder is not None  # by the user, who may choose a link
         seals = Seals(
             data_home(os.environ), store.store_id, place, lambda: how_trusted(location.path, store.store_id) == TRUSTED
         )
-        knowledge = Knowledge(
-            store,
-            KnowledgeFolder(place.resolve() if is_chosen else place),
-            partial(self.pipeline_of, store),
-            self.models.backlog,
-            place=_relative_place(location.path, place),
-            most_bytes=int(config.ingest.max_file_mb * 1_000_000),
-            seals=seals if is_shared(location, config) else None,
-            noticing=partial(FileNoticing, store, self.resolve),
-        )
+        shared = seals if is_shared(location, config) else None
+        folder = KnowledgeFolder(place.resolve() if is_chosen else place)
+        most_bytes = int(config.ingest.max_file_mb * 1_000_000)
+
+        def sync() -> Sync:
+            noticing = FileNoticing(store, self.resolve)
+            return Sync(
+                store, folder, self.pipeline_of(store), self.models.backlog(),
+                most_bytes=most_bytes, noticing=noticing, seals=shared,
+            )  # fmt: skip
+
+        knowledge = Knowledge(store, folder, sync, place=_relative_place(location.path, place), seals=shared)
         self._with_files.append(knowledge)
         return knowledge
 

@@ -313,6 +313,21 @@ def makes_claims(one: Item | Draft) -> bool:
     return one.fields.source == "user" or one.fields.loading == "always"
 
 
+def without_claims(says: KnowledgeFile) -> tuple[KnowledgeFile, str]:
+    """What a file says that the user did not write, without claims that anybody could make; and what is not believed,
+    in words.
+    """
+    claims = {"source": ("user", "file", "you wrote it"), "loading": ("always", "contextual", "every agent gets it")}
+    made = {name: claim for name, claim in claims.items() if says.fields.get(name) == claim[0]}
+    if not made:
+        return says, ""
+    note = (
+        f"it says that {' and that '.join(words for _, _, words in made.values())}, but Ricordo did not write this file"
+        f" for you; to confirm it: ricordo edit {says.ref}"
+    )
+    return replace(says, fields={**says.fields, **{name: less for name, (_, less, _) in made.items()}}), note
+
+
 def unsealed(data: bytes) -> bytes:
     """The file of an item whose current version is not the user's: in place of a seal it has one that holds nowhere,
     so that its lines stay where they are when the user agrees.
@@ -353,20 +368,6 @@ class Seals:
             return False
         unsealed = data[: found.start()] + data[found.end() :]
         return hmac.compare_digest(self._seal(unsealed, ref, name), found[1].decode())
-
-    def believed(self, says: KnowledgeFile, data: bytes, name: str) -> tuple[KnowledgeFile, str]:
-        """What a file says without claims that anybody could make; and what was not believed, in words."""
-        is_users, is_always = says.fields.get("source") == "user", says.fields.get("loading") == "always"
-        if not (is_users or is_always) or self.is_users(says, data, name):
-            return says, ""
-        fields = dict(says.fields) | ({"source": "file"} if is_users else {})
-        fields |= {"loading": "contextual"} if is_always else {}
-        claims = [words for words, made in (("you wrote it", is_users), ("every agent gets it", is_always)) if made]
-        note = (
-            f"it says that {' and that '.join(claims)}, but Ricordo did not write this file for you; "
-            f"to confirm it: ricordo edit {says.ref}"
-        )
-        return replace(says, fields=fields), note
 
     def _seal(self, data: bytes, ref: Ref, name: str) -> str:
         place = real_path(self._folder / name)

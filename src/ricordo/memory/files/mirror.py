@@ -24,15 +24,14 @@ from ricordo.memory.files.format import (
 )
 from ricordo.memory.files.sync import FolderLook, Sync, look, recover
 from ricordo.store.base import Store
-from ricordo.store.values import Backlog, PreparedItem
+from ricordo.store.values import PreparedItem
 from ricordo.trust.level import is_vouched
 from ricordo.values.items import Item, KnownFile, Saved
 from ricordo.values.kinds import DRIVES_WITH_FILES, KNOWLEDGE_FOLDERS
 from ricordo.values.reports import Check, Synced, SyncReport
 
 if TYPE_CHECKING:
-    from ricordo.ingest.pipeline import Pipeline
-    from ricordo.memory.upkeep import FileNoticing
+    pass
 
 _ATTEMPTS = 50
 _PLACES = tuple(KNOWLEDGE_FOLDERS), tuple(DRIVES_WITH_FILES)
@@ -131,23 +130,19 @@ class Knowledge:
         self,
         store: Store,
         folder: KnowledgeFolder,
-        pipeline: Callable[[], Pipeline],
-        backlog: Callable[[], Backlog | None],
+        sync: Callable[[], Sync],
         *,
         place: str,
-        most_bytes: int,
-        noticing: Callable[[], FileNoticing],
         seals: Seals | None = None,
     ) -> None:
-        """``seals`` tell what to believe of files that anybody may have written; without them, all is believed."""
+        """``sync`` makes what takes in files. ``seals`` tell what to believe of files that anybody may have written;
+        without them, all is believed.
+        """
         self.store = store
         self._seals = seals
-        self._noticing = noticing
         self._place: str | None = place
         self.folder = folder
-        self._pipeline = pipeline
-        self._backlog = backlog
-        self._most_bytes = most_bytes
+        self._sync = sync
         self._next_look = 0.0
         self.problem = ""
         """Why the last check of the files failed, if it did."""
@@ -184,7 +179,7 @@ class Knowledge:
                 answers = write()
             except FileChanged as change:
                 edited.add(change.name)
-                self._sync(asked=True).take_in(change.name)
+                self._sync().take_in(change.name)
                 continue
             numbers = {row.item for row in self.store.knowledge.files(edited).values() if row.item} if edited else ()
             ids = {item.id for item in self.store.items.get_many(sorted(numbers)).values()} if numbers else ()
@@ -220,7 +215,7 @@ class Knowledge:
         if not seen.is_quiet:
             with self.store.transaction(wait=LONGEST_WAIT):
                 pass  # while another process holds the store, searches use what is known so far
-            return self._sync(asked=False).run(seen)
+            return self._sync().run(seen, asked=False)
         if len(seen.touched) >= NOTED_AT_ONCE:
             self.store.knowledge.note(seen.touched)
         return None if seen.known else self._give_files()
@@ -228,7 +223,7 @@ class Knowledge:
     def _look(self) -> FolderLook:
         """What changed in the folder, after what killed processes left beside the files was taken in."""
         seen = look(self.store, self.folder)
-        if self.folder.leftovers and recover(self.store, self.folder, self._sync(asked=True)):
+        if self.folder.leftovers and recover(self._sync()):
             seen = look(self.store, self.folder)
         return seen
 
@@ -261,7 +256,7 @@ class Knowledge:
                 hint="Bring it back, or write its files again from the store: ‹:sync --write›",
             )
         seen = self._look()
-        report = self._sync(asked=True).run(seen)
+        report = self._sync().run(seen)
         missing = self.store.knowledge.without_current_file(*_PLACES)
         written = self._write_files(missing)
         self._next_look = 0.0
@@ -296,18 +291,6 @@ class Knowledge:
         missing = self.store.knowledge.without_current_file(*_PLACES)
         items = self.store.items.get_many(missing)
         return differences + [f"{items[n].ref} is not up to date in its file" for n in missing]
-
-    def _sync(self, *, asked: bool) -> Sync:
-        return Sync(
-            self.store,
-            self.folder,
-            self._pipeline(),
-            self._backlog(),
-            most_bytes=self._most_bytes,
-            asked=asked,
-            seals=self._seals,
-            noticing=self._noticing(),
-        )
 
     def _write_files(self, numbers: Sequence[int]) -> list[Synced]:
         """Write the files of items that have no file, or whose file holds an older version."""

@@ -31,7 +31,7 @@ from ricordo.memory.files.folder import (
     read_regular,
     temporary_beside,
 )
-from ricordo.memory.files.format import KnowledgeFile, Seals, id_of, mark_of, ref_of
+from ricordo.memory.files.format import KnowledgeFile, Seals, id_of, mark_of, ref_of, without_claims
 from ricordo.memory.upkeep import FileNoticing
 from ricordo.nofollow import LinkedFolder, Spot
 from ricordo.speaking import speaking
@@ -124,7 +124,6 @@ class Sync:
     _: KW_ONLY
     most_bytes: int
     noticing: FileNoticing
-    asked: bool = True
     seals: Seals | None = None
     written: dict[int, PreparedItem] = field(default_factory=dict)
     """The items that got another text from their files."""
@@ -133,13 +132,13 @@ class Sync:
     doubts: list[str] = field(default_factory=list)
     """What files say about themselves and is not believed."""
 
-    def run(self, seen: FolderLook, only: Collection[str] | None = None) -> SyncReport:
+    def run(self, seen: FolderLook, only: Collection[str] | None = None, *, asked: bool = True) -> SyncReport:
         """Take in what a look found. Files that could not be taken in yet, or that another process took in, are looked
-        at again.
+        at again. Where very many are gone, their items are removed only if somebody ``asked`` for a sync.
         """
         with speaking(Provenance(PERSON, via="file")):
             for attempt in range(_ATTEMPTS):
-                again = self._once(seen, is_last=attempt == _ATTEMPTS - 1)
+                again = self._once(seen, asked=asked, is_last=attempt == _ATTEMPTS - 1)
                 if not again:
                     break
                 seen = look(self.store, self.folder, only=again)
@@ -156,9 +155,9 @@ class Sync:
         """Take in one file."""
         self.run(look(self.store, self.folder, only=[name]), only=[name])
 
-    def _once(self, seen: FolderLook, *, is_last: bool) -> set[str]:
+    def _once(self, seen: FolderLook, *, asked: bool, is_last: bool) -> set[str]:
         """One pass; returns the names of files that have to be looked at again."""
-        gone = self._really_gone(seen)
+        gone = self._really_gone(seen, asked=asked)
         found = self._read_all(seen)
         self.store.knowledge.note(seen.touched)
         existing, new, gone = self._assigned(found, gone)
@@ -182,7 +181,7 @@ class Sync:
 
     # 1. and 2. What is there, and what it says
 
-    def _really_gone(self, seen: FolderLook) -> dict[str, KnownFile]:
+    def _really_gone(self, seen: FolderLook, *, asked: bool) -> dict[str, KnownFile]:
         """The files that are gone; if all or very many are gone at once, only a ``sync`` that is asked for removes."""
         if not seen.gone:
             return {}
@@ -191,7 +190,7 @@ class Sync:
         seen.fresh += back
         gone = {name: row for name, row in seen.gone.items() if name not in back}
         is_mistake = 1 < len(gone) == seen.known or MOST_VANISHED < len(gone) > seen.known // 2
-        if not self.folder.exists() or (not self.asked and is_mistake):
+        if not self.folder.exists() or (not asked and is_mistake):
             self.notes.append(
                 f"{len(gone):,} files are missing from {self.folder.path}; 'ricordo sync' removes their items"
             )
@@ -220,10 +219,10 @@ class Sync:
     def found(self, name: str, read: ReadFile, known: KnownFile | None) -> FileFound:
         """What a file says, as far as that is believed."""
         says = file_format.read(read.data, name)
-        if self.seals is not None:
-            says, doubt = self.seals.believed(says, read.data, name)
-            self.doubts += [f"{name}: {doubt}"] if doubt else []
         is_users = self.seals is None or self.seals.is_users(says, read.data, name)
+        if not is_users:
+            says, doubt = without_claims(says)
+            self.doubts += [f"{name}: {doubt}"] if doubt else []
         return FileFound(name, read, says, known, is_users)
 
     def read(self, name: str, known: KnownFile | None) -> ReadFile | None:
@@ -433,15 +432,15 @@ ABANDONED_SECONDS = 3600
 """An older leftover is taken for abandoned, even if a process with the number in its name is running."""
 
 
-def recover(store: Store, folder: KnowledgeFolder, sync: Sync) -> list[str]:
+def recover(sync: Sync) -> list[str]:
     """Recover what killed processes left. Returns the names of the files concerned."""
     concerned = []
-    for left in sorted(folder.leftovers, key=lambda one: one.spot.base):
+    for left in sorted(sync.folder.leftovers, key=lambda one: one.spot.base):
         if is_abandoned(left):
             with suppress(OSError, LinkedFolder):  # another process may recover the same file; one of them succeeds
                 mine = temporary_beside(left.spot)
                 left.spot.rename(mine)
-                _recover_one(store, folder, mine, left.name, sync)
+                _recover_one(sync, mine, left.name)
                 concerned.append(left.name)
     return concerned
 
@@ -463,10 +462,10 @@ def is_abandoned(left: Leftover) -> bool:
     return False
 
 
-def _recover_one(store: Store, folder: KnowledgeFolder, mine: Spot, name: str, sync: Sync) -> None:
-    target = folder.spot(name)
-    row = store.knowledge.files([name]).get(name)
-    is_kept = _is_in_history(store, mine, name, None if row is None else row.item)
+def _recover_one(sync: Sync, mine: Spot, name: str) -> None:
+    target = sync.folder.spot(name)
+    row = sync.store.knowledge.files([name]).get(name)
+    is_kept = _is_in_history(sync.store, mine, name, None if row is None else row.item)
     if target.is_taken():
         if is_kept or _keep(sync, name, read_regular(mine)):
             mine.unlink()
