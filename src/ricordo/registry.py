@@ -1,4 +1,8 @@
-"""Makes stores, sources and models by their names, and imports each when it is first needed."""
+"""Makes stores, sources and models by their names, and imports each when it is first needed.
+
+Packages of others bring embedders and rerankers by an entry point in the group ``ricordo.embedders`` or
+``ricordo.rerankers``: a function that takes the settings and the folder where models are kept.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +10,27 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from ricordo.errors import Unavailable, UsageError
+from ricordo.bounded import call_plugin
+from ricordo.errors import ContractError, Unavailable, UsageError
+from ricordo.frozen import frozen
 from ricordo.values.file_refs import FileRefs
 from ricordo.values.items import Item
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config, StoreLocation
+    from ricordo.config.settings import EmbeddingSettings
     from ricordo.keys.keys import StoreKey
     from ricordo.models.base import LLM, Embedder, Reranker, TokenCounter
     from ricordo.models.hub import ModelFolder
-    from ricordo.models.providers import EmbeddingProvider
     from ricordo.search.profiles import Profile
     from ricordo.sources.base import Loader
     from ricordo.store.base import Store
     from ricordo.store.qdrant.feed import IndexChoice
 
+EMBEDDERS = "ricordo.embedders"
+RERANKERS = "ricordo.rerankers"
 BUSY_SECONDS = 30.0
 """How long a writer waits for another process: longer than any single write takes."""
 
@@ -76,6 +84,19 @@ def _index_choice(config: Config) -> IndexChoice | None:
     return IndexChoice(config.store.index_address)
 
 
+@frozen
+class EmbeddingProvider:
+    """A provider of embeddings; ``dimensions`` is None if it depends on the model."""
+
+    name: str
+    model: str
+    dimensions: int | None
+    batch: int | None
+    key_variable: str = ""
+    extra: str = ""
+    about: str = ""
+
+
 def token_counter() -> TokenCounter:
     """The tokenizer of the shipped model, which counts tokens for the chunker."""
     from ricordo.models.local_onnx import shipped_counter
@@ -83,10 +104,43 @@ def token_counter() -> TokenCounter:
     return shipped_counter()
 
 
+def make_embedder(settings: EmbeddingSettings, kept_in: Path) -> Embedder | None:
+    """The embedder that the settings name, not loaded yet; None if vectors are switched off."""
+    name = settings.provider
+    if name == "none":
+        return None
+    if name == "local":
+        from ricordo.models.local_onnx import LocalEmbedder, check_name
+
+        check_name(settings.model)
+        return LocalEmbedder()
+    if name == "hub":
+        from ricordo.models.hub_models import SentenceModel
+
+        return SentenceModel(settings, kept_in)
+    from ricordo.models.http_embedder import PROVIDERS, HttpEmbedder
+
+    if name in PROVIDERS:
+        return HttpEmbedder(name, settings)
+    made = made_by_plugin(EMBEDDERS, name, settings, kept_in)
+    if made is None:
+        known = ", ".join(embedding_providers())
+        raise Unavailable(
+            f"there is no embedding provider '{name}'",
+            hint=f"One of: {known}. For example: ‹:config set embedding.provider local›",
+        )
+    wanted = ("fingerprint", "dimensions", "max_tokens", "embed_documents", "embed_query")
+    missing = [part for part in wanted if not hasattr(type(made), part) and part not in getattr(made, "__dict__", {})]
+    if missing:
+        raise ContractError(
+            f"the plugin '{name}' did not return an embedder: it lacks {', '.join(missing)}",
+            hint="ricordo.models.base.Embedder says what an embedder must have.",
+        )
+    return cast("Embedder", made)
+
+
 def embedder(config: Config) -> Embedder | None:
     """The embedder that is set, not loaded yet; None if vectors are switched off."""
-    from ricordo.models.providers import make_embedder
-
     return make_embedder(config.embedding, models_folder(config))
 
 
@@ -98,9 +152,7 @@ def with_keys_of_llm(config: Config) -> Config:
     mine, other = config.embedding, config.llm
     if mine.api_keys or not other.api_keys or (mine.provider, mine.base_url) != (other.provider, other.base_url):
         return config
-    from ricordo.models.providers import built_in
-
-    row = built_in().get(mine.provider)
+    row = embedding_providers().get(mine.provider)
     if row is None or not row.key_variable or os.environ.get(row.key_variable, "").strip():
         return config
     return replace(config, embedding=replace(mine, api_keys=other.api_keys))
@@ -122,18 +174,52 @@ def embedder_ahead(config: Config) -> Embedder | None:
 
 def fallback_embedder(config: Config) -> Embedder | None:
     """The embedder to use if the first cannot be used, not loaded yet; None if none is set."""
-    from ricordo.models.providers import fallback_settings, make_embedder
+    name, _, model = config.embedding.fallback.partition(":")
+    if not name:
+        return None
+    from ricordo.config.settings import EmbeddingSettings
 
-    settings = fallback_settings(config.embedding)
-    return make_embedder(settings, models_folder(config)) if settings is not None else None
+    return make_embedder(EmbeddingSettings(provider=name, model=model), models_folder(config))
 
 
 def embedding_providers() -> dict[str, EmbeddingProvider]:
     """The providers that come with the package, by name, and those of plugins."""
-    from ricordo.models.providers import EMBEDDERS, EmbeddingProvider, built_in, plugin_names
+    from ricordo.models.http_embedder import PROVIDERS
+    from ricordo.models.hub_models import DEFAULT_MODEL
 
-    plugins = {name: EmbeddingProvider(name, "", None, None, about="a plugin") for name in plugin_names(EMBEDDERS)}
-    return plugins | built_in()
+    about = {"openai": "and any compatible embedding.base_url", "ollama": "a server that you run"}
+    rows = (
+        *(EmbeddingProvider(name, "", None, None, about="a plugin") for name in plugin_names(EMBEDDERS)),
+        EmbeddingProvider("local", "all-MiniLM-L6-v2", 384, None, about="inside the package; no network, no key"),
+        EmbeddingProvider("hub", DEFAULT_MODEL, None, None, extra="hub", about="any ONNX model, run here"),
+        *(
+            EmbeddingProvider(
+                name, row.model, row.dimensions[row.model], row.batch, row.key_variable, about=about.get(name, "")
+            )
+            for name, row in PROVIDERS.items()
+        ),
+        EmbeddingProvider("none", "", None, None, about="words alone"),
+    )
+    return {row.name: row for row in rows}
+
+
+def plugin_names(group: str) -> list[str]:
+    """The names that installed plugins bring."""
+    from importlib.metadata import entry_points
+
+    return sorted(point.name for point in entry_points(group=group))
+
+
+def made_by_plugin(group: str, name: str, settings: Any, kept_in: Path) -> Any:
+    """What the plugin of this name makes; None if there is none."""
+    from importlib.metadata import entry_points
+
+    point = next(iter(entry_points(group=group, name=name)), None)
+    if point is None:
+        return None
+    hint = f"Reinstall {point.value.partition(':')[0]}, or choose another provider."
+    make = call_plugin(point.load, f"the plugin '{name}' cannot be loaded", hint=hint, kind=Unavailable)
+    return call_plugin(lambda: make(settings, kept_in), f"the plugin '{name}' failed", hint=hint)
 
 
 def models_folder(config: Config) -> Path:
@@ -182,8 +268,6 @@ def reranker(kind: str, config: Config, language_model: Callable[[], LLM]) -> Re
 
         model = language_model()
         return ListwiseReranker(lambda prompt: model.complete([Message("user", prompt)], seconds=LLM_SECONDS).text)
-    from ricordo.models.providers import RERANKERS, made_by_plugin, plugin_names
-
     plugged = made_by_plugin(RERANKERS, kind, config, models_folder(config))
     if plugged is None:
         known = ", ".join(("cross-encoder", "llm", "none", *plugin_names(RERANKERS)))

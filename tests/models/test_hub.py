@@ -19,7 +19,7 @@ import pytest
 
 from ricordo.config.loading import load_config
 from ricordo.errors import ContractError, Unavailable
-from ricordo.models.providers import make_embedder
+from ricordo.registry import make_embedder
 
 SENTENCES = Path(__file__).parents[1] / "fixtures" / "sentence_model"
 JUDGE = Path(__file__).parents[1] / "fixtures" / "cross_encoder"

@@ -14,7 +14,7 @@ import pytest
 from ricordo.config.loading import Config, load_config
 from ricordo.errors import ContractError, Unavailable
 from ricordo.models.http_embedder import PROVIDERS
-from ricordo.models.providers import make_embedder
+from ricordo.registry import make_embedder
 
 TEXTS = ["Rotate the signing keys every quarter.", "Bread needs water, flour and time.", "The cat sleeps."]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Annotated
 
     from ricordo.models.base import Embedder
-    from ricordo.models.providers import EmbeddingProvider
+    from ricordo.registry import EmbeddingProvider
     from ricordo.store.base import Store
     from ricordo.values.reports import EmbedReport, ModelState, ModelSwitch, Progress
     from ricordo.verbs.declare import Say
