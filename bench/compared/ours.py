@@ -10,8 +10,7 @@ from compared.base import Collection, ComparedEngine, Matrix, slice_of
 from ricordo import registry
 from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
-from ricordo.models.base import Embedder
-from ricordo.models.vectors import fingerprint_of
+from ricordo.models.base import Embedder, fingerprint_of
 from ricordo.store.asking import Ask, QueryVector
 from ricordo.values.hits import Filters
 from ricordo.values.items import Entry

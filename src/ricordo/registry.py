@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from ricordo.config.loading import Config, StoreLocation
     from ricordo.config.settings import EmbeddingSettings
     from ricordo.keys.keys import StoreKey
-    from ricordo.models.base import LLM, Embedder, Reranker, TokenCounter
+    from ricordo.models.base import Embedder, Reranker, TokenCounter
     from ricordo.models.hub import ModelFolder
+    from ricordo.models.llm import LLM
     from ricordo.search.profiles import Profile
     from ricordo.sources.base import Loader
     from ricordo.store.base import Store
@@ -262,8 +263,7 @@ def reranker(kind: str, config: Config, language_model: Callable[[], LLM]) -> Re
 
         return CrossEncoder(rerank_files(config))
     if kind == "llm":
-        from ricordo.models.base import Message
-        from ricordo.models.llm import ListwiseReranker
+        from ricordo.models.llm import ListwiseReranker, Message
         from ricordo.search.rerank import LLM_SECONDS
 
         model = language_model()

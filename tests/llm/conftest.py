@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from ricordo.config.settings import LlmSettings
-from ricordo.models.base import LLM
-from ricordo.models.llm import provided
+from ricordo.models.llm import LLM, provided
 
 from .loopback_llm import DIALECTS, Dialect, Service
 

@@ -15,7 +15,7 @@ from ricordo import Ricordo
 from ricordo.errors import Error
 from ricordo.ingest.cut.chunk import chunk, chunk_at
 from ricordo.ingest.cut.llm import LlmChunker, checked_ranges
-from ricordo.models.base import LlmReply, LlmUsage, Message
+from ricordo.models.llm import LlmReply, LlmUsage, Message
 from ricordo.values.items import Passage
 
 from .loopback_llm import Asked, Service, Step, anthropic_answer

@@ -11,8 +11,7 @@ import pytest
 
 from ricordo import ContractError, Unavailable
 from ricordo.config.settings import LlmSettings
-from ricordo.models.base import LLM, LlmTool, Message, ToolCall
-from ricordo.models.llm import provided
+from ricordo.models.llm import LLM, LlmTool, Message, ToolCall, provided
 
 from .loopback_llm import Dialect, Service, Step, anthropic_answer, ollama_answer, openai_answer
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ricordo import Ricordo
-from ricordo.models.vectors import fingerprint_of
+from ricordo.models.base import fingerprint_of
 
 NOTES = {
     "note:/keys": "Rotate the signing keys every quarter.",

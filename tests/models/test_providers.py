@@ -360,7 +360,7 @@ class TestPlugins:
 
 @pytest.mark.parametrize("answer", [None, 7, [], {}, "text", [None], [[None]], [["a"]]])
 def test_vectors_that_are_none_are_an_error_whatever_they_are(answer: Any) -> None:
-    from ricordo.models.vectors import unit_vectors
+    from ricordo.models.base import unit_vectors
 
     with pytest.raises(ContractError):
         unit_vectors(answer, 1, "ollama (a-model)", None)

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from ricordo.ingest.files import FileReader
     from ricordo.ingest.pipeline import Pipeline
     from ricordo.memory.files.mirror import Knowledge
-    from ricordo.models.base import Embedder, LlmUsage
+    from ricordo.models.base import Embedder
+    from ricordo.models.llm import LlmUsage
     from ricordo.values.reports import EmbedReport, SyncReport
 
 

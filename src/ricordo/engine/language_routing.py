@@ -90,7 +90,7 @@ def reach_out(models: ModelsInUse, store: Store, language: str) -> None:
     So a small store answers a question in any language, and English questions need no second model for that.
     """
     from ricordo.ingest.embed import Worker
-    from ricordo.models.vectors import fingerprint_of
+    from ricordo.models.base import fingerprint_of
 
     try:
         second = models.second()

@@ -77,7 +77,7 @@ class Models:
             settings = replace(settings, dimensions=tested.dimensions)
             changes["embedding.dimensions"] = str(tested.dimensions)
             embedder = self._embedder(settings)
-        from ricordo.models.vectors import fingerprint_of
+        from ricordo.models.base import fingerprint_of
 
         fingerprint = fingerprint_of(embedder)
         switch = ModelSwitch(provider, shown, tested.dimensions, fingerprint, changes, notes=self._notes(changes))

@@ -17,7 +17,8 @@ from ricordo.store.values import EVERY_LANGUAGE, Backlog, Languages
 from ricordo.values.store_addresses import is_address
 
 if TYPE_CHECKING:
-    from ricordo.models.base import LLM, Embedder, LlmUsage, Reranker
+    from ricordo.models.base import Embedder, Reranker
+    from ricordo.models.llm import LLM, LlmUsage
     from ricordo.models.multilingual import MultilingualEmbedder
 
 
@@ -77,7 +78,7 @@ class ModelsInUse:
         """The fingerprint that vectors for other languages have, whether the model is installed or not; "" where the
         model that is set embeds everything.
         """
-        from ricordo.models.vectors import fingerprint_of
+        from ricordo.models.base import fingerprint_of
 
         config = self._provider()
         return fingerprint_of(multilingual.MultilingualEmbedder()) if config.embedding.provider == "local" else ""
@@ -124,7 +125,7 @@ class ModelsInUse:
 
     def backlog(self) -> Backlog | None:
         """Where new chunks wait for their vectors; None when vectors are off or the embedder is unavailable."""
-        from ricordo.models.vectors import fingerprint_of
+        from ricordo.models.base import fingerprint_of
 
         try:
             embedder = self.embedder()
@@ -140,7 +141,7 @@ class ModelsInUse:
 
     def _second_backlog(self) -> Backlog | None:
         """Where passages in other languages wait; all passages do, if the user speaks one of these languages."""
-        from ricordo.models.vectors import fingerprint_of
+        from ricordo.models.base import fingerprint_of
 
         embedder = self.second()
         if embedder is None:
@@ -151,7 +152,7 @@ class ModelsInUse:
 
     def fallback_fingerprints(self) -> list[str]:
         """The fingerprints whose vectors are kept when another model becomes the active one."""
-        from ricordo.models.vectors import fingerprint_of
+        from ricordo.models.base import fingerprint_of
 
         try:
             kept = (self.fallback(), self.second())

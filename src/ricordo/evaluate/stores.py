@@ -27,8 +27,7 @@ from ricordo.errors import StoreError
 from ricordo.evaluate.datasets import Dataset, Document
 from ricordo.ingest.embed import Worker
 from ricordo.models import multilingual
-from ricordo.models.base import Embedder
-from ricordo.models.vectors import fingerprint_of
+from ricordo.models.base import Embedder, fingerprint_of
 from ricordo.store.sql.jobs import worker_name
 from ricordo.values.items import Entry
 from ricordo.values.reports import Progress

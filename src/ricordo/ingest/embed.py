@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.bounded import call_plugin, call_within
 from ricordo.errors import ContractError, Error, Unavailable
-from ricordo.models.base import Embedder
-from ricordo.models.vectors import fingerprint_of
+from ricordo.models.base import Embedder, fingerprint_of
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, Job
 from ricordo.values.reports import EmbedReport, Progress

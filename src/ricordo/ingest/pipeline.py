@@ -18,7 +18,8 @@ from ricordo.frozen import frozen
 from ricordo.ingest.cut.chunk import chunk, chunk_at, line_ranges
 from ricordo.ingest.cut.prefix import prefix_texts
 from ricordo.ingest.formats.detect import formats
-from ricordo.models.base import LLM, TokenCounter
+from ricordo.models.base import TokenCounter
+from ricordo.models.llm import LLM
 from ricordo.secrets.find import secret_counts
 from ricordo.store.base import Store
 from ricordo.store.prepare import prepare

@@ -22,8 +22,7 @@ from ricordo.errors import ContractError, PathConflict, StaleVersion, Unavailabl
 from ricordo.frozen import frozen
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.memory.duplicates import DuplicateFinder, merged_fields, merged_text
-from ricordo.models.base import Embedder
-from ricordo.models.vectors import fingerprint_of
+from ricordo.models.base import Embedder, fingerprint_of
 from ricordo.secrets.find import redact_item
 from ricordo.store.base import Store
 from ricordo.store.prepare import embedded_text

@@ -1,21 +1,41 @@
-"""The protocols of an embedder, a token counter, a reranker and a language model; every provider follows them.
+"""The protocols of an embedder, a token counter and a reranker, and what decides whether vectors can be compared.
 
-Nothing here computes. Importing it is cheap: numpy is imported for type checkers only.
+A vector of the wrong length, with a NaN or of zeros only cannot be compared with others, so it is a ``ContractError``.
+Importing this is cheap, because every search needs the fingerprint: numpy is imported where vectors are checked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+import hashlib
+import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ricordo.frozen import frozen
+from ricordo.errors import ContractError
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     Vectors = npt.NDArray[np.float32]
+
+CHUNKER_VERSION = 1
+"""The version of the rules by which text is cut into passages; other passages have other vectors."""
+WITHOUT = "To go on without it: ‹:config set embedding.provider local›"
+"""The end of every hint: vectors can always be made by the model inside the package."""
+
+_SEARCHING = "Represent this sentence for searching relevant passages: "
+_FAMILIES = (
+    (r"bge-(small|base|large)-zh", "", "为这个句子生成表示以用于检索相关文章："),
+    (r"bge-(small|base|large)(-en)?(-v1\.5)?$", "", _SEARCHING),
+    (r"snowflake-arctic-embed(2|-.*v2)", "", "query: "),
+    (r"mxbai-embed|snowflake-arctic-embed", "", _SEARCHING),
+    (r"e5-(small|base|large)(-v2)?$", "passage: ", "query: "),
+    (r"nomic-embed-text", "search_document: ", "search_query: "),
+    (r"embeddinggemma", "title: none | text: ", "task: search result | query: "),
+)
+"""What families of models expect in front of documents and queries, from their own pages: many say it in files of their
+own, which come first, but some only in prose, and converted files may leave it out."""
 
 
 class Embedder(Protocol):
@@ -55,101 +75,58 @@ class Reranker(Protocol):
         ...
 
 
-@frozen
-class LlmTool:
-    """A tool that a language model may ask us to use; ``parameters`` is a JSON schema of an object."""
-
-    name: str
-    description: str
-    parameters: Mapping[str, Any]
+def fingerprint_of(embedder: Embedder) -> str:
+    """The model and the chunker's version. Vectors can be compared only if their fingerprints are equal."""
+    return f"{embedder.fingerprint}/chunker-{CHUNKER_VERSION}"
 
 
-@frozen
-class ToolCall:
-    """A model asks to use a tool; the result is sent back with the same ``id``."""
-
-    id: str
-    name: str
-    arguments: Mapping[str, Any]
+def prefix_mark(document: str, query: str) -> str:
+    """A short name for a pair of prefixes, for the fingerprint."""
+    if not document and not query:
+        return "plain"
+    return hashlib.sha256(f"{document}\0{query}".encode()).hexdigest()[:8]
 
 
-@frozen
-class Message:
-    """One turn of a conversation with a model.
+def unit_vectors(rows: Any, count: int, model: str, dimensions: int | None, *, cuts: bool = False) -> Vectors:
+    """One unit vector per text; raises an error for anything else that a model may answer.
 
-    ``role`` is system, user, assistant or tool. In a message of a tool, the text is the result of the call ``answers``.
+    ``dimensions`` is None for a model that is neither known here nor described by a setting. With ``cuts``, longer
+    vectors are cut to it: in some models the first numbers matter most.
     """
+    import numpy as np
 
-    role: str
-    text: str = ""
-    tool_calls: tuple[ToolCall, ...] = ()
-    answers: ToolCall | None = None
+    def broken(what: str, hint: str = "Nothing was stored. Check the [embedding] settings, then run ‹:embed›.") -> Any:
+        return ContractError(f"{model}: {what}", hint=hint)
 
-
-@frozen
-class LlmUsage:
-    """How much a language model was used; ``cost`` is in dollars, None where the price is not known."""
-
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float | None = None
-    model: str = ""
-
-    def __str__(self) -> str:
-        times = "once" if self.calls == 1 else f"{self.calls:,} times"
-        cost = "" if self.cost is None else f", ${self.cost:.4f}"
-        return (
-            f"language model asked {times}: {self.input_tokens:,} tokens read,"
-            f" {self.output_tokens:,} written{cost} ({self.model})"
+    try:
+        vectors = np.asarray(rows, np.float32)
+    except (TypeError, ValueError):
+        raise broken("its vectors are not lists of numbers of one length") from None
+    given = len(vectors) if vectors.ndim else 0
+    if given != count:
+        raise broken(f"it gave {given} vectors for {count} texts")
+    if vectors.ndim != 2 or not vectors.shape[1]:
+        raise broken("its vectors are not lists of numbers of one length")
+    if cuts and dimensions is not None:
+        vectors = vectors[:, :dimensions]
+    if dimensions is not None and vectors.shape[1] != dimensions:
+        raise broken(
+            f"its vectors have {vectors.shape[1]} numbers, {dimensions} expected",
+            f"Set embedding.dimensions to {vectors.shape[1]}, then run ‹:embed›.",
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-@frozen
-class LlmReply:
-    """A model's answer: its text, the data that the schema asked for, and the tools that it asks us to use. If it was
-    too long, its end is missing (``is_cut``).
-    """
-
-    text: str = ""
-    data: Any = None
-    tool_calls: tuple[ToolCall, ...] = ()
-    usage: LlmUsage = LlmUsage()
-    is_cut: bool = False
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
+    if not np.isfinite(lengths).all():
+        raise broken("its vectors contain NaN or infinite numbers")
+    if not lengths.all():
+        raise broken("it gave a vector of zeros, which cannot be compared")
+    unit: Vectors = (vectors / lengths[:, None]).astype(np.float32)
+    return unit
 
 
-def object_schema(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The JSON schema of an object: all properties are required and no others allowed, which providers insist on."""
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-def list_schema(items: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The JSON schema of a list whose items fit a schema."""
-    return {"type": "array", "items": items}
-
-
-class LLM(Protocol):
-    """A language model that answers within a bounded time.
-
-    It raises ``Unavailable`` when it cannot be reached or refuses, ``ContractError`` when its answer is not what was
-    asked for. ``usage`` adds up everything asked of it so far.
-    """
-
-    @property
-    def usage(self) -> LlmUsage: ...
-    def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        tools: Sequence[LlmTool] = (),
-        seconds: float | None = None,
-    ) -> LlmReply:
-        """The next turn. With a ``schema`` (a JSON schema of an object), ``data`` fits it; it excludes ``tools``.
-
-        ``seconds`` is the most that this answer may take, retries included; None is the setting.
-        """
-        ...
+def known_prompts(name: str) -> tuple[str, str]:
+    """The words that a model of this name expects in front of documents and of queries; empty for most models."""
+    last = name.rpartition("/")[2].lower()
+    for pattern, document, query in _FAMILIES:
+        if re.search(pattern, last):
+            return document, query
+    return "", ""

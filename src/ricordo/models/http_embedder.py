@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 from ricordo.errors import Unavailable
 from ricordo.frozen import frozen
+from ricordo.models.base import WITHOUT, known_prompts, prefix_mark, unit_vectors
 from ricordo.models.http import TOTAL_SECONDS, Remote, bearer, ollama_address
-from ricordo.models.vectors import WITHOUT, known_prompts, prefix_mark, unit_vectors
 
 if TYPE_CHECKING:
     from ricordo.config.settings import EmbeddingSettings

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import ContractError, Unavailable
+from ricordo.models.base import WITHOUT, known_prompts, prefix_mark, unit_vectors
 from ricordo.models.hub import ModelFolder
 from ricordo.models.onnx import (
     CHARACTERS_PER_TOKEN,
@@ -25,7 +26,6 @@ from ricordo.models.onnx import (
     run_session,
     token_arrays,
 )
-from ricordo.models.vectors import WITHOUT, known_prompts, prefix_mark, unit_vectors
 
 if TYPE_CHECKING:
     from ricordo.config.settings import EmbeddingSettings

@@ -16,14 +16,13 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import asdict, replace
+from typing import Any, Protocol
 from uuid import uuid4
 
 from ricordo.config.settings import LlmSettings
 from ricordo.errors import ContractError, Unavailable
 from ricordo.frozen import frozen
-from ricordo.models.base import LLM, LlmReply, LlmTool, LlmUsage, Message, ToolCall
 from ricordo.models.http import Remote, Trouble, bearer, ollama_address
 
 MAX_TOKENS = 4096
@@ -40,6 +39,106 @@ WITHOUT = "Or set llm.provider to none."
 _GEMINI = "generativelanguage.googleapis.com"
 _ANSWER = "answer"
 """The tool that Claude must use to give a structured answer; every model that has tools can do that."""
+
+
+@frozen
+class LlmTool:
+    """A tool that a language model may ask us to use; ``parameters`` is a JSON schema of an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@frozen
+class ToolCall:
+    """A model asks to use a tool; the result is sent back with the same ``id``."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@frozen
+class Message:
+    """One turn of a conversation with a model.
+
+    ``role`` is system, user, assistant or tool. In a message of a tool, the text is the result of the call ``answers``.
+    """
+
+    role: str
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    answers: ToolCall | None = None
+
+
+@frozen
+class LlmUsage:
+    """How much a language model was used; ``cost`` is in dollars, None where the price is not known."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    model: str = ""
+
+    def __str__(self) -> str:
+        times = "once" if self.calls == 1 else f"{self.calls:,} times"
+        cost = "" if self.cost is None else f", ${self.cost:.4f}"
+        return (
+            f"language model asked {times}: {self.input_tokens:,} tokens read,"
+            f" {self.output_tokens:,} written{cost} ({self.model})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@frozen
+class LlmReply:
+    """A model's answer: its text, the data that the schema asked for, and the tools that it asks us to use. If it was
+    too long, its end is missing (``is_cut``).
+    """
+
+    text: str = ""
+    data: Any = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: LlmUsage = LlmUsage()
+    is_cut: bool = False
+
+
+def object_schema(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The JSON schema of an object: all properties are required and no others allowed, which providers insist on."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def list_schema(items: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The JSON schema of a list whose items fit a schema."""
+    return {"type": "array", "items": items}
+
+
+class LLM(Protocol):
+    """A language model that answers within a bounded time.
+
+    It raises ``Unavailable`` when it cannot be reached or refuses, ``ContractError`` when its answer is not what was
+    asked for. ``usage`` adds up everything asked of it so far.
+    """
+
+    @property
+    def usage(self) -> LlmUsage: ...
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        tools: Sequence[LlmTool] = (),
+        seconds: float | None = None,
+    ) -> LlmReply:
+        """The next turn. With a ``schema`` (a JSON schema of an object), ``data`` fits it; it excludes ``tools``.
+
+        ``seconds`` is the most that this answer may take, retries included; None is the setting.
+        """
+        ...
 
 
 @frozen

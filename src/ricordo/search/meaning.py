@@ -11,7 +11,7 @@ import numpy as np
 from ricordo.bounded import call_plugin
 from ricordo.errors import ContractError, Unavailable
 from ricordo.frozen import frozen
-from ricordo.models.vectors import fingerprint_of
+from ricordo.models.base import fingerprint_of
 from ricordo.store.asking import Ask, Candidates, QueryVector
 from ricordo.text.languages import ENGLISH, LANGUAGES, is_sentence, language_of
 from ricordo.text.stopwords import SMALL_WORDS

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import ContractError, Error, Unavailable
-from ricordo.models.base import LLM, LlmTool, Message, ToolCall
+from ricordo.models.llm import LLM, LlmTool, Message, ToolCall
 from ricordo.sources.base import LoadedPage
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from ricordo.errors import ContractError
-from ricordo.models.base import LLM, Message, list_schema, object_schema
+from ricordo.models.llm import LLM, Message, list_schema, object_schema
 
 SECONDS = 10.0
 """How long a model may think about where to cut; then structure decides."""
