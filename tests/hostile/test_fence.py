@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from click.testing import CliRunner
 
 from ricordo import ConfigProvider, Ricordo
 from ricordo.cli.program import program
-from ricordo.context.build import Builder, Event, Material
+from ricordo.context.build import Builder, Material
 from ricordo.hooks.answers import run as run_hook
 from ricordo.hooks.payload import NAMES
 from ricordo.hooks.pipe import Outlet
@@ -27,6 +28,7 @@ from ricordo.mcp_server.tool import Tool
 from ricordo.registry import token_counter
 from ricordo.trust import fence
 from ricordo.values.context import LeftOut, Skill
+from ricordo.values.sessions import Happening
 
 from .planted import GROUP, MARK, STRINGS, group_of, opened, outer_lines, plant
 
@@ -144,7 +146,7 @@ def test_every_string_as_a_skill_an_event_or_a_name_left_out_stands_in_a_fence()
     for at in range(0, len(STRINGS), 4):
         some = STRINGS[at : at + 4]
         skills = [Skill(text, text, f"skill:/{text}") for text in some]
-        events = [Event("2026-10-01 10:00", text, f"note:/{text}", text) for text in some]
+        events = [Happening(datetime(2026, 10, 1, tzinfo=UTC), text, f"note:/{text}", text, "note") for text in some]
         left_out = [LeftOut(f"note:/{text}", reason) for text in some for reason in ("no room", "no longer valid")]
         material = Material(skills=skills, events=events, left_out=left_out)
         told = Builder(material, BUDGET, counter).build().text

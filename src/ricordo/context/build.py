@@ -24,6 +24,7 @@ from ricordo.trust.fence import LONGEST_LINE, Told, clean, frame, joined, told_i
 from ricordo.trust.level import is_outside
 from ricordo.values.context import HOW_TO_READ, ContextPart, ContextReport, LeftOut, Skill
 from ricordo.values.items import Item
+from ricordo.values.sessions import Happening
 from ricordo.values.tools import ToolEntry
 
 MOST_FOR_SKILLS = 600
@@ -54,16 +55,6 @@ HEADINGS = {
 
 
 @frozen
-class Event:
-    """Something that happened, in one line: when, what, the item and its title."""
-
-    at: str
-    what: str
-    ref: str
-    title: str
-
-
-@frozen
 class Material:
     """All that could be shown, before anything is chosen; every list is in order of preference."""
 
@@ -73,7 +64,7 @@ class Material:
     gathered: Sequence[ContextPassage] = ()
     skills: Sequence[Skill] = ()
     tools: Sequence[ToolEntry] = ()
-    events: Sequence[Event] = ()
+    events: Sequence[Happening] = ()
     left_out: Sequence[LeftOut] = ()
     warnings: Sequence[str] = ()
     doubts: Mapping[str, str] = field(default_factory=dict)
@@ -103,7 +94,6 @@ class Builder:
     def __init__(self, material: Material, budget: int, counter: TokenCounter) -> None:
         self.material = material
         self.budget = budget
-        self.counter = counter
         self.tokens = Tokens(counter)
         self.room = budget
         self.shown_texts = ShownTexts()
@@ -127,7 +117,11 @@ class Builder:
             for one in self.material.tools
         ]
         events = [
-            (ContextPart("recent", one.ref), (one.at, one.what, one.ref, one.title)) for one in self.material.events
+            (
+                ContextPart("recent", one.ref),
+                (f"{one.at:%Y-%m-%d %H:%M}", one.role or one.what, one.ref, one.title),
+            )
+            for one in self.material.events
         ]
         self._lines("skill", skills, min(MOST_FOR_SKILLS, self.room // SKILLS_SHARE), ": ", SKILL_LINE)
         self._lines("tool", tools, min(MOST_FOR_TOOLS, self.room // SKILLS_SHARE), ": ", SKILL_LINE)
@@ -233,19 +227,11 @@ class Builder:
         """The evidence in order of time, as one block with a part for each piece."""
         known = [one for one in self.material.gathered if self.shown_texts.same_as(one.text) is None]
         room = self.room - self._heading("gathered")
-        found = Gatherer(known, room, self.counter).gather("")
-        if not found.pieces:
-            return
-        text = joined(found.text)
-        self.room -= self._cost("gathered", text)
-        section = self.sections["gathered"]
-        section.blocks.append(text)
-        section.parts += [
-            ContextPart(
-                "gathered", one.ref, one.title, one.lines, self.tokens.of(one.text), one.score, fenced=True, cut=one.cut
-            )
-            for one in found.pieces
-        ]
+        text, parts = Gatherer(known, room, self.tokens).gather()
+        if parts:
+            self.room -= self._cost("gathered", text)
+            self.sections["gathered"].blocks.append(text)
+            self.sections["gathered"].parts += parts
 
     def _passage_block(self, one: ContextPassage, text: str | None = None) -> Told:
         fields = one.item.fields

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ricordo.context.passages import ContextPassage, ShownTexts, Tokens
-from ricordo.models.base import TokenCounter
 from ricordo.text.alike import content_words
 from ricordo.trust.fence import LONGEST_REF, LONGEST_TITLE, Told, joined, one_line, told_text
-from ricordo.values.context import HOW_TO_READ, Gathered, GatheredPiece
+from ricordo.values.context import HOW_TO_READ, ContextPart
 from ricordo.values.kinds import REMEMBERED_KINDS, SESSION
 
 EXCERPT = 24
@@ -75,23 +74,31 @@ class _Choice:
 class Gatherer:
     """Spends one budget on the passages of one topic."""
 
-    def __init__(self, passages: Sequence[ContextPassage], budget: int, counter: TokenCounter) -> None:
+    def __init__(self, passages: Sequence[ContextPassage], budget: int, tokens: Tokens) -> None:
         self._budget = budget
-        self._tokens = Tokens(counter)
+        self._tokens = tokens
         self._choices = self._each_once(passages)
         self._best = max((one.passage.value for one in self._choices), default=0.0) or 1.0
 
-    def gather(self, topic: str, warnings: Sequence[str] = ()) -> Gathered:
-        """The evidence that covers most of the topic, oldest first."""
+    def gather(self) -> tuple[Told, list[ContextPart]]:
+        """The evidence that covers most of the topic, as one text and piece by piece, oldest first."""
         chosen = self._chosen()
         text = self._text(chosen)
         while chosen and self._tokens.of(text) > self._budget:
             chosen.pop()
             text = self._text(chosen)
         text = self._grown(chosen, text)
-        pieces = tuple(_piece(one) for one in sorted(chosen, key=lambda one: one.order))
-        more = len(self._choices) - len(chosen)
-        return Gathered(topic, text, self._tokens.of(text), self._budget, pieces, more, tuple(warnings))
+        parts = []
+        for one in sorted(chosen, key=lambda one: one.order):
+            passage = one.passage
+            title, is_cut = passage.item.title_with(passage.text), one.shown != one_line(passage.text, LONGEST_LINE)
+            tokens = self._tokens.of(one.shown)
+            parts.append(
+                ContextPart(
+                    "gathered", passage.ref, title, passage.lines, tokens, passage.value, fenced=True, cut=is_cut
+                )
+            )
+        return text, parts
 
     def _each_once(self, passages: Sequence[ContextPassage]) -> list[_Choice]:
         """The passages, best first, without those that say the same as a better one."""
@@ -163,15 +170,6 @@ class Gatherer:
         if not lines:
             return joined()
         return joined(f"{HEADING} {HOW_TO_READ['item'][0]}", told_text("\n".join(lines), outside=True), gap="\n")
-
-
-def _piece(one: _Choice) -> GatheredPiece:
-    passage = one.passage
-    cut = one.shown != one_line(passage.text, LONGEST_LINE)
-    return GatheredPiece(
-        passage.ref, one.at, passage.item.kind, passage.item.title_with(passage.text), one.shown, passage.lines,
-        passage.place, passage.value, cut,
-    )  # fmt: skip
 
 
 def _alike(one: _Choice, other: _Choice) -> float:

@@ -24,12 +24,12 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.context.build import Event
     from ricordo.context.passages import ContextPassage, EchoFilter
     from ricordo.models.base import TokenCounter
     from ricordo.store.base import Store
     from ricordo.values.context import ContextReport, LeftOut, Skill
     from ricordo.values.kinds import By
+    from ricordo.values.sessions import Happening
     from ricordo.values.tools import ToolEntry
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, QUERY_TEXT, OnlyKinds, Since, Until
@@ -292,18 +292,10 @@ class AgentVerbs(SkillVerbs, SessionVerbs):
         near = [one for one in found if one.callable and (one.score or 0.0) >= WEAK * best]
         return tools_first(near, SUGGESTED_TOOLS)
 
-    def _events(self, echoes: EchoFilter) -> list[Event]:
-        """What happened lately, newest first, a line each; not in the session that asks."""
-        from ricordo.context.build import Event
-
-        events = []
-        for event in self.timeline(limit=10 * EVENTS, kinds=HAPPENINGS, newest_first=True).events:
-            if echoes.is_own(Ref.parse(event.ref)):
-                continue
-            events.append(Event(f"{event.at:%Y-%m-%d %H:%M}", event.role or event.what, event.ref, event.title))
-            if len(events) == EVENTS:
-                break
-        return events
+    def _events(self, echoes: EchoFilter) -> list[Happening]:
+        """What happened lately, newest first; not in the session that asks."""
+        latest = self.timeline(limit=10 * EVENTS, kinds=HAPPENINGS, newest_first=True).events
+        return [event for event in latest if not echoes.is_own(Ref.parse(event.ref))][:EVENTS]
 
 
 def _own(refs: Collection[str], stores: Mapping[str, Store]) -> set[str]:

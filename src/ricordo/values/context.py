@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import field
-from datetime import datetime
 
 from ricordo.frozen import frozen
-from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, Plain, rounded
+from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, Plain
 
 HOW_TO_READ = {
     "skill": ("(read one with: ricordo skills show NAME)", "(read one with get: skill:/NAME)"),
@@ -69,33 +68,3 @@ class ContextReport(Plain):
     def spent(self, *sections: str) -> int:
         """Tokens of the parts of these sections, with labels, without the headings of sections."""
         return sum(part.tokens for part in self.parts if part.section in sections)
-
-
-@frozen
-class GatheredPiece(Plain):
-    """One piece of evidence: where it stands, when it was said or written, and what it says."""
-
-    ref: str
-    at: datetime
-    kind: str
-    title: str
-    text: str
-    lines: tuple[int, int] | None = None
-    place: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
-    score: float = field(default=0.0, metadata=rounded(6))
-    cut: bool = False
-    """Whether only a part of the passage is there."""
-
-
-@frozen
-class Gathered(Plain):
-    """The text for an agent, never more than ``budget`` tokens, and its pieces, oldest first."""
-
-    topic: str
-    text: str
-    tokens: int
-    budget: int
-    pieces: tuple[GatheredPiece, ...] = ()
-    more: int = 0
-    """How many other passages have to do with the topic, and found no room."""
-    warnings: tuple[str, ...] = field(default=())
