@@ -1,4 +1,4 @@
-"""Reads sessions back: from stored items, as a timeline, and as the ones that may be gone on with for a task."""
+"""Reads sessions back: from stored items, and as the ones that may be gone on with for a task."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ricordo.errors import UsageError
 from ricordo.search.fit import fitting
 from ricordo.store.base import Store
 from ricordo.values.hits import Answer, Hit
 from ricordo.values.items import Item, Ref
-from ricordo.values.kinds import KINDS
-from ricordo.values.sessions import Fork, Routes, Session, SessionFacets, ThreadSpan, Timeline, Turn, TurnFacets
-from ricordo.values.times import moment_since
+from ricordo.values.sessions import Fork, Routes, Session, SessionFacets, ThreadSpan, Turn, TurnFacets
 
 
 def session_of(item: Item, span: ThreadSpan, turns: tuple[Turn, ...] = ()) -> Session:
@@ -75,30 +72,6 @@ def _time(value: object) -> datetime | None:
         return datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
         return None
-
-
-MOST_EVENTS = 10_000
-
-
-def timeline_of(
-    store: Store,
-    *,
-    since: str | datetime | None,
-    thread: str | None,
-    kinds: Sequence[str],
-    limit: int,
-    newest_first: bool,
-) -> Timeline:
-    """The latest happenings of the kinds that were asked for."""
-    if not 1 <= limit <= MOST_EVENTS:
-        raise UsageError("the limit is at least 1", hint=f"And at most {MOST_EVENTS:,}.")
-    for kind in kinds:
-        if kind not in KINDS:
-            raise UsageError(f"kind cannot be '{kind}'", hint=f"One of: {', '.join(KINDS)}.")
-    moment = moment_since(since)
-    found = store.threads.happenings(since=moment, thread=thread, kinds=tuple(kinds), limit=limit + 1)
-    events = found[:limit]
-    return Timeline(tuple(events if newest_first else reversed(events)), moment, more=len(found) > limit)
 
 
 HEARD = (1.0, 0.5, 0.25)

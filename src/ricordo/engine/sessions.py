@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo.engine.capture import Capturer
-from ricordo.engine.checks import check_type, texts
+from ricordo.engine.checks import check_type, kinds_of
 from ricordo.engine.finding import FindVerbs
 from ricordo.engine.items import replacement
 from ricordo.engine.review import ReviewVerbs
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Annotated
 
     from ricordo.context.sessions import SessionTaker
-    from ricordo.values.sessions import Happening, Routes, Session, Timeline
+    from ricordo.values.sessions import Routes, Session, Timeline
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import (
         NAME_TEXT,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     )
 
 MOST_SESSIONS = 1_000
+MOST_EVENTS = 10_000
 _NEW = ("created", "updated")
 
 
@@ -215,28 +216,19 @@ class SessionVerbs(FindVerbs, ReviewVerbs):
 
         The use of tools is listed only for a ``thread``.
         """
-        from ricordo.context.session_list import timeline_of
+        from ricordo.values.sessions import Timeline
+        from ricordo.values.times import moment_since
 
         check_type("limit", limit, int)
-        found = timeline_of(
-            self._context.store,
-            since=since,
-            thread=thread,
-            kinds=texts("kinds", kinds),
-            limit=limit,
-            newest_first=newest_first,
-        )
-        return self._with_replacements(found)
-
-    def _with_replacements(self, found: Timeline) -> Timeline:
-        """The timeline, with the items that replaced those that are archived by now."""
-        store = self._context.store
-
-        def with_replacement(event: Happening) -> Happening:
+        if not 1 <= limit <= MOST_EVENTS:
+            raise UsageError("the limit is at least 1", hint=f"And at most {MOST_EVENTS:,}.")
+        moment, store = moment_since(since), self._context.store
+        found = store.threads.happenings(since=moment, thread=thread, kinds=kinds_of(kinds), limit=limit + 1)
+        events = []
+        for event in found[:limit]:  # with the items that replaced those that are archived by now
             n = store.items.number(Ref.parse(event.ref)) if event.kind in REMEMBERED_KINDS else None
-            return replace(event, **replacement(store, n)) if n is not None else event
-
-        return replace(found, events=tuple(map(with_replacement, found.events)))
+            events.append(replace(event, **replacement(store, n)) if n is not None else event)
+        return Timeline(tuple(events if newest_first else reversed(events)), moment, more=len(found) > limit)
 
     @verb(
         "read",
