@@ -59,7 +59,7 @@ def test_a_target_with_items_of_its_own_is_refused(tmp_path: Path) -> None:
 
 def test_an_interrupted_migration_is_taken_up_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     team = postgres_server.workspace()
-    monkeypatch.setattr("ricordo.engine.transfer._BATCH", 1)
+    monkeypatch.setattr("ricordo.engine.transfer._BATCH_ITEMS", 1)
 
     def stop(progress: object) -> None:
         raise KeyboardInterrupt

@@ -107,7 +107,7 @@ def test_a_migration_that_a_crash_interrupts_is_taken_up_again(
     own_server: postgres_server.OwnServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     team = f"{own_server.address}?workspace=migrated"
-    monkeypatch.setattr("ricordo.engine.transfer._BATCH", 2)
+    monkeypatch.setattr("ricordo.engine.transfer._BATCH_ITEMS", 2)
     done = []
 
     def crash_after_two_batches(progress: Progress) -> None:
@@ -133,7 +133,7 @@ def test_a_migration_that_a_crash_interrupts_is_taken_up_again(
 def test_a_migration_goes_on_when_its_connections_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = f"cut-{uuid.uuid4().hex}"
     team = f"{postgres_server.workspace()}&application_name={name}"
-    monkeypatch.setattr("ricordo.engine.transfer._BATCH", 2)
+    monkeypatch.setattr("ricordo.engine.transfer._BATCH_ITEMS", 2)
     cut: list[int] = []
     with Ricordo.open(tmp_path / "first.db") as engine:
         for number in range(5):

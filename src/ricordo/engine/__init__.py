@@ -17,14 +17,13 @@ from ricordo.engine.removal import UndoVerbs
 from ricordo.engine.search_index import IndexVerbs
 from ricordo.engine.sync import SyncVerbs
 from ricordo.engine.team import TeamVerbs
-from ricordo.engine.transfer import KnowledgeVerbs, MigrateVerbs, MoveVerbs
+from ricordo.engine.transfer import TransferVerbs
 from ricordo.engine.trust import TrustVerbs
 
 
 class Ricordo(
-    AddVerbs, AgentVerbs, HealthVerbs, IndexVerbs, KnowledgeVerbs, LinkVerbs, MigrateVerbs, ModelVerbs, MoveVerbs,
-    LogVerbs, SelectVerbs, SyncVerbs, TeamVerbs,
-    TrustVerbs, UndoVerbs, VectorVerbs,
+    AddVerbs, AgentVerbs, HealthVerbs, IndexVerbs, LinkVerbs, LogVerbs, ModelVerbs, SelectVerbs, SyncVerbs, TeamVerbs,
+    TransferVerbs, TrustVerbs, UndoVerbs, VectorVerbs,
 ):  # fmt: skip
     """A store, open. Use it as a context manager, or call ``close``.
 

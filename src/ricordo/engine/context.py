@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ricordo import registry
 from ricordo.config.files import PROJECT_FOLDER, current_folder, data_home
@@ -32,7 +32,7 @@ from ricordo.store.base import Store
 from ricordo.store.sql.jobs import worker_name
 from ricordo.values.file_refs import DISK, FileRefs, elsewhere, is_marked
 from ricordo.values.items import Ref
-from ricordo.values.reports import AddReport, Progress, TierState
+from ricordo.values.reports import AddReport, Progress, RefreshReport, SyncReport, TierState
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ricordo.memory.files.mirror import Knowledge
     from ricordo.models.base import Embedder
     from ricordo.models.llm import LlmUsage
-    from ricordo.values.reports import EmbedReport, SyncReport
+    from ricordo.values.reports import EmbedReport
 
 
 NOT_TRUSTED = (
@@ -84,6 +84,7 @@ class ProjectStores:
         return [path for store, path in self._stores if store.foreign]
 
 
+Report = TypeVar("Report", AddReport, RefreshReport, SyncReport)
 CATCH_UP_SECONDS = 1.0
 """How long a search waits for the vectors of texts that were saved just before."""
 MOST_AFTER_SMALL_WRITE = 100
@@ -333,18 +334,20 @@ class EngineContext:
         return [one.store for one in self._with_files if one.store is not self._opened]
 
     def embed_after(
-        self, report: AddReport, wait: bool, progress: Callable[[Progress], None] | None = None,
+        self, report: Report, wait: bool, progress: Callable[[Progress], None] | None = None,
         seconds: float | None = None, *, is_small: bool = False,
-    ) -> AddReport:  # fmt: skip
+    ) -> Report:  # fmt: skip
         """Make the vectors of what was just written, or waits since before; a failure becomes a note, because the texts
         are kept. An embedder that takes longer than ``seconds`` for a few texts is not waited for. After a small write,
         nothing is made if many texts wait: whoever saves a sentence would wait for them.
         """
-        is_written = report.count("created") or report.count("updated")
+        is_written = any(map(report.count, ("created", "updated", "moved", "conflict")))
         is_wanted = wait and (is_written or _waits(self.unsynced_store))
         if not is_wanted or (is_small and self.waiting() > MOST_AFTER_SMALL_WRITE):
             return report
         done = self.embed_waiting(progress, seconds=seconds)
+        if isinstance(report, RefreshReport):
+            report = replace(report, reembedded=done.embedded)
         return replace(report, notes=(*report.notes, f"vectors: {done.stopped}")) if done.stopped else report
 
     @property

@@ -472,7 +472,7 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
         self._context.program_notes.take_in(now=True)
         refresher = self._refresher(progress)
         work = refresher.everything() if all else refresher.named([self._context.resolve(ref) for ref in refs])
-        report = self._reembedded(refresher.run(work, prune=prune), progress)
+        report = self._context.embed_after(refresher.run(work, prune=prune), True, progress)
         if moved is not None:
             report = replace(report, items=(*moved.items, *report.items), notes=(*moved.notes, *report.notes))
         return self.tools.asked_again(report) if any(one.ref.startswith("tool:/") for one in report.items) else report
@@ -488,13 +488,6 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
             progress,
             pages=self._pages,
         )
-
-    def _reembedded(self, report: RefreshReport, progress: Callable[[Progress], None] | None) -> RefreshReport:
-        if not (report.count("updated", "created", "moved") or self._context.waiting()):
-            return report
-        done = self._context.embed_waiting(progress)
-        notes = (*report.notes, f"vectors: {done.stopped}") if done.stopped else report.notes
-        return replace(report, reembedded=done.embedded, notes=notes)
 
     @verb(
         "files",

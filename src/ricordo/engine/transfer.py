@@ -7,10 +7,9 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -18,8 +17,7 @@ from ricordo import registry
 from ricordo.config.loading import locate_store
 from ricordo.config.places import locate
 from ricordo.engine.checks import check_choice
-from ricordo.engine.context import OpenEngine
-from ricordo.engine.import_formats import Claims, ForeignImport, Source
+from ricordo.engine.import_formats import Claims, Source, import_vault, read_foreign, save_foreign
 from ricordo.engine.items import ItemVerbs
 from ricordo.engine.tiers import follows
 from ricordo.errors import Forbidden, NotFound, PathConflict, StoreError, Unavailable, UsageError, from_dict
@@ -49,10 +47,13 @@ _BATCH_ITEMS = 500
 _BATCH_BYTES = 32_000_000
 _BATCH_OTHERS = 1_000
 _IN_MEMORY = 32_000_000
+KEY_AT_HAND = dict.fromkeys(("http", "mcp"), "keys are made at the user's terminal")
+_WORKER = "migrate"
+OnProgress = Callable[[Progress], None] | None
 
 
-class MoveVerbs(ItemVerbs):
-    """Copies a store elsewhere and brings what was copied back."""
+class TransferVerbs(ItemVerbs):
+    """Copies a store elsewhere, brings what was copied back, and takes in its knowledge files."""
 
     @verb(
         "read",
@@ -81,12 +82,8 @@ class MoveVerbs(ItemVerbs):
         force: Annotated[bool, Say("Replace a file that exists.", not_on={"http": "the answer is the file"})] = False,
         salvage: Annotated[bool, Say("Of a damaged store, export what can be read and name the rest.")] = False,
     ) -> ExportReport:
-        """Write everything the store holds as JSON lines: to a file of its own, or to an open one.
-
-        ``log`` says whether the logs of queries and openings are included. With ``salvage``, rows of a damaged store
-        that cannot be read are left out and named in the report, instead of ending the export.
-        """
-        from ricordo.exchange.records import write
+        """Write everything the store holds as JSON lines: to a file of its own, or to an open one."""
+        from ricordo.exchange.records import type_of, write
         from ricordo.values.reports import ExportReport
 
         left_out: list[str] = []
@@ -97,21 +94,19 @@ class MoveVerbs(ItemVerbs):
             self._context.flush_use()
             source = self._context.store.transfer.records(log=log)
         with closing(source) as everything:
-            records = everything if is_admin() else _without_decisions(everything)
+            records = (
+                one for one in everything if is_admin() or type_of(one) not in ("audit", "proposal", "proposal_rule")
+            )
             if not isinstance(target, (str, Path)):
                 return ExportReport("-", *write(records, target), tuple(left_out))
             path = Path(target).expanduser()
-            self._refuse_own(path)
+            location = self._context.located.location
+            own = [] if location.address else [Path(f"{location.path}{end}") for end in ("", "-wal", "-shm", "-key")]
+            if path.exists() and any(one.exists() and path.samefile(one) for one in own):
+                raise UsageError(f"{path} belongs to the store itself", hint="Name another file.")
             with _new_file(path, force=force) as out:
                 written = write(records, out)
             return ExportReport(str(path), *written, tuple(left_out))
-
-    def _refuse_own(self, path: Path) -> None:
-        """Refuse to replace the store, or a file beside it that belongs to it."""
-        location = self._context.located.location
-        own = [] if location.address else [Path(f"{location.path}{end}") for end in ("", "-wal", "-shm", "-key")]
-        if path.exists() and any(one.exists() and path.samefile(one) for one in own):
-            raise UsageError(f"{path} belongs to the store itself", hint="Name another file.")
 
     @verb(
         "admin",
@@ -160,15 +155,15 @@ class MoveVerbs(ItemVerbs):
         """
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
         check_choice("format", format, IMPORT_FORMATS)
-        foreign_import = ForeignImport(self._context, self)
         if format == "obsidian":
-            return foreign_import.vault(source, on_conflict, wait, progress)
-        if format != "ricordo":
-            foreign = foreign_import.read(source, format)
+            report = import_vault(self._context, source, on_conflict, progress)
+        elif format != "ricordo":
             claims = Claims(str(source) if isinstance(source, (str, Path)) else "standard input", trust=trust)
-            return foreign_import.save(foreign, on_conflict, wait, progress, allow_secrets=allow_secrets, claims=claims)
-        with _opened(source) as (file, name):
-            report = self._take_records(file, name, on_conflict, progress, trust=trust)
+            foreign = read_foreign(self._context, source, format)
+            report = save_foreign(self, foreign, on_conflict, progress, allow_secrets=allow_secrets, claims=claims)
+        else:
+            with _opened(source) as (file, name):
+                report = self._take_records(file, name, on_conflict, progress, trust=trust)
         return replace(report, saved=self._context.embed_after(report.saved, wait, progress))
 
     def _take_records(
@@ -185,13 +180,22 @@ class MoveVerbs(ItemVerbs):
         from ricordo.memory.upkeep import note_after_import
         from ricordo.values.reports import ImportReport
 
+        store = self._context.store
         records = read(file, name)
         header = _header(records)
-        self._check_records(records, name, on_conflict)
+        total = int(header.counts.get("item", 0))
+        for items, _ in _batches(records):
+            if on_conflict == "error" and (taken := next(filter(self._is_taken, items), None)):
+                raise PathConflict(
+                    f"{taken.ref} in {name} is already in the store; nothing was written",
+                    hint="Pass ‹on_conflict=skip› or overwrite.",
+                )
         file.seek(0)
-        was_empty = self._context.store.items.count(Filters(states=("live", "archived", "deleted"))) == 0
-        notes = self._settle_language(header)
-        importer = self._context.store.transfer.importer(on_conflict, self._context.models.backlog())
+        was_empty = store.items.count(Filters(states=("live", "archived", "deleted"))) == 0
+        notes: tuple[str, ...] = ()
+        if not store.transfer.adopt_language(header.language):
+            notes = (f"the words were indexed as {store.language}, as in this store, not {header.language}",)
+        importer = store.transfer.importer(on_conflict, self._context.models.backlog())
         done: list[Saved] = []
         others: Counter[str] = Counter()
         started = time.monotonic()
@@ -199,48 +203,37 @@ class MoveVerbs(ItemVerbs):
         for items, rest in _batches(claims.without(read(file, name))):
             if items:
                 done += importer.items(items, claims.left_alone)
-                _tell(progress, len(done), header, started)
+                if progress is not None:
+                    rate = len(done) / max(time.monotonic() - started, 1e-6)
+                    left = max(total - len(done), 0) / rate if rate else None
+                    progress(Progress(len(done), total, "", "importing", rate, left))
             if rest:
                 others.update(importer.others(rest))
-        self._context.store.maintain()
-        if not was_empty and self._context.store.items.entity_titles():
-            self._context.store.links.relink()  # texts in the store may link to imported items, and the other way round
+        store.maintain()
+        if not was_empty and store.items.entity_titles():
+            store.links.relink()  # texts in the store may link to imported items, and the other way round
         imported = {one.ref for one in done if one.status in ("created", "updated")}
-        if pairs := note_after_import(self._context.store, imported):
+        if pairs := note_after_import(store, imported):
             notes = (*notes, f"pairs of memories that contradict each other: {pairs:,}; tidy lists them")
         notes = (*notes, *claims.notes())
         return ImportReport(AddReport(tuple(done), notes), {name: count for name, count in others.items() if count})
 
-    def _check_records(self, records: Iterator[Record], name: str, on_conflict: str) -> None:
-        """Read to the end; with ``error`` an item that is there already is refused before anything is written."""
-        for items, _ in _batches(records):
-            if on_conflict != "error":
-                continue
-            for item in items:
-                taken = self._occupied(item)
-                if taken:
-                    raise PathConflict(
-                        f"{item.ref} in {name} is already in the store; nothing was written",
-                        hint="Pass ‹on_conflict=skip› or overwrite.",
-                    )
-
-    def _occupied(self, item: ItemRecord) -> bool:
+    def _number_of(self, item: ItemRecord) -> int | None:
+        """The number of the item that one of a file would replace."""
+        items = self._context.store.items
         if item.state == "deleted":
-            return self._context.store.items.ref_by_id(item.id) is not None
-        ref = item.placed_in(self._context.file_refs).ref
-        return bool(self._context.store.files.known(ref.drive, [ref.path]))
+            return items.number_by_id(item.id)
+        return items.number(item.placed_in(self._context.file_refs).ref)
+
+    def _is_taken(self, item: ItemRecord) -> bool:
+        n = self._number_of(item)
+        if n is None or item.state == "deleted":
+            return n is not None
+        return self._context.store.items.get_many([n])[n].state != "deleted"
 
     def _stored(self, item: ItemRecord) -> ItemRecord | None:
-        """The item that one of a file would replace."""
-        items = self._context.store.items
-        is_deleted = item.state == "deleted"
-        n = items.number_by_id(item.id) if is_deleted else items.number(item.placed_in(self._context.file_refs).ref)
+        n = self._number_of(item)
         return None if n is None else self._context.store.transfer.item(n)
-
-    def _settle_language(self, header: Header) -> tuple[str, ...]:
-        if self._context.store.transfer.adopt_language(header.language):
-            return ()
-        return (f"the words were indexed as {self._context.store.language}, as in this store, not {header.language}",)
 
     @verb(
         "admin",
@@ -273,117 +266,6 @@ class MoveVerbs(ItemVerbs):
         items, damaged = self._context.store.transfer.backup(path, force=force, progress=tell)
         damage = tuple(f"{one.ref} version {one.number}: {one.problem}" for one in damaged)
         return BackupReport(str(path), path.stat().st_size, time.monotonic() - started, items, damage)
-
-
-def _without_decisions(records: Iterator[Record]) -> Iterator[Record]:
-    """The records but for the audit and the proposals, which only administrators see."""
-    from ricordo.exchange.records import type_of
-
-    return (one for one in records if type_of(one) not in ("audit", "proposal", "proposal_rule"))
-
-
-def _header(records: Iterator[Record]) -> Header:
-    from ricordo.exchange.records import Header
-
-    header = next(records)
-    assert isinstance(header, Header), "the header is read first"
-    return header
-
-
-def _batches(records: Iterator[Record]) -> Iterator[tuple[list[ItemRecord], list[Row]]]:
-    """Items, and then the other records, in batches of one transaction each."""
-    from ricordo.exchange.records import ItemRecord, Row
-
-    items: list[ItemRecord] = []
-    others: list[Row] = []
-    chunks = size = 0
-    for record in records:
-        if isinstance(record, ItemRecord):
-            items.append(record)
-            chunks += len(record.chunks)
-            size += sum(len(chunk.text) for chunk in record.chunks) + sum(len(blob.data) for blob in record.blobs)
-            if chunks >= _BATCH_CHUNKS or len(items) >= _BATCH_ITEMS or size >= _BATCH_BYTES:
-                yield items, []
-                items, chunks, size = [], 0, 0
-        elif isinstance(record, Row):
-            if items:
-                yield items, []
-                items = []
-            others.append(record)
-            if len(others) >= _BATCH_OTHERS:
-                yield [], others
-                others = []
-    if items or others:
-        yield items, others
-
-
-def _tell(progress: Callable[[Progress], None] | None, done: int, header: Header, started: float) -> None:
-    if progress is not None:
-        total = int(header.counts.get("item", 0))
-        rate = done / max(time.monotonic() - started, 1e-6)
-        progress(Progress(done, total, "", "importing", rate, max(total - done, 0) / rate if rate else None))
-
-
-@contextmanager
-def _new_file(path: Path, *, force: bool) -> Iterator[BinaryIO]:
-    """A new file that only its owner can read; it gets its name only when it is complete."""
-    if not path.parent.is_dir():
-        raise StoreError(f"there is no folder {path.parent}", hint=f"Make it first: mkdir -p {path.parent}")
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder", hint=f"Name a file in it, such as {path / 'export.jsonl'}")
-    if path.exists() and not force:
-        raise PathConflict(f"{path} exists", hint="Pass ‹force› to replace it, or name another file.")
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
-        handle = os.open(partial, flags, 0o600)
-        with os.fdopen(handle, "wb") as out:
-            yield out
-            out.flush()
-            os.fsync(out.fileno())
-        partial.replace(path)
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be written: {error.strerror or error}",
-            hint="Check that the disk has room and the folder can be written to, or name another place.",
-        ) from error
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-@contextmanager
-def _opened(source: Source) -> Iterator[tuple[BinaryIO, str]]:
-    """The file and its name, such that it can be read twice."""
-    if isinstance(source, (str, Path)):
-        path = Path(source).expanduser()
-        if not path.is_file():
-            raise NotFound(
-                f"there is no file {path}", hint="An export is one file; for a folder, say what it is with ‹format›."
-            )
-        with path.open("rb") as file:
-            yield file, str(path)
-        return
-    import tempfile
-
-    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as copy:
-        while part := source.read(1 << 20):
-            copy.write(part)
-        copy.seek(0)
-        yield copy, "standard input"  # type: ignore[misc]  # it reads like any binary file
-
-
-KEY_AT_HAND = {
-    "http": "keys are made at the user's terminal",
-    "mcp": "keys are made at the user's terminal",
-}
-_BATCH = 200
-_WORKER = "migrate"
-
-OnProgress = Callable[[Progress], None] | None
-
-
-class MigrateVerbs(OpenEngine):
-    """Copies items with their history from store to store."""
 
     @verb(
         "admin",
@@ -530,6 +412,117 @@ class MigrateVerbs(OpenEngine):
             )
         return harmless[0]
 
+    @verb(
+        "write",
+        "add",
+        "Read knowledge files that were changed by hand.",
+        is_long=True,
+        examples=("ricordo sync", "ricordo sync --write"),
+        creates=True,
+    )
+    def sync(
+        self,
+        *,
+        write: Annotated[bool, Say("Write files that are gone again, instead of removing their items.")] = False,
+        wait: Wait = True,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> SyncReport:
+        """Take in what was done to the knowledge files, and write those that are missing for items that never had one.
+
+        A file that is gone takes its item to the bin; with ``write`` it is written again instead. What was changed
+        both in its file and in the store is a conflict: both are kept as versions, the file's is the current one.
+        """
+        knowledge = self._context.knowledge
+        if knowledge is None:
+            raise Unavailable(
+                f"the store {self._context.location} keeps no knowledge files",
+                hint="Set knowledge.folder to where they are to be; knowledge.enabled must be true.",
+            )
+        return self._context.embed_after(knowledge.sync(write=write), wait, progress)
+
+
+def _header(records: Iterator[Record]) -> Header:
+    from ricordo.exchange.records import Header
+
+    header = next(records)
+    assert isinstance(header, Header), "the header is read first"
+    return header
+
+
+def _batches(records: Iterator[Record]) -> Iterator[tuple[list[ItemRecord], list[Row]]]:
+    """Items, and then the other records, in batches of one transaction each."""
+    from ricordo.exchange.records import ItemRecord, Row
+
+    items: list[ItemRecord] = []
+    others: list[Row] = []
+    chunks = size = 0
+    for record in records:
+        if isinstance(record, ItemRecord):
+            items.append(record)
+            chunks += len(record.chunks)
+            size += sum(len(chunk.text) for chunk in record.chunks) + sum(len(blob.data) for blob in record.blobs)
+            if chunks >= _BATCH_CHUNKS or len(items) >= _BATCH_ITEMS or size >= _BATCH_BYTES:
+                yield items, []
+                items, chunks, size = [], 0, 0
+        elif isinstance(record, Row):
+            if items:
+                yield items, []
+                items = []
+            others.append(record)
+            if len(others) >= _BATCH_OTHERS:
+                yield [], others
+                others = []
+    if items or others:
+        yield items, others
+
+
+@contextmanager
+def _new_file(path: Path, *, force: bool) -> Iterator[BinaryIO]:
+    """A new file that only its owner can read; it gets its name only when it is complete."""
+    if not path.parent.is_dir():
+        raise StoreError(f"there is no folder {path.parent}", hint=f"Make it first: mkdir -p {path.parent}")
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder", hint=f"Name a file in it, such as {path / 'export.jsonl'}")
+    if path.exists() and not force:
+        raise PathConflict(f"{path} exists", hint="Pass ‹force› to replace it, or name another file.")
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
+        handle = os.open(partial, flags, 0o600)
+        with os.fdopen(handle, "wb") as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        partial.replace(path)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {error.strerror or error}",
+            hint="Check that the disk has room and the folder can be written to, or name another place.",
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _opened(source: Source) -> Iterator[tuple[BinaryIO, str]]:
+    """The file and its name, such that it can be read twice."""
+    if isinstance(source, (str, Path)):
+        path = Path(source).expanduser()
+        if not path.is_file():
+            raise NotFound(
+                f"there is no file {path}", hint="An export is one file; for a folder, say what it is with ‹format›."
+            )
+        with path.open("rb") as file:
+            yield file, str(path)
+        return
+    import tempfile
+
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as copy:
+        while part := source.read(1 << 20):
+            copy.write(part)
+        copy.seek(0)
+        yield copy, "standard input"  # type: ignore[misc]  # it reads like any binary file
+
 
 def _version_hashes(record: ItemRecord) -> list[tuple[int, str]]:
     """The versions of an item, the oldest first, in a form that can be compared between stores."""
@@ -538,10 +531,9 @@ def _version_hashes(record: ItemRecord) -> list[tuple[int, str]]:
 
 def _refuse_strangers(source: Store, target: Store) -> None:
     """Refuse a target that holds items that are not in the source, because they must not be overwritten."""
-    held = _items(target.transfer.records(log=False))
-    while batch := list(islice(held, _BATCH)):
-        known = source.items.known_ids([record.id for record in batch])
-        for record in batch:
+    for items, _ in _batches(target.transfer.records(log=False)):
+        known = source.items.known_ids([record.id for record in items])
+        for record in items:
             if record.id not in known:
                 raise PathConflict(
                     f"the target holds items of its own, such as {record.ref}",
@@ -551,33 +543,24 @@ def _refuse_strangers(source: Store, target: Store) -> None:
 
 def _copy(source: Store, target: Store, progress: OnProgress) -> tuple[int, Backlog | None]:
     """Copy every record; returns how many items were new, and the model whose vectors the source uses."""
-    from ricordo.exchange.records import Header, ItemRecord
-
+    records = source.transfer.records()
+    total = _header(records).counts.get("item", 0)
     model: Backlog | None = None
     importer = None
-    items: list[ItemRecord] = []
-    others: list[Row] = []
-    written = done = total = 0
-    for record in source.transfer.records():
-        if isinstance(record, Header):
-            total = record.counts.get("item", 0)
-        elif isinstance(record, ItemRecord):
-            items.append(record)
-            if len(items) == _BATCH:
-                model = model or _model_of(source, items)
-                importer = importer or target.transfer.importer("overwrite", model)
-                written += _written(importer.items(items))
-                done, items = done + len(items), []
-                if progress is not None:
-                    progress(Progress(done, total, str(record.ref), "copying"))
-        else:
-            others.append(record)
-    model = model or _model_of(source, items)
-    importer = importer or target.transfer.importer("overwrite", model)
-    if items:
-        written += _written(importer.items(items))
-    for at in range(0, len(others), 1_000):
-        importer.others(others[at : at + 1_000])
+    written = done = 0
+    for items, others in _batches(records):
+        model = model or _model_of(source, items)
+        importer = importer or target.transfer.importer("overwrite", model)
+        if items:
+            saved = importer.items(items)
+            if failed := next((one.error for one in saved if one.error is not None), None):
+                raise from_dict(failed)
+            written += sum(one.status in ("created", "updated") for one in saved)
+            done += len(items)
+            if progress is not None:
+                progress(Progress(done, total, str(items[-1].ref), "copying"))
+        if others:
+            importer.others(others)
     return written, model
 
 
@@ -589,13 +572,6 @@ def _model_of(source: Store, records: Sequence[ItemRecord]) -> Backlog | None:
         return None
     vectors = source.jobs.known_vectors(name, hashes)
     return Backlog(name, len(next(iter(vectors.values())))) if vectors else None
-
-
-def _written(saved: Sequence[Saved]) -> int:
-    for one in saved:
-        if one.error is not None:
-            raise from_dict(one.error)
-    return sum(one.status in ("created", "updated") for one in saved)
 
 
 def _copy_vectors(source: Store, target: Store, model: Backlog | None) -> int:
@@ -633,73 +609,20 @@ def _compare(source: Store, target: Store, progress: OnProgress) -> Counter[str]
 
 
 def _summed(store: Store, progress: OnProgress) -> tuple[Counter[str], str]:
-    """How many records of each kind a store holds, and a hash of what identifies its items."""
-    from ricordo.exchange.records import Header, type_of
+    """How many records of each kind a store holds, and a hash of the ids, states and version hashes of its items."""
+    from ricordo.exchange.records import ItemRecord, type_of
 
-    counts: Counter[str] = Counter()
+    records = store.transfer.records()
+    header = _header(records)
+    total = sum(header.counts.values())
+    counts: Counter[str] = Counter({type_of(header): 1})
     digest = hashlib.sha256()
-    done = total = 0
-    for record in store.transfer.records():
+    for done, record in enumerate(records, 1):
         counts[type_of(record)] += 1
-        digest.update(_identity(record))
-        if isinstance(record, Header):
-            total = sum(record.counts.values())
-            continue
-        done += 1
-        if progress is not None and done % _BATCH == 0:
+        if isinstance(record, ItemRecord):
+            versions = [(version.number, version.hash) for version in record.versions]
+            identity = [record.id, str(record.ref), record.state, record.version, versions]
+            digest.update(json.dumps(identity).encode())
+        if progress is not None and done % _BATCH_ITEMS == 0:
             progress(Progress(done, total, "", "comparing"))
     return counts, digest.hexdigest()
-
-
-def _identity(record: Record) -> bytes:
-    """What identifies an item: its id, its state and the hashes of its versions."""
-    from ricordo.exchange.records import ItemRecord
-
-    if not isinstance(record, ItemRecord):
-        return b""
-    versions = [(version.number, version.hash) for version in record.versions]
-    return json.dumps([record.id, str(record.ref), record.state, record.version, versions]).encode()
-
-
-def _items(records: Iterable[Record]) -> Iterator[ItemRecord]:
-    from ricordo.exchange.records import ItemRecord
-
-    return (record for record in records if isinstance(record, ItemRecord))
-
-
-class KnowledgeVerbs(OpenEngine):
-    """Syncs the store with the files of its memories, notes and articles."""
-
-    @verb(
-        "write",
-        "add",
-        "Read knowledge files that were changed by hand.",
-        is_long=True,
-        examples=("ricordo sync", "ricordo sync --write"),
-        creates=True,
-    )
-    def sync(
-        self,
-        *,
-        write: Annotated[bool, Say("Write files that are gone again, instead of removing their items.")] = False,
-        wait: Wait = True,
-        progress: Callable[[Progress], None] | None = None,
-    ) -> SyncReport:
-        """Take in what was done to the knowledge files, and write those that are missing for items that never had one.
-
-        A file that is gone takes its item to the bin; with ``write`` it is written again instead. What was changed
-        both in its file and in the store is a conflict: both are kept as versions, the file's is the current one.
-        """
-        knowledge = self._context.knowledge
-        if knowledge is None:
-            raise Unavailable(
-                f"the store {self._context.location} keeps no knowledge files",
-                hint="Set knowledge.folder to where they are to be; knowledge.enabled must be true.",
-            )
-        report = knowledge.sync(write=write)
-        if not wait or not (report.count("created", "updated", "moved", "conflict") or self._context.waiting()):
-            return (
-                report  # texts that an earlier read took in may still wait for vectors, which the report does not show
-            )
-        done = self._context.embed_waiting(progress)
-        return replace(report, notes=(*report.notes, f"vectors: {done.stopped}")) if done.stopped else report
