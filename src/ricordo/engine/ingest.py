@@ -313,7 +313,7 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
             return self.tier("agent").tools
         from ricordo.engine.tools import Tools
 
-        return Tools(self._context, self, self, self, self)
+        return Tools(self)
 
     @verb(
         "write",

@@ -12,11 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ricordo.engine.context import EngineContext
-from ricordo.engine.finding import FindVerbs
-from ricordo.engine.items import ItemVerbs
-from ricordo.engine.reading import ReadVerbs
-from ricordo.engine.removal import RemoveVerbs
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.search.fit import fitting
 from ricordo.sources.mcp_config import is_switched_off
@@ -37,12 +32,10 @@ from ricordo.tools.servers import (
     ServerFile,
     SettingsFile,
     check_startable,
-    named_servers,
     places,
     servers_of,
     shown_start,
     to_register,
-    what_starts,
 )
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item
@@ -53,6 +46,7 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
+    from ricordo.engine.ingest import AddVerbs
     from ricordo.sources.mcp_config import Result, ServerTool
     from ricordo.tools.calls import CallRecords
     from ricordo.tools.servers import OpenServers
@@ -64,24 +58,24 @@ if TYPE_CHECKING:
 Agree = Callable[[ServerFound], bool]
 _ALL = 1 << 30
 _TOOLS = Filters(kinds=("tool",))
+_REST = re.compile(r"result/(\w{1,40})/(\d{1,9})")
+SHOWN_CHARACTERS = 6_000
+"""Characters of a result that are shown at once; the rest is kept and can be read later."""
+__all__ = ["Agree", "Tools", "may_call", "parameters_in_words", "plain_hints"]
 
 
-class IndexedTools:
-    """Knows which servers were taken in, and what they offer."""
+class Tools:
+    """Tools, resources and prompts of the servers that the user took in.
 
-    def __init__(
-        self,
-        context: EngineContext,
-        finding: FindVerbs,
-        reading: ReadVerbs,
-        items: ItemVerbs,
-        removing: RemoveVerbs,
-    ) -> None:
-        self._context = context
-        self._finding = finding
-        self._reading = reading
-        self._writing = items
-        self._removing = removing
+    >>> memory.tools.add(agree=lambda found: found.name == "time")             # doctest: +SKIP
+    >>> memory.tools.find("what time is it in Tokyo")[0].name                  # doctest: +SKIP
+    'time/get_current_time'
+    >>> memory.tools.call("time/get_current_time", {"timezone": "Asia/Tokyo"}) # doctest: +SKIP
+    """
+
+    def __init__(self, engine: AddVerbs) -> None:
+        self._engine = engine
+        self._context = engine._context
         self._file = ServerFile()
         self._warm: OpenServers | None = None
 
@@ -97,8 +91,6 @@ class IndexedTools:
 
             self._warm = OpenServers(lambda: self._context.config.tools.seconds)
         return self._warm
-
-    # What there is.
 
     @verb(
         "read", "agents", "List the MCP servers that were added.", path="tools servers", answers="servers",
@@ -127,9 +119,8 @@ class IndexedTools:
         self, server: Annotated[str, Say("Only of this server.", longest=NAME_TEXT, shown="SERVER")] | None = None
     ) -> tuple[ToolEntry, ...]:
         """All tools, by name."""
-        filters = Filters(kinds=("tool",), domains=(server,)) if server else _TOOLS
         allow = self._context.config.tools.allow
-        found = [entry_from(item, allow) for item in self._items(filters)]
+        found = [entry_from(item, allow) for item in self._items(server)]
         return tuple(sorted(found, key=lambda one: one.name))
 
     @verb(
@@ -147,7 +138,7 @@ class IndexedTools:
             raise UsageError("there is no task", hint="Say what is to be done; ‹:tools list› shows them all.")
         how: dict[str, Any] = {"filters": _TOOLS, "literal": True, "track": track, "mode": "full", "tool": "tools"}
         # Tools are described in few words. A word of a task that is in none of them is mostly right, not mistyped.
-        answer = self._finding.search(in_general(task), limit=limit * MORE, respell=False, **how)
+        answer = self._engine.search(in_general(task), limit=limit * MORE, respell=False, **how)
         settings = self._context.config
         hits = fitting(answer.hits, settings.search.min_fit)
         found = [entry_from(hit.item, settings.tools.allow, hit.score) for hit in hits if hit.item is not None]
@@ -162,12 +153,11 @@ class IndexedTools:
 
     def text(self, entry: ToolEntry) -> str:
         """All that is known about a tool, as one text."""
-        return self._reading.get(entry.ref).content
+        return self._engine.get(entry.ref).content
 
-    def _items(self, filters: Filters) -> builtins.list[Item]:
-        return self._reading.list(filters=filters, limit=_ALL)
-
-    # Taking in.
+    def _items(self, server: str | None) -> builtins.list[Item]:
+        filters = Filters(kinds=("tool",), domains=(server,)) if server else _TOOLS
+        return self._engine.list(filters=filters, limit=_ALL)
 
     @verb(
         "admin",
@@ -203,7 +193,13 @@ class IndexedTools:
             pairs = [(found, one) for found, one in pairs if found.name in names]
         chosen = [one for found, one in pairs if found.known or agree(found)]
         self._file.put(chosen)
-        return self._take_in(chosen, wait, notes)
+        reports = []
+        for one in chosen:
+            try:
+                reports.append(self.index(one.name, self._running.offered(one), wait=wait))
+            except Error as error:
+                reports.append(ServerReport(one.name, "unavailable", problem=error.message))
+        return ToolsReport(tuple(reports), tuple(notes))
 
     @verb("admin", "agents", "Remove servers and their tools.", path="tools rm", examples=("ricordo tools rm time",))
     def remove(self, *names: ServerName) -> ToolsReport:
@@ -213,9 +209,9 @@ class IndexedTools:
         for one in servers:
             if self._warm is not None:
                 self._warm.end(one.name)
-            gone = [item.ref for item in self._items(Filters(kinds=("tool",), domains=(one.name,)))]
+            gone = [item.ref for item in self._items(one.name)]
             if gone:
-                self._removing.rm(*gone)
+                self._engine.rm(*gone)
             reports.append(ServerReport(one.name, "removed", removed=len(gone)))
         self._file.drop(*names)
         return ToolsReport(tuple(reports))
@@ -225,13 +221,10 @@ class IndexedTools:
     ) -> builtins.list[tuple[ServerFound, Registered]]:
         """Each server once; if two entries start the same server, the first."""
         taken = self._file.all()
-        named = (
-            (one for file in files for one in servers_of(_place(Path(file)), self._context.start, notes.append))
-            if files
-            else named_servers(self._context.start, os.environ, notes.append)
-        )
+        start = self._context.start
+        listed = [_place(Path(file)) for file in files] if files else places(start, os.environ)
         found: dict[str, tuple[ServerFound, Registered]] = {}
-        for one in named:
+        for one in (entry for place in listed for entry in servers_of(place, start, notes.append)):
             if is_switched_off(one.entry):
                 continue
             new = to_register(one, {**taken, **{name: pair[1] for name, pair in found.items()}})
@@ -243,25 +236,10 @@ class IndexedTools:
                 continue
             before = taken.get(new.name)
             known = before is not None and dict(before.entry) == dict(new.entry)
-            candidate = ServerFound(
-                new.name,
-                new.program,
-                new.path,
-                what_starts(new.entry),
-                known=known,
-                from_project=one.place.project is not None,
-            )
+            is_projects = one.place.project is not None
+            candidate = ServerFound(new.name, new.program, new.path, new.starts, known, from_project=is_projects)
             found[new.name] = (candidate, new)
         return builtins.list(found.values())
-
-    def _take_in(self, servers: Iterable[Registered], wait: bool, notes: builtins.list[str]) -> ToolsReport:
-        reports = []
-        for one in servers:
-            try:
-                reports.append(self._index(one, self._running.offered(one), wait))
-            except Error as error:
-                reports.append(ServerReport(one.name, "unavailable", problem=error.message))
-        return ToolsReport(tuple(reports), tuple(notes))
 
     def index(self, server: str, offered: Iterable[ServerTool], *, wait: bool = True) -> ServerReport:
         """Keep what a server offers as items: new ones, changed ones as versions; those that are gone go to the bin."""
@@ -272,13 +250,13 @@ class IndexedTools:
     ) -> tuple[ServerReport, builtins.list[Refreshed]]:
         from ricordo.tools.index import listing_of
 
-        listing = listing_of(server, offered)
-        before = {str(item.ref) for item in self._items(Filters(kinds=("tool",), domains=(server,)))}
-        saved = self._writing.save_many(listing.entries, on_conflict="overwrite", wait=wait)
-        gone = sorted(before - {entry.ref for entry in listing.entries})
+        entries, notes = listing_of(server, offered)
+        before = {str(item.ref) for item in self._items(server)}
+        saved = self._engine.save_many(entries, on_conflict="overwrite", wait=wait)
+        gone = sorted(before - {entry.ref for entry in entries})
         if gone:
-            self._removing.rm(*gone)
-        kinds = [entry.fields["category"] for entry in listing.entries]
+            self._engine.rm(*gone)
+        kinds = [entry.fields["category"] for entry in entries]
         failed = tuple(f"{one.ref}: {one.error['message']}" for one in saved.items if one.error)
         report = ServerReport(
             server,
@@ -289,7 +267,7 @@ class IndexedTools:
             created=saved.count("created"),
             updated=saved.count("updated"),
             removed=len(gone),
-            notes=(*listing.notes, *failed),
+            notes=(*notes, *failed),
         )
         items = [
             Refreshed(one.ref, "unchanged" if one.status == "skipped" else one.status, one.error, one.chunks)
@@ -300,7 +278,7 @@ class IndexedTools:
     def asked_again(self, report: RefreshReport) -> RefreshReport:
         """The report of a refresh, in which the tools that it came by were asked for again at their servers."""
         registered = self._file.all()
-        tools = {one.ref: _server_in(one.ref) for one in report.items if one.ref.startswith("tool:/")}
+        tools = {one.ref: one.ref.split("/")[1] for one in report.items if one.ref.startswith("tool:/")}
         items = [one for one in report.items if tools.get(one.ref) not in registered]
         notes = builtins.list(report.notes)
         for name in dict.fromkeys(server for server in tools.values() if server in registered):
@@ -316,41 +294,6 @@ class IndexedTools:
             )
             notes += [f"{name}: left out: {note}" for note in listed.notes]
         return replace(report, items=tuple(items), notes=tuple(notes)) if tools else report
-
-    def _index(self, one: Registered, offered: Iterable[ServerTool], wait: bool) -> ServerReport:
-        return self.index(one.name, offered, wait=wait)
-
-
-def _server_in(ref: str) -> str:
-    """The server that the ref of a tool names."""
-    return ref.removeprefix("tool:/").partition("/")[0]
-
-
-def _place(path: Path) -> SettingsFile:
-    """A file that the user names; if it is where a program looks for the servers of a project, it is the project's."""
-    key = {".toml": "mcp_servers"}.get(path.suffix, "servers" if path.parent.name == ".vscode" else "mcpServers")
-    if not path.is_file():
-        raise NotFound(f"there is no file {path}", hint="Name a file that has MCP servers, such as .mcp.json.")
-    known = (one for one in places(path.absolute().parent, os.environ) if one.project and one.path == path.absolute())
-    return next(known, SettingsFile("file", path.absolute(), key))
-
-
-_REST = re.compile(r"result/(\w{1,40})/(\d{1,9})")
-__all__ = ["Tools", "may_call", "parameters_in_words", "plain_hints"]
-
-
-SHOWN_CHARACTERS = 6_000
-"""Characters of a result that are shown at once; the rest is kept and can be read later."""
-
-
-class Tools(IndexedTools):
-    """Tools, resources and prompts of the servers that the user took in.
-
-    >>> memory.tools.add(agree=lambda found: found.name == "time")             # doctest: +SKIP
-    >>> memory.tools.find("what time is it in Tokyo")[0].name                  # doctest: +SKIP
-    'time/get_current_time'
-    >>> memory.tools.call("time/get_current_time", {"timezone": "Asia/Tokyo"}) # doctest: +SKIP
-    """
 
     @cached_property
     def records(self) -> CallRecords:
@@ -418,7 +361,7 @@ class Tools(IndexedTools):
         name = entry.name.removeprefix(called_by(entry.server, "", entry.what))
         tool, changed = self._running.tool(server, entry.what, name)
         if changed:
-            self._index(server, self._running.offered(server), wait=False)
+            self.index(server.name, self._running.offered(server), wait=False)
         if not may_call(entry.name, tool.hints, allow):
             raise refuse(entry.name, allow)
         if problem := unfit(tool):
@@ -431,17 +374,9 @@ class Tools(IndexedTools):
 
         if isinstance(answer.content, bytes):
             kind = answer.mime_type or "bytes"
-            text = f"({len(answer.content):,} bytes of {kind}, which is not a text)"
-            return ToolResult(
-                name,
-                text,
-                answer.failed,
-                chars=len(text),
-                mime_type=answer.mime_type,
-                ms=round(ms, 1),
-                blocks=answer.blocks,
-            )
-        whole = answer.content[:LARGEST_RESULT]
+            whole = f"({len(answer.content):,} bytes of {kind}, which is not a text)"
+        else:
+            whole = answer.content[:LARGEST_RESULT]
         text, more = part_of(whole, 0, SHOWN_CHARACTERS)
         kept = self.records.keep(whole) if more is not None else ""
         return ToolResult(
@@ -465,6 +400,15 @@ class Tools(IndexedTools):
     def log(self, limit: LimitFlag = 50) -> builtins.list[dict[str, Any]]:
         """The last calls, newest first: time, tool, arguments and outcome."""
         return self.records.calls(limit)
+
+
+def _place(path: Path) -> SettingsFile:
+    """A file that the user names; if it is where a program looks for the servers of a project, it is the project's."""
+    key = {".toml": "mcp_servers"}.get(path.suffix, "servers" if path.parent.name == ".vscode" else "mcpServers")
+    if not path.is_file():
+        raise NotFound(f"there is no file {path}", hint="Name a file that has MCP servers, such as .mcp.json.")
+    known = (one for one in places(path.absolute().parent, os.environ) if one.project and one.path == path.absolute())
+    return next(known, SettingsFile("file", path.absolute(), key))
 
 
 def parameters_in_words(entry: ToolEntry, longest: int) -> str:

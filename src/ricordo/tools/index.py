@@ -16,14 +16,11 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ricordo.errors import Forbidden, NotFound, UsageError
-from ricordo.frozen import frozen
 from ricordo.sources.mcp_config import ServerTool
-from ricordo.trust.fence import any_of, quoted
+from ricordo.trust.fence import any_of, quoted, visible
 from ricordo.values.items import Entry, Item
 from ricordo.values.tools import ToolEntry
 
-DRIVE = "tool"
-KIND = "tool"
 LARGEST_SCHEMA = 64_000
 """The most bytes of an input schema; a larger one would not fit into an agent's context."""
 LONGEST_NAME = 128
@@ -34,22 +31,11 @@ SHORT = 300
 """How many letters of the description are shown beside a name."""
 _NAME = re.compile(r"\w")
 _UNFIT = re.compile(r"[^\w.@-]+")
-_CONTROLS = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
-)
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-./:]+")
 
 
-@frozen
-class Listing:
-    """What a server offers, as items, and what of it was left out and why."""
-
-    entries: tuple[Entry, ...]
-    notes: tuple[str, ...] = ()
-
-
-def listing_of(server: str, offered: Iterable[ServerTool]) -> Listing:
-    """The items for what a server offers; if two have the same name, the first is used."""
+def listing_of(server: str, offered: Iterable[ServerTool]) -> tuple[list[Entry], list[str]]:
+    """The items for what a server offers, and what was left out and why; of two with one name, the first counts."""
     entries: dict[str, Entry] = {}
     notes: list[str] = []
     for one in offered:
@@ -61,7 +47,7 @@ def listing_of(server: str, offered: Iterable[ServerTool]) -> Listing:
             notes.append(f"{one.what} {shown(one.name)}: there are two with this name; the first is used")
             continue
         entries[entry.ref] = entry
-    return Listing(tuple(entries.values()), tuple(notes))
+    return list(entries.values()), notes
 
 
 def unfit(one: ServerTool) -> str:
@@ -102,7 +88,7 @@ def entry_of(server: str, one: ServerTool) -> Entry:
     }
     # The title is embedded in front of the text. Repeating it, or the description, lowers recall.
     text = "\n".join(filter(None, lines)) or words
-    return Entry(ref_of(server, one.what, one.name), text, KIND, fields)
+    return Entry(ref_of(server, one.what, one.name), text, "tool", fields)
 
 
 def ref_of(server: str, what: str, name: str) -> str:
@@ -110,8 +96,7 @@ def ref_of(server: str, what: str, name: str) -> str:
     fit = _UNFIT.sub("-", name).strip("-.") or "unnamed"
     if fit != name:  # two names must not become the same
         fit = f"{fit}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:6]}"
-    folder = {"resource": "resources/", "prompt": "prompts/"}.get(what, "")
-    return f"{DRIVE}:/{server}/{folder}{fit}"
+    return f"tool:/{called_by(server, fit, what)}"
 
 
 def parameter_lines(schema: Mapping[str, Any]) -> list[str]:
@@ -135,7 +120,7 @@ def as_words(name: str) -> str:
 
 def clean(text: str) -> str:
     """A text without characters that control a terminal or hide text."""
-    return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+    return visible(text).strip()
 
 
 def shown(name: str) -> str:
@@ -163,11 +148,11 @@ def in_general(task: str) -> str:
 
 def tools_first(found: Sequence[ToolEntry], limit: int) -> tuple[ToolEntry, ...]:
     """The best hits, with resources and prompts moved back."""
-    return tuple(sorted(found, key=_rank)[:limit])
 
+    def rank(one: ToolEntry) -> float:
+        return -(one.score or 0.0) * (1.0 if one.what == "tool" else NOT_A_TOOL)
 
-def _rank(one: ToolEntry) -> float:
-    return -(one.score or 0.0) * (1.0 if one.what == "tool" else NOT_A_TOOL)
+    return tuple(sorted(found, key=rank)[:limit])
 
 
 _NO_MARKS = str.maketrans("", "", "‹›")

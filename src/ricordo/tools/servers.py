@@ -68,13 +68,6 @@ def places(start: Path, env: Environment) -> list[SettingsFile]:
     return found
 
 
-def named_servers(start: Path, env: Environment | None, note: Callable[[str], None]) -> Iterator[Named]:
-    """Every entry of every file, in the order of the table."""
-    env = os.environ if env is None else env
-    for place in places(start, env):
-        yield from servers_of(place, start, note)
-
-
 def servers_of(place: SettingsFile, start: Path, note: Callable[[str], None]) -> Iterator[Named]:
     """The entries of one file; Claude Code's own file has some for single projects, too."""
     data = _tables(place.path, note)
