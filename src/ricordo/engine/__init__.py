@@ -12,7 +12,7 @@ from ricordo.engine.health import HealthVerbs
 from ricordo.engine.ingest import AddVerbs
 from ricordo.engine.links import LinkVerbs, SelectVerbs
 from ricordo.engine.log import LogVerbs
-from ricordo.engine.models import ModelVerbs, VectorVerbs
+from ricordo.engine.models import ModelVerbs
 from ricordo.engine.removal import UndoVerbs
 from ricordo.engine.search_index import IndexVerbs
 from ricordo.engine.sync import SyncVerbs
@@ -23,7 +23,7 @@ from ricordo.engine.trust import TrustVerbs
 
 class Ricordo(
     AddVerbs, AgentVerbs, HealthVerbs, IndexVerbs, LinkVerbs, LogVerbs, ModelVerbs, SelectVerbs, SyncVerbs, TeamVerbs,
-    TransferVerbs, TrustVerbs, UndoVerbs, VectorVerbs,
+    TransferVerbs, TrustVerbs, UndoVerbs,
 ):  # fmt: skip
     """A store, open. Use it as a context manager, or call ``close``.
 

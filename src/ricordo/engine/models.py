@@ -6,8 +6,9 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from ricordo import registry
 from ricordo.config.loading import load_config, set_value, unset_value
@@ -17,7 +18,7 @@ from ricordo.engine.context import OpenEngine
 from ricordo.engine.language_routing import settle
 from ricordo.errors import Error, UsageError
 from ricordo.store.sql.jobs import worker_name
-from ricordo.values.reports import ModelState, ModelSwitch, ModelTest, Progress
+from ricordo.values.reports import ModelState, ModelSwitch, Progress
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
@@ -26,15 +27,11 @@ if TYPE_CHECKING:
     from ricordo.models.base import Embedder
     from ricordo.registry import EmbeddingProvider
     from ricordo.store.base import Store
-    from ricordo.values.reports import EmbedReport, ModelState, ModelSwitch, Progress
-    from ricordo.verbs.declare import Say
-    from ricordo.verbs.parameters import NAME_TEXT, DryRun
+    from ricordo.values.reports import EmbedReport
+    from ricordo.verbs.declare import BY_FACE, Say
+    from ricordo.verbs.parameters import NAME_TEXT, DryRun, KindsToTake
 
     Decide = Callable[[ModelSwitch], bool]
-
-    from ricordo.verbs.declare import BY_FACE
-    from ricordo.verbs.parameters import KindsToTake
-
 
 SENTENCE = "The quick brown fox jumps over the lazy dog."
 SAMPLE = 16
@@ -70,17 +67,21 @@ class Models:
         if provider == "none":
             return ModelSwitch("none", "", None, "", changes), None
         embedder = self._embedder(settings)
-        shown = settings.model or self._default(provider)
-        tested = self._tested(embedder, provider, shown)
-        if getattr(embedder, "known_dimensions", tested.dimensions) is None:
+        known = registry.embedding_providers().get(provider)
+        shown = settings.model or (known.model if known is not None else "")
+        length = int(embedder.embed_documents([SENTENCE]).shape[1])
+        embedder.embed_query(SENTENCE)
+        if getattr(embedder, "known_dimensions", length) is None:
             # The length of its vectors was not known; from now on, the settings name it.
-            settings = replace(settings, dimensions=tested.dimensions)
-            changes["embedding.dimensions"] = str(tested.dimensions)
+            settings = replace(settings, dimensions=length)
+            changes["embedding.dimensions"] = str(length)
             embedder = self._embedder(settings)
         from ricordo.models.base import fingerprint_of
 
         fingerprint = fingerprint_of(embedder)
-        switch = ModelSwitch(provider, shown, tested.dimensions, fingerprint, changes, notes=self._notes(changes))
+        note = f"embedding.api_keys were for {self.config.embedding.provider} and are removed"
+        notes = (note,) if "embedding.api_keys" in changes else ()
+        switch = ModelSwitch(provider, shown, length, fingerprint, changes, notes=notes)
         return (self._counted(switch, embedder) if self.store is not None else switch), embedder
 
     def write(self, switch: ModelSwitch, scope: str) -> ModelSwitch:
@@ -107,7 +108,7 @@ class Models:
         needs_key = bool(provider.key_variable) and not (provider.name == "openai" and settings.base_url)
         has_key = bool(settings.api_keys or os.environ.get(provider.key_variable)) if provider.key_variable else None
         lacks = f"the key {provider.key_variable}" if needs_key and not has_key else ""
-        if provider.extra and not _is_installed(provider.extra):
+        if provider.extra and find_spec({"hub": "huggingface_hub"}.get(provider.extra, provider.extra)) is None:
             lacks = f"the extra: pip install 'ricordo[{provider.extra}]'"
         state = ModelState(
             provider.name,
@@ -139,13 +140,6 @@ class Models:
             return replace(state, lacks=error.message)
         missing = "" if files.is_complete else "a download (ricordo models use cross-encoder)"
         return replace(state, lacks=missing)
-
-    def _tested(self, embedder: Embedder, provider: str, model: str) -> ModelTest:
-        started = time.perf_counter()
-        length = int(embedder.embed_documents([SENTENCE]).shape[1])
-        first = time.perf_counter()
-        embedder.embed_query(SENTENCE)
-        return ModelTest(provider, model, length, (first - started) * 1e3, (time.perf_counter() - first) * 1e3)
 
     def _counted(self, switch: ModelSwitch, embedder: Embedder) -> ModelSwitch:
         """The switch with the number of passages to embed, and the speed measured with some of them."""
@@ -186,34 +180,15 @@ class Models:
                 changes[f"embedding.{key}"] = None if value == getattr(plain, key) and key != "provider" else str(value)
         return changes
 
-    def _notes(self, changes: dict[str, str | None]) -> tuple[str, ...]:
-        if "embedding.api_keys" not in changes:
-            return ()
-        return (f"embedding.api_keys were for {self.config.embedding.provider} and are removed",)
-
     def _embedder(self, settings: EmbeddingSettings) -> Embedder:
         made = registry.embedder(replace(self.config, embedding=settings))
         if made is None:
             raise UsageError("vectors are switched off", hint="Name a provider: ‹:models list› shows them.")
         return made
 
-    def _default(self, provider: str) -> str:
-        known = registry.embedding_providers().get(provider)
-        return known.model if known is not None else ""
-
-
-def _is_installed(extra: str) -> bool:
-    from importlib.util import find_spec
-
-    return find_spec({"hub": "huggingface_hub"}.get(extra, extra)) is not None
-
-
-def _no_language_model() -> NoReturn:
-    raise UsageError("a cross-encoder needs no language model")
-
 
 class ModelVerbs(OpenEngine):
-    """Lists models, and changes which one is used."""
+    """Lists models, changes which one is used, and makes the vectors that are missing."""
 
     @verb(
         "read",
@@ -283,10 +258,6 @@ class ModelVerbs(OpenEngine):
         config = self._context.models.with_folder(self._context.config)
         return Models(config, registry.models_folder(config), self._context.start, self._context.store)
 
-
-class VectorVerbs(OpenEngine):
-    """Makes the vectors that are missing."""
-
     @verb(
         "write",
         "look after",
@@ -328,7 +299,7 @@ class VectorVerbs(OpenEngine):
             team.allow_model(backlog.fingerprint)
         if search_missing and backlog is not None:
             for kind in kinds or (None,):
-                for one in (backlog, backlog.second) if backlog.second is not None else (backlog,):
+                for one in filter(None, (backlog, backlog.second)):
                     found += self._context.store.jobs.enqueue_missing(
                         one.fingerprint, one.dimensions, kind, one.languages
                     )

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ricordo import registry
 from ricordo.config.files import data_home
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ricordo.models.llm import LLM, LlmUsage
     from ricordo.models.multilingual import MultilingualEmbedder
 
+Model = TypeVar("Model")
+
 
 class ModelsInUse:
     """Embedder, fallback embedder, reranker and language model of one engine."""
@@ -28,36 +30,35 @@ class ModelsInUse:
     def __init__(self, provider: Callable[[], Config], location: str) -> None:
         self._provider = provider
         self._location = location
-        self._embedder: tuple[Any, Embedder | None] | None = None
-        self._fallback: tuple[Any, Embedder | None] | None = None
+        self._made: dict[str, tuple[Any, Any]] = {}
         self._second: MultilingualEmbedder | None = None
-        self._reranker: tuple[Any, Reranker] | None = None
-        self._llm: tuple[Any, LLM] | None = None
+
+    def _model(self, what: str, settings: object, make: Callable[[], Model]) -> Model:
+        """The model that was made from these settings, or a new one."""
+        if what not in self._made or self._made[what][0] != settings:
+            self._made[what] = (settings, make())
+        return cast("Model", self._made[what][1])
 
     def use_embedder(self, embedder: Embedder) -> None:
         """Use an embedder that was already made from the settings."""
         config = self._provider()
-        self._embedder = ((config.embedding, config.llm.api_keys), embedder)
+        self._made["embedder"] = ((config.embedding, config.llm.api_keys), embedder)
 
     @property
     def in_use(self) -> Embedder | None:
         """The embedder that was made already; None if nothing asked for one yet."""
-        return self._embedder[1] if self._embedder is not None else None
+        return self._made["embedder"][1] if "embedder" in self._made else None
 
     def embedder(self) -> Embedder | None:
         """The embedder that is set; its model is loaded when it is first used."""
         config = self._provider()
         key = (config.embedding, config.llm.api_keys)
-        if self._embedder is None or self._embedder[0] != key:
-            self._embedder = (key, registry.embedder(self.with_folder(config)))
-        return self._embedder[1]
+        return self._model("embedder", key, lambda: registry.embedder(self.with_folder(config)))
 
     def fallback(self) -> Embedder | None:
         """The embedder for when the first is unavailable; its vectors are never compared with the first's."""
         config = self._provider()
-        if self._fallback is None or self._fallback[0] != config.embedding:
-            self._fallback = (config.embedding, registry.fallback_embedder(self.with_folder(config)))
-        return self._fallback[1]
+        return self._model("fallback", config.embedding, lambda: registry.fallback_embedder(self.with_folder(config)))
 
     def second(self) -> MultilingualEmbedder | None:
         """The embedder for other languages than English: None if it is not installed, or if the one that is set is not
@@ -91,17 +92,15 @@ class ModelsInUse:
         """The reranker of a kind, as it is set."""
         config = self._provider()
         key = (kind, config.rerank, config.llm)
-        if self._reranker is None or self._reranker[0] != key:
-            self._reranker = (key, registry.reranker(kind, self.with_folder(config), self.llm_or_default))
-        return self._reranker[1]
+        return self._model(
+            "reranker", key, lambda: registry.reranker(kind, self.with_folder(config), self.llm_or_default)
+        )
 
     def llm(self, *, unset: str = "none") -> LLM:
         """The language model that is set; ``unset`` is the provider to use where the settings name none."""
         config = self._provider()
         key = (config.llm, unset if config.source("llm.provider") == "default" else "")
-        if self._llm is None or self._llm[0] != key:
-            self._llm = (key, registry.llm(config, unset=unset))
-        return self._llm[1]
+        return self._model("llm", key, lambda: registry.llm(config, unset=unset))
 
     def llm_or_default(self) -> LLM:
         """The language model for a setting that asks for one, such as ``rerank.kind = llm``: Anthropic's if unset."""
@@ -110,7 +109,7 @@ class ModelsInUse:
     @property
     def llm_usage(self) -> LlmUsage | None:
         """What was asked of a language model since the store was opened; None when nothing was."""
-        usage = self._llm[1].usage if self._llm is not None else None
+        usage: LlmUsage | None = self._made["llm"][1].usage if "llm" in self._made else None
         return usage if usage is not None and usage.calls else None
 
     def with_folder(self, config: Config) -> Config:
@@ -131,24 +130,18 @@ class ModelsInUse:
             embedder = self.embedder()
             if embedder is None:
                 return None
-            unread: Any = getattr(embedder, "unread", ())
-            second = self._second_backlog()
-            others = {*unread, *(self._second.languages if second is not None and self._second is not None else ())}
-            languages = Languages(without=tuple(sorted(others)))
-            return Backlog(fingerprint_of(embedder), embedder.dimensions, languages, second)
+            others: set[str] = {*getattr(embedder, "unread", ())}
+            backlog = None
+            if (second := self.second()) is not None:
+                others |= {*second.languages}
+                # Passages in other languages wait for it; all do, if the user speaks one of these languages.
+                speaks = any(code in second.languages for code in self.spoken())
+                languages = EVERY_LANGUAGE if speaks else Languages(only=tuple(sorted(second.languages)))
+                backlog = Backlog(fingerprint_of(second), second.dimensions, languages)
+            without = Languages(without=tuple(sorted(others)))
+            return Backlog(fingerprint_of(embedder), embedder.dimensions, without, backlog)
         except Unavailable:
             return None  # embedding reports the reason, and finds the chunks without a vector again
-
-    def _second_backlog(self) -> Backlog | None:
-        """Where passages in other languages wait; all passages do, if the user speaks one of these languages."""
-        from ricordo.models.base import fingerprint_of
-
-        embedder = self.second()
-        if embedder is None:
-            return None
-        speaks = any(code in embedder.languages for code in self.spoken())
-        languages = EVERY_LANGUAGE if speaks else Languages(only=tuple(sorted(embedder.languages)))
-        return Backlog(fingerprint_of(embedder), embedder.dimensions, languages)
 
     def fallback_fingerprints(self) -> list[str]:
         """The fingerprints whose vectors are kept when another model becomes the active one."""

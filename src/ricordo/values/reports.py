@@ -318,25 +318,6 @@ class ModelState(Plain):
 
 
 @frozen
-class ModelTest(Plain):
-    """Whether a model works: how long its vectors are, and how many milliseconds the first and a second text took."""
-
-    provider: str
-    model: str
-    dimensions: int = field(default=0, metadata=NULL_WHEN_EMPTY)
-    first_ms: float = field(default=0.0, metadata=rounded(1))
-    again_ms: float = field(default=0.0, metadata=rounded(1))
-    error: Mapping[str, str] | None = None
-
-    @property
-    def ok(self) -> bool:
-        return self.error is None
-
-    def to_dict(self) -> dict[str, Any]:
-        return Plain.to_dict(self) | {"works": self.ok}
-
-
-@frozen
 class ModelSwitch(Plain):
     """What switching to a model takes: ``chunks`` to embed, and about how many ``tokens`` and ``seconds`` that is.
 
