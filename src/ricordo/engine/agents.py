@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ricordo import registry
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from typing import Annotated
 
     from ricordo.context.passages import ContextPassage, EchoFilter
-    from ricordo.models.base import TokenCounter
     from ricordo.store.base import Store
     from ricordo.values.context import ContextReport, LeftOut, Skill
     from ricordo.values.kinds import By
@@ -133,7 +131,7 @@ class AgentVerbs(SkillVerbs, SessionVerbs):
             doubts=doubts,
             own=_own({one.ref for some in (offered, events, left_out) for one in some}, stores),
         )
-        return Builder(material, budget, self._counter).build()
+        return Builder(material, budget, registry.token_counter()).build()
 
     def _gathered(
         self, topic: str, stores: Mapping[str, Store], warnings: list[str], session: str, kinds: Sequence[str],
@@ -159,16 +157,13 @@ class AgentVerbs(SkillVerbs, SessionVerbs):
         said = [one for one in passages if one.item.kind != SESSION or one.item.fields.seq is not None]
         return strong(said, WEAK_EVIDENCE)
 
-    @cached_property
-    def _counter(self) -> TokenCounter:
-        return registry.token_counter()
-
     def _always(self, stores: Mapping[str, Store], left_out: list[LeftOut]) -> tuple[list[Item], dict[str, str]]:
         """The items that every agent gets, whatever the task; of a ref in several tiers, the highest tier's. With why
         some of them should be doubted, by ref.
         """
-        from ricordo.context.passages import may_be_shown
+        from ricordo.context.passages import contradicted_by, may_be_shown, no_longer_sure
         from ricordo.store.asking import Shown
+        from ricordo.trust.level import is_vouched
         from ricordo.values.context import LeftOut
 
         found: dict[Ref, Item] = {}
@@ -180,7 +175,9 @@ class AgentVerbs(SkillVerbs, SessionVerbs):
             for n, item in (listed | store.items.get_many(store.audit.waiting())).items():
                 if item.ref in found or not may_be_shown(item):
                     continue
-                users = self._users_version(store, n, item)
+                # As the user wrote it last, or agreed to it; None if the user never did.
+                word = None if is_vouched(item) else item.vouched
+                users = store.items.get(n, version=word) if word is not None or is_vouched(item) else None
                 if item.foreign:
                     if "always" in (item.fields.loading, users and users.fields.loading):
                         left_out.append(LeftOut(str(item.ref), UNTRUSTED))
@@ -191,18 +188,11 @@ class AgentVerbs(SkillVerbs, SessionVerbs):
                     left_out.append(LeftOut(str(item.ref), reason))
                 else:
                     found[item.ref] = users
-                    if doubt := _doubts(store, users, newer.get(n)):
-                        doubts[str(item.ref)] = doubt
+                    states = tuple(map(str, cited_now(store, users)))
+                    reasons = (contradicted_by(newer[n][1] if n in newer else ""), no_longer_sure(states))
+                    if any(reasons):
+                        doubts[str(item.ref)] = ", ".join(filter(None, reasons))
         return sorted(found.values(), key=lambda item: item.ref), doubts
-
-    @staticmethod
-    def _users_version(store: Store, n: int, item: Item) -> Item | None:
-        """An item as the user wrote it last, or agreed to it; None if the user never did."""
-        from ricordo.trust.level import is_vouched
-
-        if is_vouched(item):
-            return store.items.get(n)
-        return store.items.get(n, version=item.vouched) if item.vouched is not None else None
 
     def _contextual(self, task: str, stores: Mapping[str, Store], left_out: list[LeftOut]) -> list[ContextPassage]:
         """Passages of the items that are loaded when they share words with the task."""
@@ -309,14 +299,6 @@ def _own(refs: Collection[str], stores: Mapping[str, Store]) -> set[str]:
         for item in store.items.get_many(list(numbers.values())).values():
             (foreign if is_outside(item) else own).add(str(item.ref))
     return own - foreign
-
-
-def _doubts(store: Store, item: Item, newer: tuple[int, str] | None) -> str:
-    """Why what every agent gets should be doubted: something newer contradicts it, or what it cites is lost."""
-    from ricordo.context.passages import contradicted_by, no_longer_sure
-
-    states = tuple(map(str, cited_now(store, item)))
-    return ", ".join(filter(None, (contradicted_by(newer[1] if newer else ""), no_longer_sure(states))))
 
 
 def _expired(hits: Sequence[Hit]) -> list[LeftOut]:

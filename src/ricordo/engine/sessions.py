@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo.engine.capture import Capturer
+from ricordo.engine.capture import propose
 from ricordo.engine.checks import check_type, kinds_of
 from ricordo.engine.finding import FindVerbs
 from ricordo.engine.items import replacement
@@ -45,15 +44,10 @@ if TYPE_CHECKING:
 
 MOST_SESSIONS = 1_000
 MOST_EVENTS = 10_000
-_NEW = ("created", "updated")
 
 
 class SessionVerbs(FindVerbs, ReviewVerbs):
     """Takes in transcripts of agents, and says what happened and where to go on from."""
-
-    @cached_property
-    def _capturer(self) -> Capturer:
-        return Capturer(self._context, self._desk)
 
     @verb(
         "files",
@@ -104,7 +98,8 @@ class SessionVerbs(FindVerbs, ReviewVerbs):
             where = ", ".join(map(str, session_places()))
             taker.notes.append(f"there are no transcripts in {where}; name a file or folder")
         if capture:
-            taker.notes.extend(self._capturer.propose([one.ref for one in answers if one.status in _NEW]))
+            new = [one.ref for one in answers if one.status in ("created", "updated")]
+            taker.notes.extend(propose(self._context, self._desk, new))
         return self._context.embed_after(AddReport(tuple(answers), tuple(taker.notes)), wait, progress)
 
     def _take_transcript(self, taker: SessionTaker, file: Path, *, is_named: bool, with_helpers: bool) -> list[Saved]:
@@ -119,16 +114,13 @@ class SessionVerbs(FindVerbs, ReviewVerbs):
                 answers += taker.take(transcript)
                 taker.notes.extend(transcript.counts.notes(file.name))
             return answers
-        except Unreadable as error:
-            name = str(disk_ref(file))
-            if not is_named:
-                return [*answers, Saved(name, "skipped", reason=error.message)]
-            return [*answers, Saved(name, "failed", error=error.to_dict())]
         except Error as error:
-            return [*answers, Saved(str(disk_ref(file)), "failed", error=error.to_dict())]
+            problem = error
+            if isinstance(error, Unreadable) and not is_named:
+                return [*answers, Saved(str(disk_ref(file)), "skipped", reason=error.message)]
         except OSError as error:
             problem = Unreadable(f"{file} cannot be read: {error.strerror or error}", hint="Check its permissions.")
-            return [*answers, Saved(str(disk_ref(file)), "failed", error=problem.to_dict())]
+        return [*answers, Saved(str(disk_ref(file)), "failed", error=problem.to_dict())]
 
     @verb(
         "read",
