@@ -41,7 +41,7 @@ def refuse_without_note(place: Path) -> None:
         )
 
 
-def check(context: EngineContext, *, repair: bool) -> Check | None:
+def check_encryption(context: EngineContext, *, repair: bool) -> Check | None:
     """What ``doctor`` says about encryption; None if the store is not encrypted and was not meant to be."""
     location = context.located.location
     if location.address:
@@ -111,8 +111,7 @@ def encrypt_in_place(location: StoreLocation, choice: str) -> str:
         raise UsageError(
             f"the store {path} is encrypted already", hint="‹:migrate --rekey› changes how its key is kept."
         )
-    _settle(path)
-    _refuse_readable_folders(path)
+    _settle(path, refuse_readable=True)
     made = make_key(path, choice)
     try:
         registry.change_key(path, None, made)
@@ -154,17 +153,16 @@ def forget_what_was_noted(path: Path) -> None:
     told_log.forget(str(path))
 
 
-def _settle(path: Path) -> None:
-    """Take in the edits of knowledge files, write what waits, and close: nobody may have the file open."""
-    with OpenEngine.open(path, create=False) as engine:
-        engine.store.usage.can_record()
+def _settle(path: Path, *, refuse_readable: bool = False) -> None:
+    """Take in the edits of knowledge files, write what waits, and close: nobody may have the file open.
 
-
-def _refuse_readable_folders(path: Path) -> None:
-    """Refuse to encrypt a store whose texts lie readable in a folder through which it syncs, or in knowledge files that
-    could not be taken in: these would be left readable, or lost.
+    With ``refuse_readable``, a store is refused whose texts lie readable in a folder through which it syncs, or in
+    knowledge files that could not be taken in: these would be left readable, or lost.
     """
     with OpenEngine.open(path, create=False) as engine:
+        engine.store.usage.can_record()
+        if not refuse_readable:
+            return
         from ricordo.sync.state import sync_log
 
         log = sync_log(engine.store)

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ricordo.config.settings import Config
 from ricordo.engine.context import NOT_TRUSTED, EngineContext
 from ricordo.engine.ingest import known_machines
 from ricordo.engine.language_routing import check_second, second_counts
@@ -61,10 +60,7 @@ def network_kind(path: Path, mounts: Path = MOUNTS) -> str:
     return kind if _REMOTE.fullmatch(kind) else ""
 
 
-Restore = Callable[[Ref, int], object]
-
-
-def mend_damage(context: EngineContext, restore: Restore) -> Check | None:
+def mend_damage(context: EngineContext, restore: Callable[[Ref, int], object]) -> Check | None:
     """What was repaired, and what could not be; empty if nothing is damaged."""
     store = context.unsynced_store
     lines = [
@@ -130,9 +126,21 @@ class HealthVerbs(RemoveVerbs):
     def status(self) -> dict[str, Any]:
         """What the store holds and how it is."""
         context = self._context
-        status = store_status(context.store, context.location, context.config)
-        knowledge = context.knowledge.status() if context.knowledge is not None else None
-        status |= {"vectors": self._vectors(), "knowledge": knowledge}
+        store, config, path = context.store, context.config, Path(context.location)
+        files = [Path(f"{path}{tail}") for tail in ("", "-wal")]
+        status = {
+            "store": context.location,
+            "bytes": store.team.size() if store.team else sum(file.stat().st_size for file in files if file.exists()),
+            **store.counts(),
+            "roots": [root for root, _ in store.files.roots()],  # this machine's
+            "backend": config.search.backend,
+            "profile": config.search.profile,
+            "untrusted_settings": list(config.untrusted),
+            "secrets": store.secrets.counts(),
+            "encrypted": way_of(path) if holds_secrets(context.location) else None,
+            "vectors": self._vectors(),
+            "knowledge": context.knowledge.status() if context.knowledge is not None else None,
+        }
         machines = [one.to_dict() for one in known_machines(context)]
         status |= {"machines": machines} if len(machines) > 1 else {}
         return status | ({"not_trusted": NOT_TRUSTED} if context.projects.untrusted() else {})
@@ -169,19 +177,23 @@ class HealthVerbs(RemoveVerbs):
         ] = False,
     ) -> DoctorReport:
         """Each check stands for itself: one that fails does not hide the others."""
+        from ricordo.engine.encryption import check_encryption
+
         # Without a look at the knowledge files: the doctor reports how they differ from the store.
         context = self._context
         mended = _run("mending", lambda _: mend_damage(context, self._restore_here), repair) if repair else None
         checks = [*([mended] if mended else []), *check_store(context.unsynced_store, context.location, repair=repair)]
-        checks.append(_run("language", self._language, repair))
-        checks.append(_run("other languages", self._other_languages, repair))
-        checks.append(_run("trust", self._trust, repair))
-        checks.append(_run("encryption", self._encryption, repair))
-        if context.knowledge:
-            knowledge = context.knowledge
-            checks.append(_run("knowledge files", lambda repair: knowledge.check(repair=repair), repair))
+        more: dict[str, Callable[[bool], Check | None]] = {
+            "language": self._language,
+            "other languages": lambda repair: check_second(context.models, context.unsynced_store, repair=repair),
+            "trust": self._trust,
+            "encryption": lambda repair: check_encryption(context, repair=repair),
+        }
+        if knowledge := context.knowledge:
+            more["knowledge files"] = lambda repair: knowledge.check(repair=repair)
         if repair:
-            checks.append(_run("links and space", self._relink_and_vacuum, repair))
+            more["links and space"] = self._relink_and_vacuum
+        checks += [_run(name, check, repair) for name, check in more.items()]
         return DoctorReport(tuple(check for check in checks if check is not None))
 
     def _relink_and_vacuum(self, repair: bool) -> Check:
@@ -196,11 +208,6 @@ class HealthVerbs(RemoveVerbs):
             f"{done.emptied:,} items erased from the bin, {(done.bytes_before - done.bytes_after) / 1e6:.1f} MB freed"
         )
         return Check("links and space", True, f"links of {looked:,} items found again, {freed}")
-
-    def _encryption(self, repair: bool) -> Check | None:
-        from ricordo.engine.encryption import check
-
-        return check(self._context, repair=repair)
 
     def _trust(self, repair: bool) -> Check | None:
         """Whether the user trusts the projects whose stores are open; nothing to repair, only the user can."""
@@ -219,32 +226,15 @@ class HealthVerbs(RemoveVerbs):
             return Check("language", False, differs, repaired=True)
         return Check("language", True, f"{differs}: 'ricordo doctor --repair' indexes them again")
 
-    def _other_languages(self, repair: bool) -> Check | None:
-        return check_second(self._context.models, self._context.unsynced_store, repair=repair)
-
-
-def store_status(store: Store, location: str, config: Config) -> dict[str, Any]:
-    """Counts, size, place and the settings that matter."""
-    path = Path(location)
-    files = [Path(f"{path}{tail}") for tail in ("", "-wal")]
-    return {
-        "store": location,
-        "bytes": store.team.size() if store.team else sum(file.stat().st_size for file in files if file.exists()),
-        **store.counts(),
-        "roots": [root for root, _ in store.files.roots()],  # this machine's
-        "backend": config.search.backend,
-        "profile": config.search.profile,
-        "untrusted_settings": list(config.untrusted),
-        "secrets": store.secrets.counts(),
-        "encrypted": way_of(path) if holds_secrets(location) else None,
-    }
-
 
 def check_store(store: Store, location: str, *, repair: bool) -> list[Check | None]:
     """All checks, each on its own: one that fails does not hide the others."""
     checks: list[Check | None] = []
     if not is_address(location):
-        checks = [_permissions(Path(location), repair=repair), _disk(Path(location)), _file_system(Path(location))]
+        path = Path(location)
+        free = shutil.disk_usage(path.parent).free
+        disk = Check("disk", free > 100_000_000, f"{free / 1e9:.1f} GB free")
+        checks = [_permissions(path, repair=repair), disk, _file_system(path)]
     for name, check in store.checks():
         checks.append(_run(name, check, repair))
     checks.append(_run("secrets", partial(_secrets, store), repair))
@@ -291,11 +281,6 @@ def _permissions(path: Path, *, repair: bool) -> Check:
         for name in loose:
             name.chmod(0o600)
     return Check("permissions", False, f"others may read {', '.join(map(str, loose))}", repaired=repair)
-
-
-def _disk(path: Path) -> Check:
-    free = shutil.disk_usage(path.parent).free
-    return Check("disk", free > 100_000_000, f"{free / 1e9:.1f} GB free")
 
 
 def _file_system(path: Path) -> Check:

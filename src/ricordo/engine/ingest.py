@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from ricordo.ingest.add import Adding, AddingPages
     from ricordo.ingest.pages import PageReader
     from ricordo.ingest.refresh import Refresher
-    from ricordo.sources.base import Loader
     from ricordo.store.values import FileState
     from ricordo.values.reports import RefreshReport, WatchEvent
     from ricordo.verbs.declare import ADDED_TEXT, Say
@@ -76,56 +75,6 @@ def known_machines(context: EngineContext) -> list[KnownMachine]:
         for machine in sorted(owners - {this.id})
     ]
     return [KnownMachine(this.id, this.name, files[this.id], is_here=True), *others]
-
-
-class Takeover:
-    """What happens to the files of another machine when this one takes them over.
-
-    A file that this machine has at the same path stays what it is, and the other one stays with its machine.
-    """
-
-    def __init__(self, context: EngineContext) -> None:
-        self._context = context
-
-    def take(self, name: str) -> RefreshReport:
-        store, refs = self._context.store, self._context.file_refs
-        machine = self._id_of(name)
-        theirs, mine = self._files_of(machine), self._files_of(refs.here)
-        store.machines.note_this()
-        if machine and machine == refs.home:  # the plain refs become this machine's
-            store.files.take_over_roots(machine)
-            done = [Refreshed(str(ref), "moved") for ref in theirs.values()]
-            return RefreshReport((*done, *self._renamed(mine)))
-        report = RefreshReport(self._renamed(theirs))
-        store.files.take_over_roots(machine)
-        return report
-
-    def _id_of(self, name: str) -> str:
-        """The id of the machine that a name or an id means; empty for files of which nobody knows whose they are."""
-        others = [one for one in known_machines(self._context) if not one.is_here]
-        found = [one for one in others if name and name in (one.id, one.name)]
-        if len(found) == 1:
-            return found[0].id
-        listed = ", ".join(f"{one.name} ({one.id})" if one.id else one.name for one in others)
-        if found:
-            raise UsageError(f"several machines are called {name}", hint=f"Say the id: {listed}.")
-        raise NotFound(
-            f"no other machine {name} has files in this store", hint=f"Others with files: {listed or 'none'}."
-        )
-
-    def _files_of(self, machine: str) -> dict[int, Ref]:
-        refs = self._context.file_refs
-        found = self._context.store.items.refs_below(DISK, "/")
-        return {n: ref for n, ref, _ in found if refs.owner(ref) == machine}
-
-    def _renamed(self, files: dict[int, Ref]) -> tuple[Refreshed, ...]:
-        """Give files the refs that files of this machine have in the store."""
-        refs = self._context.file_refs
-        states = self._context.store.files.states(list(files))
-        targets = {n: refs.ref(ref.place) for n, ref in files.items()}
-        return tuple(
-            moved(self._context, n, ref, targets[n], states.get(n)) for n, ref in files.items() if ref != targets[n]
-        )
 
 
 SAMPLE = 50
@@ -213,13 +162,49 @@ class RootVerbs(OpenEngine):
         With ``from_machine``, the files that were added on that machine belong to this one from now on, at the same
         paths, or with ``old`` and ``new`` at other ones.
         """
-        taken = Takeover(self._context).take(from_machine) if from_machine is not None else None
+        taken = self._take_over(from_machine) if from_machine is not None else None
         if taken is not None and old is None and new is None:
             return taken
         if old is None or new is None:
             raise UsageError("to move files needs two places", hint="Name the old place, then the new one.")
         moved = self._relocate(old, new)
         return moved if taken is None else replace(moved, items=(*taken.items, *moved.items))
+
+    def _take_over(self, name: str) -> RefreshReport:
+        """Make the files of another machine this one's. A file that this machine has at the same path stays what it
+        is, and the other one stays with its machine.
+        """
+        context, store, refs = self._context, self._context.store, self._context.file_refs
+        others = [one for one in known_machines(context) if not one.is_here]
+        named = [one for one in others if name and name in (one.id, one.name)]
+        if len(named) != 1:
+            listed = ", ".join(f"{one.name} ({one.id})" if one.id else one.name for one in others)
+            if named:
+                raise UsageError(f"several machines are called {name}", hint=f"Say the id: {listed}.")
+            raise NotFound(
+                f"no other machine {name} has files in this store", hint=f"Others with files: {listed or 'none'}."
+            )
+        machine = named[0].id
+        files = [(n, ref) for n, ref, _ in store.items.refs_below(DISK, "/")]
+        theirs = [(n, ref) for n, ref in files if refs.owner(ref) == machine]
+        mine = [(n, ref) for n, ref in files if refs.owner(ref) == refs.here]
+        store.machines.note_this()
+        if machine and machine == refs.home:  # the plain refs become this machine's
+            store.files.take_over_roots(machine)
+            return RefreshReport((*(Refreshed(str(ref), "moved") for _, ref in theirs), *self._renamed(mine)))
+        report = RefreshReport(self._renamed(theirs))
+        store.files.take_over_roots(machine)
+        return report
+
+    def _renamed(self, files: Sequence[tuple[int, Ref]]) -> tuple[Refreshed, ...]:
+        """Give files the refs that files of this machine have in the store."""
+        refs = self._context.file_refs
+        states = self._context.store.files.states([n for n, _ in files])
+        return tuple(
+            moved(self._context, n, ref, target, states.get(n))
+            for n, ref in files
+            if ref != (target := refs.ref(ref.place))
+        )
 
     def _relocate(self, old: str | Path, new: str | Path) -> RefreshReport:
         refs = self._context.file_refs
@@ -233,25 +218,20 @@ class RootVerbs(OpenEngine):
             raise UsageError("both names are the same", hint="Name the old place, then the new one.")
         below = self._context.store.items.refs_below("disk", before)
         items = [(n, ref) for n, ref, _ in below if refs.is_here(ref)]
-        added = [disk_ref(Path(root), refs).path for root, _ in self._context.store.files.roots()]
-        roots = [root for root in added if _is_within(root, before)]
+        files = self._context.store.files
+        added = [(root, globs, disk_ref(Path(root), refs).path) for root, globs in files.roots()]
+        roots = [row for row in added if row[2] == before or row[2].startswith(f"{before.rstrip('/')}/")]
         if not items and not roots:
             raise NotFound(f"nothing was added from {before}", hint="‹:roots› and ‹:tree› show what was.")
-        states = self._context.store.files.states([n for n, _ in items])
+        states = files.states([n for n, _ in items])
         done = [
             moved(self._context, n, ref, Ref("disk", f"{after}{ref.path[len(before) :]}"), states.get(n))
             for n, ref in items
         ]
-        self._move_roots(before, after)
+        for root, globs, path in roots:
+            files.forget_root(root)
+            files.remember_root(str(ref_path(Ref("disk", f"{after}{path[len(before) :]}"), refs)), globs)
         return RefreshReport(tuple(done))
-
-    def _move_roots(self, before: str, after: str) -> None:
-        files, refs = self._context.store.files, self._context.file_refs
-        for root, globs in files.roots():
-            place = disk_ref(Path(root), refs).path
-            if _is_within(place, before):
-                files.forget_root(root)
-                files.remember_root(str(ref_path(Ref("disk", f"{after}{place[len(before) :]}"), refs)), globs)
 
     def _follow_project(self) -> RefreshReport | None:
         """If the project that holds this store was moved, let the refs of its files follow; None if it was not."""
@@ -290,10 +270,6 @@ class RootVerbs(OpenEngine):
         place, count = found.most_common(1)[0]
         is_apart = place != str(project) and not Path(place, ".ricordo").exists()
         return place if is_apart and 2 * count > len(missing) else None
-
-
-def _is_within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
 MOST_PAGES = 200
