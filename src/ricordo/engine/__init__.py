@@ -10,7 +10,6 @@ from __future__ import annotations
 from ricordo.engine.agents import AgentVerbs
 from ricordo.engine.health import HealthVerbs
 from ricordo.engine.ingest import AddVerbs
-from ricordo.engine.links import LinkVerbs, SelectVerbs
 from ricordo.engine.log import LogVerbs
 from ricordo.engine.models import ModelVerbs
 from ricordo.engine.removal import UndoVerbs
@@ -22,7 +21,7 @@ from ricordo.engine.trust import TrustVerbs
 
 
 class Ricordo(
-    AddVerbs, AgentVerbs, HealthVerbs, IndexVerbs, LinkVerbs, LogVerbs, ModelVerbs, SelectVerbs, SyncVerbs, TeamVerbs,
+    AddVerbs, AgentVerbs, HealthVerbs, IndexVerbs, LogVerbs, ModelVerbs, SyncVerbs, TeamVerbs,
     TransferVerbs, TrustVerbs, UndoVerbs,
 ):  # fmt: skip
     """A store, open. Use it as a context manager, or call ``close``.

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ricordo.ingest.add import Adding, AddingPages
     from ricordo.ingest.pages import PageReader
     from ricordo.ingest.refresh import Refresher
+    from ricordo.sources.base import Loader
     from ricordo.store.values import FileState
     from ricordo.values.reports import RefreshReport, WatchEvent
     from ricordo.verbs.declare import ADDED_TEXT, Say

@@ -1,21 +1,21 @@
-"""Verbs for single items: save, edit, move; and what replaced an item."""
+"""Verbs for single items: save, edit, move, link, tag; and what replaced an item."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ricordo.engine.checks import check_choice, check_type, refuse_put_away
+from ricordo.engine.checks import check_choice, check_type, refuse_put_away, texts
 from ricordo.engine.context import EngineContext, OpenEngine
-from ricordo.engine.tiers import follows
+from ricordo.engine.tiers import follows, follows_each
 from ricordo.errors import StaleVersion, UsageError, from_dict
 from ricordo.permissions import refuse_freezing, refuse_record, refuse_secrets
 from ricordo.steps import undoable
 from ricordo.store.base import Store
 from ricordo.store.values import PreparedItem
 from ricordo.values.field_checks import check_validity
-from ricordo.values.hits import Filters
+from ricordo.values.hits import Filters, Link, LinkReport
 from ricordo.values.items import Draft, Entry, Fields, Item, Ref, Saved, checked_fields
 from ricordo.values.kinds import KINDS, MENTIONING_KINDS, ON_CONFLICT, kind_of_drive
 from ricordo.values.reports import AddReport, Progress
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ricordo.verbs.parameters import (
         LONG_TEXT,
         MOST_VERSIONS,
+        NAME_TEXT,
         AllowSecrets,
         FieldsToSet,
         IfTaken,
@@ -122,8 +123,12 @@ class ItemVerbs(OpenEngine):
         if kind is not None:
             check_choice("kind", kind, KINDS)
         resolved = self._context.resolve_new(ref)
-        before = self._present(resolved) if on_conflict == "overwrite" else None
-        if before is not None:
+        before = None
+        if (
+            on_conflict == "overwrite"
+            and (n := self._context.store.items.numbers([resolved]).get(resolved)) is not None
+        ):
+            before = self._context.store.items.get_many([n])[n]
             kind = kind or before.kind
             fields = {**_set_fields(before), **(fields or {})}
         kind = kind or kind_of_drive(resolved.drive)
@@ -137,11 +142,6 @@ class ItemVerbs(OpenEngine):
         if kind == "entity" and saved.status != "skipped":
             self._find_mentions(self._context.store.items.require(resolved))
         return replace(saved, redacted=redacted)
-
-    def _present(self, ref: Ref) -> Item | None:
-        n = self._context.store.items.number(ref)
-        item = self._context.store.items.get_many([n])[n] if n is not None else None
-        return item if item is not None and item.state != "deleted" else None
 
     @undoable
     def save_many(
@@ -310,6 +310,98 @@ class ItemVerbs(OpenEngine):
                 if mentioned(self._context.store.items.get(n).content, [(entity, title)]):
                     naming.append(n)
         self._context.store.links.set_mentions(entity, naming)
+
+    @verb(
+        "write",
+        "remember",
+        "Link one item to another.",
+        examples=("ricordo link memory:/keys note:/security", "ricordo link note:/a note:/b --type contradicts"),
+    )
+    @undoable
+    @follows("source", "target")
+    def link(
+        self,
+        source: ItemName,
+        target: ItemName,
+        type: Annotated[str, Say("What the link says.", longest=100, shown="TYPE", argument=False)] = "mentions",  # noqa: A002
+    ) -> Link:
+        """Linking again changes nothing."""
+        from ricordo.memory.links import link
+
+        return link(
+            self._context.store, self._context.present_number(source), self._context.present_number(target), type
+        )
+
+    @verb(
+        "write", "remember", "Remove a link.", answers="count", examples=("ricordo unlink memory:/keys note:/security",)
+    )
+    @undoable
+    @follows("source", "target")
+    def unlink(
+        self,
+        source: ItemName,
+        target: ItemName,
+        type: Annotated[str, Say("Only links of this type.", longest=100, shown="TYPE", argument=False)]  # noqa: A002
+        | None = None,
+    ) -> int:
+        """Links made by ``link``, of one type or of all; returns how many there were."""
+        from ricordo.memory.links import unlink
+
+        return unlink(
+            self._context.store, self._context.present_number(source), self._context.present_number(target), type
+        )
+
+    @verb(
+        "read",
+        "find",
+        "Show what an item links to, and what links to it.",
+        examples=("ricordo links note:/plan --depth 1",),
+    )
+    @follows("ref")
+    def links(
+        self, ref: ItemName, *, depth: Annotated[int, Say("How many steps to follow.", 1, most=5, shown="N")] = 2
+    ) -> LinkReport:
+        """Links by hand and from texts, both ways."""
+        from ricordo.memory.links import around
+
+        return around(self._context.store, self._context.present_number(ref), depth)
+
+    @verb(
+        "write",
+        "remember",
+        "Give tags to items, or take them away.",
+        examples=("ricordo tag note:/a note:/b --add security", "ricordo tag memory:/office --remove draft"),
+    )
+    @undoable
+    @follows_each
+    def tag(
+        self,
+        *refs: ItemName,
+        add: Annotated[Sequence[str], Say("Give this tag.", longest=NAME_TEXT, shown="TAG")] = (),
+        remove: Annotated[Sequence[str], Say("Take this tag away.", longest=NAME_TEXT, shown="TAG")] = (),
+    ) -> AddReport:
+        """An item that has them already is left as it is. Every name is looked up before the first item is changed."""
+        given, taken = _clean(texts("add", add)), {tag.casefold() for tag in _clean(texts("remove", remove))}
+        if not refs or not (given or taken):
+            raise UsageError("say which items, and which tags", hint="‹:tag note:/a --add security›")
+        numbers = [self._context.present_number(ref) for ref in refs]
+        items = self._context.store.items.get_many(numbers)
+        return AddReport(tuple(self._retagged(items[n], given, taken) for n in dict.fromkeys(numbers)))
+
+    def _retagged(self, item: Item, given: Sequence[str], taken: set[str]) -> Saved:
+        before = item.fields.tags
+        has = {tag.casefold() for tag in before}
+        after = (
+            *(tag for tag in before if tag.casefold() not in taken),
+            *(t for t in given if t.casefold() not in has),
+        )
+        if after == before:
+            return Saved(str(item.ref), "skipped", item.id, item.version, reason="it has these tags")
+        return self.edit(item.ref, None, {"tags": list(after)}, wait=False)
+
+
+def _clean(tags: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(tag.strip().removeprefix("#").strip() for tag in tags if tag.strip()))
 
 
 def _set_fields(item: Item) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ricordo.engine.finding import FindVerbs
 from ricordo.engine.tiers import follows
 from ricordo.errors import Forbidden, UsageError
 from ricordo.permissions import is_admin, is_agent
-from ricordo.search.profiles import Profile, built_in, find_profile
+from ricordo.search.profiles import built_in, find_profile
 from ricordo.values import provenance
 from ricordo.values.log import AuditEntry
 from ricordo.values.times import moment_since
@@ -187,9 +187,14 @@ class LogVerbs(FindVerbs):
         from ricordo.memory.use import Learner
 
         config = self._context.config
-        vectors = config.embedding.provider != "none"
-        known = (find_profile(config, name) for name, one in built_in().items() if one.learns)
-        return {one.name: Learner(one.learns, _own_weights(one, vectors=vectors)) for one in known if one.learns}
+        learners = {}
+        for profile in (find_profile(config, name) for name, one in built_in().items() if one.learns):
+            weights = profile.weights(vectors=config.embedding.provider != "none")
+            if profile.learns:
+                # If the text signal would be the only one, learning changes the weights for searches with vectors.
+                weights = profile.weights() if weights.get(profile.learns) == 1.0 else weights
+                learners[profile.name] = Learner(profile.learns, weights)
+        return learners
 
     @verb("read", "find", "Show the tags, and how many items have each.", answers="tags", examples=("ricordo tags",))
     def tags(self) -> tuple[TagCount, ...]:
@@ -206,9 +211,3 @@ class LogVerbs(FindVerbs):
         if ref is not None:
             among = store.links.neighbours([self._context.present_number(ref)], AROUND)
         return store.overview.graph(limit, among)
-
-
-def _own_weights(profile: Profile, *, vectors: bool) -> dict[str, float]:
-    """The weights that learning changes; if the text signal would be the only one, those for searches with vectors."""
-    weights = profile.weights(vectors=vectors)
-    return profile.weights() if weights.get(profile.learns or "") == 1.0 else weights
