@@ -12,7 +12,6 @@ from ricordo.engine.health import HealthVerbs
 from ricordo.engine.ingest import AddVerbs
 from ricordo.engine.log import LogVerbs
 from ricordo.engine.models import ModelVerbs
-from ricordo.engine.removal import UndoVerbs
 from ricordo.engine.search_index import IndexVerbs
 from ricordo.engine.sync import SyncVerbs
 from ricordo.engine.team import TeamVerbs
@@ -22,7 +21,7 @@ from ricordo.engine.trust import TrustVerbs
 
 class Ricordo(
     AddVerbs, AgentVerbs, HealthVerbs, IndexVerbs, LogVerbs, ModelVerbs, SyncVerbs, TeamVerbs,
-    TransferVerbs, TrustVerbs, UndoVerbs,
+    TransferVerbs, TrustVerbs,
 ):  # fmt: skip
     """A store, open. Use it as a context manager, or call ``close``.
 

@@ -123,12 +123,9 @@ class ItemVerbs(OpenEngine):
         if kind is not None:
             check_choice("kind", kind, KINDS)
         resolved = self._context.resolve_new(ref)
-        before = None
-        if (
-            on_conflict == "overwrite"
-            and (n := self._context.store.items.numbers([resolved]).get(resolved)) is not None
-        ):
-            before = self._context.store.items.get_many([n])[n]
+        before, items = None, self._context.store.items
+        if on_conflict == "overwrite" and (n := items.numbers([resolved]).get(resolved)) is not None:
+            before = items.get_many([n])[n]
             kind = kind or before.kind
             fields = {**_set_fields(before), **(fields or {})}
         kind = kind or kind_of_drive(resolved.drive)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.engine.checks import check_number, check_type, kinds_of, refuse_binned, texts
-from ricordo.engine.context import OpenEngine
 from ricordo.engine.items import ItemVerbs
 from ricordo.engine.tiers import follows, follows_each
 from ricordo.errors import Conflict, Error, NotFound, UsageError
@@ -44,6 +43,8 @@ if TYPE_CHECKING:
     )
 
 
+_LOOKED_AT = 200
+"""Among how many steps the last one of the caller is looked for."""
 ARCHIVED_AT_ONCE = 500
 EVERY = 1 << 30
 ANYWHERE = ("live", "archived")
@@ -52,7 +53,7 @@ CHECKPOINTS = "checkpoints"
 
 
 class RemoveVerbs(ItemVerbs):
-    """Archives items, moves them to the bin, and restores them."""
+    """Archives items, moves them to the bin, restores them, and undoes what verbs did."""
 
     @verb(
         "write",
@@ -304,19 +305,6 @@ class RemoveVerbs(ItemVerbs):
                 draft = self._context.pipeline.prepare_draft(store.items.draft(n, part.version))
                 store.changes.save_archived([draft], backlog=self._context.models.backlog())
 
-
-def _is_session(ref: Ref) -> bool:
-    """Whether a ref is that of a whole session, and not of one of its turns."""
-    return ref.drive == SESSION and ref.path.count("/") == 1
-
-
-_LOOKED_AT = 200
-"""Among how many steps the last one of the caller is looked for."""
-
-
-class UndoVerbs(OpenEngine):
-    """Lists steps, and undoes them."""
-
     @verb(
         "write",
         "remember",
@@ -386,12 +374,8 @@ class UndoVerbs(OpenEngine):
         """The last step of the caller that is not undone."""
         me, names = speaker(), self._names()
         for one in self._steps(_LOOKED_AT):
-            said = one.provenance
-            is_mine = said.name in names and (said.author, said.session, said.token) == (
-                me.author,
-                me.session,
-                me.token,
-            )
+            by = one.provenance
+            is_mine = by.name in names and (by.author, by.session, by.token) == (me.author, me.session, me.token)
             if is_mine and not one.is_undone and one.verb != UNDO and (one.changes or one.erased):
                 return self._checked(one)
         raise NotFound("there is nothing of yours to undo", hint="‹:undo --list› shows the steps of everybody.")
@@ -442,6 +426,11 @@ class UndoVerbs(OpenEngine):
                     draft = self._context.store.items.draft(one.n, one.version)
                     found[one.n] = self._context.pipeline.prepare_draft(draft)
         return found
+
+
+def _is_session(ref: Ref) -> bool:
+    """Whether a ref is that of a whole session, and not of one of its turns."""
+    return ref.drive == SESSION and ref.path.count("/") == 1
 
 
 def _steps_of(engine: Any, limit: int) -> list[Step]:

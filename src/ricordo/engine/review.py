@@ -126,20 +126,18 @@ class ProposalDesk:
 
     def _ask_again(self, proposal: Proposal) -> str:
         """Let a proposal wait again that was refused, or whose memory is gone."""
-        if proposal.state == ACCEPTED and self._keeps(proposal):
-            raise UsageError(
-                f"{proposal.ref} was accepted as {proposal.became}", hint=f"‹:forget {proposal.became}› puts that away."
-            )
+        if proposal.state == ACCEPTED:
+            own = self._own_for(proposal)
+            items = (self._store if own is None else own.store).items
+            n = items.number(Ref.parse(proposal.became))
+            if n is not None and items.get(n).state == "live":
+                raise UsageError(
+                    f"{proposal.ref} was accepted as {proposal.became}",
+                    hint=f"‹:forget {proposal.became}› puts that away.",
+                )
         if not self._store.proposals.ask_again(proposal.id):
             raise UsageError(f"{proposal.ref} waits already", hint="‹:review› lists what waits.")
         return f"{proposal.ref} waits again"
-
-    def _keeps(self, proposal: Proposal) -> bool:
-        """Whether the memory that a proposal became is still there."""
-        own = self._own_for(proposal)
-        items = (self._store if own is None else own.store).items
-        n = items.number(Ref.parse(proposal.became))
-        return n is not None and items.get(n).state == "live"
 
     def accept(self, proposal: Proposal, text: str | None = None, *, by_itself: bool) -> str:
         """Make a memory of a proposal; what concerns the user goes to the user's own store. Returns its ref."""
@@ -255,9 +253,11 @@ class ReviewVerbs(MemoryVerbs):
             check_choice("decision", decision, DECISIONS)
             if ref is None:
                 raise UsageError("which item or proposal is meant?", hint="‹:review› lists what waits.")
-        if isinstance(ref, str) and (ref in FINDING_KINDS or self._is_finding(ref)):
-            return self._on_finding(ref, decision, limit)
-        if isinstance(ref, str) and _is_short_id(ref):  # the id that is listed, without its drive
+        if ref in FINDING_KINDS:
+            return self._on_finding(str(ref), decision, limit)
+        if isinstance(ref, str) and re.fullmatch("[0-9a-f]{8}", ref):  # the id that is listed, without its drive
+            if self._own_with(f"{DRIVE}{ref}") is None and not self._desk.has(f"{DRIVE}{ref}"):
+                return self._on_finding(ref, decision, limit)
             ref = f"{DRIVE}{ref}"
         is_proposal = ref is not None and str(ref).startswith(DRIVE)
         if text is not None and not (is_proposal and decision in ("accept", "always")):
@@ -288,9 +288,6 @@ class ReviewVerbs(MemoryVerbs):
         self._context.flush_use()
         look = Look(self._context.store)
         return [one for kind in kinds for one in look.findings(kind)]
-
-    def _is_finding(self, ref: str) -> bool:
-        return _is_short_id(ref) and self._own_with(f"{DRIVE}{ref}") is None and not self._desk.has(f"{DRIVE}{ref}")
 
     def _on_finding(self, name: str, decision: str | None, limit: int) -> ReviewReport:
         """What is suggested about one finding or all of a kind: shown, or done."""
@@ -328,25 +325,20 @@ class ReviewVerbs(MemoryVerbs):
         return None
 
     def _act(self, one: Finding) -> Saved:
+        from ricordo.memory.citations import NAME as CITATIONS
+        from ricordo.memory.citations import CitationCheck
+
         store = self._context.unsynced_store
         n = one.versions[0][0]
         if one.kind in ("duplicates", "contradictions"):
             return store.changes.archive([n], successor=one.versions[1][0])[0]
         if one.kind == "secrets":
             return self.edit(one.refs[0], content=store.items.get(n).content)
-        if one.kind == "changed":
-            return self._cite_again(n, one.refs[0])
-        return store.changes.archive([n])[0]
-
-    def _cite_again(self, n: int, ref: str) -> Saved:
-        """Note what a memory cites as it is now."""
-        from ricordo.memory.citations import NAME, CitationCheck
-
-        store = self._context.unsynced_store
-        item = store.items.get(n)
-        cited = CitationCheck(store).renewed(item.fields.metadata.get(NAME) or [])
-        metadata: dict[str, Any] = {**item.fields.metadata, NAME: cited}
-        return self.edit(ref, fields={"metadata": metadata})
+        if one.kind != "changed":
+            return store.changes.archive([n])[0]
+        metadata = store.items.get(n).fields.metadata
+        cited = CitationCheck(store).renewed(metadata.get(CITATIONS) or [])
+        return self.edit(one.refs[0], fields={"metadata": {**metadata, CITATIONS: cited}})
 
     def _on_proposal(self, ref: str, decision: str | None, text: str | None) -> ReviewReport:
         other = self._own_with(ref)
@@ -380,17 +372,13 @@ class ReviewVerbs(MemoryVerbs):
         """What waits, or only what waits in one item."""
         waiting = [one for one in self._context.store.audit.waiting() if n is None or one == n]
         found = (self._waiting(one) for one in waiting)
-        elsewhere = self._in_own_store() if n is None else ReviewReport(())
+        own = own_engine(self._context) if n is None else None
+        elsewhere: ReviewReport = own._listed(None) if own is not None else ReviewReport(())
         return ReviewReport(
             (*(one for one in found if one is not None), *elsewhere.waiting),
             proposals=(*(self._desk.waiting() if n is None else ()), *elsewhere.proposals),
             rules=(*(self._desk.listed_rules() if n is None else ()), *elsewhere.rules),
         )
-
-    def _in_own_store(self) -> ReviewReport:
-        other = own_engine(self._context)
-        report: ReviewReport = other._listed(None) if other is not None else ReviewReport(())
-        return report
 
     def _waiting(self, n: int) -> Waiting | None:
         """What waits in an item; None if it is a file or page that was read again, which is never the user's words."""
@@ -431,7 +419,3 @@ class ReviewVerbs(MemoryVerbs):
 
 def _counts(found: Sequence[Finding]) -> dict[str, int]:
     return {kind: n for kind in FINDING_KINDS if (n := sum(one.kind == kind for one in found))}
-
-
-def _is_short_id(name: str) -> bool:
-    return re.fullmatch("[0-9a-f]{8}", name) is not None

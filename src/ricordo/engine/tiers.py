@@ -280,14 +280,8 @@ class Tiers:
         own = next((tier for tier in federation.tiers if tier.location == context.location), None)
         if own is None or len(federation.tiers) > 1:
             known = self._read_name(name)
-
-            def find(store: Store) -> int | None:
-                n, state = self._look_up(store, known)
-                return n if state in _PRESENT else None
-
-            found = federation.first(find)
-            if found is not None:
-                return found
+            if (tier := self._first_with([known], _PRESENT)) is not None:
+                return tier, self._look_up(tier.store, known)[0]
         if own is None:
             raise NotFound(f"there is no item {name} in any tier", hint="‹:tiers› shows what is searched.")
         return own, context.number(name)
@@ -301,11 +295,8 @@ class Tiers:
 
     def record_use_elsewhere(self, answer: Answer, **options: Any) -> None:
         """Record in the other tiers which of their items were found; the query is logged in the own store alone."""
-        config = self._context.config
+        settings = replace(self._context.config.usage, log=False)
         for tier in self.federation.tiers:
             hits = tuple(hit for hit in answer.hits if hit.tier == tier.name)
-            if hits and tier.is_open and tier.location != self._context.location:
-                settings = replace(config.usage, log=False)
-                tracker = self.tracker_of(tier)
-                if tracker is not None:
-                    tracker.searched(replace(answer, hits=hits), settings=settings, **options)
+            if hits and tier.is_open and tier.location != self._context.location and (tracker := self.tracker_of(tier)):
+                tracker.searched(replace(answer, hits=hits), settings=settings, **options)
