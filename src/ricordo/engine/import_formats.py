@@ -87,8 +87,13 @@ class Claims:
         from ricordo.exchange.records import ItemRecord, Row
 
         for record in records:
-            if self.trust:
-                yield _vouched_for(record) if isinstance(record, ItemRecord) else record
+            if self.trust and isinstance(record, ItemRecord):
+                # Before authors were recorded, what the user wrote and what every agent gets had the user's word.
+                head = record.head()
+                is_users = head.fields.get("source") == "user" or head.fields.get("loading") == "always"
+                yield replace(record, vouched=record.version) if is_users and not head.provenance else record
+            elif self.trust:
+                yield record
             elif isinstance(record, Row) and record.type in _CLAIMS:
                 if record.type == "proposal" and record["state"] != WAITING:
                     yield record
@@ -116,7 +121,10 @@ class Claims:
         file = item.file if item.file == stored.file and head.text_hash == before.text_hash else None
         self._dropped["file that an item came from"] += item.file is not None and file is None
         versions = self._over(item, stored)
-        return replace(item, versions=versions, file=file, vouched=_word_kept(versions, stored))
+        # The version with the user's word is the newest that equals the one that has it in the store.
+        users = {one.hash for one in stored.versions if one.number == stored.vouched}
+        vouched = max((one.number for one in versions if one.hash in users), default=None)
+        return replace(item, versions=versions, file=file, vouched=vouched)
 
     def _over(self, item: ItemRecord, stored: ItemRecord) -> tuple[VersionRecord, ...]:
         """The versions without claims but for those that the stored item has too. The current version is compared with
@@ -157,21 +165,6 @@ class Claims:
         if not dropped:
             return ()
         return (f"left out, because anybody may have written them: {', '.join(dropped)} (--trust takes them in)",)
-
-
-def _vouched_for(item: ItemRecord) -> ItemRecord:
-    """An item of a trusted export. Before authors were recorded, what the user wrote and what every agent gets had the
-    user's word.
-    """
-    head = item.head()
-    is_users = head.fields.get("source") == "user" or head.fields.get("loading") == "always"
-    return replace(item, vouched=item.version) if is_users and not head.provenance else item
-
-
-def _word_kept(versions: Sequence[VersionRecord], stored: ItemRecord) -> int | None:
-    """The version with the user's word: the newest that equals the one that has it in the store."""
-    users = {one.hash for one in stored.versions if one.number == stored.vouched}
-    return max((one.number for one in versions if one.hash in users), default=None)
 
 
 def _claims(fields: Mapping[str, Any], stored: Mapping[str, Any] = _NOTHING) -> list[str]:

@@ -109,7 +109,9 @@ class MemoryVerbs(ItemVerbs):
         check_type("text", text, str)
         refuse_secrets(allowed=allow_secrets)
         fields = {**(fields or {}), **named}
-        kind = kind or _kind_on(ref)
+        if kind is None:
+            drive = str(ref).partition(":")[0] if ref is not None and Ref.looks_like(str(ref)) else ""
+            kind = drive if drive in KINDS else "memory"
         check_choice("kind", kind, KINDS)
         check_choice("source", source, WRITERS)
         if on_duplicate is not None:
@@ -255,9 +257,3 @@ def _said_by(source: Writer) -> AbstractContextManager[None]:
 def _writer(source: Writer) -> Writer:
     """Who says it: what comes through an agent's door is the agent's, whatever it claims."""
     return source if speaker().author == PERSON else "agent"
-
-
-def _kind_on(ref: str | Ref | None) -> str:
-    """The kind of item that lives on the drive of a ref; a memory, if the ref does not say it."""
-    drive = str(ref).partition(":")[0] if ref is not None and Ref.looks_like(str(ref)) else ""
-    return drive if drive in KINDS else "memory"

@@ -8,7 +8,7 @@ notes of their program, and never written.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ricordo.engine.context import EngineContext
     from ricordo.ingest.pipeline import Incoming
     from ricordo.store.base import Store
-    from ricordo.store.values import FileState
 
 DRIVE = "program"
 IGNORE_FILE = ".ricordoignore"
@@ -57,10 +56,13 @@ class ProgramNotes:
 
     def _compare(self, store: Store, project: Path) -> None:
         files = memory_files(project, MOST_FILES) if self._context.config.knowledge.of_programs else []
+        refs = {disk_ref(one.path): one for one in files}
+        items = store.items.get_many(list(store.items.numbers(list(refs)).values())).values()
+        added = {item.ref for item in items if item.state == "live"}  # by the user: these are documents already
         wanted = {
             Ref(DRIVE, f"/{one.program}/{one.name}"): one
-            for one in self._not_added(store, files)
-            if not _is_ignored(one.path, project)
+            for ref, one in refs.items()
+            if ref not in added and not _is_ignored(one.path, project)
         }
         machines = store.machines.refs()
         listed = store.items.listing(Filters(drives=(DRIVE,), states=("live", "archived", "deleted")), _EVERYTHING, 0)
@@ -81,13 +83,6 @@ class ProgramNotes:
             for _ in saved:
                 self._context.took_in_edits = True
 
-    def _not_added(self, store: Store, files: Sequence[MemoryFile]) -> list[MemoryFile]:
-        """The files that the user did not add, because those are documents already."""
-        refs = {disk_ref(one.path): one for one in files}
-        items = store.items.get_many(list(store.items.numbers(list(refs)).values()))
-        added = {item.ref for item in items.values() if item.state == "live"}
-        return [one for ref, one in refs.items() if ref not in added]
-
     def _changed(
         self,
         store: Store,
@@ -105,7 +100,10 @@ class ProgramNotes:
             status = one.path.stat()
             entry = reader.below(FoundFile(one.path, status.st_size, status.st_mtime_ns), [project])
             n, item = known.get(ref, (-1, None))
-            if entry.size > LARGEST_FILE or _is_settled(item, states.get(n), entry.mtime_ns, entry.size):
+            state = states.get(n)
+            # What was forgotten stays so; what was removed comes back when its file changes.
+            is_same = state is not None and state.looks_like(entry.mtime_ns, entry.size)
+            if entry.size > LARGEST_FILE or (item is not None and (item.state == "archived" or is_same)):
                 continue
             with suppress(Error, OSError):
                 title = PROGRAMS[one.program].title
@@ -123,13 +121,6 @@ def asking_program() -> str:
     """The program whose agent asks now; empty if a person asks, or a program that is not in the table."""
     said = speaker()
     return next((name for name in PROGRAMS if said.author == AGENT and said.name.startswith(name)), "")
-
-
-def _is_settled(item: Item | None, state: FileState | None, mtime_ns: int, size: int) -> bool:
-    """Whether a file is known as it is, or was forgotten; what was removed comes back when its file changes."""
-    if item is None:
-        return False
-    return item.state == "archived" or (state is not None and state.looks_like(mtime_ns, size))
 
 
 def _is_ignored(path: Path, project: Path) -> bool:

@@ -159,32 +159,24 @@ class SkillVerbs(FindVerbs, ReadVerbs):
         self, name: Annotated[str, Say("The name of the skill, or its ref.", longest=NAME_TEXT, shown="NAME")]
     ) -> Item:
         """A skill by its name or ref, with its text; this counts as opening it."""
+        from difflib import get_close_matches
+
         self._take_in_edits()
         wanted = name.strip()
         try:
             item = self.get(Ref.parse(wanted) if Ref.looks_like(wanted) else Ref("skill", f"/{wanted.lstrip('/')}"))
         except NotFound:
-            raise self._no_skill(wanted) from None
+            stores = self._reachable_stores([]).values()
+            known = {_skill_of(one).name for store in stores for _, one in store.items.listing(SKILLS, 1 << 30, 0)}
+            folded = {one.casefold(): one for one in sorted(known)}
+            near = [folded[one] for one in get_close_matches(wanted.casefold(), list(folded), n=3, cutoff=0.5)]
+            hint = f"Did you mean {any_of(near)}?" if near else "‹:list --kind skill› shows what there is."
+            if not known:
+                hint = "There are none yet; ‹:skills add› takes some in."
+            raise NotFound(f"there is no skill '{wanted}'", hint=hint) from None
         if item.kind != "skill":
             raise NotFound(f"{item.ref} is a {item.kind}, not a skill", hint="‹:list --kind skill› shows them.")
         return item
-
-    def _no_skill(self, name: str) -> NotFound:
-        from difflib import get_close_matches
-
-        names = sorted(
-            {
-                _skill_of(item).name
-                for store in self._reachable_stores([]).values()
-                for _, item in store.items.listing(SKILLS, 1 << 30, 0)
-            }
-        )
-        folded = {known.casefold(): known for known in names}
-        near = [folded[one] for one in get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)]
-        hint = f"Did you mean {any_of(near)}?" if near else "‹:list --kind skill› shows what there is."
-        if not names:
-            hint = "There are none yet; ‹:skills add› takes some in."
-        return NotFound(f"there is no skill '{name}'", hint=hint)
 
 
 def any_item(stores: Mapping[str, Store], filters: Filters) -> bool:

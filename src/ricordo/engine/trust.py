@@ -85,7 +85,9 @@ class TrustVerbs(OpenEngine):
                         f"the store {store} has no id yet and cannot be written", hint="Make it writable once."
                     )
                 note_place(store, TRUSTED, opened.store_id)
-                _look_again(opened, report.knowledge)
+                # Files are taken in again whose claims were not believed before.
+                rows = opened.knowledge.files(report.knowledge).values()
+                opened.knowledge.note([replace(row, mtime=-1, hash="") for row in rows])
         note_place(place, TRUSTED)
         if settings.is_file():
             trust(settings)
@@ -122,7 +124,7 @@ class TrustVerbs(OpenEngine):
         report = TrustReport(
             "would be trusted",
             str(place),
-            repository=_repository(place),
+            repository=next((str(one) for one in (place, *place.parents) if (one / ".git").exists()), ""),
             files=tuple(str(item.ref) for _, item in self._added_from(place) if item.fields.loading == "always"),
             settings=_sensitive(settings),
         )
@@ -141,9 +143,9 @@ class TrustVerbs(OpenEngine):
 
     def _added_from(self, place: Path) -> Sequence[tuple[int, Item]]:
         """The items of files in a folder, in the engine's own store."""
-        store = self._context.unsynced_store
-        below = [n for n, _, _ in store.items.refs_below("disk", disk_ref(place, self._context.file_refs).path)]
-        return tuple(store.items.get_many(below).items())
+        items = self._context.unsynced_store.items
+        below = items.refs_below("disk", disk_ref(place, self._context.file_refs).path)
+        return tuple(items.get_many([n for n, _, _ in below]).items())
 
     def _read_again(self, place: Path, *, withdraw: bool = False) -> None:
         """Read the files that were added from a folder again, as it is trusted now."""
@@ -162,11 +164,6 @@ class TrustVerbs(OpenEngine):
 
     def _file(self, item: Item) -> Path:
         return ref_path(item.ref, self._context.file_refs)
-
-
-def _repository(place: Path) -> str:
-    """The folder of the Git repository around a place."""
-    return next((str(folder) for folder in (place, *place.parents) if (folder / ".git").exists()), "")
 
 
 def _sensitive(file: Path) -> tuple[str, ...]:
@@ -200,9 +197,3 @@ def _claiming(place: Path) -> tuple[str, ...]:
         if fields.get("source") == "user" or fields.get("loading") == "always":
             names.append(name)
     return tuple(names)
-
-
-def _look_again(store: Store, names: Sequence[str]) -> None:
-    """Have files taken in again, whose claims were not believed before."""
-    rows = store.knowledge.files(names).values()
-    store.knowledge.note([replace(row, mtime=-1, hash="") for row in rows])

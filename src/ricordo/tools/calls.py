@@ -69,7 +69,12 @@ def check_arguments(name: str, arguments: Mapping[str, Any], schema: Mapping[str
             hint="This is a fault of the tool's server. Use another tool.",
         ) from None
     if found:
-        said = quoted("; ".join(_error_line(error) for error in reversed(found)), _LONGEST_HINT)
+        lines = []
+        for error in reversed(found):
+            where, text = ".".join(map(str, error.absolute_path)), " ".join(str(error.message).split())
+            text = text if len(text) <= 200 else f"{text[:199]}…"
+            lines.append(f"{where}: {text}" if where else text)
+        said = quoted("; ".join(lines), _LONGEST_HINT)
         takes = quoted(summary(schema), _LONGEST_HINT)
         raise UsageError(f"{quoted(name)} was not called: {said}", hint=f"It takes: {takes}")
 
@@ -110,13 +115,6 @@ def _without_patterns(schema: Any, depth: int = 0) -> Any:
     if isinstance(schema, list):
         return [_without_patterns(value, depth + 1) for value in schema]
     return schema
-
-
-def _error_line(error: Any) -> str:
-    where = ".".join(map(str, error.absolute_path))
-    said = " ".join(str(error.message).split())
-    said = said if len(said) <= 200 else f"{said[:199]}…"
-    return f"{where}: {said}" if where else said
 
 
 def summary(schema: Mapping[str, Any], longest: int = _LONGEST_HINT) -> str:
@@ -182,17 +180,18 @@ class CallRecords:
         found: list[dict[str, Any]] = []
         for line in reversed(lines):
             with suppress(ValueError):  # the first line may be cut
-                found.append(self._opened(json.loads(line)))
+                call = json.loads(line)
+                opened = self._opened(str(call.get("arguments", "")))
+                found.append(call | {"arguments": "(sealed by the key of another store)" if opened is None else opened})
             if len(found) == limit:
                 break
         return found
 
-    def _opened(self, line: dict[str, Any]) -> dict[str, Any]:
-        said = str(line.get("arguments", ""))
-        if not said.startswith(_SEALED):
-            return line
-        opened = self._seal.opened(said.removeprefix(_SEALED)) if self._seal is not None else None
-        return line | {"arguments": opened if opened is not None else "(sealed by the key of another store)"}
+    def _opened(self, text: str) -> str | None:
+        """A text, unsealed if it is sealed; None if another store's key seals it."""
+        if not text.startswith(_SEALED):
+            return text
+        return self._seal.opened(text.removeprefix(_SEALED)) if self._seal is not None else None
 
     def keep(self, text: str) -> str:
         """Keep a whole result; returns its id."""
@@ -219,9 +218,6 @@ class CallRecords:
             raise NotFound(
                 f"there is no result {name} any more", hint=f"The last {MOST_RESULTS} are kept; call the tool again."
             ) from None
-        if not text.startswith(_SEALED):
-            return text
-        opened = self._seal.opened(text.removeprefix(_SEALED)) if self._seal is not None else None
-        if opened is None:
+        if (opened := self._opened(text)) is None:
             raise NotFound(f"the result {name} is sealed by the key of another store", hint="Call the tool again.")
-        return str(opened)
+        return opened
