@@ -108,42 +108,30 @@ class Claims:
                 yield record
 
     def _harmless(self, item: ItemRecord) -> ItemRecord:
-        stored = self._stored(item)
-        if stored is None:
-            self._dropped.update(_claims(item.head().fields))
-            self._dropped["file that an item came from"] += item.file is not None
-            versions = tuple(self._attributed(_harmless_version(item, one)) for one in item.versions)
-            return replace(item, versions=versions, file=None, vouched=None)
-        head, before = item.head(), stored.head()
-        if (head.hash, item.state) == (before.hash, stored.state):
-            self.left_alone.add(item.id)
-        self._dropped.update(_claims(head.fields, before.fields))
-        file = item.file if item.file == stored.file and head.text_hash == before.text_hash else None
-        self._dropped["file that an item came from"] += item.file is not None and file is None
-        versions = self._over(item, stored)
-        # The version with the user's word is the newest that equals the one that has it in the store.
-        users = {one.hash for one in stored.versions if one.number == stored.vouched}
-        vouched = max((one.number for one in versions if one.hash in users), default=None)
-        return replace(item, versions=versions, file=file, vouched=vouched)
-
-    def _over(self, item: ItemRecord, stored: ItemRecord) -> tuple[VersionRecord, ...]:
-        """The versions without claims but for those that the stored item has too. The current version is compared with
-        the stored current one; a version that is stored keeps its author.
+        """The item without claims but for those that the stored item has too. Its current version is compared with the
+        stored current one; a version that is stored keeps its author, and others are said by this export.
         """
-        known = {one.hash: one for one in stored.versions}
+        stored = self._stored(item)
+        head, before = item.head(), stored.head() if stored is not None else None
+        known = {one.hash: one for one in stored.versions} if stored is not None else {}
+        file = users = None
+        if stored is not None and before is not None:
+            if (head.hash, item.state) == (before.hash, stored.state):
+                self.left_alone.add(item.id)
+            file = item.file if item.file == stored.file and head.text_hash == before.text_hash else None
+            users = next((one.hash for one in stored.versions if one.number == stored.vouched), None)
+        self._dropped.update(_claims(head.fields, before.fields if before is not None else {}))
+        self._dropped["file that an item came from"] += item.file is not None and file is None
         versions = []
         for one in item.versions:
-            same = stored.head() if one.number == item.version else known.get(one.hash)
-            plain = _harmless_version(item, one, same.fields if same else {})
+            same = before if one.number == item.version else known.get(one.hash)
+            plain = _harmless_version(item, one, same.fields if same is not None else {})
+            claimed = replace(self._said, claimed=dict(plain.provenance)).to_dict()
             is_known = plain.hash in known
-            versions.append(
-                replace(plain, provenance=known[plain.hash].provenance) if is_known else self._attributed(plain)
-            )
-        return tuple(versions)
-
-    def _attributed(self, version: VersionRecord) -> VersionRecord:
-        """The version as said by this export; what the export says of its author is kept beside that."""
-        return replace(version, provenance=replace(self._said, claimed=dict(version.provenance)).to_dict())
+            versions.append(replace(plain, provenance=known[plain.hash].provenance if is_known else claimed))
+        # The version with the user's word is the newest that equals the one that has it in the store.
+        vouched = max((one.number for one in versions if one.hash == users), default=None)
+        return replace(item, versions=tuple(versions), file=file, vouched=vouched)
 
     def without_claims(self, entries: Sequence[Entry], stored: Mapping[str, Mapping[str, Any]]) -> list[Entry]:
         """The texts of another program without what they claim, unless they are trusted; ``stored`` has the fields of
