@@ -18,7 +18,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from ricordo.cli.cmd_install import gateway_pieces
+from ricordo.cli.cmd_tools import gateway_pieces
 from ricordo.programs.pieces import Piece, pieces_for
 from ricordo.programs.table import PROGRAMS
 
