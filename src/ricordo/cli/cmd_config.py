@@ -16,7 +16,6 @@ from ricordo.cli.terminal import ProgressLine, Screen, one_line, person_answers,
 from ricordo.config.files import current_folder, project_file, user_file
 from ricordo.config.loading import (
     SETTINGS,
-    Config,
     find_setting,
     is_trusted,
     load_config,
@@ -153,17 +152,26 @@ def list_settings(call: Call, section: str | None, changed: bool, everything: bo
     everything = everything or section is not None
     by_level = [name for name in names if everything or call.json or SETTINGS[name].level == "basic"]
     shown = [name for name in names if settings.source(name) != "default" or (name in by_level and not changed)]
-    rows = [_row(settings, name) for name in shown]
+    rows = [
+        {
+            "name": name,
+            "value": SETTINGS[name].shown(settings.get(name)),
+            "source": settings.source(name),
+            "variable": SETTINGS[name].variable,
+            "doc": SETTINGS[name].doc,
+            "level": SETTINGS[name].level,
+        }
+        for name in shown
+    ]
 
     def draw(screen: Screen) -> None:
         last = "doc" if screen.verbose else "source"
         screen.table(
             ("setting", "value", "for" if screen.verbose else "from"),
-            [(row["name"], _text(row["value"]), str(row[last])) for row in rows],
+            [(row["name"], _text(row["value"]), row[last]) for row in rows],
+            empty="every setting is at its default",
         )
-        if not rows:
-            screen.note("every setting is at its default")
-        elif not (changed or everything):
+        if rows and not (changed or everything):
             screen.note(f"{len(SETTINGS) - len(rows)} more are at their defaults; --all shows them")
         if settings.untrusted:
             screen.warn(f"not trusted, so not used: {', '.join(settings.untrusted)} (ricordo config trust)")
@@ -171,18 +179,6 @@ def list_settings(call: Call, section: str | None, changed: bool, everything: bo
             screen.warn(f"{name} is ignored: {DROPPED[name]} (ricordo config unset {name})")
 
     return call.answer({"settings": rows, "untrusted": list(settings.untrusted)}, draw)
-
-
-def _row(settings: Config, name: str) -> dict[str, Any]:
-    known = SETTINGS[name]
-    return {
-        "name": name,
-        "value": known.shown(settings.get(name)),
-        "source": settings.source(name),
-        "variable": known.variable,
-        "doc": known.doc,
-        "level": known.level,
-    }
 
 
 @verb(
@@ -331,7 +327,7 @@ def use_model(call: Call, provider: str, reembed: bool | None = None, project: b
     """The model is tried before anything is changed. Keys and addresses of the old provider are removed from the
     settings. With --reembed, searches use the old model until all new vectors are made.
     """
-    scope = "project" if project else "user"
+    scope = _scope(project)
     place = locate(call.store, load_config(), current_folder(), call.tier).location
     if not place.is_there:
         dry_run, known = options.pop("dry_run", False), _models(call)

@@ -234,7 +234,9 @@ def _show_tags(screen: Screen, tags: Sequence[TagCount]) -> None:
 @shows
 def _show_undo(screen: Screen, report: UndoReport) -> None:
     if report.undone is None:
-        _show_steps(screen, report)
+        rows = [(one.id, local_time(one.at), one.words, _state(one), one.provenance.short) for one in report.steps]
+        empty = "there is no step that could be undone"
+        screen.table(("step", "when", "what", "changes", "by"), rows, paths=(2,), empty=empty)
         return
     screen.line(f"undone: {one_line(report.undone.words)}")
     for one in report.items:
@@ -242,12 +244,6 @@ def _show_undo(screen: Screen, report: UndoReport) -> None:
         screen.line(f"  {one.status} {one_line(one.ref)}{reason}")
     for note in report.notes:
         screen.note(note)
-
-
-def _show_steps(screen: Screen, report: UndoReport) -> None:
-    rows = [(one.id, local_time(one.at), one.words, _state(one), one.provenance.short) for one in report.steps]
-    empty = "there is no step that could be undone"
-    screen.table(("step", "when", "what", "changes", "by"), rows, paths=(2,), empty=empty)
 
 
 def _state(step: Step) -> str:

@@ -55,7 +55,9 @@ def locate(flag: str | None, config: Config, start: Path, tier: str | None = Non
     found = locate_store(flag, config, start)
     name = _tier_of(found, config)
     given = configured(config).get(name)
-    if given is not None and _yields(found, name, config):
+    # A setting of the tier comes before a store that no flag and no project's own file named.
+    by_user = config.source(f"tiers.{name}").startswith("user:")
+    if given is not None and (found.origin == "default" or (found.origin == "project" and not by_user)):
         found = _set_store(name, given, config, start)
     if tier is not None and tier != name:
         found = _store_of(tier, config, start)
@@ -155,15 +157,6 @@ def _tier_of(found: StoreLocation, config: Config) -> str:
     if found.address:
         return "team"
     return "project" if found.path.parent.name == PROJECT_FOLDER else "agent"
-
-
-def _yields(found: StoreLocation, name: str, config: Config) -> bool:
-    """Whether a setting for the tier takes precedence over the store that was found, because no flag or project named
-    that one.
-    """
-    if found.origin == "project":
-        return not config.source(f"tiers.{name}").startswith("user:")
-    return found.origin == "default"
 
 
 def _set_store(tier: str, given: str, config: Config, start: Path) -> StoreLocation:
