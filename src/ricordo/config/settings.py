@@ -112,52 +112,45 @@ class Setting:
             raise self._refuse(value, f"Allowed: at most {_LARGEST}.")
         if kind == "float" and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
-        if kind == "tuple[str, ...]" and isinstance(value, (list, tuple)):
+        if kind == "tuple[str, ...]" and isinstance(value, list):
             value = tuple(value)
         expected = {"bool": bool, "int": int, "float": float, "str": str}.get(kind, tuple)
         wrong = not isinstance(value, expected) or (expected is int and isinstance(value, bool))
         if wrong or (isinstance(value, tuple) and not all(isinstance(part, str) for part in value)):
             raise self._refuse(value, f"Give {_TYPE_WORDS[kind]}.")
-        for part in value if isinstance(value, tuple) else (value,):
-            self._check_characters(part)
-            if isinstance(value, tuple) and self.choices and part not in self.choices:
-                raise self._refuse(part, f"Each is one of: {', '.join(self.choices)}.")
+        if isinstance(value, tuple):
+            return tuple(self._checked_text(part, "Each is one of") for part in value)
         if isinstance(value, str):
-            return self._checked_text(value)
-        if isinstance(value, (int, float)) and expected is not bool:
+            if self.type.endswith("| None") and not value.strip():
+                raise self._refuse(value, f"To go back to the default, use ‹:config unset {self.name}›.")
+            return self._checked_text(value, "One of")
+        if expected is not bool:
             self._check_bounds(value)
         return value
 
-    def _check_characters(self, value: Any) -> None:
-        """Refuse a text that no file can hold, and one that was masked when it was shown."""
-        if not isinstance(value, str):
-            return
+    def _checked_text(self, value: str, allowed: str) -> str:
+        """A text that a file can hold, and that was not masked when it was shown; by its own name, if it has others."""
         if "\x00" in value:
             raise self._refuse(value, "Remove the NUL character.")
         if any("\ud800" <= sign <= "\udfff" for sign in value):
             raise self._refuse(value, "Write it in UTF-8.")
         if is_masked(value):
             raise self._refuse(value, f"{MASK} stands for what is not shown: write the whole value.")
-
-    def _checked_text(self, value: str) -> str:
-        if self.type.endswith("| None") and not value.strip():
-            raise self._refuse(value, f"To go back to the default, use ‹:config unset {self.name}›.")
         value = self.aliases.get(value, value)
         if self.choices and value not in self.choices:
             near = nearest(value, (*self.choices, *self.aliases))
             offer = f"Did you mean {near[0]}? " if near else ""
-            raise self._refuse(value, f"{offer}One of: {', '.join(self.choices)}.")
+            raise self._refuse(value, f"{offer}{allowed}: {', '.join(self.choices)}.")
         return value
 
     def _check_bounds(self, value: float) -> None:
         low, high = self.minimum, self.maximum
-        too_low = low is not None and value < low
-        too_high = high is not None and value > high
-        if too_low or too_high or not math.isfinite(value):
-            allowed = "any finite number"
-            if low is not None:
-                allowed = f"from {low:g} to {high:g}" if high is not None else f"{low:g} or more"
-            raise self._refuse(value, f"Allowed: {allowed}.")
+        if math.isfinite(value) and (low is None or value >= low) and (high is None or value <= high):
+            return
+        allowed = "any finite number"
+        if low is not None:
+            allowed = f"from {low:g} to {high:g}" if high is not None else f"{low:g} or more"
+        raise self._refuse(value, f"Allowed: {allowed}.")
 
     def _refuse(self, value: Any, hint: str) -> UsageError:
         shown = "this value" if self.secret else repr(masked(value) if isinstance(value, str) else value)
