@@ -266,8 +266,6 @@ def sync_what_changed(engine: OpenEngine, *, now_and_then: bool = False) -> None
     stay ``now_and_then`` without that, because others may have written. What goes wrong is said by ``sync-folder
     status``, and tried again next time.
     """
-    from ricordo.sync.state import sync_log
-
     context = engine._context
     if not context.is_open or not context.unsynced_store.syncs:
         return
@@ -276,6 +274,8 @@ def sync_what_changed(engine: OpenEngine, *, now_and_then: bool = False) -> None
         context.synced_at = -1
     if context.unsynced_store.changes_seen() == context.synced_at:
         return
+    from ricordo.sync.state import sync_log
+
     with suppress(Error):
         log = sync_log(context.unsynced_store)
         if log is not None and log.folders():
