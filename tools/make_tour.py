@@ -95,9 +95,8 @@ SHOTS: dict[str, tuple[str, Step | None, Step | None]] = {
     "reader": (f"/?q={QUESTION}", _reader, None),
     "palette": ("/browse", _palette, None),
     "choice": ("/?q=token", _choice, _undo),
-    "asked": ("/asked", None, None),
+    "log": ("/log", None, None),
     "review": ("/review", None, None),
-    "tidy": ("/tidy", None, None),
     "graph": ("/graph", _graph, None),
     "timeline": ("/timeline?since=7d", _timeline, None),
     "ranking": ("/profiles?name=brain", None, None),
@@ -269,7 +268,7 @@ def played(page: Any, address: str) -> Iterator[int]:
     yield 1800
     _graph(page)
     yield 2000
-    for path, milliseconds in (("/asked", 2200), ("/review", 2200), ("/timeline?since=7d", 1600)):
+    for path, milliseconds in (("/log", 2200), ("/review", 2200), ("/timeline?since=7d", 1600)):
         page.goto(address + path)
         yield milliseconds
     page.goto(address)

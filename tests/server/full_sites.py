@@ -116,9 +116,10 @@ KEYS = quote("note:/keys", safe="")
 HARBOUR_REF = quote("note:/harbour", safe="")
 PAGES = (
     "/", "/?q=keys", "/?q=zzzzqqqq", "/?tag=security", "/browse", "/browse?prefix=note:/", "/add",
-    "/timeline?since=365d", "/graph", f"/graph?ref={KEYS}", "/insight", "/profiles", "/compare?q=keys", "/jobs",
-    "/settings", "/api", "/asked", "/asked?view=unanswered", "/asked?view=told", "/bin", "/bin?state=archived", "/tags",
-    "/review", "/tidy", f"/edit?ref={KEYS}", f"/correct?ref={KEYS}", f"/why?q=keys&ref={HARBOUR_REF}",
+    "/timeline?since=365d", "/graph", f"/graph?ref={KEYS}", "/log?view=summary", "/profiles", "/compare?q=keys",
+    "/jobs", "/settings", "/api",
+    "/log", "/log?view=unanswered", "/log?view=told", "/bin", "/bin?state=archived", "/tags",
+    "/review", f"/edit?ref={KEYS}", f"/correct?ref={KEYS}", f"/why?q=keys&ref={HARBOUR_REF}",
     f"/why?q=office&ref={quote('note:/archived', safe='')}", "/session?id=talk&turn=2", "/item?ref=note:/none",
     f"/item?ref={HARBOUR_REF}&q=keys&lines=9-9",
     *(f"/item?ref={KEYS}&q=keys&view={view}"

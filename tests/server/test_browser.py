@@ -254,9 +254,9 @@ def test_light_and_dark_are_switched_and_kept(tab: Tab) -> None:
 
 def test_hostile_text_does_nothing_anywhere(tab: Tab) -> None:
     ref = quote("note:/hostile", safe="")
-    for path in ("/", "/?q=click", "/browse?prefix=note:/", "/timeline", "/graph", "/insight", f"/edit?ref={ref}",
-                 "/asked", "/tags", "/review", f"/correct?ref={ref}", f"/why?q={quote(HOSTILE)}&ref={ref}",
-                 f"/palette?q={quote(HOSTILE)}&ref={ref}", "/pick?q=click",
+    for path in ("/", "/?q=click", "/browse?prefix=note:/", "/timeline", "/graph", "/log?view=summary",
+                 f"/edit?ref={ref}", "/log", "/tags", "/review", f"/correct?ref={ref}",
+                 f"/why?q={quote(HOSTILE)}&ref={ref}", f"/palette?q={quote(HOSTILE)}&ref={ref}", "/pick?q=click",
                  *(f"/item?ref={ref}&view={view}" for view in ("text", "source", "passages", "versions", "fields")),
                  f"/?q={quote(HOSTILE)}", f"/add?title={quote(HOSTILE)}", f"/compare?q={quote(HOSTILE)}"):  # fmt: skip
         page = tab.go(path)

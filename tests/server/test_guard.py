@@ -22,7 +22,7 @@ from ricordo.http_api.server import refuse_open_door
 from .http_sites import LOCAL, Listening, Site, listen
 
 PAGES = (
-    "/", "/hits", "/browse", "/timeline", "/graph", "/insight", "/profiles", "/compare", "/jobs", "/settings", "/add",
+    "/", "/hits", "/browse", "/timeline", "/graph", "/log", "/profiles", "/compare", "/jobs", "/settings", "/add",
     "/api", "/item?ref=note:/a", "/api/v1/search?q=x", "/api/v1/openapi.json", "/mcp",
 )  # fmt: skip
 JSON = {"Content-Type": "application/json"}

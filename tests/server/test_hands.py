@@ -47,7 +47,7 @@ def test_home_shows_where_one_was_what_waits_and_what_was_not_answered(kept: Sit
     assert 'href="/?q=keys"' in page
     assert "Doors" in page
     assert re.search(r"To review</a> <span class=\"count\">1<.*The rule", page, re.DOTALL)
-    assert 'href="/add?title=zzqq%20deploy%20window#write"' in shown(kept, "/asked/open")
+    assert 'href="/add?title=zzqq%20deploy%20window#write"' in shown(kept, "/log/open")
     assert "1 answer of hooks, 120 tokens" in page
     assert "all well. 3 items" in page
 
@@ -57,33 +57,33 @@ def test_questions_are_listed_with_asker_and_what_became_of_them(kept: Site) -> 
         kept.engine.search("signing keys")
         kept.engine.get("note:/keys")
     kept.engine.search("doors")
-    page = shown(kept, "/asked")
+    page = shown(kept, "/log")
     row = r"signing keys</a>.*agent claude-code \(mcp\).*session s-7.*Keys</a> <span.*?>opened<"
     assert re.search(row, page, re.DOTALL)
     assert len(re.findall(r"fitted \d+ %", page)) == 2
-    mine = shown(kept, "/asked", by="claude-code")
+    mine = shown(kept, "/log", by="claude-code")
     assert ("signing keys" in mine, ">doors<" in mine) == (True, False)
-    assert "Nothing was asked in this time" in shown(kept, "/asked", day="2020-01-01")
-    assert "is not a day" in html.unescape(kept.client.get("/asked", params={"day": "soon"}).text)
+    assert "Nothing was asked in this time" in shown(kept, "/log", day="2020-01-01")
+    assert "is not a day" in html.unescape(kept.client.get("/log", params={"day": "soon"}).text)
 
 
 def test_what_hooks_told_is_listed_with_tokens_and_what_other_stores_told_is_only_counted(kept: Site) -> None:
     told_log.note("session-start", kept.engine.location, ["note:/keys", "note:/gone"], stored(AGENT), 431)
     told_log.note("session-start", "/another/store.db", ["note:/theirs"], stored(AGENT), 7)
-    page = shown(kept, "/asked", view="told")
+    page = shown(kept, "/log", view="told")
     row = r"session-start.*431 tokens.*Keys</a>.*note:/gone</code> <span class=\"soft\">gone"
     assert re.search(row, page, re.DOTALL)
     assert "note:/theirs" not in page
     assert "1 came from other stores" in page
     told_log.note("user-prompt", kept.engine.location, ["note:/doors"], stored(Provenance("agent", "codex")), 5)
-    of_one = shown(kept, "/asked", view="told", by="codex")
+    of_one = shown(kept, "/log", view="told", by="codex")
     assert ("5 tokens" in of_one, "431 tokens" in of_one) == (True, False)
 
 
 def test_a_day_of_questions_ends_with_it(kept: Site) -> None:
     kept.engine.search("signing keys")
     today = datetime.now().astimezone().date()
-    asked = [">signing keys<" in shown(kept, "/asked", day=str(today + timedelta(days=days))) for days in (-1, 0, 1)]
+    asked = [">signing keys<" in shown(kept, "/log", day=str(today + timedelta(days=days))) for days in (-1, 0, 1)]
     if datetime.now().astimezone().date() == today:  # or midnight came between
         assert asked == [False, True, False]
 
@@ -120,7 +120,7 @@ def test_the_palette_finds_places_tags_and_items_and_offers_what_the_item_takes(
     def found(**asked: str) -> set[str]:
         return set(re.findall(r'href="([^"]+)"', shown(kept, "/palette", **asked)))
 
-    assert {"/bin", "/asked?view=unanswered"} <= found()
+    assert {"/bin", "/log?view=unanswered"} <= found()
     assert "/timeline" in found(q="time")
     assert {"/?tag=safety"} <= found(q="#saf")
     assert "/item?ref=note%3A%2Fdoors" in found(q="doors")
@@ -188,14 +188,14 @@ def test_a_change_is_offered_to_be_undone_for_ten_minutes(kept: Site, monkeypatc
 
 def test_what_should_be_tidied_is_listed_and_done_on_the_page(site: Site) -> None:
     badge = site.engine.remember("The old badge opens the gate.", valid_until="2020-01-01")
-    assert "expired" in shown(site, "/tidy")
-    stale = shown(site, "/tidy/stale")
-    assert "/tidy?kind=expired" in stale
+    assert "expired" in shown(site, "/review")
+    stale = shown(site, "/review/stale")
+    assert "/review?kind=expired" in stale
     assert badge.ref[-20:] in stale, "the home says which memory it is"
-    finding = re.search(r'name="finding" value="(\w+)"', shown(site, "/tidy"))
+    finding = re.search(r'name="ref" value="(\w+)"', shown(site, "/review"))
     assert finding is not None
-    sent(site, "/tidy", finding=finding[1])
-    assert "Nothing is to be tidied" in shown(site, "/tidy")
+    sent(site, "/review", ref=finding[1], decision="accept")
+    assert "Nothing waits for you" in shown(site, "/review")
 
 
 def test_items_are_moved_to_another_tier(new_site: Any, tmp_path: Any) -> None:

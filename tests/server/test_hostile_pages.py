@@ -64,7 +64,7 @@ def test_no_page_runs_what_a_text_says(tab: Tab, site: tuple[Listening, list[str
     for path in (
         f"/?q={quote(TRAP)}",
         f"/?tag={quote(TRAP)}",
-        f"/asked?by={quote(TRAP[:200])}",
+        f"/log?by={quote(TRAP[:200])}",
         f"/add?title={quote(TRAP)}",
     ):
         harmless(tab.go(path), path)
@@ -75,7 +75,7 @@ def test_no_page_runs_what_a_text_says(tab: Tab, site: tuple[Listening, list[str
 def test_the_trap_is_where_it_is_looked_for(tab: Tab) -> None:
     """Else a page without it would pass for harmless."""
     paths = (
-        *("/", "/?q=keys", "/asked", "/asked?view=told", "/bin", "/bin?state=archived", "/tags", "/review", "/tidy"),
+        *("/", "/?q=keys", "/log", "/log?view=told", "/bin", "/bin?state=archived", "/tags", "/review"),
         *("/timeline?since=365d", "/browse?prefix=note:/", "/session?id=talk", "/item?ref=note:/keys"),
     )
     for path in paths:

@@ -68,7 +68,7 @@ def test_the_graph_finds_an_item_hides_a_kind_and_goes_back_in_time(page: Any, s
 
 def test_n_at_a_question_that_was_asked_writes_its_answer_down(page: Any, site: Listening) -> None:
     site.engine.search("who waters the plants in August")
-    page.goto(f"{site.address}/asked")
+    page.goto(f"{site.address}/log")
     page.locator(".question").first.wait_for()
     page.keyboard.press("j")
     asked = page.locator(".question:has(:focus) .open").inner_text()

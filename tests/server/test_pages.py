@@ -21,9 +21,9 @@ def test_questions_that_found_nothing_fitting_are_named_to_be_written_down(new_s
         site.engine.save("note:/keys", "Rotate the signing keys every quarter.", on_conflict="overwrite")
         site.engine.search("how often are the signing keys rotated")
         site.engine.search("zzzzqqqq")
-        page = site.client.get("/insight").text
-        assert "Write it down: zzzzqqqq" in page  # it found nothing at all
-        assert ("Write it down: how often are the signing keys rotated" in page) == is_named
+        assert ">zzzzqqqq</a>" in site.client.get("/log?view=summary").text  # it found nothing at all
+        unanswered = site.client.get("/log?view=unanswered").text
+        assert ("Write the answer down: how often are the signing keys rotated" in unanswered) == is_named
 
 
 def test_nonsense_is_named_as_unanswered_and_lists_are_not(new_site: Callable[..., Site]) -> None:
@@ -33,13 +33,13 @@ def test_nonsense_is_named_as_unanswered_and_lists_are_not(new_site: Callable[..
     for query in ("zzxqv blorptang", "kind:note", "how often are the signing keys rotated"):
         site.engine.search(query)
     site.engine.similar("note:/keys")
-    page = site.client.get("/insight").text
-    assert re.findall(r"Write it down: ([^\"<]+)", page) == ["zzxqv blorptang"]
+    page = site.client.get("/log?view=unanswered").text
+    assert re.findall(r"Write the answer down: ([^\"<]+)", page) == ["zzxqv blorptang"]
     site.engine.save("note:/nonsense", "zzxqv blorptang is what testers type.")
-    assert "Write it down" not in site.client.get("/insight").text  # it is answered by now
+    assert "Write the answer down" not in site.client.get("/log?view=unanswered").text  # it is answered by now
 
 
-def test_insight_goes_by_how_well_a_question_fitted_when_it_was_asked(new_site: Callable[..., Site]) -> None:
+def test_the_log_goes_by_how_well_a_question_fitted_when_it_was_asked(new_site: Callable[..., Site]) -> None:
     site = new_site(**{"embedding.provider": "local"})
     site.engine.save("note:/keys", "Rotate the signing keys every quarter.")
     site.engine.save("note:/doors", "The doors are locked at ten.")
@@ -49,7 +49,9 @@ def test_insight_goes_by_how_well_a_question_fitted_when_it_was_asked(new_site: 
     again = site.engine.search("how often are the signing keys rotated", track=False).meta.fit
     assert again is not None
     assert again < site.engine.config.search.min_fit
-    assert re.findall(r"Write it down: ([^\"<]+)", site.client.get("/insight").text) == ["zzxqv blorptang"]
+    assert re.findall(r"Write the answer down: ([^\"<]+)", site.client.get("/log?view=unanswered").text) == [
+        "zzxqv blorptang"
+    ]
 
 
 def test_notes_are_rendered_as_markdown_and_plain_files_are_not(site: Site) -> None:

@@ -115,7 +115,7 @@ def export(hand: Hand) -> None:
 def asked(hand: Hand) -> None:
     """See what an agent asked, and what it opened."""
     hand.go("/")
-    hand.click("nav >> text=Asked")
+    hand.click("nav >> text=Log")
     hand.wait(".question:has-text('signing keys'):has-text('claude-code') >> text=opened")
 
 

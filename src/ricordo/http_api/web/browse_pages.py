@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import Form, Query, Request, Response
 
 from ricordo.errors import Error, NotFound, UsageError
-from ricordo.frozen import frozen
 from ricordo.http_api.state import Here
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.search_pages import Asked, AskedHere
@@ -22,17 +20,13 @@ from ricordo.values.kinds import KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.values.sessions import Happening
 
 
 pages = page_router()
 
 MOST_CHILDREN = 300
-MOST_EVENTS = 400
-MOST_SESSIONS = 200
 MOST_NODES = 5000
 MOST_LISTED = 200
-SPANS = {"1d": "a day", "7d": "7 days", "30d": "30 days", "365d": "a year"}
 
 
 @shows(pages, "/browse")
@@ -68,62 +62,6 @@ def _trail(path: str) -> list[tuple[str, str]]:
         at += f"/{part}"
         trail.append((part, at))
     return trail
-
-
-@shows(pages, "/timeline")
-async def timeline(
-    request: Request,
-    here: Here,
-    since: Annotated[str, Query(max_length=40)] = "30d",
-    kind: Annotated[str, Query(max_length=40)] = "",
-    thread: Annotated[str, Query(max_length=1000)] = "",
-) -> Response:
-    """What happened, day by day, the newest first, beside the sessions of agents."""
-    span = since if since in SPANS else "30d"
-
-    def work(engine: Ricordo) -> tuple[Any, Any]:
-        recent = engine.timeline(
-            since=span, thread=thread or None, kinds=(kind,) if kind else (), limit=MOST_EVENTS, newest_first=True
-        )
-        return recent, engine.sessions(limit=MOST_SESSIONS)
-
-    recent, sessions = await here.ask(work)
-    titles = {one.id: one.facets.title or one.id for one in sessions}
-    by_day = groupby(recent.events, key=lambda one: one.at.astimezone().date())
-    days = [(day, grouped_by_session(list(events), titles)) for day, events in by_day]
-    return page(
-        request,
-        "timeline.html",
-        days=days,
-        more=recent.more,
-        sessions=sessions[:20],
-        since=span,
-        spans=SPANS,
-        kind=kind,
-        kinds=KINDS,
-        thread=thread,
-    )
-
-
-@frozen
-class Stretch:
-    """Events of a timeline that belong together: those of one session on one day, or a single one."""
-
-    events: tuple[Happening, ...]
-    session: str = ""
-    title: str = ""
-
-
-def grouped_by_session(events: Sequence[Happening], titles: Mapping[str, str]) -> list[Stretch]:
-    """The events in their order, with those of each session together where its latest one stands."""
-    together: dict[str, list[Happening]] = {}
-    for one in events:
-        thread = one.thread or ""
-        together.setdefault(thread if thread in titles else f"{one.ref} {one.at} {one.what}", []).append(one)
-    return [
-        Stretch(tuple(some), name, titles[name]) if name in titles else Stretch(tuple(some))
-        for name, some in together.items()
-    ]
 
 
 @shows(pages, "/graph")

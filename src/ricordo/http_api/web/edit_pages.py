@@ -153,6 +153,26 @@ async def save_edit(
     return RedirectResponse(item_address(saved.ref if saved is not None else ref, said=said), 303)
 
 
+@shows(pages, "/correct", scope="write")
+async def correct_page(request: Request, here: Here, ref: RefParameter) -> Response:
+    """The form to say what is right instead."""
+    item = await here.ask(lambda engine: engine.get(ref, track=False))
+    return page(request, "correct.html", item=item, ref=str(item.ref))
+
+
+@shows(pages, "/correct", "POST", scope="write")
+async def correct(
+    request: Request, here: Here, ref: RefField, text: Annotated[str, Form(min_length=1, max_length=20_000_000)]
+) -> Response:
+    """Save the right text; the wrong one is archived and says what corrected it."""
+    right = text.replace("\r\n", "\n")
+    saved = await here.ask(lambda engine: engine.correct(ref, right, wait=False))
+    here.service.wake()
+    return RedirectResponse(
+        item_address(saved.ref, said="unchanged" if saved.status == "skipped" else "corrected"), 303
+    )
+
+
 @shows(pages, "/feedback", "POST", scope="write")
 async def give_feedback(
     request: Request,

@@ -1,4 +1,4 @@
-"""The log of use: what was asked, by whom, what was found and opened, what hooks told agents, and what was learned."""
+"""The log of use: what was asked, by whom, what was found and opened, what hooks told agents, and figures of it all."""
 
 from __future__ import annotations
 
@@ -17,57 +17,73 @@ from ricordo.told_log import answers_of_hooks, shown_by_hooks, with_openings
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
     from ricordo.values.kinds import LogSummary
-    from ricordo.values.provenance import Provenance
-    from ricordo.values.use import QueryStats, StatsReport
-
+    from ricordo.values.use import StatsReport
 
 pages = page_router()
 
 MOST = 100
 MOST_OPEN = 5
+MOST_ASKERS = 12
+MOST_SHOWN = 10
+"""How many of the items that hooks showed to agents are listed."""
 DAYS = 30
-VIEWS = {"all": "All questions", "unanswered": "Without an answer", "told": "Told by hooks"}
+SPANS = (7, 30, 90)
+VIEWS = {"all": "All questions", "unanswered": "Without an answer", "told": "Told by hooks", "summary": "Summary"}
 
 
-@shows(pages, "/asked")
-async def asked_page(
+@shows(pages, "/log")
+async def log_page(
     request: Request,
     here: Here,
     view: Annotated[str, Query(max_length=20)] = "all",
     by: Annotated[str, Query(max_length=200)] = "",
     day: Annotated[str, Query(max_length=10)] = "",
+    days: Annotated[int, Query(ge=1, le=366)] = DAYS,
 ) -> Response:
-    """Questions of people and agents, or what hooks told; of one asker, of one day."""
+    """Questions of people and agents, or what hooks told, of one asker, of one day; or a summary of some days."""
     chosen = view if view in VIEWS else "all"
-    since, until = _span(day)
 
     def work(engine: Ricordo) -> dict[str, Any]:
-        everybody = engine.log(since=f"{DAYS}d", limit=1000).questions
-        values: dict[str, Any] = {
-            "askers": _askers(one.asker for one in everybody),
-            "daily": Counter(one.at.astimezone().date() for one in everybody),
-            "store": engine.location,
-            "logged": engine.config.usage.log,
-            "least": engine.config.search.min_fit,
-        }
-        if chosen == "told":
-            return values | _told(engine, by, since, until)
-        found = engine.log(since=since, until=until, by=by, unanswered=chosen == "unanswered", limit=MOST)
-        days = groupby(found.questions, key=lambda one: one.at.astimezone().date())
-        return values | {"days": [(one, list(rows)) for one, rows in days], "more": found.more}
+        logged = {"logged": engine.config.usage.log}
+        if chosen == "summary":
+            return logged | {"days": days, "spans": SPANS} | _summary(engine, days)
+        return logged | {"by": by, "day": day} | _rows(engine, chosen, by, day)
 
-    found = await here.ask(work)
-    return page(request, "asked.html", view=chosen, views=VIEWS, by=by, day=day, **found)
+    template = "log_summary.html" if chosen == "summary" else "log.html"
+    return page(request, template, view=chosen, views=VIEWS, **await here.ask(work))
 
 
-@shows(pages, "/asked/open")
+@shows(pages, "/log/open")
 async def open_part(request: Request, here: Here) -> Response:
     """For the home: the latest questions without an answer. They are asked again, which takes a moment."""
     found = await here.ask(lambda engine: engine.log(since=f"{DAYS}d", unanswered=True, limit=MOST_OPEN))
     return page(request, "open_part.html", questions=found.questions)
 
 
-def _span(day: str) -> tuple[datetime | str, datetime | None]:
+def _rows(engine: Ricordo, view: str, by: str, day: str) -> dict[str, Any]:
+    """The rows of a view by day, and whose rows and which days there are."""
+    everybody = engine.log(since=f"{DAYS}d", limit=1000).questions
+    askers = (one.asker for one in everybody)
+    names = Counter(asker.name or asker.token or asker.via or asker.author for asker in askers)
+    values: dict[str, Any] = {
+        "askers": names.most_common(MOST_ASKERS),
+        "daily": Counter(one.at.astimezone().date() for one in everybody),
+        "store": engine.location,
+        "least": engine.config.search.min_fit,
+    }
+    since, until = _span(day)
+    rows: list[Any]
+    if view == "told":
+        rows, told = _told(engine, by, since, until)
+        values |= told
+    else:
+        found = engine.log(since=since, until=until, by=by, unanswered=view == "unanswered", limit=MOST)
+        rows, values["more"] = list(found.questions), found.more
+    days = groupby(rows, key=lambda one: one.at.astimezone().date())
+    return values | {"days": [(one, list(some)) for one, some in days]}
+
+
+def _span(day: str) -> tuple[Any, datetime | None]:
     """From when to when: one local day, or the last weeks."""
     if not day:
         return f"{DAYS}d", None
@@ -78,17 +94,8 @@ def _span(day: str) -> tuple[datetime | str, datetime | None]:
     return start, start + timedelta(days=1)
 
 
-def asker_name(asker: Provenance) -> str:
-    """What tells an asker from others: an agent's program, a person, a door."""
-    return asker.name or asker.token or asker.via or asker.author
-
-
-def _askers(found: Any) -> list[tuple[str, int]]:
-    return Counter(asker_name(one) for one in found).most_common(12)
-
-
-def _told(engine: Ricordo, by: str, since: Any, until: Any) -> dict[str, Any]:
-    """What hooks told, by day, with the titles of what is still kept."""
+def _told(engine: Ricordo, by: str, since: Any, until: datetime | None) -> tuple[list[Any], dict[str, Any]]:
+    """What hooks told, with the titles of what is still kept."""
     answers, elsewhere = answers_of_hooks(engine.location, DAYS)
     if by:
         answers = [one for one in answers if by.lower() in str(one.asker.to_dict()).lower()]
@@ -100,9 +107,7 @@ def _told(engine: Ricordo, by: str, since: Any, until: Any) -> dict[str, Any]:
             titles[ref] = engine.get(ref, track=False).title
         except Error:  # it was removed since
             continue
-    days = groupby(answers[:MOST], key=lambda one: one.at.astimezone().date())
-    return {
-        "days": [(one, list(rows)) for one, rows in days],
+    return answers[:MOST], {
         "titles": titles,
         "elsewhere": elsewhere,
         "tokens": sum(one.tokens for one in answers),
@@ -111,57 +116,26 @@ def _told(engine: Ricordo, by: str, since: Any, until: Any) -> dict[str, Any]:
     }
 
 
-SPANS = (7, 30, 90)
-MOST_SHOWN = 10
-"""How many of the items that hooks showed to agents, and of the questions that were answered badly, are listed."""
-MOST_UNFIT = 100
-MOST_DIFFERENT = 1000
-"""How many questions without an answer are looked for, and among how many different ones of the log."""
+def _summary(engine: Ricordo, days: int) -> dict[str, Any]:
+    """The log of some days in figures, charts and tables."""
 
+    def summed(by: LogSummary, limit: int) -> StatsReport:
+        summary = engine.log(since=f"{days}d", summary=by, limit=limit).summary
+        assert summary is not None
+        return summary
 
-def shown(engine: Ricordo, days: int) -> dict[str, Any]:
-    """What hooks showed to agents, and which of it was opened afterwards."""
+    daily, learning, today = summed("day", 366), engine.learn.status(), datetime.now(UTC).date()
     answers, items = shown_by_hooks(engine.location, days)
-    return {"hook_answers": answers, "shown": with_openings(engine, items[:MOST_SHOWN])}
-
-
-def answered_badly(engine: Ricordo, days: int) -> list[QueryStats]:
-    """Of the questions that found something, those that nothing fitted when they were asked, and nothing fits now: the
-    ones asked most first.
-    """
-    unfit = {one.text for one in engine.log(since=f"{days}d", unanswered=True, limit=MOST_UNFIT).questions}
-    asked = _summary(engine, days, "query", MOST_DIFFERENT).rows if unfit else ()
-    return [row for row in asked if row.name in unfit and row.average_results][:MOST_SHOWN]
-
-
-def _summary(engine: Ricordo, days: int, by: LogSummary, limit: int) -> StatsReport:
-    summary = engine.log(since=f"{days}d", summary=by, limit=limit).summary
-    assert summary is not None
-    return summary
-
-
-@shows(pages, "/insight")
-async def insight_page(request: Request, here: Here, days: Annotated[int, Query(ge=1, le=366)] = 30) -> Response:
-    """The log of the last days, in pictures and tables."""
-
-    def work(engine: Ricordo) -> dict[str, Any]:
-        daily = _summary(engine, days, "day", 366)
-        return {
-            "daily": daily,
-            "queries": _summary(engine, days, "query", 10),
-            "tools": _summary(engine, days, "tool", 10).rows,
-            "learning": engine.learn.status(),
-            "changes": engine.learn.status().changes[:20],
-            "logged": engine.config.usage.log,
-            "badly": answered_badly(engine, days),
-            **shown(engine, days),
-        }
-
-    found = await here.ask(work)
-    today = datetime.now(UTC).date()
-    rows = found["daily"].rows
-    charts = {
-        "asked": by_day({row.name: float(row.count) for row in rows}, days, today),
-        "took": by_day({row.name: row.average_ms for row in rows}, days, today),
+    return {
+        "daily": daily,
+        "queries": summed("query", 10),
+        "tools": summed("tool", 10).rows,
+        "learning": learning,
+        "changes": learning.changes[:20],
+        "hook_answers": answers,
+        "shown": with_openings(engine, items[:MOST_SHOWN]),
+        "charts": {
+            "asked": by_day({row.name: float(row.count) for row in daily.rows}, days, today),
+            "took": by_day({row.name: row.average_ms for row in daily.rows}, days, today),
+        },
     }
-    return page(request, "insight.html", days=days, spans=SPANS, charts=charts, **found)

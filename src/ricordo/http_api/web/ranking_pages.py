@@ -1,4 +1,4 @@
-"""Ranking: profiles and their weights, tried on the user's recent queries, and two profiles side by side."""
+"""Ranking: profiles and their weights, tried on recent queries; two profiles side by side; why an item has its rank."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from fastapi import Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from ricordo.engine.setting_changes import change_setting
-from ricordo.errors import Forbidden, UsageError
+from ricordo.errors import Forbidden, NotFound, UsageError
 from ricordo.frozen import frozen
 from ricordo.http_api.state import Here, Who
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.markup import terms_of
+from ricordo.http_api.web.search_pages import PAGE
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -163,3 +164,23 @@ async def compare(
         return found | {"terms": terms_of(q, language) if q.strip() else frozenset(), "language": language}
 
     return page(request, "compare.html", q=q, **await here.ask(work))
+
+
+@shows(pages, "/why")
+async def why_page(
+    request: Request,
+    here: Here,
+    q: Annotated[str, Query(max_length=10_000)] = "",
+    ref: Annotated[str, Query(max_length=4096)] = "",
+) -> Response:
+    """Why an item has its rank for a question, or is not found."""
+
+    def work(engine: Ricordo) -> dict[str, Any]:
+        if not q.strip() or not ref.strip():
+            return {"found": None, "problem": None}
+        try:
+            return {"found": engine.explain(q, ref), "problem": None}
+        except NotFound as problem:
+            return {"found": None, "problem": problem}
+
+    return page(request, "why.html", q=q, ref=ref, page_size=PAGE, **await here.ask(work))

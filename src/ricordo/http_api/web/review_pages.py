@@ -6,15 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from fastapi import Form, Query, Request, Response
-from fastapi.responses import RedirectResponse
 
-from ricordo.errors import NotFound
-from ricordo.http_api.api import RefParameter
 from ricordo.http_api.state import Here
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.item_pages import diff_line
-from ricordo.http_api.web.markup import item_address
-from ricordo.http_api.web.search_pages import PAGE
 from ricordo.values.review import FINDING_KINDS
 
 if TYPE_CHECKING:
@@ -27,50 +22,13 @@ pages = page_router()
 RefField = Annotated[str, Form(min_length=1, max_length=4096)]
 
 
-@shows(pages, "/correct", scope="write")
-async def correct_page(request: Request, here: Here, ref: RefParameter) -> Response:
-    """The form to say what is right instead."""
-    item = await here.ask(lambda engine: engine.get(ref, track=False))
-    return page(request, "correct.html", item=item, ref=str(item.ref))
-
-
-@shows(pages, "/correct", "POST", scope="write")
-async def correct(
-    request: Request, here: Here, ref: RefField, text: Annotated[str, Form(min_length=1, max_length=20_000_000)]
-) -> Response:
-    """Save the right text; the wrong one is archived and says what corrected it."""
-    right = text.replace("\r\n", "\n")
-    saved = await here.ask(lambda engine: engine.correct(ref, right, wait=False))
-    here.service.wake()
-    return RedirectResponse(
-        item_address(saved.ref, said="unchanged" if saved.status == "skipped" else "corrected"), 303
-    )
-
-
-@shows(pages, "/why")
-async def why_page(
-    request: Request,
-    here: Here,
-    q: Annotated[str, Query(max_length=10_000)] = "",
-    ref: Annotated[str, Query(max_length=4096)] = "",
-) -> Response:
-    """Why an item has its rank for a question, or is not found."""
-
-    def work(engine: Ricordo) -> dict[str, Any]:
-        if not q.strip() or not ref.strip():
-            return {"found": None, "problem": None}
-        try:
-            return {"found": engine.explain(q, ref), "problem": None}
-        except NotFound as problem:
-            return {"found": None, "problem": problem}
-
-    return page(request, "why.html", q=q, ref=ref, page_size=PAGE, **await here.ask(work))
-
-
 @shows(pages, "/review", scope="admin")
-async def review_page(request: Request, here: Here) -> Response:
-    """What waits for the user's decision, one under the other."""
-    return page(request, "review.html", **await here.ask(_waiting))
+async def review_page(request: Request, here: Here, kind: Annotated[str, Query(max_length=40)] = "") -> Response:
+    """What waits for the user's decision, one under the other, and what should be tidied; of one kind, or all."""
+    kinds = (kind,) if kind in FINDING_KINDS else ()
+    report = await here.ask(lambda engine: engine.review(kinds=kinds, limit=MOST_FINDINGS))
+    diffs = {one.ref: [diff_line(line) for line in one.diff.splitlines()] for one in report.waiting}
+    return page(request, "review.html", report=report, diffs=diffs, kinds=FINDING_KINDS)
 
 
 @shows(pages, "/review", "POST", scope="admin")
@@ -82,18 +40,13 @@ async def decide(
     text: Annotated[str, Form(max_length=10_000)] = "",
     proposed: Annotated[str, Form(max_length=10_000)] = "",
 ) -> Response:
-    """Take the new version or the proposed sentence (as it was changed here), or not."""
+    """Take the new version or the proposed sentence (as it was changed here), do what is suggested, or not."""
     is_changed = decision in ("accept", "always") and text.strip() not in ("", proposed.strip())
     own = text.strip() if is_changed else None
     report = await here.ask(lambda engine: engine.review(ref, cast("Any", decision), text=own))
     here.service.wake()
-    return page(request, "done_part.html", said=report.decided, problems=[])
-
-
-def _waiting(engine: Ricordo) -> dict[str, Any]:
-    report = engine.review()
-    diffs = {one.ref: [diff_line(line) for line in one.diff.splitlines()] for one in report.waiting}
-    return {"waiting": report.waiting, "proposals": report.proposals, "rules": report.rules, "diffs": diffs}
+    done = "; ".join(f"{one.ref} {one.status}" for one in report.done)
+    return page(request, "done_part.html", said=report.decided or done or "Nothing was to be done", problems=[])
 
 
 OFFERED = timedelta(minutes=10)
@@ -132,24 +85,7 @@ async def undo(request: Request, here: Here, step: Annotated[str, Form(min_lengt
     return page(request, "done_part.html", said=f"Undone: {report.undone.words}", problems=problems)
 
 
-@shows(pages, "/tidy", scope="write")
-async def tidy_page(request: Request, here: Here, kind: Annotated[str, Query(max_length=40)] = "") -> Response:
-    """What should be done about the memory, each finding with its button."""
-    kinds = (kind,) if kind in FINDING_KINDS else tuple(FINDING_KINDS)
-    report = await here.ask(lambda engine: engine.review(kinds=kinds, limit=MOST_FINDINGS))
-    return page(request, "tidy.html", report=report, kind=kind, kinds=FINDING_KINDS)
-
-
-@shows(pages, "/tidy", "POST", scope="write")
-async def tidy(request: Request, here: Here, finding: Annotated[str, Form(min_length=1, max_length=100)]) -> Response:
-    """Do what is suggested about one finding."""
-    report = await here.ask(lambda engine: engine.review(finding, "accept"))
-    here.service.wake()
-    done = [f"{one.ref} {one.status}" for one in report.done]
-    return page(request, "done_part.html", said="; ".join(done or ("Nothing was to be done",)), problems=[])
-
-
-@shows(pages, "/tidy/stale", scope="write")
+@shows(pages, "/review/stale", scope="admin")
 async def stale_part(request: Request, here: Here) -> Response:
     """For the home: how many memories are stale or contradict each other, and the first ones."""
     report = await here.ask(lambda engine: engine.review(kinds=STALE, limit=MOST_SHOWN))

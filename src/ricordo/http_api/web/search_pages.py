@@ -293,9 +293,9 @@ class Choice:
 
 PLACES = (
     ("/", "Home"), ("/browse", "Browse"), ("/add", "Add"), ("/timeline", "Timeline"), ("/graph", "Graph"),
-    ("/asked", "What was asked"), ("/asked?view=unanswered", "Questions without an answer"),
-    ("/asked?view=told", "What hooks told agents"), ("/insight", "Insight"), ("/review", "Review"),
-    ("/tidy", "Tidy"), ("/tags", "Tags"),
+    ("/log", "Log: what was asked"), ("/log?view=unanswered", "Questions without an answer"),
+    ("/log?view=told", "What hooks told agents"), ("/log?view=summary", "Summary of the log"), ("/review", "Review"),
+    ("/tags", "Tags"),
     ("/bin", "Bin"), ("/bin?state=archived", "Archive"), ("/profiles", "Ranking"), ("/compare", "Compare two rankings"),
     ("/why", "Why is something not found"), ("/jobs", "Health"), ("/settings", "Settings"), ("/api", "API"),
 )  # fmt: skip
