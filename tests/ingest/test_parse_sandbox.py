@@ -199,24 +199,24 @@ def test_no_worker_outlives_its_script(ending: str) -> None:
 
 
 def test_an_interrupted_read_leaves_no_half_conversation(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ricordo.ingest.formats import wire
+    from ricordo.ingest.formats import sandbox as module
 
     run(sandbox, "echo")
-    receive = wire.receive
+    receive = module.receive
 
     def interrupted(stream: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(wire, "receive", interrupted)
+    monkeypatch.setattr(module, "receive", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(sandbox, "echo", b"first")
-    monkeypatch.setattr(wire, "receive", receive)
+    monkeypatch.setattr(module, "receive", receive)
     assert run(sandbox, "echo", b"second").text == "second"
 
 
 def test_the_worker_loads_neither_faces_nor_models(sandbox: Sandbox) -> None:
     loaded = set(run(sandbox, "modules").text.split("\n"))
-    assert "ricordo.ingest.formats.worker" in loaded
+    assert "ricordo.ingest.formats.sandbox" in loaded
     assert not loaded & {
         "onnxruntime",
         "numpy",

@@ -12,7 +12,7 @@ from ricordo import Error, Ricordo
 from ricordo.config.settings import FetchSettings
 from ricordo.engine.ingest import AddVerbs
 from ricordo.sources.base import FetchedPage, LoadedPage, PageRequest
-from ricordo.sources.drives import Drives
+from ricordo.sources.web import OpenWeb
 
 from ..conftest import error_of
 from .conftest import Answer, Site, article, redirect, with_etag
@@ -48,11 +48,11 @@ README = "# The project\n\nIt keeps watch over the harbour.\n"
     ],
 )
 def test_a_url_belongs_to_a_drive(url: str, ref: str) -> None:
-    assert str(Drives(FetchSettings()).place(url).ref) == ref
+    assert str(OpenWeb(FetchSettings()).place(url).ref) == ref
 
 
 def test_the_server_that_served_a_page_can_tell_its_drive() -> None:
-    drives = Drives(FetchSettings())
+    drives = OpenWeb(FetchSettings())
     url = "https://drive.google.com/open?id=1AbCdEf_gh-IJ"
     assert str(drives.place(url).ref) == f"url:/{url}"
     assert str(drives.place(url, server="google_docs-mcp").ref) == "google-docs:/1AbCdEf_gh-IJ"
@@ -69,10 +69,10 @@ def github(open_engine: Callable[..., Ricordo], site: Site, monkeypatch: pytest.
         "/api/repos/sea/log/readme/docs?ref=main": Answer(b"# Docs\n\nRead me too.\n", mime="text/plain"),
         "/web/sea/log/issues/7": Answer(article("The lamp is out").encode()),
     }
-    monkeypatch.setattr("ricordo.sources.drives.SITE", f"{site.root}/web")
-    monkeypatch.setattr("ricordo.sources.drives.RAW", f"{site.root}/raw")
-    monkeypatch.setattr("ricordo.sources.drives.API", f"{site.root}/api")
-    monkeypatch.setattr("ricordo.sources.drives.DOCS_SITE", site.root)
+    monkeypatch.setattr("ricordo.sources.web.SITE", f"{site.root}/web")
+    monkeypatch.setattr("ricordo.sources.web.RAW", f"{site.root}/raw")
+    monkeypatch.setattr("ricordo.sources.web.API", f"{site.root}/api")
+    monkeypatch.setattr("ricordo.sources.web.DOCS_SITE", site.root)
     return open_engine(
         **{
             "fetch.allow_private": True,
@@ -204,7 +204,7 @@ def use_plugins(monkeypatch: pytest.MonkeyPatch, **plugins: Any) -> None:
             return plugins[self.name]
 
     entries = EntryPoints(Entry(name, f"{name}:make", "ricordo.sources") for name in plugins)
-    monkeypatch.setattr("ricordo.sources.drives.entry_points", lambda **_: entries)
+    monkeypatch.setattr("ricordo.sources.web.entry_points", lambda **_: entries)
 
 
 def test_a_plugin_adds_a_drive(pages: Ricordo, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,7 +282,7 @@ def test_a_loader_brings_pages_and_hands_back_those_it_does_not_know(
 
 
 def test_a_short_google_id_is_an_id_and_a_published_copy_is_none() -> None:
-    drives = Drives(FetchSettings())
+    drives = OpenWeb(FetchSettings())
     assert str(drives.place("https://docs.google.com/document/d/1aB/edit").ref) == "google-docs:/1aB"
     published = "https://docs.google.com/document/d/e/2PACX-abc/pub"
     assert drives.place(published).ref.drive == "url"

@@ -368,9 +368,9 @@ class EngineContext:
                 return found
             raise NotFound(f"there is no item with the id {text}", hint="‹:list› shows what is there.")
         if is_url(text):
-            from ricordo.sources.drives import Drives
+            from ricordo.sources.web import OpenWeb
 
-            return Drives(self.config.fetch).place(text).ref
+            return OpenWeb(self.config.fetch).place(text).ref
         if Ref.looks_like(text):
             ref = Ref.parse(text)
             return ref if ref.drive != DISK else self._file_ref(ref, as_written=True)

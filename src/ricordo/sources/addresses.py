@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Sequence
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from urllib.parse import SplitResult, quote, urljoin, urlsplit
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from urllib.parse import quote, urljoin, urlsplit
 
 from ricordo.bounded import call_within
 from ricordo.errors import Forbidden, Unavailable, UsageError
@@ -36,7 +36,10 @@ def normal_url(text: str) -> str:
     given = text.strip().removeprefix("url:/")
     if _UNSAFE.search(given.replace(" ", "")) or len(given) > LONGEST:
         raise UsageError("the URL is too long or holds control characters", hint="Copy it again from the browser.")
-    parts = _split(given)
+    try:
+        parts = urlsplit(given)
+    except ValueError:
+        raise _bad_host(given) from None
     scheme = parts.scheme.lower()
     if scheme not in _PORTS:
         raise UsageError(
@@ -49,27 +52,16 @@ def normal_url(text: str) -> str:
             hint="It would be kept in the store: leave out everything before the @.",
         )
     host = normal_host(parts.hostname or "")
-    port = _port(parts)
+    try:
+        port = parts.port
+    except ValueError:
+        raise UsageError(f"the port of {shown(given)} is not a number", hint="Check the URL.") from None
     place = f"[{host}]" if ":" in host else host
     if port is not None and port != _PORTS[scheme]:
         place += f":{port}"
     path = _without_dots(quote(parts.path, safe=_KEPT_IN_PATH)) or "/"
     query = f"?{quote(parts.query, safe=_KEPT_IN_QUERY)}" if parts.query else ""
     return f"{scheme}://{place}{path}{query}"
-
-
-def _split(url: str) -> SplitResult:
-    try:
-        return urlsplit(url)
-    except ValueError:
-        raise _bad_host(url) from None
-
-
-def _port(parts: SplitResult) -> int | None:
-    try:
-        return parts.port
-    except ValueError:
-        raise UsageError(f"the port of {shown(parts.geturl())} is not a number", hint="Check the URL.") from None
 
 
 def normal_host(host: str) -> str:
@@ -83,7 +75,10 @@ def normal_host(host: str) -> str:
         except (idna.IDNAError, UnicodeError):
             raise _bad_host(host) from None
     if ":" in name:
-        return _ipv6(name)
+        try:
+            return IPv6Address(name.replace("%", "?")).compressed  # one with a zone belongs to the local network
+        except AddressValueError:
+            raise _bad_host(name) from None
     last = name.rstrip(".").rpartition(".")[2]
     if _NUMBER.match(last):
         if not _PLAIN_IPV4.match(name):
@@ -92,15 +87,6 @@ def normal_host(host: str) -> str:
     if not name or len(name) > 253 or not _HOST.match(name):
         raise _bad_host(host)
     return name.rstrip(".")
-
-
-def _ipv6(name: str) -> str:
-    from ipaddress import AddressValueError, IPv6Address
-
-    try:
-        return IPv6Address(name.replace("%", "?")).compressed  # an address with a zone belongs to the local network
-    except AddressValueError:
-        raise _bad_host(name) from None
 
 
 def _bad_host(host: str) -> UsageError:
@@ -200,7 +186,7 @@ def _inner(address: Address) -> IPv4Address | None:
 class Gate:
     """Looks up the addresses of hosts and returns those that may be reached."""
 
-    def __init__(self, *, allow_private: bool, allow_hosts: Sequence[str], seconds: float) -> None:
+    def __init__(self, allow_private: bool, allow_hosts: Sequence[str], seconds: float) -> None:
         self._open = allow_private
         self._hosts = frozenset(host.strip().lower().strip("[]") for host in allow_hosts)
         self._seconds = seconds

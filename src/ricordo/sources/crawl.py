@@ -80,7 +80,8 @@ def read_robots(text: str, product: str = PRODUCT) -> Robots:
         if field == "user-agent":
             if group_has_rules:
                 group, group_has_rules = [], False
-            group.append(_product_token(value))
+            name = _TOKEN.match(value)  # without a version: ``Ricordo/1.0`` names ``ricordo``
+            group.append(name[0].lower() if name else "")
             rules.setdefault(group[-1], [])
         elif field in ("allow", "disallow"):
             group_has_rules = True
@@ -95,12 +96,6 @@ def read_robots(text: str, product: str = PRODUCT) -> Robots:
     return Robots(tuple(rules.get(ours, ())), delays.get(ours, 0.0), tuple(sitemaps))
 
 
-def _product_token(value: str) -> str:
-    """The name of a program without its version: ``Ricordo/1.0`` names ``ricordo``. Empty if there is no name."""
-    found = _TOKEN.match(value)
-    return found[0].lower() if found else ""
-
-
 def _encoded(path: str) -> str:
     """A path with all characters outside ASCII written as ``%XX``, so that both ways to write a letter are equal."""
     return re.sub(r"%[0-9a-fA-F]{2}", lambda found: found[0].upper(), quote(path, safe=_KEPT))
@@ -112,11 +107,6 @@ def _seconds(value: str) -> float:
     except ValueError:
         return 0.0
     return seconds if 0 <= seconds < 1e6 else 0.0
-
-
-def sitemap_addresses(robots: Robots, root: str) -> Sequence[str]:
-    """Where to look for sitemaps: where the site says, else where they usually are."""
-    return robots.sitemaps or (f"{root}/sitemap.xml",)
 
 
 Fetch = Callable[[str], FetchedPage]
@@ -164,8 +154,7 @@ class Manners:
                 data = self._fetch(f"{place}/robots.txt").data[:_LARGEST_ROBOTS]
                 self._robots[place] = read_robots(data.decode("utf-8", "replace"))
             except Error as problem:
-                unreachable = problem.code == "unavailable"
-                self._robots[place] = NOTHING_ALLOWED if unreachable else Robots()
+                self._robots[place] = NOTHING_ALLOWED if problem.code == "unavailable" else Robots()
         return self._robots[place]
 
     def wait(self, url: str) -> None:
@@ -180,7 +169,7 @@ class Manners:
 class Following:
     """The queue of pages, each with how many further steps its links may lead."""
 
-    def __init__(self, manners: Manners, home: str, *, most: int, seen: Collection[str] = ()) -> None:
+    def __init__(self, manners: Manners, home: str, *, most: int, seen: Collection[str] = (), depth: int = 0) -> None:
         self._manners = manners
         self._home = site(home)
         self._most = most
@@ -188,7 +177,7 @@ class Following:
         self._seen = {home, *seen}
         self._taken = {home, *seen}
         self._queue: deque[tuple[str, int]] = deque()
-        self._steps: dict[str, int] = {}
+        self._steps = {home: depth}
         self.notes: list[str] = []
         """Which pages were left out, and why."""
         self._forbidden = 0
@@ -206,10 +195,6 @@ class Following:
             if site(url) == self._home and url not in self._seen and is_page(url):
                 self._seen.add(url)
                 self._queue.append((url, steps))
-
-    def start(self, url: str, steps: int) -> None:
-        """Start to follow links from this page."""
-        self._steps[url] = steps
 
     def next(self) -> str | None:
         """The next URL that may be fetched; None at the end."""
@@ -280,7 +265,8 @@ def listed(page: FetchedPage, fetch: Fetch, notes: list[str]) -> Iterator[str]:
         current = waiting.popleft()
         data = _unpacked(current.data, _LARGEST_SITEMAP)
         kind = _SITEMAP.search(data[:4096])
-        found = (joined(current.final_url, _location(one[1])) for one in _LOCATION.finditer(data))
+        locations = (match[1].strip().removesuffix(b"]]>").strip() for match in _LOCATION.finditer(data))
+        found = (joined(current.final_url, html.unescape(one.decode("utf-8", "replace"))) for one in locations)
         if kind is None or kind[1].lower() == b"urlset":
             yield from (url for url in found if url is not None)
             continue
@@ -296,7 +282,7 @@ def listed(page: FetchedPage, fetch: Fetch, notes: list[str]) -> Iterator[str]:
 def sitemap_page(url: str, manners: Manners, fetch: Fetch) -> FetchedPage:
     """The sitemap of the site that a URL is on."""
     problem: Error | None = None
-    for address in sitemap_addresses(manners.of(url), origin(url)):
+    for address in manners.of(url).sitemaps or (f"{origin(url)}/sitemap.xml",):
         target = joined(url, address)
         try:
             page = fetch(target) if target is not None and site(target) == site(url) else None
@@ -319,7 +305,3 @@ def _unpacked(data: bytes, most: int) -> bytes:
         return zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(data, most)
     except zlib.error:
         raise Unreadable("the sitemap cannot be decompressed", hint="Open its URL in a browser to see it.") from None
-
-
-def _location(found: bytes) -> str:
-    return html.unescape(found.strip().removesuffix(b"]]>").strip().decode("utf-8", "replace"))

@@ -7,12 +7,12 @@ links.
 
 from __future__ import annotations
 
-import collections
 import re
 import ssl
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -66,26 +66,21 @@ def broken(error: Exception, url: str, settings: FetchSettings) -> Error:
             f"the certificate of {host} is not trusted: {cause.verify_message}",
             hint="Check the URL; for a certificate of your own network, name its authority in SSL_CERT_FILE.",
         )
+    message, hint = f"the connection to {host} broke while {shown(url)} was loaded", "Try again later."
     if isinstance(cause, ssl.SSLError):
-        return Unavailable(
-            f"{host} does not speak TLS as expected: {cause.reason}",
-            hint="Check the URL; perhaps it is http, not https.",
-        )
-    if isinstance(error, httpcore.ConnectTimeout):
-        return Unavailable(
-            f"{host} was not reached within {CONNECT_SECONDS:g} s",
-            hint="Check the network connection, or try again later.",
-        )
-    if isinstance(error, httpcore.TimeoutException):
-        return Unavailable(
-            f"{shown(url)} was not loaded within {settings.seconds:g} s",
-            hint="Try again later, or raise fetch.seconds.",
-        )
-    if isinstance(error, httpcore.ProxyError):
-        return Unavailable(f"the proxy refused to connect to {host}: {error}", hint="Check fetch.proxy.")
-    if isinstance(error, httpcore.ConnectError):
-        return Unavailable(f"{host} was not reached: {cause or error}", hint="Check the URL and the network.")
-    return Unavailable(f"the connection to {host} broke while {shown(url)} was loaded", hint="Try again later.")
+        message = f"{host} does not speak TLS as expected: {cause.reason}"
+        hint = "Check the URL; perhaps it is http, not https."
+    elif isinstance(error, httpcore.ConnectTimeout):
+        message = f"{host} was not reached within {CONNECT_SECONDS:g} s"
+        hint = "Check the network connection, or try again later."
+    elif isinstance(error, httpcore.TimeoutException):
+        message = f"{shown(url)} was not loaded within {settings.seconds:g} s"
+        hint = "Try again later, or raise fetch.seconds."
+    elif isinstance(error, httpcore.ProxyError):
+        message, hint = f"the proxy refused to connect to {host}: {error}", "Check fetch.proxy."
+    elif isinstance(error, httpcore.ConnectError):
+        message, hint = f"{host} was not reached: {cause or error}", "Check the URL and the network."
+    return Unavailable(message, hint=hint)
 
 
 _MOST_ADDRESSES = 4
@@ -94,11 +89,7 @@ _MOST_ADDRESSES = 4
 class Clock:
     """The time by which the current page must be loaded."""
 
-    def __init__(self) -> None:
-        self.until = 0.0
-
-    def start(self, seconds: float) -> None:
-        self.until = time.monotonic() + seconds
+    until = 0.0
 
     def left(self) -> float:
         """Seconds that are left; never 0, because httpcore takes that as no limit."""
@@ -140,10 +131,9 @@ class TimedStream(httpcore.NetworkStream):
 class CheckedBackend(httpcore.NetworkBackend):
     """Connects only to addresses that the gate allows; host names are looked up here, once."""
 
-    def __init__(self, gate: Gate, clock: Clock, seconds: float, proxy: tuple[str, int] | None = None) -> None:
+    def __init__(self, gate: Gate, clock: Clock, proxy: tuple[str, int] | None) -> None:
         self._gate = gate
         self._clock = clock
-        self._seconds = seconds
         self._proxy = proxy
         self._inner = httpcore.SyncBackend()
 
@@ -155,7 +145,7 @@ class CheckedBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        until = time.monotonic() + min(self._seconds, self._clock.left())
+        until = time.monotonic() + min(CONNECT_SECONDS, self._clock.left())
         find = self._gate.lookup if (host, port) == self._proxy else self._gate.addresses
         addresses = find(host, port)[:_MOST_ADDRESSES]
         for place, address in enumerate(addresses, start=1):
@@ -185,24 +175,15 @@ class CheckedBackend(httpcore.NetworkBackend):
 def open_pool(settings: FetchSettings, gate: Gate, clock: Clock, *, secure: bool) -> httpcore.ConnectionPool:
     """A connection pool, direct or through the proxy of the settings; ``secure`` ones load certificates."""
     proxy, login = proxy_url(settings)
-    context = _trusting() if secure else None
-    if not proxy:
-        return httpcore.ConnectionPool(
-            ssl_context=context,
-            max_connections=8,
-            keepalive_expiry=15.0,
-            network_backend=CheckedBackend(gate, clock, CONNECT_SECONDS),
-        )
-    url = httpcore.URL(proxy)
-    place = (url.host.decode(), url.port or (443 if url.scheme == b"https" else 80))
-    return httpcore.HTTPProxy(
-        proxy,
-        proxy_auth=login,
-        ssl_context=context,
-        max_connections=8,
-        keepalive_expiry=15.0,
-        network_backend=CheckedBackend(gate, clock, CONNECT_SECONDS, place),
-    )
+    url = httpcore.URL(proxy) if proxy else None
+    place = (url.host.decode(), url.port or (443 if url.scheme == b"https" else 80)) if url is not None else None
+    options: dict[str, Any] = {
+        "ssl_context": _trusting() if secure else None,
+        "max_connections": 8,
+        "keepalive_expiry": 15.0,
+        "network_backend": CheckedBackend(gate, clock, place),
+    }
+    return httpcore.HTTPProxy(proxy, proxy_auth=login, **options) if proxy else httpcore.ConnectionPool(**options)
 
 
 def proxy_url(settings: FetchSettings) -> tuple[str, tuple[str, str] | None]:
@@ -267,11 +248,7 @@ class Fetcher:
     def __init__(self, settings: FetchSettings) -> None:
         self.settings = settings
         self._clock = Clock()
-        self._gate = Gate(
-            allow_private=settings.allow_private,
-            allow_hosts=settings.allow_hosts,
-            seconds=CONNECT_SECONDS,
-        )
+        self._gate = Gate(settings.allow_private, settings.allow_hosts, CONNECT_SECONDS)
         self._most = int(settings.max_mb * 1_000_000)
         self._has_proxy = bool(proxy_url(settings)[0])
         self._pools: dict[bool, httpcore.ConnectionPool] = {}
@@ -285,7 +262,7 @@ class Fetcher:
         self, request: PageRequest, *, validators: Mapping[str, str] | None = None, wanted: Wanted | None = None
     ) -> FetchedPage:
         """The page, within the time that one page may take."""
-        self._clock.start(self.settings.seconds)
+        self._clock.until = time.monotonic() + self.settings.seconds
         return self._get(request, validators or {}, wanted)
 
     def _get(self, request: PageRequest, validators: Mapping[str, str], wanted: Wanted | None) -> FetchedPage:
@@ -328,17 +305,14 @@ class Fetcher:
         """The answer to one request; if the server fails or the connection breaks, it is asked again."""
         for attempt in range(1, ATTEMPTS + 1):
             pause = FIRST_PAUSE * 2 ** (attempt - 1)
-            try:
-                answer = self._ask(url, headers, wanted)
-            except _BrokenOff as problem:
-                if attempt == ATTEMPTS or not self._rest(pause):
-                    raise problem.error from problem.__cause__
-                continue
-            if answer.status not in TRANSIENT:
-                return answer
-            asked = parse_retry_after(answer.headers.get("retry-after", ""))
-            if attempt == ATTEMPTS or not self._rest(pause if asked is None else asked):
-                raise refused(answer.status, url, answer.headers)
+            answer = self._ask(url, headers, wanted)
+            if isinstance(answer, _Answer):
+                if answer.status not in TRANSIENT:
+                    return answer
+                asked = parse_retry_after(answer.headers.get("retry-after", ""))
+                pause = pause if asked is None else asked
+            if attempt == ATTEMPTS or not self._rest(pause):
+                raise refused(answer.status, url, answer.headers) if isinstance(answer, _Answer) else answer
         raise AssertionError("every way out is above")
 
     def _rest(self, seconds: float) -> bool:
@@ -348,9 +322,12 @@ class Fetcher:
         time.sleep(seconds)
         return True
 
-    def _ask(self, url: str, headers: Mapping[str, str], wanted: Wanted | None) -> _Answer:
-        if self._has_proxy:
-            self._check_for_proxy(url)
+    def _ask(self, url: str, headers: Mapping[str, str], wanted: Wanted | None) -> _Answer | Error:
+        """The answer, or the error of a connection that broke, where another attempt may do better."""
+        if self._has_proxy:  # it looks up the host itself; the address is checked all the same, if it is known here
+            parts = urlsplit(url)
+            with suppress(Unavailable):
+                self._gate.addresses(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
         secure = url.startswith("https:")
         if secure not in self._pools:
             self._pools[secure] = open_pool(self.settings, self._gate, self._clock, secure=secure)
@@ -361,27 +338,17 @@ class Fetcher:
             with asking as response:
                 return self._read(response, url, wanted)
         except (httpcore.ReadError, httpcore.WriteError, httpcore.RemoteProtocolError) as error:
-            raise _BrokenOff(broken(error, url, self.settings)) from error
+            return broken(error, url, self.settings)
         except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError) as error:
             raise broken(error, url, self.settings) from error
-
-    def _check_for_proxy(self, url: str) -> None:
-        """Check the address even though the proxy looks up the host itself."""
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-        try:
-            self._gate.addresses(host, parts.port or (443 if parts.scheme == "https" else 80))
-        except Unavailable:
-            return  # only the proxy knows this name
 
     def _read(self, response: httpcore.Response, url: str, wanted: Wanted | None) -> _Answer:
         headers = _plain(response.headers)
         length = headers.get("content-length", "")
         if not 200 <= response.status < 300:
             if response.status == 304 or (length.isdigit() and int(length) <= _LEFT_UNREAD):
-                collections.deque(
-                    response.iter_stream(), maxlen=0
-                )  # read to its end, so that the connection can be used again
+                for _ in response.iter_stream():
+                    pass  # read to its end, so that the connection can be used again
             return _Answer(response.status, headers)
         if wanted is not None and not wanted(headers.get("content-type", "")):
             return _Answer(response.status, headers, declined=True)
@@ -407,14 +374,6 @@ class Fetcher:
             f"{shown(url)} {measured}over the limit of {self.settings.max_mb:g} MB (fetch.max_mb)",
             hint="Raise fetch.max_mb to add it.",
         )
-
-
-class _BrokenOff(Exception):  # noqa: N818 - it never leaves this module
-    """The connection broke; another attempt may do better."""
-
-    def __init__(self, error: Error) -> None:
-        super().__init__(error.message)
-        self.error = error
 
 
 class _Unpacker:
