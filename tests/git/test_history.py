@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from ricordo import Filters, Ricordo, UsageError
 from ricordo.cli.program import program
 from ricordo.config.files import standing_in
-from ricordo.sources import git_history
+from ricordo.ingest import history as git_history
 
 from .conftest import Checkout, Opened
 

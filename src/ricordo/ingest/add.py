@@ -90,8 +90,7 @@ class Adding:
     def history(self, sources: Sequence[str | Path]) -> AddReport:
         """Add the commits of the repositories that some files or folders belong to, after the files themselves."""
         from ricordo.config.repository import repository_around
-        from ricordo.ingest.history import History
-        from ricordo.sources.git_history import MOST_COMMITS
+        from ricordo.ingest.history import MOST_COMMITS, History
 
         paths = [path for source in sources if not looks_like_url(str(source)) for path in self._expanded(str(source))]
         repositories = {path: repository_around(path) for path in paths}

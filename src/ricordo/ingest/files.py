@@ -26,10 +26,8 @@ from ricordo.ingest.vaults import in_vault, with_text_tags
 from ricordo.nofollow import LinkedFolder, real_path
 from ricordo.secrets.find import is_redacted, redact, redact_values
 from ricordo.sources.base import VALIDATORS
-from ricordo.sources.disk import FoundFile, Skipped, over_limit, walk
+from ricordo.sources.disk import FoundFile, Skipped, is_mailbox, mail_bytes, mails, over_limit, walk
 from ricordo.sources.git import GitTimes
-from ricordo.sources.mailbox import bytes_of as mail_bytes
-from ricordo.sources.mailbox import is_mailbox, mails
 from ricordo.store.values import FileState
 from ricordo.values.items import Fields, Item, Parsed, Ref
 from ricordo.values.kinds import kind_of_drive

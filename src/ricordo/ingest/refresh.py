@@ -20,8 +20,7 @@ from ricordo.ingest.files import FileReader, Gone, hash_of, keeping
 from ricordo.ingest.history import DRIVE, History, repository_of, tree_around, trees_of
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.base import VALIDATORS
-from ricordo.sources.disk import FoundFile, disk_ref, printable, ref_path, under_glob
-from ricordo.sources.mailbox import is_mailbox
+from ricordo.sources.disk import FoundFile, disk_ref, is_mailbox, printable, ref_path, under_glob
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, FileState
 from ricordo.values.file_refs import FileRefs, elsewhere

@@ -3,6 +3,9 @@
 A walk lists files and says why it skipped others. It opens only ignore files (``.gitignore``, ``.ricordoignore``,
 ``.git/info/exclude``; as in Git, the nearest one with a matching pattern decides), changes nothing, and one bad entry
 never stops it.
+
+A mailbox is a file in the mbox format, which holds one mail after another. Each mail counts as a file, called
+by its Message-ID, so that its ref stays the same while other mails come and go.
 """
 
 from __future__ import annotations
@@ -15,12 +18,12 @@ import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path, PurePath, PureWindowsPath
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from ricordo.config.files import current_folder
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-from ricordo.nofollow import real_path
+from ricordo.nofollow import open_below, real_path
 from ricordo.values.file_refs import PLAIN, FileRefs
 from ricordo.values.items import Ref
 
@@ -483,3 +486,78 @@ def _is_from_bytes(name: str) -> bool:
 def _as_given(path: Path, base: Path) -> Path:
     """A path of the walk, relative if the base was given as a relative path."""
     return base / path.relative_to(absolute(base))
+
+
+_MAILBOX_ENDINGS = ("", ".mbox", ".mbx")
+"""How the names of mailboxes end; mail programs leave the ending out."""
+_LONGEST_MAIL_NAME = 100
+_MAIL_OPENING = re.compile(rb"From [^\r\n]*\d\d:\d\d[^\r\n]*\d{4}[^\r\n]*\r?\n")
+"""The line before each mail: who sent it, the time, the year."""
+_MAILBOX_BEGINNING = re.compile(_MAIL_OPENING.pattern + rb"[!-9;-~]+:")
+_ESCAPED = re.compile(rb"(?m)^>(>*From )")
+_MESSAGE_ID = re.compile(rb"(?im)^message-id:[ \t]*(?:\r?\n[ \t]+)?([^\r\n]*)")
+
+
+def is_mailbox(path: Path) -> bool:
+    """Whether a file is a mailbox, by its name and by how it begins."""
+    if path.suffix.lower() not in _MAILBOX_ENDINGS:
+        return False
+    try:
+        with path.open("rb") as file:
+            return _MAILBOX_BEGINNING.match(file.read(4096)) is not None
+    except OSError:
+        return False
+
+
+def mails(box: FoundFile) -> list[FoundFile]:
+    """The mails of a mailbox, as files below it."""
+    found: dict[str, FoundFile] = {}
+    with _opened(box.path, box.within) as file:
+        for start, end, called in _mails_in(file):
+            name, count = f"{called}.eml", 1
+            while name in found:
+                count += 1
+                name = f"{called}-{count}.eml"
+            span = Span(box.path, start, end)
+            found[name] = FoundFile(box.path / name, end - start, box.mtime_ns, span, box.within)
+    return list(found.values())
+
+
+def mail_bytes(span: Span, within: Path | None = None) -> bytes:
+    """One mail as it was sent: lines that begin with "From" are escaped in a mailbox."""
+    with _opened(span.box, within) as file:
+        file.seek(span.start)
+        return _ESCAPED.sub(rb"\1", file.read(span.end - span.start)).rstrip(b"\r\n") + b"\n"
+
+
+def _opened(path: Path, within: Path | None) -> IO[bytes]:
+    """A mailbox, opened; links that lead out of the folder ``within`` are refused."""
+    return path.open("rb") if within is None else os.fdopen(open_below(within, path), "rb")
+
+
+def _mails_in(file: IO[bytes]) -> Iterator[tuple[int, int, str]]:
+    """Where each mail begins and ends, and what it is called."""
+    start, at, head, digest = 0, 0, bytearray(), hashlib.sha256()
+    in_head = after_blank = True
+    for line in file:
+        if after_blank and _MAIL_OPENING.match(line):
+            if at > start:
+                yield start, at, _mail_name(bytes(head), digest.hexdigest())
+            start, head, digest, in_head = at + len(line), bytearray(), hashlib.sha256(), True
+        else:
+            in_head = in_head and bool(line.strip())
+            if in_head:
+                head += line
+            if line.strip():
+                digest.update(line)
+        at += len(line)
+        after_blank = not line.strip()
+    if at > start:
+        yield start, at, _mail_name(bytes(head), digest.hexdigest())
+
+
+def _mail_name(head: bytes | bytearray, digest: str) -> str:
+    """What a mail is called: its Message-ID; without one, the beginning of its hash."""
+    found = _MESSAGE_ID.search(head)
+    said = found.group(1).decode("utf-8", "replace").strip(" \t<>") if found else ""
+    return re.sub(r"[^\w@.+=-]+", "-", said).strip("-.")[:_LONGEST_MAIL_NAME] or digest[:16]
