@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import NotFound, PathConflict, Ricordo, Unreadable
-from ricordo.ingest.vaults import tags_in
+from ricordo.ingest.formats.markdown import tags_in
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "foreign"
 Opener = Callable[..., Ricordo]

@@ -194,7 +194,7 @@ def import_vault(context: EngineContext, source: Source, on_conflict: OnConflict
     """Add the Markdown files of a vault; its folder is remembered, so that ``refresh`` follows it."""
     from ricordo.ingest.add import Adding
     from ricordo.ingest.files import FileReader
-    from ricordo.ingest.vaults import MARKER, in_vault
+    from ricordo.ingest.formats.markdown import MARKER, in_vault
     from ricordo.values.reports import ImportReport
 
     folder = _folder(source, "A vault")
@@ -218,9 +218,9 @@ def import_vault(context: EngineContext, source: Source, on_conflict: OnConflict
 def read_foreign(context: EngineContext, source: Source, format_: str) -> Foreign:
     """What another program keeps, as texts and relations."""
     if format_ == "basic-memory":
-        from ricordo.ingest.vaults import read_folder
+        from ricordo.ingest.importers import read_basic_memory
 
-        return read_folder(_folder(source, "basic-memory's home"), context.files())
+        return read_basic_memory(_folder(source, "basic-memory's home"), context.files())
     from ricordo.ingest.importers import READERS
 
     reader = READERS[format_]

@@ -19,10 +19,10 @@ from typing import Any
 from ricordo.config.settings import Config
 from ricordo.config.trust_lists import is_in_trusted_folder
 from ricordo.errors import Error, Unreadable, UsageError
+from ricordo.ingest.formats.markdown import in_vault, with_text_tags
 from ricordo.ingest.formats.read import parse_bytes, read_file
 from ricordo.ingest.formats.source import Limits
 from ricordo.ingest.pipeline import Incoming, merged_fields
-from ricordo.ingest.vaults import in_vault, with_text_tags
 from ricordo.nofollow import LinkedFolder, real_path
 from ricordo.secrets.find import is_redacted, redact, redact_values
 from ricordo.sources.base import VALIDATORS

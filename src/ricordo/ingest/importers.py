@@ -1,29 +1,40 @@
-"""Reads the exports of other programs as texts to save: mem0, the reference memory server, Claude and ChatGPT.
+"""Reads the exports of other programs as texts to save: mem0, the memory server, basic-memory, Claude and ChatGPT.
 
 - A memory of mem0 becomes ``memory:/mem0/ID``; its graph connects words, not memories, so it is left out.
 - An entity of the memory server becomes ``entity:/memory-server/NAME``, its relations become links.
 - A conversation becomes one text, ``agent:/claude/ID`` or ``agent:/chatgpt/ID``, with a heading for each turn. Of a
   ChatGPT conversation the branch that was open last is taken; attachments and pictures are not.
+- A note of basic-memory becomes ``note:/<permalink>`` with its whole body. ``- depends_on [[Target]]`` becomes a link
+  of that type, and the tags of observations become tags; both stay in the text, too.
 
-Files are JSON, JSON lines, or a zip that holds one of them. ``vaults`` reads folders of notes.
+Files are JSON, JSON lines, or a zip that holds one of them; the notes of basic-memory are a folder.
 """
 
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from ricordo.errors import Unreadable, UsageError
+from ricordo.errors import Error, Unreadable, UsageError
 from ricordo.frozen import frozen
+from ricordo.ingest.formats.archive import Archive
+from ricordo.ingest.formats.markdown import tags_in
+from ricordo.text.links import plain_name, without_code
 from ricordo.values.field_checks import checked_tags
-from ricordo.values.items import Entry, Ref, Saved, checked_fields
+from ricordo.values.items import Entry, Parsed, Ref, Saved, checked_fields
 from ricordo.values.times import parse_time
 
+if TYPE_CHECKING:
+    from ricordo.ingest.files import FileReader
+
+_UNNAMED = "relates_to"
 _SERVER_HINT = "Name the server's memory.jsonl (MEMORY_FILE_PATH says where it is)."
 _MEM0_HINT = "Save what get_all() returns as JSON."
 _LISTS = ("results", "memories", "data", "items")
@@ -58,7 +69,11 @@ class Foreign:
 
 def read_memories(data: bytes, name: str) -> Foreign:
     """The memories of a file as texts; one that has no text is reported as failed."""
-    found = _memories(read_json(data, name, "memories.json", _MEM0_HINT), name)
+    found = read_json(data, name, "memories.json", _MEM0_HINT)
+    if isinstance(found, dict):
+        found = next((found[key] for key in _LISTS if isinstance(found.get(key), list)), found)
+    if not isinstance(found, list) or not all(isinstance(plain, dict) for plain in found):
+        raise Unreadable(f"{name} holds no list of memories", hint="Expected [{'id': …, 'memory': …}, …].")
     entries = []
     failed = []
     for place, plain in enumerate(found, start=1):
@@ -67,14 +82,6 @@ def read_memories(data: bytes, name: str) -> Foreign:
         except UsageError as problem:
             failed.append(Saved(f"{name}, memory {place}", "failed", error=problem.to_dict()))
     return Foreign(tuple(entries), failed=tuple(failed))
-
-
-def _memories(plain: Any, name: str) -> list[Any]:
-    if isinstance(plain, dict):
-        plain = next((plain[key] for key in _LISTS if isinstance(plain.get(key), list)), plain)
-    if isinstance(plain, list) and all(isinstance(one, dict) for one in plain):
-        return plain
-    raise Unreadable(f"{name} holds no list of memories", hint="Expected [{'id': …, 'memory': …}, …].")
 
 
 def _memory(plain: Mapping[str, Any]) -> Entry:
@@ -95,15 +102,13 @@ def _memory(plain: Mapping[str, Any]) -> Entry:
     if isinstance(metadata.get("expiration_date"), str):
         with suppress(UsageError):
             fields |= checked_fields({"valid_until": metadata["expiration_date"]})
-    changed = time_in(plain, "updated_at", "created_at")
-    created = time_in(plain, "created_at") or changed
-    times = (created, changed) if created is not None and changed is not None else None
+    times = times_of(time_in(plain, "created_at"), time_in(plain, "updated_at"))
     return Entry(str(Ref("memory", f"/mem0/{quote(str(identity), safe='')}")), text, "memory", fields, "text", times)
 
 
 def read_memory_server(data: bytes, name: str) -> Foreign:
     """Entities with their observations, and relations as links."""
-    rows = list_in(read_json(data, name, "memory.jsonl", _SERVER_HINT), ("entities",), name, _SERVER_HINT)
+    rows = list_in(data, name, "memory.jsonl", _SERVER_HINT, "entities")
     entities = [row for row in rows if row.get("type") == "entity" and text_in(row, "name")]
     if rows and not entities:
         raise Unreadable(f"{name} holds no entities", hint=_SERVER_HINT)
@@ -122,7 +127,7 @@ def read_memory_server(data: bytes, name: str) -> Foreign:
             refs[title], text, "entity", fields | {"source_adapter": "memory-server"}, "markdown"
         )
     relations = [
-        Relation(refs[text_in(row, "from")], link_type(text_in(row, "relationType")), refs[text_in(row, "to")])
+        Relation(refs[text_in(row, "from")], _link_type(text_in(row, "relationType")), refs[text_in(row, "to")])
         for row in rows
         if row.get("type") == "relation" and text_in(row, "from") in refs and text_in(row, "to") in refs
     ]
@@ -142,7 +147,7 @@ def read_chatgpt(data: bytes, name: str) -> Foreign:
 
 
 def _conversations(data: bytes, name: str, program: str, key: str, turns: Any) -> Foreign:
-    found = list_in(read_json(data, name, _CHAT_FILE, _CHAT_HINT), ("conversations",), name, _CHAT_HINT)
+    found = list_in(data, name, _CHAT_FILE, _CHAT_HINT, "conversations")
     if found and not any(key in one for one in found):
         raise Unreadable(f"{name} holds no conversations of {program}", hint=_CHAT_HINT)
     entries: list[Entry] = []
@@ -224,8 +229,6 @@ def read_json(data: bytes, name: str, inside: str, hint: str) -> Any:
 
 def _unpacked(data: bytes, name: str, inside: str, hint: str) -> bytes:
     """The file ``inside`` a zip, within the bounds that hold for every archive."""
-    from ricordo.ingest.formats.archive import Archive
-
     with Archive(data, name) as archive:
         member = next((one for one in archive.names if one.rpartition("/")[2] == inside), None)
         if member is None:
@@ -236,10 +239,11 @@ def _unpacked(data: bytes, name: str, inside: str, hint: str) -> bytes:
     return found
 
 
-def list_in(plain: Any, keys: tuple[str, ...], name: str, hint: str) -> list[dict[str, Any]]:
-    """The list of objects that the file is, or that it holds under one of the keys."""
+def list_in(data: bytes, name: str, inside: str, hint: str, key: str) -> list[dict[str, Any]]:
+    """The list of objects that the file is, or that it holds under a key."""
+    plain = read_json(data, name, inside, hint)
     if isinstance(plain, dict):
-        plain = next((plain[key] for key in keys if isinstance(plain.get(key), list)), [plain])
+        plain = plain[key] if isinstance(plain.get(key), list) else [plain]
     if not isinstance(plain, list) or not all(isinstance(one, dict) for one in plain):
         raise Unreadable(f"{name} is not of the expected form", hint=hint)
     return plain
@@ -283,10 +287,76 @@ def path_part(text: str) -> str:
     return quote(text.strip(), safe=" '()!,") or "unnamed"
 
 
-def link_type(text: str) -> str:
+def _link_type(text: str) -> str:
     """A relation's name as a type of link: ``works at`` is ``works_at``."""
     word = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:40]
-    return word if len(word) > 1 and word[0].isalpha() else "relates_to"
+    return word if len(word) > 1 and word[0].isalpha() else _UNNAMED
+
+
+_RELATION = re.compile(
+    r"^[ \t]*[-*+][ \t]+(?P<type>[^\[\]\n]*?)[ \t]*\[\[(?P<target>[^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]\]", re.MULTILINE
+)
+_OBSERVATION = re.compile(r"^[ \t]*[-*+][ \t]+\[[^\[\]\n]{2,}\](?!\()[ \t]+(?P<text>.+)$", re.MULTILINE)
+
+
+def read_basic_memory(folder: Path, files: FileReader) -> Foreign:
+    """All notes below a folder, with the relations between them; a file that cannot be read is reported as failed."""
+    notes: dict[str, Parsed] = {}
+    named: dict[str, str] = {}
+    entries: list[Entry] = []
+    failed: list[Saved] = []
+    for path, changed, parsed in files.parsed(folder, ["*.md"]):
+        if isinstance(parsed, Error):
+            failed.append(Saved(path, "failed", error=parsed.to_dict()))
+            continue
+        permalink = str(parsed.fields.get("metadata", {}).get("permalink") or "")
+        name = posixpath.normpath(f"/{permalink.strip()}").strip("/")  # ".." cannot lead out of the folder
+        if not name or str(Ref("note", f"/{name}")) in notes:
+            name = str(PurePosixPath(path).with_suffix(""))
+        ref = str(Ref("note", f"/{name}"))
+        notes[ref] = parsed
+        title = str(parsed.fields.get("title") or parsed.title or PurePosixPath(path).stem)
+        for called in (permalink, title, path):
+            named.setdefault(_key(called), ref)
+        entries.append(_note(ref, title, parsed, changed))
+    relations: dict[Relation, None] = {}
+    lost = 0
+    for ref, parsed in notes.items():
+        for match in _RELATION.finditer(without_code(parsed.text)):
+            type_ = re.sub(r"[^a-z0-9_-]+", "_", match["type"].strip().strip("\"'").casefold()).strip("_-")
+            target = match["target"].partition("#")[0].strip()
+            found = named.get(_key(target)) or named.get(plain_name(target))
+            if found is None:
+                lost += 1
+            elif found != ref:
+                is_type = re.fullmatch(r"[a-z][a-z0-9_-]{1,40}", type_)
+                relations.setdefault(Relation(ref, type_ if is_type else _UNNAMED, found))
+    what = "relation to a note that does not exist stays" if lost == 1 else "relations to notes that do not exist stay"
+    missing = (f"{lost} {what} in the text only",) if lost else ()
+    return Foreign(tuple(entries), tuple(relations), tuple(failed), missing)
+
+
+def _note(ref: str, title: str, parsed: Parsed, changed: datetime) -> Entry:
+    metadata = dict(parsed.fields.get("metadata", {}))
+    observed = [tag for match in _OBSERVATION.finditer(parsed.text) for tag in tags_in(match["text"])]
+    fields = dict(parsed.fields) | {
+        "title": title,
+        "tags": checked_tags([*(tag.removeprefix("#") for tag in parsed.fields.get("tags", ())), *observed]),
+        "metadata": metadata,
+        "mime_type": "text/markdown",
+        "source_adapter": "basic-memory",
+    }
+    type_ = str(metadata.get("type") or "note")
+    if type_ != "note":
+        fields.setdefault("category", type_)
+    said = {name: value for name, value in metadata.items() if isinstance(value, str)}
+    changed = time_in(said, "modified", "updated", "updated_at") or changed
+    created = time_in(said, "created", "created_at", "date") or changed
+    return Entry(ref, parsed.text, "note", fields, "markdown", (created, changed))
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[\s_-]+", "-", name.removesuffix(".md").strip().strip("/").casefold())
 
 
 READERS = {

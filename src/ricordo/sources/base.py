@@ -84,9 +84,12 @@ class Drive(Protocol):
     that takes the ``fetch`` settings and returns a drive.
     """
 
-    name: str
-    servers: Sequence[str]
-    """Words in the names of MCP servers that can read this drive."""
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def servers(self) -> Sequence[str]:
+        """Words in the names of MCP servers that can read this drive."""
 
     def path_of(self, url: str, *, served: bool = False) -> str | None:
         """The path of a page on this drive; None for other URLs. ``served``: one of its MCP servers read the page."""

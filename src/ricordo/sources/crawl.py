@@ -80,8 +80,8 @@ def read_robots(text: str, product: str = PRODUCT) -> Robots:
         if field == "user-agent":
             if group_has_rules:
                 group, group_has_rules = [], False
-            name = _TOKEN.match(value)  # without a version: ``Ricordo/1.0`` names ``ricordo``
-            group.append(name[0].lower() if name else "")
+            token = _TOKEN.match(value)  # without a version: ``Ricordo/1.0`` names ``ricordo``
+            group.append(token[0].lower() if token else "")
             rules.setdefault(group[-1], [])
         elif field in ("allow", "disallow"):
             group_has_rules = True

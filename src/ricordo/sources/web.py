@@ -207,7 +207,7 @@ class OpenWeb:
         'google-docs:/1aBcD_efgh'
         """
         plain = normal_url(url)
-        drives = BUILT_IN
+        drives: Sequence[DriveFunctions] = BUILT_IN
         if all(drive.path_of(plain) is None for drive in BUILT_IN):
             drives = (*BUILT_IN, *self._plugins)
         for served in (False, True) if server else (False,):

@@ -3,6 +3,8 @@
 In the front matter a key that names a field sets it; every other key goes to ``metadata``. Nothing in it is an error: a
 value that a field cannot hold becomes a warning and stays in ``metadata``, and a block that is not YAML stays in the
 text.
+
+In an Obsidian vault, the tags in a text (``#idea``, ``#area/garden``) count, too.
 """
 
 from __future__ import annotations
@@ -10,15 +12,18 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import date, datetime, time
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.ingest.formats.plain import decode, without_surrogates
 from ricordo.ingest.formats.source import Source
+from ricordo.text.links import without_code
+from ricordo.values.field_checks import checked_tags
 from ricordo.values.items import FIELD_NAMES, Parsed, checked_fields
 
 # Headings are looked for only near the top and in lines of normal length, so that a 50 MB line costs nothing.
@@ -248,9 +253,8 @@ def to_fields(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
                 if name != "source":
                     warnings.append(f"front matter, {name}: {problem.message}. {problem.hint}".rstrip())
     if "category" not in fields and isinstance(metadata.get("auto_category"), str):
-        fields["category"] = metadata[
-            "auto_category"
-        ]  # other programs use this name for a category that they chose themselves
+        # Other programs use this name for a category that they chose themselves.
+        fields["category"] = metadata["auto_category"]
     if metadata:
         fields["metadata"] = metadata
     return fields, warnings
@@ -275,3 +279,43 @@ def _as_field(name: str, value: Any) -> Any:
         raise UsageError(f"{name} cannot be a {type(value).__name__}", hint="Write it as plain text.")
     text = str(value).strip()
     return text.lower() if name in ("severity", "loading") else text
+
+
+MARKER = ".obsidian"
+MOST_TAGS = 500
+# A tag follows white space or an opening parenthesis (but not that of a link's target), and is not a number.
+_TAG = re.compile(r"(?:(?<!\S)|(?<=[^\]]\()|(?<=^\())#((?:[^\W_]|[_/-])+)", re.MULTILINE)
+_COMMENT = re.compile(r"%%.*?%%", re.DOTALL)
+
+
+def in_vault(folder: Path, known: dict[Path, bool]) -> bool:
+    """Whether a folder, or one above it, holds Obsidian's settings folder; ``known`` caches the answers."""
+    if folder not in known:
+        above = folder != folder.parent and in_vault(folder.parent, known)
+        known[folder] = above or (folder / MARKER).is_dir()
+    return known[folder]
+
+
+def tags_in(text: str) -> tuple[str, ...]:
+    """The tags in a text, each once, in order; not those in code or comments.
+
+    >>> tags_in("#idea about #area/garden, not #12, a#b or `#code`; # heading")
+    ('idea', 'area/garden')
+    """
+    if "#" not in text:
+        return ()
+    found: dict[str, None] = {}
+    for match in _TAG.finditer(_COMMENT.sub(" ", without_code(text))):
+        tag = match.group(1).strip("/")
+        if tag and not tag.isdigit() and len(found) < MOST_TAGS:
+            found.setdefault(tag)
+    return tuple(found)
+
+
+def with_text_tags(parsed: Parsed) -> Parsed:
+    """A parsed note whose tags are those of its front matter, without their sign, and those of its text."""
+    if parsed.structure != "markdown":
+        return parsed
+    given = (tag.removeprefix("#") for tag in checked_tags(parsed.fields.get("tags", ())))
+    tags = checked_tags([*given, *tags_in(parsed.text)])
+    return replace(parsed, fields={**parsed.fields, "tags": tags}) if tags else parsed
