@@ -15,13 +15,12 @@ from ricordo.sources.sessions.records import (
     Line,
     LineContent,
     call_text,
-    clean,
     files_of,
     kept,
-    key_of,
+    named_event,
     result_text,
+    string_in,
     text_of,
-    time_of,
 )
 from ricordo.values.sessions import SessionEvent, SessionHint, called_name
 
@@ -66,9 +65,9 @@ class ClaudeFormat:
     def read(self, line: Line) -> Iterable[LineContent] | None:
         kind = line.get("type")
         if kind == "summary":
-            return [SessionHint(self.session, title=_string(line, "summary"), about=_string(line, "leafUuid"))]
+            return [SessionHint(self.session, title=string_in(line, "summary"), about=string_in(line, "leafUuid"))]
         if kind == "custom-title":
-            return [SessionHint(self.session, title=_string(line, "customTitle"))]
+            return [SessionHint(self.session, title=string_in(line, "customTitle"))]
         if kind in _SILENT:
             return ()
         message = line.get("message")
@@ -80,26 +79,14 @@ class ClaudeFormat:
         return [*self._hints(line), *events]
 
     def _hints(self, line: Line) -> Iterator[SessionHint]:
-        folder, branch = _string(line, "cwd"), _string(line, "gitBranch")
-        parent = _string(line, "sessionId")
+        folder, branch = string_in(line, "cwd"), string_in(line, "gitBranch")
+        parent = string_in(line, "sessionId")
         if folder or branch:
             parent = parent if line.get("isSidechain") is True and parent != self.session else ""
             yield SessionHint(self.session, folder=folder, branch=branch, parent=parent)
 
     def _event(self, line: Line, place: int, role: str, text: str, **more: Any) -> SessionEvent:
-        uuid = line.get("uuid")
-        key = (f"{uuid}#{place}" if place else uuid) if isinstance(uuid, str) and uuid else key_of(line, place)
-        direction = "sent" if more.pop("sent", role == "assistant") else "received"
-        return SessionEvent(
-            self.session,
-            key,
-            role,
-            direction,
-            text,
-            time_of(line.get("timestamp")),
-            is_aside=line.get("isSidechain") is True,
-            **more,
-        )
+        return named_event(self.session, line, place, role, text, is_aside=line.get("isSidechain") is True, **more)
 
     def _user(self, line: Line, message: Mapping[str, Any]) -> Iterator[SessionEvent]:
         content = message.get("content")
@@ -130,11 +117,6 @@ class ClaudeFormat:
                 yield self._event(
                     line, place, "tool", call_text(name, given), tool=name, files=files_of(given), sent=True
                 )
-
-
-def _string(line: Line, name: str) -> str:
-    value = line.get(name)
-    return clean(value).strip() if isinstance(value, str) else ""
 
 
 def _own_words(text: str) -> str:

@@ -28,10 +28,11 @@ from ricordo.sources.sessions.records import (
     files_of,
     kept,
     key_of,
+    named_event,
     result_text,
     session_id,
+    string_in,
     text_of,
-    time_of,
 )
 from ricordo.values.sessions import SessionEvent, SessionHint
 
@@ -87,17 +88,19 @@ class GeminiFormat:
     def _message(self, line: Line, role: str) -> Iterator[SessionEvent]:
         text = kept(_own_words(line.get("content")))
         if text and not text.startswith(_ADDED):
-            yield _event(self.session, line, 0, role, text, is_request=role == "user")
+            yield named_event(self.session, line, 0, role, text, is_request=role == "user")
         calls = line.get("toolCalls")
         for place, call in enumerate(calls if isinstance(calls, list) else (), start=1):
             if not isinstance(call, Mapping):
                 continue
             name, given = str(call.get("name") or "tool"), call.get("args")
             shown = call_text(name, given)
-            yield _event(self.session, line, 2 * place - 1, "tool", shown, tool=name, files=files_of(given), sent=True)
+            yield named_event(
+                self.session, line, 2 * place - 1, "tool", shown, tool=name, files=files_of(given), sent=True
+            )
             if result := _result(call.get("result")):
                 failed = call.get("status") == "error"
-                yield _event(self.session, line, 2 * place, "tool", result, tool=name, is_error=failed)
+                yield named_event(self.session, line, 2 * place, "tool", result, tool=name, is_error=failed)
 
 
 def gemini_file(path: Path) -> RecordsTranscript:
@@ -110,7 +113,7 @@ def gemini_file(path: Path) -> RecordsTranscript:
     messages = plain.get("messages") if isinstance(plain, Mapping) else None
     if not isinstance(plain, Mapping) or not is_gemini(plain) or not isinstance(messages, list):
         raise Unreadable("it is not a session of Gemini CLI", hint="Name a file session-….json in a folder 'chats'.")
-    session = session_id(_string(plain, "sessionId"))
+    session = session_id(string_in(plain, "sessionId"))
     reads = GeminiFormat(session)
 
     def records() -> list[Record]:
@@ -140,24 +143,24 @@ class QwenFormat:
         if kind not in ("user", "assistant", "tool_result") or not isinstance(message, Mapping):
             return None
         parts = [part for part in message.get("parts") or () if isinstance(part, Mapping)]
-        hint = SessionHint(self.session, folder=_string(line, "cwd"), branch=_string(line, "gitBranch"))
+        hint = SessionHint(self.session, folder=string_in(line, "cwd"), branch=string_in(line, "gitBranch"))
         return [hint, *self._parts(line, "assistant" if kind == "assistant" else "user", parts)]
 
     def _parts(self, line: Line, role: str, parts: list[Mapping[str, Any]]) -> Iterator[SessionEvent]:
         said = [part for part in parts if part.get("thought") is not True]
         text = kept(_own_words([part for part in said if "text" in part]))
         if text and not text.startswith(_ADDED):
-            yield _event(self.session, line, 0, role, text, is_request=role == "user")
+            yield named_event(self.session, line, 0, role, text, is_request=role == "user")
         for place, part in enumerate(said, start=1):
             call, answer = part.get("functionCall"), part.get("functionResponse")
             if isinstance(call, Mapping):
                 name, given = str(call.get("name") or "tool"), call.get("args")
                 shown = call_text(name, given)
-                yield _event(self.session, line, place, "tool", shown, tool=name, files=files_of(given), sent=True)
+                yield named_event(self.session, line, place, "tool", shown, tool=name, files=files_of(given), sent=True)
             elif isinstance(answer, Mapping) and (result := _result(answer)):
                 failed = isinstance(answer.get("response"), Mapping) and "error" in answer["response"]
                 name = str(answer.get("name") or "tool")
-                yield _event(self.session, line, place, "tool", result, tool=name, is_error=failed)
+                yield named_event(self.session, line, place, "tool", result, tool=name, is_error=failed)
 
 
 def _own_words(content: object) -> str:
@@ -165,13 +168,6 @@ def _own_words(content: object) -> str:
     parts = content if isinstance(content, list) else [content]
     texts = [_BLOCK.sub("", text_of(part)).strip() for part in parts]
     return "\n".join(text for text in texts if text and not _TOLD.match(text))
-
-
-def _event(session: str, line: Line, place: int, role: str, text: str, **more: Any) -> SessionEvent:
-    name = line.get("id") or line.get("uuid")
-    key = (f"{name}#{place}" if place else name) if isinstance(name, str) and name else key_of(line, place)
-    direction = "sent" if more.pop("sent", role == "assistant") else "received"
-    return SessionEvent(session, key, role, direction, text, time_of(line.get("timestamp")), **more)
 
 
 def _result(value: object) -> str:
@@ -193,8 +189,3 @@ def _folder(books: object) -> str:
     first = messages[0] if isinstance(messages, list) and messages else None
     found = _WORKSPACE.search(text_of(first.get("content"))) if isinstance(first, Mapping) else None
     return clean(found[1]).strip() if found else ""
-
-
-def _string(line: Line, name: str) -> str:
-    value = line.get(name)
-    return clean(value).strip() if isinstance(value, str) else ""

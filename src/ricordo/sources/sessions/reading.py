@@ -2,6 +2,9 @@
 events.
 
 A file is read line by line, never whole. A last line that is not complete yet is left for the next time.
+
+The plain format, which docs/sessions.md describes, is one JSON object per line with ``role`` and ``content``; all else
+is optional: ``timestamp``, ``id``, ``thread``, ``title``, ``tool``, ``files``, ``error``.
 """
 
 from __future__ import annotations
@@ -10,19 +13,30 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from ricordo.errors import NotFound, Unreadable
 from ricordo.sources.sessions.claude import ClaudeFormat, is_claude
 from ricordo.sources.sessions.codex import CodexFormat, is_codex, named_session
 from ricordo.sources.sessions.gemini import GeminiFormat, QwenFormat, gemini_file, is_gemini, is_gemini_file, is_qwen
 from ricordo.sources.sessions.opencode import is_opencode, opencode_files, opencode_transcripts
-from ricordo.sources.sessions.plain import PlainFormat, is_plain
-from ricordo.sources.sessions.records import Format, Line, LineContent, RecordsTranscript, session_id
-from ricordo.values.sessions import ReadCounts, SessionEvent, is_own_tool
+from ricordo.sources.sessions.records import (
+    Format,
+    Line,
+    LineContent,
+    RecordsTranscript,
+    clean,
+    kept,
+    key_of,
+    result_text,
+    session_id,
+    text_of,
+    time_of,
+)
+from ricordo.values.sessions import ReadCounts, SessionEvent, SessionHint, is_own_tool
 
 LONGEST_LINE = 32 << 20
 """Longer lines are skipped, because no message is that long and images in lines are not read."""
@@ -30,6 +44,60 @@ LINES_LOOKED_AT = 60
 CHECKED = 4_096
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
+
+
+ROLES: Mapping[str, str] = {
+    "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "agent": "assistant",
+    "model": "assistant", "tool": "tool", "function": "tool", "system": "system", "developer": "system",
+}  # fmt: skip
+_TIMES = ("timestamp", "at", "time", "created_at")
+
+
+def is_plain(line: Line) -> bool:
+    """Whether a line is one of the plain format."""
+    role = line.get("role")
+    return isinstance(role, str) and role.lower() in ROLES and "content" in line
+
+
+class PlainFormat:
+    """Reads one file; a line that names a ``thread`` belongs to that session."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+
+    def read(self, line: Line) -> Iterable[LineContent] | None:
+        if not is_plain(line):
+            title = line.get("title")
+            if isinstance(title, str) and "role" not in line:
+                return [SessionHint(self._session(line), title=clean(title).strip())]
+            return None
+        role = ROLES[str(line["role"]).lower()]
+        text = result_text(line["content"]) if role == "tool" else kept(text_of(line["content"]))
+        return [self._event(line, role, text)] if text else ()
+
+    def _event(self, line: Line, role: str, text: str) -> SessionEvent:
+        name = line.get("id")
+        named = isinstance(name, (str, int)) and not isinstance(name, bool) and name != ""
+        files = line.get("files")
+        given: dict[str, Any] = {}
+        if isinstance(files, list):
+            given["files"] = tuple(clean(file) for file in files if isinstance(file, str))
+        return SessionEvent(
+            self._session(line),
+            f"id:{clean(str(name))}" if named else key_of(line),
+            role,
+            "sent" if role == "assistant" or line.get("direction") == "sent" else "received",
+            text,
+            next((at for key in _TIMES if (at := time_of(line.get(key))) is not None), None),
+            tool=clean(str(line.get("tool") or line.get("name") or "")) if role == "tool" else "",
+            is_request=role == "user",
+            is_error=line.get("error") is True,
+            **given,
+        )
+
+    def _session(self, line: Line) -> str:
+        thread = line.get("thread")
+        return session_id(thread) if isinstance(thread, str) and thread else self.session
 
 
 @dataclass(slots=True)
@@ -115,7 +183,9 @@ def open_transcript(path: Path) -> Transcript:
             name = session(head)
             form = makes(name)
             return Transcript(path, adapter, name, state.st_mtime_ns, state.st_size, form, is_helpers=is_helpers(path))
-    if not head and _is_blank(path):
+    with path.open("rb") as file:
+        is_blank = not head and not file.read(CHECKED).strip()
+    if is_blank:  # the transcript of a session that has just started
         name = session_id(path.stem)
         return Transcript(path, "jsonl", name, state.st_mtime_ns, state.st_size, PlainFormat(name))
     raise Unreadable(
@@ -123,12 +193,6 @@ def open_transcript(path: Path) -> Transcript:
         hint="It reads those of Claude Code, Codex, Gemini CLI, Qwen Code and opencode, and JSON lines with role and"
         " content.",
     )
-
-
-def _is_blank(path: Path) -> bool:
-    """Whether a file is still empty, like the transcript of a session that has just started."""
-    with path.open("rb") as file:
-        return not file.read(CHECKED).strip()
 
 
 def _formats(
@@ -143,10 +207,8 @@ def _formats(
 
 def _claude_session(path: Path, head: list[Line]) -> str:
     """The session is named by the file, because lines that were copied from an earlier session name that session."""
-    if _UUID.fullmatch(path.stem) or path.stem.startswith("agent-"):
-        return session_id(path.stem)
-    named = next((line["sessionId"] for line in head if isinstance(line.get("sessionId"), str)), "")
-    return session_id(named or path.stem)
+    is_named = _UUID.fullmatch(path.stem) or path.stem.startswith("agent-")
+    return session_id(path.stem) if is_named else _named_session(path, head)
 
 
 def _named_session(path: Path, head: list[Line]) -> str:

@@ -68,6 +68,20 @@ def time_of(value: object) -> datetime | None:
     return None
 
 
+def string_in(line: Line, name: str) -> str:
+    """The text under a name; empty where something else stands there."""
+    value = line.get(name)
+    return clean(value).strip() if isinstance(value, str) else ""
+
+
+def named_event(session: str, line: Line, place: int, role: str, text: str, **more: Any) -> SessionEvent:
+    """An event of a line that has an id, a place for each of its events, and a time."""
+    name = line.get("uuid") or line.get("id")
+    key = (f"{name}#{place}" if place else name) if isinstance(name, str) and name else key_of(line, place)
+    direction = "sent" if more.pop("sent", role == "assistant") else "received"
+    return SessionEvent(session, key, role, direction, text, time_of(line.get("timestamp")), **more)
+
+
 def text_of(content: object) -> str:
     """The text of a message: a string, or the text blocks of a list of blocks."""
     if isinstance(content, str):
