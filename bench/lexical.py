@@ -26,7 +26,7 @@ from typing import Any
 
 from corpus import add_corpus_options, questions_for, read_corpus
 from peers import ask_fts5, fill_fts5, open_peer, query_words
-from ricordo.store import asking
+from ricordo.store import query
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.text.words import Analyzer
 from stores import GrowingStore, Growth
@@ -41,7 +41,7 @@ def ask_ours(store: SqliteStore) -> Ask:
 
     def ask(words: Sequence[str]) -> list[int]:
         terms = dict.fromkeys(store.analyzer.query_terms(" ".join(words)))
-        asked = asking.Ask(words=tuple(map(asking.AskedWord, terms)), per_side=RESULTS)
+        asked = query.Ask(words=tuple(map(query.AskedWord, terms)), per_side=RESULTS)
         found = store.index.candidates(asked).found
         passages = ((score, chunk) for one in found for chunk, (score, _) in one.chunks.items())
         return [chunk for _, chunk in sorted(passages, key=lambda pair: -pair[0])[:RESULTS]]

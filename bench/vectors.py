@@ -24,10 +24,10 @@ import numpy as np
 from corpus import add_corpus_options, questions_for, read_corpus
 from embeddings import Matrix, exact_nearest, query_vectors, real_vectors, shipped_embedder, spread
 from peers import ask_sqlite_vec, fill_sqlite_vec, open_peer
+from ricordo.store.backlog import fingerprint_id
 from ricordo.store.index.entries import Entries, Visible
 from ricordo.store.index.sketches import sketch
 from ricordo.store.search.vectors import VectorIndex, write_block
-from ricordo.store.sql.jobs import fingerprint_id
 from ricordo.store.sqlite.store import SqliteStore
 from timing import aligned, print_json, summary, timed
 

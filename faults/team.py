@@ -19,9 +19,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ricordo.errors import Error, Unavailable
-from ricordo.store.asking import Ask, AskedWord
 from ricordo.store.postgres.store import PostgresStore
 from ricordo.store.prepare import prepare
+from ricordo.store.query import Ask, AskedWord
 from ricordo.store.values import PreparedItem
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Draft, Fields, Passage, Ref

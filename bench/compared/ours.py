@@ -11,7 +11,7 @@ from ricordo import registry
 from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
 from ricordo.models.base import Embedder, fingerprint_of
-from ricordo.store.asking import Ask, QueryVector
+from ricordo.store.query import Ask, QueryVector
 from ricordo.values.hits import Filters
 from ricordo.values.items import Entry
 

@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ricordo import Ricordo
-from ricordo.store.asking import Ask, AskedWord, QueryVector
 from ricordo.store.postgres.store import PostgresStore
+from ricordo.store.query import Ask, AskedWord, QueryVector
 from ricordo.values.items import Ref
 from team.passages import Passages, item
 

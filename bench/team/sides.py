@@ -15,8 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 import psycopg
 
-from ricordo.store.asking import Ask, AskedWord, QueryVector
 from ricordo.store.postgres.store import PostgresStore
+from ricordo.store.query import Ask, AskedWord, QueryVector
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.store.values import Backlog
 from team.passages import NEAREST, Passages

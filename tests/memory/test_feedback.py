@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import ConfigProvider, NotFound, Ricordo, UsageError
-from ricordo.store.asking import NEWEST, Ask, Needs
+from ricordo.store.query import NEWEST, Ask, Needs
 
 OWN = {
     "semantic": 0.35, "vector": 0.0, "severity": 0.10, "temporal_decay": 0.10, "tag_overlap": 0.10,

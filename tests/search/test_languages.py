@@ -18,7 +18,7 @@ from ricordo.ingest import embed
 from ricordo.mcp_server.service import TOOLSETS, ToolService
 from ricordo.models import multilingual
 from ricordo.models.multilingual import MultilingualEmbedder
-from ricordo.store.asking import Ask, Candidates
+from ricordo.store.query import Ask, Candidates
 from ricordo.values.hits import Answer
 
 TEXTS = {

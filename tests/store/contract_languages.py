@@ -7,8 +7,8 @@ from tests.fakes import FakeEmbedder
 from tests.store.contract_fixtures import prepared
 from tests.store.contract_search import SearchContract
 
-from ricordo.store.asking import Ask, AskedWord, QueryVector
 from ricordo.store.base import Store
+from ricordo.store.query import Ask, AskedWord, QueryVector
 from ricordo.store.values import Backlog, Languages
 
 ENGLISH = "The notice period of the office is three months."

@@ -14,8 +14,8 @@ from tests.store.contract_items import ItemsContract
 
 from ricordo.exchange.records import ItemRecord, Row
 from ricordo.steps import one_step
-from ricordo.store.asking import Shown
 from ricordo.store.base import Store
+from ricordo.store.query import Shown
 from ricordo.values.hits import Filters
 from ricordo.values.items import KnownFile, Ref
 from ricordo.values.review import Proposal

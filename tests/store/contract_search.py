@@ -17,10 +17,9 @@ from tests.store.contract_fixtures import bm25f, prepared
 from tests.store.contract_items import ItemsContract
 
 from ricordo.errors import ContractError
-from ricordo.store.asking import NEWEST, SUBSTRING, Aim, Ask, AskedWord, Needs, Phrase, QueryVector, Shown
 from ricordo.store.base import Store
-from ricordo.store.found import Candidate
 from ricordo.store.prepare import embedded_text
+from ricordo.store.query import NEWEST, SUBSTRING, Aim, Ask, AskedWord, Candidate, Needs, Phrase, QueryVector, Shown
 from ricordo.store.values import Backlog, PreparedItem
 from ricordo.values.hits import Filters
 from ricordo.values.items import Ref

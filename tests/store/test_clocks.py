@@ -26,7 +26,7 @@ if shift and "LD_PRELOAD" not in os.environ:
     time.time_ns = lambda: real_ns() + shift * 10**9
 from ricordo import ConfigProvider, Ricordo
 from ricordo.errors import Unavailable
-from ricordo.store.sql import jobs
+from ricordo.store import backlog as jobs
 from ricordo.store.index import segments
 from tests.fakes import FakeEmbedder
 

@@ -132,7 +132,7 @@ def test_jobs_without_a_text_are_dropped_on_the_way_to_the_others(
 ) -> None:
     """Such jobs are left by versions that did not drop them with their texts."""
     monkeypatch.setattr("ricordo.registry.embedder", lambda config: Embedder())
-    monkeypatch.setattr("ricordo.store.sql.jobs.drop_chunks", lambda connection, chunks: None)
+    monkeypatch.setattr("ricordo.store.sql.changes.drop_chunks", lambda connection, chunks: None)
     engine = open_engine(vectors=True)
     engine.save_many([Entry(f"note:/gone/{at}", f"A text that goes, number {at}.") for at in range(120)], wait=False)
     engine.save("note:/kept", "A text that stays.", wait=False)

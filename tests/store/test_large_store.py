@@ -11,11 +11,10 @@ import pytest
 from tests.store.contract_fixtures import prepared
 
 from ricordo.store.arrays import Growing
-from ricordo.store.asking import Ask, AskedWord, QueryVector
-from ricordo.store.found import Candidate
 from ricordo.store.index import impacts, lexical
 from ricordo.store.index.segments import Arrays
 from ricordo.store.index.sketches import nearest_of_each, sketch
+from ricordo.store.query import Ask, AskedWord, Candidate, QueryVector
 from ricordo.store.search import vectors
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.store.values import Backlog

@@ -14,8 +14,8 @@ import pytest
 
 from ricordo import ConfigProvider, Ricordo
 from ricordo.errors import StoreError, Unavailable
+from ricordo.store.prepare import WORDS
 from ricordo.store.search import checks
-from ricordo.store.sql.renewing import WORDS
 from ricordo.store.sqlite.schema import RELEASED, SCHEMA_VERSION
 
 STORES = sorted((Path(__file__).parents[1] / "fixtures" / "stores").glob("schema-*.db.gz"))

@@ -17,13 +17,13 @@ from tests.store.team_searches import SEARCHES, fill
 from ricordo import ConfigProvider, Ricordo
 from ricordo.cli.program import program
 from ricordo.errors import UsageError
-from ricordo.store.asking import Ask, Candidates
 from ricordo.store.base import Store
 from ricordo.store.postgres.store import PostgresStore
 from ricordo.store.qdrant import vectors
 from ricordo.store.qdrant.engine import IndexAway, Space
 from ricordo.store.qdrant.feed import Feeder, IndexChoice
 from ricordo.store.qdrant.vectors import EngineVectors
+from ricordo.store.query import Ask, Candidates
 from ricordo.store.search.index import SearchIndex
 
 pytest.importorskip("qdrant_edge")

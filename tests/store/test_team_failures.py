@@ -16,8 +16,8 @@ from tests.store.contract_fixtures import prepared
 
 from ricordo import Ricordo
 from ricordo.errors import Unavailable
-from ricordo.store.asking import Ask, AskedWord
 from ricordo.store.postgres.store import PostgresStore
+from ricordo.store.query import Ask, AskedWord
 from ricordo.values.items import Ref
 from ricordo.values.reports import Progress
 

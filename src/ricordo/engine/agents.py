@@ -162,7 +162,7 @@ class AgentVerbs(SkillVerbs, SessionVerbs):
         some of them should be doubted, by ref.
         """
         from ricordo.context.passages import contradicted_by, may_be_shown, no_longer_sure
-        from ricordo.store.asking import Shown
+        from ricordo.store.query import Shown
         from ricordo.trust.level import is_vouched
         from ricordo.values.context import LeftOut
 

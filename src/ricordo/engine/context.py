@@ -28,8 +28,8 @@ from ricordo.memory.use import Tracker
 from ricordo.permissions import refuse_written_ref
 from ricordo.sources.disk import disk_ref
 from ricordo.steps import no_step
+from ricordo.store.backlog import worker_name
 from ricordo.store.base import Store
-from ricordo.store.sql.jobs import worker_name
 from ricordo.values.file_refs import DISK, FileRefs, elsewhere, is_marked
 from ricordo.values.items import Ref
 from ricordo.values.reports import AddReport, Progress, RefreshReport, SyncReport, TierState

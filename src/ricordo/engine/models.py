@@ -17,7 +17,7 @@ from ricordo.engine.checks import kinds_of
 from ricordo.engine.context import OpenEngine
 from ricordo.engine.language_routing import settle
 from ricordo.errors import Error, UsageError
-from ricordo.store.sql.jobs import worker_name
+from ricordo.store.backlog import worker_name
 from ricordo.values.reports import ModelState, ModelSwitch, Progress
 from ricordo.verbs.declare import verb
 

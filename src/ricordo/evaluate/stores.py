@@ -28,7 +28,7 @@ from ricordo.evaluate.datasets import Dataset, Document
 from ricordo.ingest.embed import Worker
 from ricordo.models import multilingual
 from ricordo.models.base import Embedder, fingerprint_of
-from ricordo.store.sql.jobs import worker_name
+from ricordo.store.backlog import worker_name
 from ricordo.values.items import Entry
 from ricordo.values.reports import Progress
 from ricordo.values.store_addresses import in_workspace

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ricordo.store.asking import Ask, AskedWord, Passages, QueryVector, Shown
 from ricordo.store.base import Store
+from ricordo.store.query import Ask, AskedWord, Passages, QueryVector, Shown
 from ricordo.store.values import PreparedItem
 from ricordo.text.alike import NEAR, plain_text, ratio
 from ricordo.text.words import fold

@@ -15,8 +15,8 @@ from ricordo.memory.citations import CITING_KINDS, NAME, CitationCheck, cited_ag
 from ricordo.memory.contradictions import Claim, first_conflict, statements
 from ricordo.memory.duplicates import CLAIMING, DuplicateFinder, hold_together
 from ricordo.secrets.find import redact_item
-from ricordo.store.asking import Shown
 from ricordo.store.base import Store
+from ricordo.store.query import Shown
 from ricordo.text.alike import NEAR, plain_text, ratio
 from ricordo.values.hits import Filters
 from ricordo.values.items import FRESH, GONE, CitedNow, Item, Ref

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ricordo.store.asking import Candidates, QueryVector
-from ricordo.store.found import CHUNKS_KEPT, NO_CHUNK, FoundColumns, chunk_at, columns_of
+from ricordo.store.query import CHUNKS_KEPT, NO_CHUNK, Candidates, FoundColumns, QueryVector, chunk_at
 from ricordo.values.items import validity_at
 
 Array = npt.NDArray[Any]
@@ -66,7 +65,7 @@ class Pool:
     @classmethod
     def of(cls, answer: Candidates, vector: QueryVector | None = None) -> Pool:
         """What a store answered, ready to be ranked."""
-        return cls(answer, columns_of(answer.found, answer.coverage), vector)
+        return cls(answer, answer.found, vector)
 
     def without(self, numbers: Collection[int]) -> Pool:
         """The same pool without some items."""

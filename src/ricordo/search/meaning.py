@@ -12,7 +12,7 @@ from ricordo.bounded import call_plugin
 from ricordo.errors import ContractError, Unavailable
 from ricordo.frozen import frozen
 from ricordo.models.base import fingerprint_of
-from ricordo.store.asking import Ask, Candidates, QueryVector
+from ricordo.store.query import Ask, Candidates, QueryVector
 from ricordo.text.languages import ENGLISH, LANGUAGES, is_sentence, language_of
 from ricordo.text.stopwords import SMALL_WORDS
 from ricordo.text.words import Analyzer, fold, words_in

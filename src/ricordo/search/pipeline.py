@@ -39,8 +39,8 @@ from ricordo.search.session_ranking import (
     later_than_sources,
 )
 from ricordo.search.words import SCORING, ask_for_words, with_parts, without_manner
-from ricordo.store.asking import NEWEST, SUBSTRING, Ask, Candidates
 from ricordo.store.base import Store
+from ricordo.store.query import NEWEST, SUBSTRING, Ask, Candidates
 from ricordo.text.words import Analyzer
 from ricordo.values.hits import Answer, Explain, Filters, SearchMeta, SignalShare, TermShare
 

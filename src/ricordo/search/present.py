@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.frozen import frozen
 from ricordo.patterns import late
 from ricordo.search.candidates import Member
-from ricordo.store.asking import MOST_PREFIX_TERMS, Ask, Candidates, Passages, PassageText, Shown, WordShare
+from ricordo.store.query import MOST_PREFIX_TERMS, Ask, Candidates, Passages, PassageText, Shown, WordShare
 from ricordo.store.sql.files import Machines
 from ricordo.text.alike import likely_words
 from ricordo.text.sentences import sentence_starts

@@ -22,7 +22,7 @@ from ricordo.frozen import frozen
 from ricordo.search.candidates import Array, Lowered, Member, Pool
 from ricordo.search.profiles import SIDES, Profile
 from ricordo.search.request import Boosts
-from ricordo.store.asking import Needs
+from ricordo.store.query import Needs
 from ricordo.values.hits import Filters, SignalShare
 from ricordo.values.items import Fields, Item, Ref
 from ricordo.values.kinds import KINDS

@@ -26,8 +26,7 @@ import numpy.typing as npt
 from ricordo.frozen import frozen
 from ricordo.search.candidates import Pool
 from ricordo.search.ranking import steady_spreads
-from ricordo.store.asking import Aim, Shown
-from ricordo.store.found import NO_CHUNK
+from ricordo.store.query import NO_CHUNK, Aim, Shown
 
 if TYPE_CHECKING:
     from ricordo.store.search.index import SearchIndex

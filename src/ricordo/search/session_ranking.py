@@ -19,7 +19,7 @@ from ricordo.search.candidates import Pool
 from ricordo.search.fit import FITS, fit_from, fit_parts
 from ricordo.search.present import HitReader, Ranked
 from ricordo.search.request import Request
-from ricordo.store.asking import Ask
+from ricordo.store.query import Ask
 from ricordo.text.alike import about, only_asks, repeats
 from ricordo.text.words import Analyzer
 from ricordo.values.hits import Filters, Hit

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ricordo.patterns import late
 from ricordo.search.query import ParsedQuery
-from ricordo.store.asking import Ask, AskedWord, Phrase
+from ricordo.store.query import Ask, AskedWord, Phrase
 from ricordo.store.values import Scoring
 from ricordo.text.languages import UNKNOWN, is_sentence, language_of
 from ricordo.text.scripts import has_unspaced

@@ -1,6 +1,7 @@
 """The backlog of a store, and its vectors: jobs are claimed with a lease, vectors are written with their sketches.
 
-A killed worker's jobs return when its lease ends, or at once when its process is seen to be gone.
+Any number of processes work on it. A worker computes outside any transaction, and writes what it computed in one. A
+killed worker's jobs return when its lease ends, or at once when its process is seen to be gone.
 """
 
 from __future__ import annotations
@@ -12,16 +13,106 @@ from typing import Any
 
 import numpy as np
 
+from ricordo.errors import ContractError
 from ricordo.store.arrays import Array
 from ricordo.store.index.entries import Entries, Visible
 from ricordo.store.index.sketches import sketch
 from ricordo.store.prepare import embedded_text
 from ricordo.store.search.caches import SearchedStore
 from ricordo.store.search.vectors import bump_vectors, compact, read_block, withdraw, write_block
-from ricordo.store.sql import jobs
-from ricordo.store.sql.database import Connection, Database, marks, now_micros
+from ricordo.store.sql.database import Connection, Database, in_parts, marks, now_micros
 from ricordo.store.sql.filters import in_languages
 from ricordo.store.values import EVERY_LANGUAGE, Backlog, Job, Languages
+from ricordo.values.kinds import CHECKPOINT
+
+SECOND = 1_000_000
+LEASE = 300 * SECOND
+"""How long a worker may keep a job before others may take it."""
+MAX_ATTEMPTS = 5
+"""A job that failed this often is not tried again until somebody asks for it."""
+BACKOFF = (5, 30, 120, 600)
+AHEAD = 2 * max(LEASE, BACKOFF[-1] * SECOND)
+"""A lease or a pause that ends later than this from now was set by a clock that was ahead, and does not count."""
+WANTS_VECTOR = f"(c.state=0 OR c.state=1 AND i.state='archived' AND i.kind='session' AND i.category='{CHECKPOINT}')"
+"""The condition that a chunk ``c`` of an item ``i`` is to have a vector: it is live, or belongs to a checkpoint."""
+
+UNQUEUED = "unqueued"
+"""The name under which a store notes that chunks were saved while no model could say what they wait for."""
+STRAYS = (
+    "SELECT EXISTS (SELECT 1 FROM fingerprints f WHERE f.name NOT IN (?, ?)"
+    " AND EXISTS (SELECT 1 FROM jobs j WHERE j.fingerprint = f.id))"
+    f" OR EXISTS (SELECT 1 FROM meta WHERE name='{UNQUEUED}')"
+)
+"""Whether chunks wait for another model than the named ones, or for none."""
+
+
+def worker_name() -> str:
+    """Says which process on which machine holds a lease."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def fingerprint_id(connection: Connection, name: str, dimensions: int) -> int:
+    """The number of a fingerprint, given one if it is new; the first of a store is the active one."""
+    rows = connection.rows("SELECT id FROM fingerprints WHERE name=?", (name,))
+    if rows:
+        return int(rows[0][0])
+    return int(
+        connection.rows(
+            "INSERT INTO fingerprints(name, dimensions, active)"
+            " VALUES(?, ?, NOT EXISTS (SELECT 1 FROM fingerprints WHERE active)) RETURNING id",
+            (name, dimensions),
+        )[0][0]
+    )
+
+
+def enqueue_chunks(connection: Connection, backlog: Backlog | None, chunks: Sequence[int]) -> None:
+    """Put new chunks on the backlog; without one, note that there are chunks which wait for nothing yet."""
+    if not chunks:
+        return
+    if backlog is None:
+        connection.run(f"INSERT INTO meta(name, value) VALUES('{UNQUEUED}', '1') ON CONFLICT DO NOTHING")
+        return
+    fingerprint = fingerprint_id(connection, backlog.fingerprint, backlog.dimensions)
+    condition, values = in_languages(backlog.languages)
+    for places, part in in_parts(chunks):
+        connection.run(
+            "INSERT INTO jobs(fingerprint, chunk, kind, state) SELECT ?, c.id, i.kind, 'pending' FROM chunks c"
+            f" JOIN items i ON i.n=c.item WHERE c.id IN ({places}){condition} ON CONFLICT DO NOTHING",
+            (fingerprint, *part, *values),
+        )
+    if backlog.second is not None:
+        enqueue_chunks(connection, backlog.second, chunks)
+
+
+def drop_chunks(connection: Connection, chunks: Sequence[int]) -> None:
+    """Take chunks that left normal search off the backlog, of whatever model they wait for a vector."""
+    for at in range(0, len(chunks), 500):
+        part = chunks[at : at + 500]
+        connection.run(
+            "DELETE FROM jobs WHERE fingerprint IN (SELECT id FROM fingerprints)"
+            f" AND chunk IN ({','.join('?' * len(part))})",
+            part,
+        )
+
+
+def check_vector(vector: Array, dimensions: int, fingerprint: str) -> None:
+    """Refuse what cannot be a vector of a fingerprint."""
+    if vector.shape != (dimensions,) or not np.isfinite(vector).all():
+        raise ContractError(
+            f"{fingerprint} gave a bad vector ({vector.shape[0]} numbers, {dimensions} expected, all finite)",
+            hint="Nothing was stored. Check the embedding settings, then run ‹:embed›.",
+        )
+
+
+def release(connection: Connection, owner: str) -> None:
+    """Give a worker's jobs back without counting the attempt."""
+    connection.run(
+        "UPDATE jobs SET state='pending', owner=NULL, lease_until=NULL,"
+        " attempts=CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
+        " WHERE state='running' AND owner=?",
+        (owner,),
+    )
+
 
 BATCH = 5_000
 _UNUSED = "NOT EXISTS (SELECT 1 FROM chunks c WHERE c.embed_hash = vectors.hash)"
@@ -55,13 +146,13 @@ class Jobs:
         names = (backlog.fingerprint, backlog.fingerprints[-1])
         each = (backlog, backlog.second) if backlog.second is not None else (backlog,)
         with self._opened.database.read() as connection:
-            if not connection.rows(jobs.STRAYS, names)[0][0]:
+            if not connection.rows(STRAYS, names)[0][0]:
                 return
         with self._opened.database.write() as connection:
-            if connection.meta(jobs.UNQUEUED) is not None:
+            if connection.meta(UNQUEUED) is not None:
                 for one in each:
                     self.enqueue_missing(one.fingerprint, one.dimensions, languages=one.languages)
-                connection.run(f"DELETE FROM meta WHERE name='{jobs.UNQUEUED}'")
+                connection.run(f"DELETE FROM meta WHERE name='{UNQUEUED}'")
             others = connection.rows(
                 "SELECT name FROM fingerprints f WHERE name NOT IN (?, ?) AND id IN (SELECT fingerprint FROM jobs)"
                 " AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.fingerprint=f.id AND j.state='running')",
@@ -82,8 +173,8 @@ class Jobs:
                 if not rows:
                     continue
                 attempts = rows[0][0]
-                state = "failed" if attempts >= jobs.MAX_ATTEMPTS else "pending"
-                wait = jobs.BACKOFF[min(attempts, len(jobs.BACKOFF)) - 1] * jobs.SECOND
+                state = "failed" if attempts >= MAX_ATTEMPTS else "pending"
+                wait = BACKOFF[min(attempts, len(BACKOFF)) - 1] * SECOND
                 connection.run(
                     "UPDATE jobs SET state=?, not_before=?, owner=NULL, lease_until=NULL, error=?"
                     " WHERE fingerprint=? AND chunk=?",
@@ -93,7 +184,7 @@ class Jobs:
     def release(self, owner: str) -> None:
         """Give a worker's jobs back without counting the attempt."""
         with self._opened.database.write() as connection:
-            jobs.release(connection, owner)
+            release(connection, owner)
 
     def retry(self) -> int:
         """Put all failed and waiting jobs back to the front; returns how many."""
@@ -133,7 +224,7 @@ class Jobs:
     ) -> int:
         """Put live chunks in some languages without a vector on the backlog."""
         with self._opened.database.write() as connection:
-            number = jobs.fingerprint_id(connection, fingerprint, dimensions)
+            number = fingerprint_id(connection, fingerprint, dimensions)
             have = self._opened.vector_index.entries(connection, number).chunks
             return enqueue_missing(connection, number, have, kind, languages)
 
@@ -142,7 +233,7 @@ class Jobs:
     ) -> int:
         """Let what waits for a vector of one fingerprint wait for one of another, too."""
         with self._opened.database.write() as connection:
-            number = jobs.fingerprint_id(connection, other, dimensions)
+            number = fingerprint_id(connection, other, dimensions)
             have = self._opened.vector_index.entries(connection, number).chunks
             condition, values = in_languages(languages)
             rows = connection.rows(
@@ -159,7 +250,7 @@ class Jobs:
         if not self.has_work():
             return None
         with self._opened.database.write_at_once() as connection:
-            number = jobs.fingerprint_id(connection, fingerprint, dimensions)
+            number = fingerprint_id(connection, fingerprint, dimensions)
             _free_abandoned(connection)
         while True:
             with self._opened.database.write_at_once() as connection:
@@ -181,7 +272,7 @@ class Jobs:
                 "SELECT dimensions, id FROM fingerprints WHERE name=?", (fingerprint,)
             )[0]
             for vector in computed.values():
-                jobs.check_vector(vector, dimensions, fingerprint)
+                check_vector(vector, dimensions, fingerprint)
             connection.run_many(
                 "INSERT INTO vectors(fingerprint, hash, vector) VALUES(?,?,?) ON CONFLICT DO NOTHING",
                 [(number, digest, vector.astype(np.float32).tobytes()) for digest, vector in computed.items()],
@@ -196,7 +287,7 @@ def enqueue_missing(
     condition, values = ("AND i.kind=?", (kind,)) if kind else ("", ())
     spoken, codes = in_languages(languages)
     rows = connection.rows(
-        f"SELECT c.id, i.kind FROM chunks c JOIN items i ON i.n=c.item WHERE {jobs.WANTS_VECTOR} {condition}{spoken}",
+        f"SELECT c.id, i.kind FROM chunks c JOIN items i ON i.n=c.item WHERE {WANTS_VECTOR} {condition}{spoken}",
         (*values, *codes),
     )
     return _enqueue(connection, fingerprint, rows, have)
@@ -226,9 +317,9 @@ def _claim(connection: Connection, fingerprint: int, owner: str, limit: int, kin
         " WHERE fingerprint=? AND chunk IN (SELECT chunk FROM next) RETURNING chunk",
         (
             fingerprint,
-            *(now + 1, now + jobs.AHEAD, now, now + jobs.AHEAD),
+            *(now + 1, now + AHEAD, now, now + AHEAD),
             *([kind] if kind else []),
-            *(limit, owner, now + jobs.LEASE, fingerprint),
+            *(limit, owner, now + LEASE, fingerprint),
         ),
     )
     if not rows:
@@ -250,7 +341,7 @@ def _free_abandoned(connection: Connection) -> None:
     for (owner,) in connection.rows("SELECT DISTINCT owner FROM jobs WHERE state='running'"):
         machine, _, pid = owner.rpartition(":")
         if machine == host and int(pid) != os.getpid() and not _is_running(int(pid)):
-            jobs.release(connection, owner)
+            release(connection, owner)
 
 
 def _is_running(pid: int) -> bool:

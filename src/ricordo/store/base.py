@@ -6,33 +6,42 @@ subclasses, which bring the parts that differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+import secrets
+import time
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ricordo.store.sql import damage
+from ricordo.errors import Unavailable
+from ricordo.store.backlog import Jobs, Vectors, drop_unused_vectors
+from ricordo.store.index import segments
+from ricordo.store.prepare import UNBUILT, WORDS, WORDS_VERSION, renew_words
+from ricordo.store.search.caches import SearchedStore
+from ricordo.store.search.index import SearchIndex
+from ricordo.store.sql import changes, damage
 from ricordo.store.sql.changes import Changes
-from ricordo.store.sql.database import Connection, Opened
+from ricordo.store.sql.database import DAY, Connection, Database, now_micros
 from ricordo.store.sql.files import Files, KnowledgeRows, Machines, Secrets
 from ricordo.store.sql.history import Audit, Threads
 from ricordo.store.sql.items import Items
 from ricordo.store.sql.links import Links
 from ricordo.store.sql.proposals import Proposals
-from ricordo.store.sql.store_id import STORE_ID, known_id
 from ricordo.store.sql.undo import Steps
 from ricordo.store.sql.usage import Lessons, UsageLog
+from ricordo.store.values import Backlog
 from ricordo.text.words import Analyzer
 
 if TYPE_CHECKING:
-    from ricordo.store.backlog import Jobs, Vectors
+    from ricordo.exchange.records import ItemRecord, Record
     from ricordo.store.postgres.team import Team
     from ricordo.store.qdrant.feed import Feed
-    from ricordo.store.search.index import SearchIndex
-    from ricordo.store.sql.transfer import SharedTransfer
+    from ricordo.store.sql.imports import Importing
     from ricordo.store.sql.usage import Overview
     from ricordo.store.values import PreparedItem
     from ricordo.values.items import Saved
-    from ricordo.values.reports import Check, Damage
+    from ricordo.values.reports import Check, Damage, VacuumReport
 
 
 class Mirror(Protocol):
@@ -54,19 +63,203 @@ class Mirror(Protocol):
         ...
 
 
+STORE_ID = "store_id"
+_PATIENCE = 1.0
+"""Seconds to wait for other writers before the id of an old store is left to the next call."""
+
+
+def known_id(database: Database) -> str:
+    """The id: random, made once, the same in a copy. A store of an earlier version gets one now; it is empty while that
+    cannot be written.
+    """
+    with database.read() as connection:
+        found = connection.meta(STORE_ID)
+    if found is None and not database.read_only:
+        with suppress(Unavailable), database.write(durable=True, wait=_PATIENCE) as connection:
+            _give_id(connection)
+            found = connection.meta(STORE_ID)
+    return str(found or "")
+
+
+def _give_id(connection: Connection) -> None:
+    connection.set_meta(STORE_ID, secrets.token_hex(16), replace=False)
+
+
+def count_segments(database: Database) -> int:
+    """In how many parts the keyword index is."""
+    with database.read() as connection:
+        return int(connection.rows("SELECT count(*) FROM segments WHERE state=?", (segments.READY,))[0][0])
+
+
+class OpenStore(SearchedStore):
+    """What all parts of a store share: the open database, the language of its words, the mirror."""
+
+    mirror: Mirror | None = None
+
+    def __init__(self, database: Database, *, language: str, keep_versions: int) -> None:
+        super().__init__()
+        self.database = database
+        self.keep_versions = keep_versions
+        with database.read() as connection:
+            names = ("language", WORDS, UNBUILT)
+            own, words, unbuilt = connection.gather(*(partial(connection.meta, name) for name in names))
+        self.language = str(own) if own is not None else self._set_language(language)
+        self.analyzer = Analyzer(self.language)
+        if database.read_only:
+            return
+        if unbuilt is not None:
+            self._build(words=unbuilt == "words")
+        if words != WORDS_VERSION:
+            renew_words(database, self.analyzer)
+
+    def _set_language(self, language: str) -> str:
+        """A store keeps the language it was made with: its terms are stems of that language."""
+        if self.database.read_only:
+            return language
+        Analyzer(language)  # an unknown language is an error before it is stored
+        with self.database.write() as connection:
+            connection.set_meta("language", language, replace=False)
+            _give_id(connection)
+            return str(connection.meta("language"))
+
+    def _build(self, *, words: bool) -> None:
+        """Make the indexes that an upgrade left to be made."""
+        from ricordo.store.search import checks
+
+        if words:
+            checks.rebuild_lexical(self.database, self.analyzer)
+        with self.database.read() as connection:
+            models = connection.rows("SELECT id, dimensions FROM fingerprints")
+        for number, dimensions in models:
+            checks.rebuild_vectors(self.database, number, dimensions, waiting=())
+        with self.database.write() as connection:
+            connection.run("DELETE FROM meta WHERE name=?", (UNBUILT,))
+
+
+_ERASED_AT_ONCE = 100
+_DUE = "SELECT n FROM items WHERE state='deleted' AND deleted_at < ?"
+
+
+class SharedTransfer:
+    """Export and import. Backup, vacuum and the making of indexes, each database has for itself."""
+
+    def __init__(self, opened: OpenStore) -> None:
+        self._opened = opened
+        self._database = opened.database
+
+    def records(self, *, log: bool = True) -> Generator[Record]:
+        """Everything the store holds, as it was at one moment; ``log`` for the logs of queries and openings too."""
+        from ricordo.store.sql.exports import records
+
+        with self._database.read() as connection:
+            yield from records(connection, self._opened.language, log=log)
+
+    def item(self, n: int) -> ItemRecord:
+        """One item with all its versions."""
+        from ricordo.store.sql.exports import item_record
+
+        with self._database.read() as connection:
+            return item_record(connection, n, None)
+
+    def importer(self, on_conflict: str, backlog: Backlog | None) -> Importing:
+        """Takes records of an export into this store."""
+        from ricordo.store.sql.imports import Importing
+
+        return Importing(self._opened, on_conflict, backlog)
+
+    def adopt_language(self, language: str, *, rebuild: bool = False) -> bool:
+        """Take another language for the words of a store that never held any; returns whether it has that language now.
+
+        With ``rebuild`` a store that holds texts takes it too, and indexes all words again.
+        """
+        if language == self._opened.language:
+            return True
+        analyzer = Analyzer(language)
+        with self._database.write() as connection:
+            holds_words = connection.has_used_chunks()
+            if holds_words and not rebuild:
+                return False
+            connection.set_meta("language", language)
+        self._opened.language, self._opened.analyzer = language, analyzer
+        if holds_words:
+            from ricordo.store.search.checks import rebuild_lexical
+
+            rebuild_lexical(self._database, analyzer)
+        return True
+
+    def salvage(self, left_out: list[str], *, log: bool = True) -> Generator[Record]:
+        """All that can still be read of a damaged store; what cannot be read is added to ``left_out``."""
+        from ricordo.store.sql.exports import salvaged
+
+        with self._database.read() as connection:
+            yield from salvaged(connection, self._opened.language, left_out, log=log)
+
+    def backup(
+        self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None
+    ) -> tuple[int, Sequence[Damage]]:
+        """Copy the store, as it is at one moment, to a file; how many items it has, and which were damaged."""
+        raise NotImplementedError
+
+    def vacuum(self, *, bin_days: float, full: bool = False, keep: Collection[str] = ()) -> VacuumReport:
+        """Give back what is no longer needed; ``full`` rewrites everything even when little is to be gained."""
+        from ricordo.values.reports import VacuumReport
+
+        started = time.perf_counter()
+        before, parts = self._size(), count_segments(self._database)
+        emptied = self.empty_bin(bin_days)
+        blobs = self._drop_unused_rows()
+        vectors = Vectors(self._opened).drop_idle(keep) + drop_unused_vectors(self._database)
+        segments.merge_all(self._database)
+        rewritten = self._rewrite(always=full)
+        parts_after = count_segments(self._database)
+        seconds = time.perf_counter() - started
+        return VacuumReport(before, self._size(), emptied, vectors, blobs, parts, parts_after, rewritten, seconds)
+
+    def _size(self) -> int:
+        """What the store takes, in bytes."""
+        raise NotImplementedError
+
+    def _rewrite(self, *, always: bool) -> bool:
+        """Give free space back, if it is worthwhile or ``always``; returns whether that was done."""
+        raise NotImplementedError
+
+    def empty_bin(self, days: float) -> int:
+        """Erase what has been in the bin longer than the given days, a few items at a time."""
+        limit = now_micros() - int(days * DAY)
+        erased = 0
+        while True:
+            with self._database.read() as connection:
+                if not connection.rows(f"{_DUE} LIMIT 1", (limit,)):
+                    return erased
+            with self._database.write() as connection:
+                # Looked up again: an item may have been brought back.
+                due = [row[0] for row in connection.rows(f"{_DUE} LIMIT {_ERASED_AT_ONCE}", (limit,))]
+                for n in due:
+                    changes.erase_item(connection, n)
+            erased += len(due)
+
+    def _drop_unused_rows(self) -> int:
+        """Drop bytes that no version holds, and jobs whose chunk is gone; returns how many files' bytes those were."""
+        with self._database.write() as connection:
+            connection.run("DELETE FROM blobs WHERE hash NOT IN (SELECT blob FROM versions WHERE blob IS NOT NULL)")
+            blobs = connection.changes()
+            connection.run("DELETE FROM jobs WHERE chunk NOT IN (SELECT id FROM chunks WHERE state < 2)")
+        return blobs
+
+
 class Store:
     """The parts that read and write items, and what concerns a store as a whole."""
 
     schema_version: int
-    index: SearchIndex
-    vectors: Vectors
-    jobs: Jobs
     transfer: SharedTransfer
     is_file: bool = False
     """Whether it is a file of one person, which can sync through folders."""
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: OpenStore) -> None:
         self.opened = opened
+        self.index = SearchIndex(opened)
+        self.vectors = Vectors(opened)
+        self.jobs = Jobs(opened)
         self.items = Items(opened.database)
         self.changes = Changes(opened)
         self.links = Links(opened.database)
@@ -172,17 +365,13 @@ class Store:
                 "versions": versions,
                 "in_bin": binned,
                 "archived": archived,
-                "segments": self._count_segments(connection),
+                "segments": count_segments(self.opened.database),
                 "kinds": kinds,
                 "drives": drives,
                 "read_only": self.opened.database.read_only,
                 "schema": self.schema_version,
                 "language": self.language,
             }
-
-    def _count_segments(self, connection: Connection) -> int:
-        """In how many parts the keyword index is."""
-        return 1
 
     def damage(self) -> Sequence[Damage]:
         """The versions that are no longer what was saved."""

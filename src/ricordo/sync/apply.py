@@ -12,8 +12,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from ricordo.exchange.records import BlobRecord, ChunkRecord, ItemRecord, VersionRecord
-from ricordo.store.sql import changes, files, history, imports, jobs, links
-from ricordo.store.sql.database import Connection, ForgetWords, NewChunk, Opened, in_parts, moment, now_micros
+from ricordo.store import backlog
+from ricordo.store.base import OpenStore
+from ricordo.store.index import segments
+from ricordo.store.sql import changes, files, history, imports, links
+from ricordo.store.sql.database import Connection, NewChunk, in_parts, moment, now_micros
 from ricordo.store.values import Backlog
 from ricordo.sync import rows
 from ricordo.sync.capture import SEEN, forget
@@ -36,7 +39,7 @@ class Applied:
     fresh: list[NewChunk] = field(default_factory=list)
     erased: list[str] = field(default_factory=list)
     """Texts of which no word may be left."""
-    after: list[ForgetWords] = field(default_factory=list)
+    after: list[segments.ForgetWords] = field(default_factory=list)
     """What is done after the commit."""
 
 
@@ -45,7 +48,7 @@ class Application:
     """Shows items in one transaction."""
 
     connection: Connection
-    opened: Opened
+    opened: OpenStore
     backlog: Backlog | None
     done: Applied = field(default_factory=Applied)
 
@@ -250,7 +253,7 @@ class Application:
             return
         n = found[0][0]
         self.connection.run("DELETE FROM feedback WHERE item=?", (n,))  # verdicts that stay are written again
-        self.done.after.append(self.connection.words.prepare_erasing(self.connection, n))
+        self.done.after.append(segments.prepare_erasing(self.connection, n))
         self.done.erased += [
             " ".join(row)
             for sql in (
@@ -292,9 +295,9 @@ class Application:
 
     def index(self) -> None:
         """Index what was written; the last step before the transaction commits."""
-        add_chunks = self.connection.words.prepare([chunk.counts for chunk in self.done.fresh])
+        add_chunks = segments.prepare([chunk.counts for chunk in self.done.fresh])
         add_chunks(self.connection, self.done.fresh)
-        jobs.enqueue_chunks(self.connection, self.backlog, [chunk.chunk for chunk in self.done.fresh])
+        backlog.enqueue_chunks(self.connection, self.backlog, [chunk.chunk for chunk in self.done.fresh])
 
 
 def _ref(one: Merged, refs: FileRefs) -> Ref:

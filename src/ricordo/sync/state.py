@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ricordo.config.machine import this_machine
 from ricordo.store.base import Store
+from ricordo.store.index import segments
 from ricordo.store.sql.database import Connection, now_micros
 from ricordo.store.values import Backlog, KnownFolder, Taken
 from ricordo.sync import rows
@@ -269,7 +270,7 @@ class SyncLog:
         if done.erased:
             self._changes.forget_words(done.erased)
             self._database.checkpoint()
-        self._database.words.maintain(self._database)
+        segments.maintain(self._database)
 
     def _settle_others(self, connection: Connection, done: Applied, new: Sequence[LogEntry]) -> None:
         """Links and verdicts, which may have waited for their items."""

@@ -11,14 +11,14 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from ricordo.frozen import frozen
 from ricordo.store.arrays import Array
 from ricordo.store.index.postings import combine, invert
-from ricordo.store.sql.database import DELETED, FIELDS, LIVE, AddChunks, Connection, Database, ForgetWords, NewChunk
+from ricordo.store.sql.database import DELETED, FIELDS, LIVE, Connection, Database, NewChunk
 from ricordo.store.values import TermCounts
 
 BUILDING, READY, REPLACED = 0, 1, 2
@@ -27,6 +27,11 @@ MAX_MERGED = 600_000
 """Larger segments are not merged; a million chunks are in a few of them."""
 STEP_ROWS = 4_000
 LEASE_SECONDS = 120
+
+AddChunks = Callable[[Connection, Sequence[NewChunk]], None]
+"""Indexes the chunks that a transaction wrote."""
+ForgetWords = Callable[[Database], None]
+"""Erases what is left of the words of an item that was erased."""
 
 
 @frozen
@@ -197,6 +202,16 @@ def maintain(database: Database, *, everything: bool = False) -> int:
         everything = False
     clear_replaced(database)
     return merged
+
+
+def merge_all(database: Database) -> None:
+    """Put the whole index together, without the words of chunks that are gone."""
+    maintain(database, everything=True)
+    with database.read() as connection:
+        log = retired_log(connection)
+        ready = [row[0] for row in connection.rows("SELECT id FROM segments WHERE state=?", (READY,))]
+        stale = [s for s in ready if (with_retired(load_arrays(connection, s), log).states == DELETED).any()]
+    rewrite(database, stale)
 
 
 def rewrite(database: Database, segments: Iterable[int]) -> None:

@@ -20,8 +20,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from ricordo.errors import StoreError
-from ricordo.store.index import segments
-from ricordo.store.sql.database import UNREADABLE, Dialect, Row, Values, WordIndex, marks
+from ricordo.store.sql.database import UNREADABLE, Dialect, Row, Values, marks
 from ricordo.store.tables import TABLES, postgres_types
 
 T = TypeVar("T")
@@ -119,7 +118,6 @@ class Lender(Protocol):
 class Connection:
     """One connection, with the calls that the shared statements make."""
 
-    words: WordIndex = segments
     dialect: Dialect = PostgresDialect()
     unreadable = UNREADABLE
     foreign = False

@@ -19,11 +19,10 @@ import psycopg_pool
 
 from ricordo.errors import CorruptStore, Forbidden, ReadOnlyStore, StoreError, Unavailable, UsageError
 from ricordo.speaking import known_as
-from ricordo.store.index import segments
 from ricordo.store.postgres import schema
 from ricordo.store.postgres.connection import REPLACED, Connection, Pooled
 from ricordo.store.postgres.errors import translated
-from ricordo.store.sql.database import AroundCommit, WordIndex, decoded, mirroring
+from ricordo.store.sql.database import AroundCommit, decoded, mirroring
 from ricordo.values.store_addresses import Address
 
 CONNECT_SECONDS = 5.0
@@ -42,7 +41,6 @@ _READER = "Your role in the team is reader: ask an owner for ‹:team invite› 
 class Database:
     """One workspace of one PostgreSQL database. ``read()`` gives a snapshot, ``write()`` a transaction."""
 
-    words: WordIndex = segments
     foreign = False
 
     def __init__(

@@ -19,15 +19,12 @@ import numpy as np
 import psycopg
 
 from ricordo.errors import NewerSchema, StoreError
+from ricordo.store.prepare import UNBUILT
 from ricordo.store.tables import TABLES, postgres_references, postgres_table
 
 SCHEMA_VERSION = 11
 RELEASED, BEFORE_BLOCKS = 1, 10
 """The schema of version 0.1.0, and the last one whose vectors were of pgvector's type."""
-UNBUILT = "unbuilt"
-"""The name under which an upgrade notes that a workspace's indexes are to be built when it is next opened: ``words``
-too, or only ``vectors``.
-"""
 MIGRATION_LOCK = 0x52696363
 APPLICATION_ROLE = "ricordo_app"
 """The role that a connection switches to if its own role ignores row-level security (a superuser)."""

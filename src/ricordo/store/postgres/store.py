@@ -5,85 +5,39 @@ PostgreSQL's own tools; see docs/scaling.md.
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo.errors import PathConflict, StoreError, UsageError
-from ricordo.store.backlog import Jobs, Vectors, drop_unused_vectors
-from ricordo.store.base import Mirror, Store
+from ricordo.store.base import OpenStore, SharedTransfer, Store
 from ricordo.store.index import segments
 from ricordo.store.postgres.database import Database
-from ricordo.store.postgres.schema import SCHEMA_VERSION, UNBUILT
+from ricordo.store.postgres.schema import SCHEMA_VERSION
 from ricordo.store.postgres.team import Team
 from ricordo.store.search import checks
-from ricordo.store.search.caches import SearchedStore
-from ricordo.store.search.index import SearchIndex
 from ricordo.store.sql import damage
-from ricordo.store.sql.renewing import WORDS, WORDS_VERSION, renew_words
-from ricordo.store.sql.transfer import SharedTransfer
 from ricordo.text.words import Analyzer
 from ricordo.values.reports import Check
 from ricordo.values.store_addresses import parse
 
 if TYPE_CHECKING:
-    from ricordo.exchange.records import Record
     from ricordo.store.qdrant.feed import Feed, IndexChoice
-    from ricordo.values.reports import Damage, VacuumReport
+    from ricordo.values.reports import Damage
 
 
-class OpenWorkspace(SearchedStore):
+class OpenWorkspace(OpenStore):
     """What all parts of the store share: one workspace, open, at the newest schema."""
 
+    database: Database
     is_remote = True
-
-    def __init__(self, database: Database, *, language: str, keep_versions: int) -> None:
-        super().__init__()
-        self.keep_versions = keep_versions
-        self.database: Database = database
-        self.mirror: Mirror | None = None
-        database.on_broken = self.forget  # a backup may have been put in the place of the server
-        with database.read() as connection:
-            kept, words, unbuilt = connection.gather(
-                *(lambda name=name: connection.meta(name) for name in ("language", WORDS, UNBUILT))
-            )
-        self.language = str(kept) if kept is not None else self._set_language(language)
-        self.analyzer = Analyzer(self.language)
-        if database.read_only:
-            return
-        if unbuilt is not None:
-            self._build(words=unbuilt == "words")
-        if words != WORDS_VERSION:
-            renew_words(database, self.analyzer, lambda: checks.rebuild_lexical(database, self.analyzer))
-
-    def _build(self, *, words: bool) -> None:
-        """Make the indexes that an upgrade left to be made."""
-        if words:
-            checks.rebuild_lexical(self.database, self.analyzer)
-        with self.database.read() as connection:
-            models = connection.rows("SELECT id, dimensions FROM fingerprints")
-        for number, dimensions in models:
-            checks.rebuild_vectors(self.database, number, dimensions, waiting=())
-        with self.database.write() as connection:
-            connection.run("DELETE FROM meta WHERE name=?", (UNBUILT,))
-
-    def _set_language(self, language: str) -> str:
-        """A store keeps the language it was made with: its terms are stems of that language."""
-        if self.database.read_only:
-            return language
-        Analyzer(language)  # an unknown language is an error before it is stored
-        with self.database.write() as connection:
-            connection.set_meta("language", language, replace=False)
-            return str(connection.meta("language"))
 
 
 class PostgresStore(Store):
     """One workspace, open: its parts, and what concerns it as a whole."""
 
     schema_version = SCHEMA_VERSION
-    vectors: Vectors
 
     def __init__(
         self,
@@ -99,10 +53,8 @@ class PostgresStore(Store):
     ) -> None:
         self.database = Database(parse(address), busy_seconds=busy_seconds, create=create, connections=connections)
         self._workspace = workspace = OpenWorkspace(self.database, language=language, keep_versions=keep_versions)
+        self.database.on_broken = workspace.forget  # a backup may have been put in the place of the server
         super().__init__(workspace)
-        self.index = SearchIndex(workspace)
-        self.vectors = Vectors(workspace)
-        self.jobs = Jobs(workspace)
         self.transfer = Transfer(workspace)
         self.team = Team(self.database)
         self.feed: Feed | None = None
@@ -153,14 +105,6 @@ class Transfer(SharedTransfer):
         super().__init__(opened)
         self._workspace = opened
 
-    def _rebuild(self, analyzer: Analyzer) -> None:
-        """Index every text again, because the language of its words changed."""
-        checks.rebuild_lexical(self._database, analyzer)
-
-    def salvage(self, left_out: list[str], *, log: bool = True) -> Generator[Record]:
-        """The same as an export, because the server itself protects its pages."""
-        return self.records(log=log)
-
     def backup(
         self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None
     ) -> tuple[int, Sequence[Damage]]:
@@ -187,18 +131,11 @@ class Transfer(SharedTransfer):
             partial.unlink(missing_ok=True)
         return counts.get("item", 0), []
 
-    def vacuum(self, *, bin_days: float, full: bool = False, keep: Collection[str] = ()) -> VacuumReport:
-        """Erase what is no longer needed. The server frees the space itself later."""
-        from ricordo.values.reports import VacuumReport
-
-        started = time.perf_counter()
-        before = self._size()
-        emptied = self.empty_bin(bin_days)
-        blobs = self._drop_unused_rows()
-        vectors = drop_unused_vectors(self._database) + Vectors(self._workspace).drop_idle(keep)
-        if full and self._workspace.database.is_owner():
+    def _rewrite(self, *, always: bool) -> bool:
+        """The server frees the space itself later, or now if its owner wants it."""
+        if always and self._workspace.database.is_owner():
             self._workspace.database.apart("VACUUM ANALYZE")
-        return VacuumReport(before, self._size(), emptied, vectors, blobs, 0, 0, full, time.perf_counter() - started)
+        return always
 
     def _size(self) -> int:
         with self._database.read() as connection:

@@ -25,12 +25,12 @@ import numpy as np
 from ricordo.errors import Error, MissingExtra, UsageError
 from ricordo.frozen import frozen
 from ricordo.masking import masked
+from ricordo.store.base import known_id
 from ricordo.store.postgres.database import Database
 from ricordo.store.postgres.schema import MIGRATION_LOCK, grant_all, grant_application_role, separate
 from ricordo.store.qdrant.engine import IndexAway, Point, PointEngine, Space
 from ricordo.store.qdrant.vectors import EngineVectors, model_space
 from ricordo.store.sql.database import Row, now_micros
-from ricordo.store.sql.store_id import known_id
 from ricordo.store.tables import Table, postgres_table
 from ricordo.values.reports import Check, IndexReport
 

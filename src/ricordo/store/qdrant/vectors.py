@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ricordo.store.arrays import Array, distinct, few_per_group
-from ricordo.store.found import CHUNKS_KEPT
 from ricordo.store.index.entries import Visible
 from ricordo.store.qdrant.engine import IndexAway, PointEngine, Space
+from ricordo.store.query import CHUNKS_KEPT
 from ricordo.store.search.vectors import VectorIndex, best_items
 from ricordo.store.sql.database import Connection, Row
 

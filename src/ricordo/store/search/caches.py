@@ -8,8 +8,8 @@ from datetime import datetime
 import numpy as np
 
 from ricordo.store.arrays import Array
-from ricordo.store.asking import Window
 from ricordo.store.index.lexical import LexicalIndex
+from ricordo.store.query import Window
 from ricordo.store.search.vectors import VectorIndex
 from ricordo.store.sql.database import Connection, Database, Row, micros
 from ricordo.store.sql.filters import DATED_FIELDS, where, window_of

@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ricordo.store.arrays import Array, distinct
-from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates, QueryVector
+from ricordo.store.backlog import STRAYS
+from ricordo.store.query import MATCHES, NEWEST, Ask, Candidates, QueryVector
 from ricordo.store.search.caches import Brief, SearchedStore, chunks_at, current_chunks, items_at, substring_chunks
 from ricordo.store.search.pool import GatheredPool, tfidf_cosines
 from ricordo.store.search.vectors import VECTOR_EPOCH, MeaningSide, MeaningSides, vectors_of_item
@@ -27,7 +28,6 @@ from ricordo.store.sql.database import Connection
 from ricordo.store.sql.filters import DISTINCT
 from ricordo.store.sql.history import neighbours_in_threads
 from ricordo.store.sql.items import chunk_texts
-from ricordo.store.sql.jobs import STRAYS
 from ricordo.store.sql.usage import feedback_priors, learned_shift
 from ricordo.text.words import fold
 from ricordo.values.items import Item

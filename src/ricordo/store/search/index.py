@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 
 from ricordo.errors import UsageError
-from ricordo.store.asking import Aim, Ask, Candidates, Passages, Shown
+from ricordo.store.query import Aim, Ask, Candidates, Passages, Shown
 from ricordo.store.search import page
 from ricordo.store.search.caches import SearchedStore
 from ricordo.store.search.candidates import ACTIVE, MODELS, Gathering

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from ricordo.store.arrays import Array
-from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
+from ricordo.store.query import Ask, Passages, PassageText, Shown, WordShare
 from ricordo.store.search.caches import SearchedStore
 from ricordo.store.search.candidates import masks
 from ricordo.store.search.vectors import vectors_of

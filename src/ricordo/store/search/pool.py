@@ -12,8 +12,8 @@ import numpy as np
 
 from ricordo.frozen import frozen
 from ricordo.store.arrays import Array, few_per_group
-from ricordo.store.found import CHUNKS_KEPT, NO_CHUNK, FoundColumns, PassageColumns
 from ricordo.store.index.matches import Matches, VectorMatches
+from ricordo.store.query import CHUNKS_KEPT, NO_CHUNK, FoundColumns, PassageColumns
 from ricordo.text.words import Analyzer, tfidf_cosine, tfidf_idf
 from ricordo.values.items import Item
 

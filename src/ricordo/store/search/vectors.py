@@ -19,11 +19,10 @@ import numpy as np
 from ricordo.errors import ContractError
 from ricordo.frozen import frozen
 from ricordo.store.arrays import Array, Grouped, distinct, few_per_group, first_places
-from ricordo.store.asking import Aim, QueryVector
-from ricordo.store.found import CHUNKS_KEPT
 from ricordo.store.index.entries import COMPARED_PER_ITEM, Columns, Entries, Seen, Visible
 from ricordo.store.index.matches import VectorMatches
 from ricordo.store.index.sketches import nearest_of_each
+from ricordo.store.query import CHUNKS_KEPT, Aim, QueryVector
 from ricordo.store.sql.database import Connection, not_in
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from ricordo.store.arrays import Array, distinct
-from ricordo.store.asking import Ask, AskedWord, Phrase
 from ricordo.store.index.lexical import LexicalIndex, Scored
 from ricordo.store.index.matches import Matches, Wanted
+from ricordo.store.query import Ask, AskedWord, Phrase
 from ricordo.store.sql import items
 from ricordo.store.sql.database import Connection
 from ricordo.store.sql.items import chunk_texts, live_items

@@ -13,15 +13,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ricordo import speaking
 from ricordo.errors import Conflict, Error, NotFound, PathConflict, StaleVersion
+from ricordo.store.backlog import drop_chunks, enqueue_chunks
+from ricordo.store.index import segments
 from ricordo.store.prepare import kept_language
-from ricordo.store.sql import history, items, jobs, links, usage
-from ricordo.store.sql.database import DELETED, LIVE, SUPERSEDED, Connection, NewChunk, Opened, micros, now_micros
+from ricordo.store.sql import history, items, links, usage
+from ricordo.store.sql.database import DELETED, LIVE, SUPERSEDED, Connection, NewChunk, micros, now_micros
 from ricordo.store.sql.items import (
     Head,
     counts_of,
@@ -38,6 +40,9 @@ from ricordo.text.words import Analyzer
 from ricordo.values.items import Fields, Ref, Saved
 from ricordo.values.kinds import KNOWLEDGE_FOLDERS
 from ricordo.values.provenance import PERSON, Provenance, stored
+
+if TYPE_CHECKING:
+    from ricordo.store.base import OpenStore
 
 LENGTHS = struct.Struct("=6I")
 VERSION_COLUMNS = (
@@ -309,8 +314,8 @@ def supersede(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], 
         connection.run_many(
             "UPDATE chunks SET state=?, live_until=? WHERE id=?", [(SUPERSEDED, now, chunk) for chunk, _, _ in chunks]
         )
-        connection.words.retire(connection, chunks, SUPERSEDED)
-        jobs.drop_chunks(connection, [chunk for chunk, _, _ in chunks])
+        segments.retire(connection, chunks, SUPERSEDED)
+        drop_chunks(connection, [chunk for chunk, _, _ in chunks])
 
 
 def erase_chunks(connection: Connection, chunks: Sequence[tuple[int, int, bytes]]) -> None:
@@ -318,8 +323,8 @@ def erase_chunks(connection: Connection, chunks: Sequence[tuple[int, int, bytes]
     if not chunks:
         return
     connection.run_many("DELETE FROM chunks WHERE id=?", [(chunk,) for chunk, _, _ in chunks])
-    connection.words.retire(connection, [chunk for chunk in chunks if chunk[1] != DELETED], DELETED)
-    jobs.drop_chunks(connection, [chunk for chunk, _, _ in chunks])
+    segments.retire(connection, [chunk for chunk in chunks if chunk[1] != DELETED], DELETED)
+    drop_chunks(connection, [chunk for chunk, _, _ in chunks])
 
 
 def _supersede_all(connection: Connection, n: int) -> None:
@@ -394,7 +399,7 @@ class Changes:
     verb can bypass the mirror.
     """
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: OpenStore) -> None:
         self._opened = opened
         self._database = opened.database
 
@@ -461,14 +466,14 @@ class Changes:
         if self._opened.mirror is not None and self._database.is_mirrored():
             prepared = [self._opened.mirror.placed(item) for item in prepared]
         expected = [chunk.counts for item in prepared for chunk in item.chunks if chunk.counts is not None]
-        add_chunks = self._database.words.prepare(expected)
+        add_chunks = segments.prepare(expected)
         with self._database.write(durable=durable) as connection:
             yield connection, prepared, fresh
             add_chunks(connection, fresh)
-            jobs.enqueue_chunks(connection, backlog, [chunk.chunk for chunk in fresh])
+            enqueue_chunks(connection, backlog, [chunk.chunk for chunk in fresh])
             self.store_words(connection)
         if not self._database.is_writing():
-            self._database.words.maintain(self._database)
+            segments.maintain(self._database)
 
     def store_words(self, connection: Connection) -> None:
         words = self._opened.analyzer.forget_stemmed()
@@ -585,7 +590,7 @@ class Changes:
     def _purge(self, n: int) -> list[Saved]:
         with self._database.write(durable=True) as connection:
             self._prepare_removal(connection, n)
-            forget_words = connection.words.prepare_erasing(connection, n)
+            forget_words = segments.prepare_erasing(connection, n)
             texts = [
                 " ".join(row)
                 for sql in (
@@ -649,7 +654,7 @@ class Changes:
         self._opened.analyzer = Analyzer(self._opened.language)
         with self._database.write() as connection:
             for word, term in analyzer.forget_stemmed():
-                if not connection.words.is_used(connection, term):
+                if not segments.is_used(connection, term):
                     connection.run("DELETE FROM vocabulary WHERE word=? AND term=?", (word, term))
 
     def set_times(self, n: int, created: datetime, updated: datetime) -> None:

@@ -12,16 +12,11 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ricordo.errors import CorruptStore, UsageError, half_a_character
 from ricordo.frozen import frozen
 from ricordo.store.values import TermCounts
-
-if TYPE_CHECKING:
-    from ricordo.store.base import Mirror
-    from ricordo.text.words import Analyzer
-
 
 FIELDS = ("title", "path", "description", "tags", "context", "body")
 """The fields of a chunk whose words are indexed; ``counts`` and lengths are in this order."""
@@ -83,8 +78,6 @@ class Connection(Protocol):
     foreign: bool
     """Whether the store came with a project that the user does not trust; items that are read say so."""
 
-    @property
-    def words(self) -> WordIndex: ...
     @property
     def dialect(self) -> Dialect: ...
     @property
@@ -163,36 +156,6 @@ class Connection(Protocol):
         ...
 
 
-AddChunks = Callable[[Connection, Sequence["NewChunk"]], None]
-"""Indexes the chunks that a transaction wrote."""
-ForgetWords = Callable[["Database"], None]
-"""Erases what is left of the words of an item that was erased."""
-
-
-class WordIndex(Protocol):
-    """The rows of a keyword index, as writes need them. A module with these functions is one."""
-
-    def prepare(self, counts: Sequence[TermCounts], /) -> AddChunks:
-        """Do the costly part of indexing while no lock is held; ``counts`` are those of the chunks to come."""
-        ...
-
-    def retire(self, connection: Connection, chunks: Sequence[tuple[int, int, bytes]], state: int, /) -> None:
-        """Take chunks ``(id, its state so far, its lengths)`` out of normal search, at once."""
-        ...
-
-    def prepare_erasing(self, connection: Connection, n: int, /) -> ForgetWords:
-        """Find the words of an item that is about to be erased; the answer is called after the commit."""
-        ...
-
-    def is_used(self, connection: Connection, term: str, /) -> bool:
-        """Whether any chunk holds a term."""
-        ...
-
-    def maintain(self, database: Database, /) -> int:
-        """Merge what the last writes left in too many parts; returns how many merges were done."""
-        ...
-
-
 class AroundCommit(Protocol):
     """Called just before a transaction commits; the commit happens inside the block it gives."""
 
@@ -208,8 +171,6 @@ class Database(Protocol):
 
     @property
     def read_only(self) -> bool: ...
-    @property
-    def words(self) -> WordIndex: ...
     def read(self) -> AbstractContextManager[Connection]: ...
     def write(
         self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True
@@ -231,18 +192,6 @@ class Database(Protocol):
         ...
 
     def close(self) -> None: ...
-
-
-class Opened(Protocol):
-    """What all parts of a store share: the open database, the language of its words, the mirror."""
-
-    language: str
-    analyzer: Analyzer
-    keep_versions: int
-    mirror: Mirror | None
-
-    @property
-    def database(self) -> Database: ...
 
 
 @contextmanager

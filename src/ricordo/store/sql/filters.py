@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from ricordo.errors import UsageError
-from ricordo.store.asking import Window
+from ricordo.store.query import Window
 from ricordo.store.sql.database import Dialect, marks, micros
 from ricordo.store.values import Languages
 from ricordo.values.hits import Filters

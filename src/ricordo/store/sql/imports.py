@@ -20,9 +20,12 @@ from ricordo.config.machine import Machine
 from ricordo.errors import Error, PathConflict
 from ricordo.exchange.records import CHUNK_STATES, ROWS, FoundRecord, ItemRecord, Row, Rows, VersionRecord
 from ricordo.frozen import frozen
+from ricordo.store.backlog import enqueue_chunks
+from ricordo.store.base import OpenStore
+from ricordo.store.index import segments
 from ricordo.store.prepare import prepare
-from ricordo.store.sql import changes, files, items, jobs, links
-from ricordo.store.sql.database import DELETED, Connection, NewChunk, Opened, in_parts, micros
+from ricordo.store.sql import changes, files, items, links
+from ricordo.store.sql.database import DELETED, Connection, NewChunk, in_parts, micros
 from ricordo.store.sql.database import Row as Columns
 from ricordo.store.sql.items import Head, fields_json
 from ricordo.store.sql.proposals import keep_rules, kept_rules
@@ -414,7 +417,7 @@ def _stored(name: str, value: Any) -> Any:
 class Importing:
     """One import into one store."""
 
-    def __init__(self, opened: Opened, on_conflict: str, backlog: Backlog | None) -> None:
+    def __init__(self, opened: OpenStore, on_conflict: str, backlog: Backlog | None) -> None:
         self._opened = opened
         self.database = opened.database
         self.on_conflict = on_conflict
@@ -444,7 +447,7 @@ class Importing:
             for part, chunk in zip(one.chunks, one.item.chunks, strict=True)
             if part.counts is not None and chunk.state != "deleted"
         ]
-        add_chunks = self.database.words.prepare(counts)
+        add_chunks = segments.prepare(counts)
         answers: list[Saved] = []
         fresh: list[NewChunk] = []
         ends: dict[int, links.Ends] = {}
@@ -456,7 +459,7 @@ class Importing:
                 except Error as error:
                     answers.append(Saved(str(one.item.ref), "failed", error=error.to_dict()))
             add_chunks(connection, fresh)
-            jobs.enqueue_chunks(connection, self.backlog, [chunk.chunk for chunk in fresh])
+            enqueue_chunks(connection, self.backlog, [chunk.chunk for chunk in fresh])
             links.update(connection, ends)
             words = analyzer.forget_stemmed()
             connection.run_many("INSERT INTO vocabulary(word, term) VALUES(?,?) ON CONFLICT DO NOTHING", words)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ricordo.errors import Conflict, Error, NotFound
 from ricordo.steps import current_step
 from ricordo.store.sql import changes, items, links
 from ricordo.store.sql.changes import Changes
-from ricordo.store.sql.database import Connection, NewChunk, Opened, Row, in_parts, moment
+from ricordo.store.sql.database import Connection, NewChunk, Row, in_parts, moment
 from ricordo.store.sql.items import Head
 from ricordo.store.values import Backlog, PreparedItem
 from ricordo.values.items import Saved
 from ricordo.values.log import MOST_NAMED, Step, StepItem, step_words
 from ricordo.values.provenance import read
+
+if TYPE_CHECKING:
+    from ricordo.store.base import OpenStore
 
 _STEP = (
     "SELECT s.id, s.at, s.verb, s.provenance, s.undone, s.erased,"
@@ -31,7 +35,7 @@ _ITEMS = "SELECT item, version, state, new_version, new_state, vouched, provenan
 class Steps:
     """The steps of one store."""
 
-    def __init__(self, opened: Opened, changes: Changes) -> None:
+    def __init__(self, opened: OpenStore, changes: Changes) -> None:
         self._opened = opened
         self._database = opened.database
         self._changes = changes

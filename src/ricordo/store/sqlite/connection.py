@@ -21,13 +21,11 @@ import apsw
 from ricordo.errors import CorruptStore, DamagedHeader, Error, ReadOnlyStore, StoreError, Unavailable, half_a_character
 from ricordo.keys.keys import StoreKey, find_key, keep_temporary_files_in_memory
 from ricordo.log import is_kept, leave_out_texts
-from ricordo.store.index import segments
 from ricordo.store.sql.database import (
     UNREADABLE,
     AroundCommit,
     Dialect,
     Row,
-    WordIndex,
     decoded,
     in_parts,
     marks,
@@ -142,7 +140,6 @@ class Connection(apsw.Connection):
     """Whether the store came with a project that the user does not trust; items that are read say so."""
     remembered: dict[tuple[str, tuple[object, ...]], list[Row]] | None = None
     """On a reader with an open snapshot: the answers of ``once``."""
-    words: WordIndex = segments
     dialect: Dialect = dialect
     unreadable = (apsw.Error, *UNREADABLE)
 
@@ -233,8 +230,6 @@ class Connection(apsw.Connection):
 
 class Database:
     """One SQLite file. ``read()`` gives a snapshot, ``write()`` a transaction that commits when the block ends well."""
-
-    words: WordIndex = segments
 
     def __init__(self, path: Path, *, busy_seconds: float = 30.0, create: bool = True) -> None:
         self.path = path

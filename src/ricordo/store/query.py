@@ -1,27 +1,138 @@
 """What a search asks of a store and what the store answers: plain values, with nothing of a store's own in them.
 
 ``Ask`` says what to look for as data: terms, phrases, filters, a moment, a vector. ``Candidates`` holds the items that
-were found, each with both exact values. How a store finds them (masks, posting lists, SQL) is its own business.
+were found, each with both exact values, as columns: item by item, a hundred candidates with a few passages each would
+cost a millisecond. How a store finds them (masks, posting lists, SQL) is its own business.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
 
 from ricordo.frozen import frozen
-from ricordo.store.found import Candidate as Candidate
 from ricordo.store.values import Scoring
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+Array = npt.NDArray[Any]
+CHUNKS_KEPT = 5
+"""How many passages of each item are kept of either side: more are never shown."""
+NO_CHUNK = -1
+"""Stands in a column for a passage that there is not."""
 
-    Array = npt.NDArray[Any]
+
+@frozen
+class Candidate:
+    """An item that was found: its best keyword score (of at most 1) and cosine, and the passages that gave them."""
+
+    n: int
+    ref: str
+    lexical: float = 0.0
+    cosine: float = 0.0
+    lexical_chunk: int | None = None
+    vector_chunk: int | None = None
+    chunks: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    """Keyword score and cosine of its best passages, by their ids."""
+    version: int | None = None
+    """Its version at the moment asked for; None where that one is no longer kept, and in a search of the present."""
+    joined: bool = False
+    """Whether it was found only as a neighbour or by a link, and not by words or meaning."""
+
+
+@frozen
+class PassageColumns:
+    """The best passages of all candidates, candidate by candidate."""
+
+    chunks: Array
+    starts: Array
+    """Where the passages of each candidate begin, and where the last one's end."""
+    scores: Array
+    cosines: Array
+    coverage: Array
+    """The share of the query's words that a passage contains, weighted by rarity; NaN where it was not measured."""
+
+    @property
+    def owners(self) -> Array:
+        """The place of each passage's candidate."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    def kept(self, which: Array) -> PassageColumns:
+        """Only those of some candidates, given as a mask."""
+        mask = np.repeat(which, np.diff(self.starts))
+        starts = np.concatenate(([0], np.cumsum(np.diff(self.starts)[which])))
+        return PassageColumns(self.chunks[mask], starts, self.scores[mask], self.cosines[mask], self.coverage[mask])
+
+
+@frozen
+class FoundColumns(Sequence[Candidate]):
+    """Candidates as columns; read as a sequence, it makes a ``Candidate`` of each row."""
+
+    numbers: list[int]
+    refs: list[str]
+    lexical: Array
+    cosines: Array
+    lexical_chunks: Array
+    vector_chunks: Array
+    joined: Array
+    passages: PassageColumns
+    versions: Mapping[int, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return (self[place] for place in range(len(self.numbers)))
+
+    @overload
+    def __getitem__(self, place: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Candidate]: ...
+    def __getitem__(self, place: int | slice) -> Candidate | Sequence[Candidate]:
+        if isinstance(place, slice):
+            return [self[one] for one in range(len(self))[place]]
+        number = self.numbers[place]
+        part = slice(*self.passages.starts[place : place + 2].tolist())
+        values = zip(self.passages.scores[part].tolist(), self.passages.cosines[part].tolist(), strict=True)
+        return Candidate(
+            number,
+            self.refs[place],
+            float(self.lexical[place]),
+            float(self.cosines[place]),
+            chunk_at(self.lexical_chunks, place),
+            chunk_at(self.vector_chunks, place),
+            dict(zip(self.passages.chunks[part].tolist(), values, strict=True)),
+            self.versions.get(number),
+            bool(self.joined[place]),
+        )
+
+    def kept(self, which: Array) -> FoundColumns:
+        """Only some of the candidates, given as a mask."""
+        places = np.flatnonzero(which).tolist()
+        return FoundColumns(
+            [self.numbers[place] for place in places],
+            [self.refs[place] for place in places],
+            self.lexical[which],
+            self.cosines[which],
+            self.lexical_chunks[which],
+            self.vector_chunks[which],
+            self.joined[which],
+            self.passages.kept(which),
+            self.versions,
+        )
+
+
+def chunk_at(column: Array, place: int) -> int | None:
+    """The passage at a place of a column; None where there is none."""
+    chunk = int(column[place])
+    return None if chunk == NO_CHUNK else chunk
+
 
 MATCHES = "matches"
 NEWEST = "newest"
@@ -80,8 +191,6 @@ class QueryVector:
 
     def comparable(self, cosines: Array) -> Array:
         """Cosines of its model on the scale that all models share, which ends at 1."""
-        import numpy as np
-
         found: Array = np.minimum(self.shift + self.stretch * cosines, 1.0)
         return found
 
@@ -162,16 +271,13 @@ Window = tuple[str | None, str | None]
 class Candidates:
     """What a store found for an ask."""
 
-    found: Sequence[Candidate] = ()
-    """A store that cares for speed answers with ``FoundColumns``."""
+    found: FoundColumns
     total: int = 0
     """How many passages or items there were to choose from."""
     maximum: float = 0.0
     """The keyword score that no passage can exceed; scores of candidates are divided by it."""
     share: float = 1.0
     """How much of the maximum belongs to words that occur anywhere."""
-    coverage: Mapping[int, float] = field(default_factory=dict)
-    """By passage: the share of the query's words that it contains, weighted by rarity. Columns hold it themselves."""
     has_vectors: bool = False
     by_substring: bool = False
     """Whether no word was found and texts that contain the query as a substring are shown instead."""
@@ -223,8 +329,6 @@ class Aim:
 
         If none of them has one, the query stays where it is; None if it has no parts either, so nothing would change.
         """
-        import numpy as np
-
         held = [(weight, vectors[chunk]) for chunk, weight in self.towards if chunk in vectors]
         if not held:
             return self.query.astype(np.float32) if self.parts else None
@@ -243,8 +347,6 @@ class Aim:
         ``PARTS`` of the value is the best cosine with a part, measured by how far it lies above the mean of that part:
         a part that is near to everything must not decide. The rest is the cosine with the whole query.
         """
-        import numpy as np
-
         known = whole >= -1 + 1e-9  # without a vector it is -1 exactly
         if not parts or not known.any():
             return whole
