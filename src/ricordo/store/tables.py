@@ -311,6 +311,11 @@ def columns_of(table: Table) -> list[TableColumn]:
     return found
 
 
+def column_names(table: str) -> tuple[str, ...]:
+    """The names of a table's columns, without that of a number which it gives itself."""
+    return tuple(column.name for column in columns_of(TABLES[table]) if column.kind != "serial")
+
+
 def sqlite_statements(name: str, table: Table) -> list[str]:
     """What makes a table and its indexes in SQLite."""
     columns = columns_of(table)

@@ -241,7 +241,9 @@ class Application:
         after = record.state
         what = {"deleted": "removed", "archived": "archived"}.get(after, "") if after != before else ""
         if what and one.put_away is not None:
-            history.note_of(self.connection, what, item, one.put_away.body["provenance"])
+            said = json.dumps(dict(one.put_away.body["provenance"]), ensure_ascii=False)
+            for (n,) in self.connection.rows("SELECT n FROM items WHERE id=?", (item,)):
+                history.note_audit(self.connection, what, n, said)
         if not before and after == "deleted":
             return  # nobody here ever saw it
         self.done.counts[what or ("updated" if before else "created")] += 1

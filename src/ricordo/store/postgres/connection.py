@@ -166,7 +166,7 @@ class Connection:
 
     def rows_in(self, sql: str, values: Sequence[object], *before: object) -> list[Row]:
         """The rows of a query with ``IN (*)`` at its end, where the star stands for any number of values."""
-        return self.rows(sql.replace("IN (*)", "= ANY(?)"), (*before, list(values)))
+        return self.rows(sql.replace("IN (*)", "= ANY(?)"), (*before, list(values))) if values else []
 
     def gather(self, *calls: Callable[[], Any]) -> list[Any]:
         """What some calls answer that only read. Each is made until it asks for rows that are not here; what all of

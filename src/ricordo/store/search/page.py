@@ -12,9 +12,9 @@ from ricordo.store.search.candidates import masks
 from ricordo.store.search.vectors import vectors_of
 from ricordo.store.search.words import KeywordSide
 from ricordo.store.sql import items
-from ricordo.store.sql.database import Connection, marks
+from ricordo.store.sql.database import Connection
 from ricordo.store.sql.items import chunk_texts
-from ricordo.store.sql.links import contradicting, contradictions, replacements, replacing
+from ricordo.store.sql.links import contradictions, replacements
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import SESSION
 
@@ -37,8 +37,8 @@ def passages(
         lambda: items.by_numbers(connection, numbers),
         lambda: items.current_layouts(connection, now),
         lambda: chunk_texts(connection, asked),
-        lambda: _contradicted(connection, numbers),
-        lambda: _replaced(connection, numbers) if ask is not None and ask.as_of is not None else {},
+        lambda: contradictions(connection, numbers),
+        lambda: replacements(connection, numbers) if ask is not None and ask.as_of is not None else {},
         lambda: _shares(opened, connection, ask, shown) if ask is not None else {},
         lambda: vectors_of(opened, connection, vectors, best) if vectors else {},
     )
@@ -62,8 +62,8 @@ def passages(
         _shares(opened, connection, ask, shown) if ask is not None else {},
         vectors_of(opened, connection, vectors, best) if vectors else {},
         _sessions(connection, list(known.values())),
-        _replaced(connection, numbers) if ask is not None and ask.as_of is not None else {},
-        _contradicted(connection, numbers),
+        replacements(connection, numbers) if ask is not None and ask.as_of is not None else {},
+        contradictions(connection, numbers),
     )
 
 
@@ -72,14 +72,6 @@ def _as_asked(connection: Connection, entry: Shown, item: Item, contents: bool) 
     if contents:
         return items.at_version(connection, entry.n, entry.version)
     return item if entry.version is None else items.as_version(connection, entry.n, item, entry.version)
-
-
-def _replaced(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[str, str]]:
-    return replacements(connection.rows(replacing(f"IN ({marks(numbers)})"), numbers)) if numbers else {}
-
-
-def _contradicted(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[int, str]]:
-    return contradictions(connection.rows(contradicting(f"IN ({marks(numbers)})"), numbers)) if numbers else {}
 
 
 def _placed(chunks: Sequence[int], texts: Mapping[int, tuple[int, str, str]], layout: Array) -> tuple[PassageText, ...]:

@@ -34,6 +34,7 @@ from ricordo.store.sql.items import (
     new_id,
     refuse_immutable,
 )
+from ricordo.store.tables import column_names
 from ricordo.store.values import Backlog, FileState, PreparedChunk, PreparedItem
 from ricordo.text.languages import language_of
 from ricordo.text.words import Analyzer
@@ -45,14 +46,7 @@ if TYPE_CHECKING:
     from ricordo.store.base import OpenStore
 
 LENGTHS = struct.Struct("=6I")
-VERSION_COLUMNS = (
-    "item", "number", "previous", "hash", "text_hash", "drive", "path", "kind", "state", "fields", "layout", "marks",
-    "first_line", "size", "blob", "created_at", "provenance",
-)  # fmt: skip
-CHUNK_COLUMNS = (
-    "id", "item", "state", "live_from", "live_until", "key", "embed_hash", "lengths", "heading", "prefix", "text",
-    "language",
-)  # fmt: skip
+VERSION_COLUMNS, CHUNK_COLUMNS, SECRET_COLUMNS = map(column_names, ("versions", "chunks", "secrets"))
 
 
 def save(
@@ -83,8 +77,9 @@ def save_over(
         return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="unchanged"), []
     refuse_immutable(head, ref)
     chunks = write_version(connection, head, item, analyzer, keep_versions)
-    if item.times is not None and item.text_hash != head.text_hash:
-        _note_change(connection, head.n, item.times[1])
+    if item.times is not None and item.text_hash != head.text_hash:  # when it changed at its origin
+        changed = min(now_micros(), micros(item.times[1]))
+        connection.run("UPDATE items SET updated_at=? WHERE n=?", (changed, head.n))
     return Saved(ref, "updated", head.id, head.version + 1, head.version, item.hash, chunks=len(chunks)), chunks
 
 
@@ -124,9 +119,12 @@ def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> t
     connection.touched.add(n)
     insert_tags(connection, n, draft.fields)
     chunks = _write_version(connection, Head(n, identity, "live", 0, "", "", False), item, analyzer, now, said)
-    _insert_secrets(connection, n, item.secrets)
-    if item.times is not None:
-        _date_back(connection, n, min(now, *map(micros, item.times)), min(now, micros(item.times[1])))
+    connection.insert("secrets", SECRET_COLUMNS, [(n, *one) for one in item.secrets.items()])
+    if item.times is not None:  # that it had before; its version dates from its last change
+        created, updated = min(now, *map(micros, item.times)), min(now, micros(item.times[1]))
+        connection.run("UPDATE items SET created_at=?, updated_at=? WHERE n=?", (created, updated, n))
+        connection.run("UPDATE versions SET created_at=? WHERE item=?", (updated, n))
+        connection.run("UPDATE chunks SET live_from=? WHERE item=?", (updated, n))
     return identity, chunks
 
 
@@ -146,30 +144,36 @@ def field_columns(fields: Fields) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _note_change(connection: Connection, n: int, changed: datetime) -> None:
-    """Say when the text of an item changed at its origin; versions keep the times at which they were read."""
-    connection.run("UPDATE items SET updated_at=? WHERE n=?", (min(now_micros(), micros(changed)), n))
-
-
-def _date_back(connection: Connection, n: int, created: int, updated: int) -> None:
-    """Give a new item the times that it had before; its version dates from its last change."""
-    connection.run("UPDATE items SET created_at=?, updated_at=? WHERE n=?", (created, updated, n))
-    connection.run("UPDATE versions SET created_at=? WHERE item=?", (updated, n))
-    connection.run("UPDATE chunks SET live_from=? WHERE item=?", (updated, n))
-
-
 def write_version(
     connection: Connection, head: Head, item: PreparedItem, analyzer: Analyzer, keep_versions: int
 ) -> list[NewChunk]:
     """Write the next version of an item; returns the chunks that must be indexed."""
     now = now_micros()
     said = _said(item)
+    number = head.version + 1
     is_vouched = is_users(connection, head, item, said)
     new_chunks = _write_version(connection, head, item, analyzer, now, said)
-    _write_head(connection, head, item, now, said, is_vouched=is_vouched)
+    history.note_step(connection, head.n, (head.version, head.state), (number, "live"))
+    connection.touched.add(head.n)
+    draft = item.draft
+    described = field_columns(draft.fields)
+    connection.run(
+        f"UPDATE items SET drive=?, path=?, kind=?, state='live', version=?, hash=?, {'=?, '.join(described)}=?,"
+        " fields=?, size=?, updated_at=CASE WHEN text_hash=? THEN updated_at ELSE ? END, text_hash=?,"
+        " indexed_at=?, deleted_at=NULL, file_mtime=coalesce(?, file_mtime), file_size=coalesce(?, file_size),"
+        " file_hash=coalesce(?, file_hash), file_fields=coalesce(?, file_fields), provenance=?,"
+        " vouched=coalesce(?, vouched) WHERE n=?",
+        (
+            draft.ref.drive, draft.ref.path, draft.kind, number, item.hash, *described.values(),
+            fields_json(draft.fields.to_dict()), _size(item), item.text_hash, now, item.text_hash, now,
+            *_file_values(item.file), stored(said), number if is_vouched else None, head.n,
+        ),
+    )  # fmt: skip
+    connection.run("DELETE FROM item_tags WHERE item=?", (head.n,))
+    insert_tags(connection, head.n, draft.fields)
     write_secrets(connection, head.n, item.secrets)
     if keep_versions:
-        _prune_versions(connection, head.n, head.version + 1 - keep_versions)
+        _prune_versions(connection, head.n, number - keep_versions)
     return new_chunks
 
 
@@ -182,11 +186,14 @@ def _write_version(
         [(chunk, part.start, *part.lines) for chunk, part in zip(ids, item.chunks, strict=True)], np.int64
     )
     draft = item.draft
+    blob = None if draft.blob is None else hashlib.sha256(draft.blob).hexdigest()
+    if blob is not None:
+        connection.run("INSERT INTO blobs(hash, data) VALUES(?,?) ON CONFLICT DO NOTHING", (blob, draft.blob))
     row = (
         head.n, head.version + 1, head.version or None, item.hash, item.text_hash, draft.ref.drive, draft.ref.path,
         draft.kind, "live", fields_json(draft.fields.to_dict()), layout.tobytes(),
         json.dumps([[m.offset, m.label] for m in draft.marks]), draft.first_line, _size(item),
-        _keep_blob(connection, draft.blob), now, stored(said),
+        blob, now, stored(said),
     )  # fmt: skip
     connection.insert("versions", VERSION_COLUMNS, [row])
     return new_chunks
@@ -200,38 +207,10 @@ def _size(item: PreparedItem) -> int:
     return elsewhere if isinstance(elsewhere, int) else len(draft.content)
 
 
-def _write_head(
-    connection: Connection, head: Head, item: PreparedItem, now: int, said: Provenance, *, is_vouched: bool
-) -> None:
-    draft, fields = item.draft, item.draft.fields
-    number = head.version + 1
-    history.note_step(connection, head.n, (head.version, head.state), (number, "live"))
-    connection.touched.add(head.n)
-    described = field_columns(fields)
-    connection.run(
-        f"UPDATE items SET drive=?, path=?, kind=?, state='live', version=?, hash=?, {'=?, '.join(described)}=?,"
-        " fields=?, size=?, updated_at=CASE WHEN text_hash=? THEN updated_at ELSE ? END, text_hash=?,"
-        " indexed_at=?, deleted_at=NULL, file_mtime=coalesce(?, file_mtime), file_size=coalesce(?, file_size),"
-        " file_hash=coalesce(?, file_hash), file_fields=coalesce(?, file_fields), provenance=?,"
-        " vouched=coalesce(?, vouched) WHERE n=?",
-        (
-            draft.ref.drive, draft.ref.path, draft.kind, number, item.hash, *described.values(),
-            fields_json(fields.to_dict()), _size(item), item.text_hash, now, item.text_hash, now,
-            *_file_values(item.file), stored(said), number if is_vouched else None, head.n,
-        ),
-    )  # fmt: skip
-    connection.run("DELETE FROM item_tags WHERE item=?", (head.n,))
-    insert_tags(connection, head.n, fields)
-
-
 def write_secrets(connection: Connection, n: int, counts: Mapping[str, int]) -> None:
     """Note which secrets an item's text contains now."""
     connection.run("DELETE FROM secrets WHERE item=?", (n,))
-    _insert_secrets(connection, n, counts)
-
-
-def _insert_secrets(connection: Connection, n: int, counts: Mapping[str, int]) -> None:
-    connection.insert("secrets", ("item", "kind", "count"), [(n, *one) for one in counts.items()])
+    connection.insert("secrets", SECRET_COLUMNS, [(n, *one) for one in counts.items()])
 
 
 def insert_tags(connection: Connection, n: int, fields: Fields) -> None:
@@ -259,14 +238,6 @@ def note_file(connection: Connection, n: int, state: FileState | None) -> None:
         connection.run(
             f"UPDATE items SET {'=?, '.join(_FILE_COLUMNS)}=? WHERE n=? AND ({changed})", (*values, n, *values)
         )
-
-
-def _keep_blob(connection: Connection, blob: bytes | None) -> str | None:
-    if blob is None:
-        return None
-    digest = hashlib.sha256(blob).hexdigest()
-    connection.run("INSERT INTO blobs(hash, data) VALUES(?,?) ON CONFLICT DO NOTHING", (digest, blob))
-    return digest
 
 
 def _write_chunks(
@@ -327,11 +298,6 @@ def erase_chunks(connection: Connection, chunks: Sequence[tuple[int, int, bytes]
     drop_chunks(connection, [chunk for chunk, _, _ in chunks])
 
 
-def _supersede_all(connection: Connection, n: int) -> None:
-    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=? AND state=?", (n, LIVE))
-    supersede(connection, rows, now_micros())
-
-
 def _prune_versions(connection: Connection, n: int, last: int) -> None:
     """Drop versions up to a number, and the chunks that no remaining version holds."""
     if last <= 0:
@@ -359,23 +325,18 @@ def drop_blobs(connection: Connection, hashes: Sequence[str | None]) -> None:
     )
 
 
-def archive(connection: Connection, head: Head) -> None:
-    """Take an item out of normal search; its chunks stay searchable as of the time they were current."""
-    _supersede_all(connection, head.n)
-    history.note_step(connection, head.n, (head.version, head.state), (head.version, "archived"))
+def put_away(connection: Connection, head: Head, state: str) -> None:
+    """Take an item out of normal search (``archived``) or out of every search (``deleted``). Its chunks stay searchable
+    as of the time they were current, those of a deleted one if it is restored.
+    """
+    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=? AND state=?", (head.n, LIVE))
+    supersede(connection, rows, now_micros())
+    history.note_step(connection, head.n, (head.version, head.state), (head.version, state))
     connection.touched.add(head.n)
-    history.note_audit(connection, "archived", head.n)
-    connection.run("UPDATE items SET state='archived', deleted_at=? WHERE n=?", (now_micros(), head.n))
-
-
-def to_bin(connection: Connection, head: Head) -> None:
-    """Take an item out of every search. If it is restored, a search as of an earlier time finds it as it was then."""
-    _supersede_all(connection, head.n)
-    history.note_step(connection, head.n, (head.version, head.state), (head.version, "deleted"))
-    connection.touched.add(head.n)
-    history.note_audit(connection, "removed", head.n)
-    connection.run("UPDATE items SET state='deleted', deleted_at=? WHERE n=?", (now_micros(), head.n))
-    connection.run("DELETE FROM item_tags WHERE item=?", (head.n,))
+    history.note_audit(connection, "removed" if state == "deleted" else state, head.n)
+    connection.run("UPDATE items SET state=?, deleted_at=? WHERE n=?", (state, now_micros(), head.n))
+    if state == "deleted":
+        connection.run("DELETE FROM item_tags WHERE item=?", (head.n,))
 
 
 def erase_item(connection: Connection, n: int) -> None:
@@ -383,7 +344,6 @@ def erase_item(connection: Connection, n: int) -> None:
     rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,))
     erase_chunks(connection, rows)
     held = connection.rows("SELECT blob FROM versions WHERE item=?", (n,))
-    history.count_erased(connection)
     connection.touched.add(n)
     history.note_erased(connection, n)
     usage.forget_names(connection, n)
@@ -568,23 +528,24 @@ class Changes:
             return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="already archived")
         items.refuse_immutable(head, ref)
         items.refuse_silencing(connection, n, ref)
-        archive(connection, head)
+        put_away(connection, head, "archived")
         links.reconsider(connection, n)
         return Saved(ref, "archived", head.id, head.version, None, head.hash)
 
     def remove(self, n: int, *, purge: bool = False) -> None:
         """Remove an item from every index; with ``purge``, erase it and its words from the file."""
-        self.tried_again(lambda: self._purge(n) if purge else self._bin(n))
 
-    def _bin(self, n: int) -> list[Saved]:
-        with self._database.write(durable=True) as connection:
-            return [self.bin_one(connection, n)]
+        def write() -> list[Saved]:
+            with self._database.write(durable=True) as connection:
+                return [self.bin_one(connection, n)]
+
+        self.tried_again((lambda: self._purge(n)) if purge else write)
 
     def bin_one(self, connection: Connection, n: int, ref: str = "") -> Saved:
         """Move an item to the bin in the caller's transaction."""
         head = self._prepare_removal(connection, n)
         if head.state != "deleted":
-            to_bin(connection, head)
+            put_away(connection, head, "deleted")
         return Saved(ref, "removed", head.id, head.version)
 
     def _purge(self, n: int) -> list[Saved]:

@@ -1,4 +1,4 @@
-"""What the shared statements need of a database: connections, transactions, a keyword index, a dialect.
+"""What the shared statements need of a database: connections, transactions, a dialect.
 
 The SQLite store and the PostgreSQL store fulfil these protocols, each in its own way. Times are whole microseconds
 since 1970, UTC; lists of values come in parts that one statement takes.
@@ -45,7 +45,7 @@ UNREADABLE = (ValueError, KeyError, IndexError, TypeError, OverflowError, struct
 
 
 class Dialect(Protocol):
-    """What the two databases say differently. A module with these functions is one."""
+    """What the two databases say differently."""
 
     def ignoring_case(self, column: str, /) -> str:
         """The condition that a column is a given text, in capital letters or small."""
@@ -194,6 +194,13 @@ class Database(Protocol):
     def close(self) -> None: ...
 
 
+class StorePart:
+    """A part of a store: its methods read or write, each in a transaction of its own."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+
 @contextmanager
 def decoded(shown: object) -> Iterator[None]:
     """Turn an exception from decoding a row into the error for damage of the store ``shown``; its trace is kept."""
@@ -201,19 +208,13 @@ def decoded(shown: object) -> Iterator[None]:
         yield
     except UnicodeEncodeError:  # not a row that is damaged, but a text that was given to be stored or looked for
         raise half_a_character() from None
-    except OverflowError as error:
-        if not str(error).endswith(" to convert"):  # of a row; a number that was given does not fit into one
-            raise _damaged(shown, error) from error
-        raise UsageError("a number is larger than any store holds", hint="Give a smaller one.") from None
     except UNREADABLE as error:
-        raise _damaged(shown, error) from error
-
-
-def _damaged(shown: object, error: Exception) -> CorruptStore:
-    return CorruptStore(
-        f"something in the store {shown} cannot be read ({type(error).__name__}: {error})",
-        hint="‹:doctor› names what is damaged. If it finds nothing, this is a mistake in Ricordo.",
-    )
+        if isinstance(error, OverflowError) and str(error).endswith(" to convert"):  # a number that was given
+            raise UsageError("a number is larger than any store holds", hint="Give a smaller one.") from None
+        raise CorruptStore(
+            f"something in the store {shown} cannot be read ({type(error).__name__}: {error})",
+            hint="‹:doctor› names what is damaged. If it finds nothing, this is a mistake in Ricordo.",
+        ) from error
 
 
 def mirroring(mirror: AroundCommit | None, touched: set[int], *, durable: bool) -> AbstractContextManager[None]:
@@ -245,6 +246,12 @@ def in_parts(values: Iterable[T], size: int = 512) -> Iterator[tuple[str, list[T
 def not_in(column: str, values: Collection[T]) -> tuple[str, list[T]]:
     """The condition that a column has none of some values, to be put behind others, and what is bound in it."""
     return (f" AND {column} NOT IN ({marks(values)})", list(values)) if values else ("", [])
+
+
+def all_of(*conditions: tuple[str, object]) -> tuple[str, list[object]]:
+    """Those of some conditions whose value is not None, and the values that are bound in them."""
+    given = [(condition, value) for condition, value in conditions if value is not None]
+    return " AND ".join(condition for condition, _ in given) or "1=1", [value for _, value in given]
 
 
 DAY = 86_400_000_000

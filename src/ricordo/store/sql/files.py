@@ -11,14 +11,16 @@ from ricordo.config.machine import Machine, this_machine
 from ricordo.errors import Unavailable
 from ricordo.store.sql import changes, items
 from ricordo.store.sql.changes import write_secrets
-from ricordo.store.sql.database import Connection, Database, in_parts, marks, now_micros
+from ricordo.store.sql.database import Connection, StorePart, marks, now_micros
+from ricordo.store.tables import column_names
 from ricordo.store.values import FileState
 from ricordo.values.file_refs import UNKNOWN_MACHINE, FileRefs
 from ricordo.values.items import Item, KnownFile, Ref
 
 HOME_MACHINE = "machine"
 """In a store in a file: the machine whose files have plain refs. A shared store has none."""
-_NAME = "machine:"
+NAME = "machine:"
+"""What is put before the id of a machine, to note its name."""
 LOOK_AGAIN_SECONDS = 60.0
 """For so long a process believes the names of machines that it read."""
 
@@ -28,15 +30,13 @@ def refs_of(connection: Connection) -> FileRefs:
     return FileRefs(str(connection.meta(HOME_MACHINE) or ""), this_machine().id)
 
 
-class Machines:
+class Machines(StorePart):
     """Reads and writes which machines a store knows."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._is_shared = False
-        self._noted: Machine | None = None
-        self._names: dict[str, str] = {}
-        self._believed_until = 0.0
+    _is_shared = False
+    _noted: Machine | None = None
+    _names: Mapping[str, str] | None = None
+    _believed_until = 0.0
 
     def refs(self) -> FileRefs:
         """How the refs of this store's files are to be read now. Whose a shared store is cannot change."""
@@ -52,78 +52,56 @@ class Machines:
         machine = this_machine()
         if self._noted == machine:
             return
-        with self._database.read() as connection:
-            known = connection.meta(_NAME + machine.id)
-        if known != machine.name:
-            with suppress(Unavailable), self._database.write() as connection:  # a busy store hears it next time
-                connection.set_meta(_NAME + machine.id, machine.name)
-                self._noted = machine
-        else:
+        with suppress(Unavailable):  # a busy store hears it next time
+            with self._database.read() as connection:
+                known = connection.meta(NAME + machine.id)
+            if known != machine.name:
+                with self._database.write() as connection:
+                    connection.set_meta(NAME + machine.id, machine.name)
             self._noted = machine
 
     def names(self) -> dict[str, str]:
         """The names of the machines that have files here, by their ids."""
         with self._database.read() as connection:
-            rows = connection.rows("SELECT name, value FROM meta WHERE substr(name, 1, 8) = ?", (_NAME,))
-        self._names = {name.removeprefix(_NAME): str(value) for name, value in rows}
-        self._believed_until = time.monotonic() + LOOK_AGAIN_SECONDS
-        return self._names
+            rows = connection.rows("SELECT name, value FROM meta WHERE substr(name, 1, 8) = ?", (NAME,))
+        return {name.removeprefix(NAME): str(value) for name, value in rows}
 
     def elsewhere(self, refs: Iterable[str]) -> dict[str, str]:
         """Those of the refs that name files of other machines, each with the name of its machine."""
         files = [Ref.parse(ref) for ref in refs if ref.startswith("disk:/")]
-        if not files:
-            return {}
-        known = self.refs()
+        known = self.refs() if files else FileRefs("")
         owners = {str(ref): known.owner(ref) for ref in files if not known.is_here(ref)}
         if not owners:
             return {}
-        if time.monotonic() > self._believed_until or not self._names.keys() >= set(owners.values()) - {""}:
-            self.names()
-        return {ref: self._names.get(owner, owner) or UNKNOWN_MACHINE for ref, owner in owners.items()}
-
-
-def note_name(connection: Connection, machine: Machine) -> None:
-    """Keep the name of a machine that an import knows, unless the store knows one."""
-    connection.set_meta(_NAME + machine.id, machine.name, replace=False)
+        names = self._names
+        if names is None or time.monotonic() > self._believed_until or not names.keys() >= {*owners.values()} - {""}:
+            names = self._names = self.names()
+            self._believed_until = time.monotonic() + LOOK_AGAIN_SECONDS
+        return {ref: names.get(owner, owner) or UNKNOWN_MACHINE for ref, owner in owners.items()}
 
 
 def name_of(connection: Connection, machine: str) -> str:
     """The name and the id of a machine, as an export says them; empty for an unknown one."""
-    return str(Machine(machine, str(connection.meta(_NAME + machine) or ""))) if machine else ""
+    return str(Machine(machine, str(connection.meta(NAME + machine) or ""))) if machine else ""
 
 
 _FILE = "file_mtime, file_size, file_hash, file_fields"
 
 
-class Files:
+class Files(StorePart):
     """Files on disk, as they were last read."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def known(self, drive: str, paths: Collection[str]) -> dict[str, FileState | None]:
         """Which of these paths hold an item, and what its file looked like when it was read (None if it has none)."""
+        sql = f"SELECT path, {_FILE} FROM items WHERE drive=? AND state<>'deleted' AND path IN (*)"
         with self._database.read() as connection:
-            found: dict[str, FileState | None] = {}
-            for marks, part in in_parts(sorted(paths)):
-                for path, *file in connection.rows(
-                    f"SELECT path, {_FILE} FROM items WHERE drive=? AND state<>'deleted' AND path IN ({marks})",
-                    (drive, *part),
-                ):
-                    found[path] = _state(*file)
-            return found
+            return {path: _state(*file) for path, *file in connection.rows_in(sql, sorted(paths), drive)}
 
     def states(self, numbers: Collection[int]) -> dict[int, FileState]:
         """What the files of items looked like when they were read; items that came otherwise are left out."""
         with self._database.read() as connection:
-            found: dict[int, FileState] = {}
-            for marks, part in in_parts(sorted(numbers)):
-                for n, *file in connection.rows(f"SELECT n, {_FILE} FROM items WHERE n IN ({marks})", part):
-                    state = _state(*file)
-                    if state is not None:
-                        found[n] = state
-            return found
+            rows = connection.rows_in(f"SELECT n, {_FILE} FROM items WHERE n IN (*)", sorted(numbers))
+        return {n: state for n, *file in rows if (state := _state(*file)) is not None}
 
     def note(self, states: Mapping[int, FileState]) -> None:
         """Remember what files look like whose content did not change."""
@@ -178,15 +156,12 @@ def _state(mtime: int | None, size: int, digest: str | None, fields: str | None)
     return FileState(mtime, size, digest or "", json.loads(fields or "{}")) if mtime is not None else None
 
 
-_COLUMNS = ("name", "item", "mtime", "size", "hash", "mark", "problem")
+_COLUMNS = column_names("knowledge_files")
 _KNOWLEDGE_FILE = f"SELECT {', '.join(_COLUMNS)} FROM knowledge_files"
 
 
-class KnowledgeRows:
+class KnowledgeRows(StorePart):
     """What is known about the files in the knowledge folder."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def set_folder(self, place: str) -> None:
         """Set the folder of the files. What was known about files in another folder, or on another machine, is
@@ -213,21 +188,16 @@ class KnowledgeRows:
         """The files as they were last seen, by name: all of them, or some."""
         with self._database.read() as connection:
             if names is None:
-                return {row[0]: KnownFile(*row) for row in connection.rows(_KNOWLEDGE_FILE)}
-            found: dict[str, KnownFile] = {}
-            for places, part in in_parts(sorted(names)):
-                rows = connection.rows(f"{_KNOWLEDGE_FILE} WHERE name IN ({places})", part)
-                found |= {row[0]: KnownFile(*row) for row in rows}
-            return found
+                rows = connection.rows(_KNOWLEDGE_FILE)
+            else:
+                rows = connection.rows_in(f"{_KNOWLEDGE_FILE} WHERE name IN (*)", sorted(names))
+        return {row[0]: KnownFile(*row) for row in rows}
 
     def files_of(self, numbers: Collection[int]) -> dict[int, KnownFile]:
         """The files of some items, by their numbers."""
-        found: dict[int, KnownFile] = {}
         with self._database.read() as connection:
-            for places, part in in_parts(sorted(numbers)):
-                rows = connection.rows(f"{_KNOWLEDGE_FILE} WHERE item IN ({places})", part)
-                found |= {row[1]: KnownFile(*row) for row in rows}
-        return found
+            rows = connection.rows_in(f"{_KNOWLEDGE_FILE} WHERE item IN (*)", sorted(numbers))
+        return {row[1]: KnownFile(*row) for row in rows}
 
     def has_file(self, name: str) -> bool:
         """Whether a file of this name is known, in capital letters or small."""
@@ -240,34 +210,23 @@ class KnowledgeRows:
         if not seen and not gone:
             return
         with self._database.write() as connection:
-            latest = {file.name: file for file in seen}
+            latest = {file.name: tuple(getattr(file, column) for column in _COLUMNS) for file in seen}
             connection.run_many("DELETE FROM knowledge_files WHERE name=?", [(name,) for name in (*gone, *latest)])
             connection.run_many("DELETE FROM knowledge_files WHERE item=?", [(file.item,) for file in seen])
-            connection.insert(
-                "knowledge_files",
-                _COLUMNS,
-                [(f.name, f.item, f.mtime, f.size, f.hash, f.mark, f.problem) for f in latest.values()],
-            )
+            connection.insert("knowledge_files", _COLUMNS, latest.values())
 
     def items_in_transaction(self, numbers: Collection[int], ids: Collection[str] = ()) -> dict[int, Item]:
         """Items with their content, in the bin or not, as they are in the open transaction."""
         with self._database.write() as connection:  # this thread's own, which sees what it wrote
-            wanted = {*numbers, *(n for identity in ids if (n := _number(connection, identity)) is not None)}
-            found = {n: items.by_number(connection, n) for n in sorted(wanted)}
+            named = connection.rows_in("SELECT n FROM items WHERE id IN (*)", sorted(ids))
+            found = {n: items.by_number(connection, n) for n in sorted({*numbers, *(n for (n,) in named)})}
         return {n: item for n, item in found.items() if item is not None}
 
     def belonging(self, numbers: Collection[int], kinds: Collection[str], drives: Collection[str]) -> list[int]:
         """Which of these items have one of the kinds on one of the drives, in the transaction that is open."""
-        found: list[int] = []
+        sql = f"SELECT n FROM items WHERE kind IN ({marks(kinds)}) AND drive IN ({marks(drives)}) AND n IN (*)"
         with self._database.write() as connection:  # this thread's own, which sees what it wrote
-            for places, part in in_parts(sorted(numbers)):
-                rows = connection.rows(
-                    f"SELECT n FROM items WHERE n IN ({places})"
-                    f" AND kind IN ({marks(kinds)}) AND drive IN ({marks(drives)})",
-                    (*part, *kinds, *drives),
-                )
-                found += [n for (n,) in rows]
-        return found
+            return [n for (n,) in connection.rows_in(sql, sorted(numbers), *kinds, *drives)]
 
     def without_current_file(self, kinds: Collection[str], drives: Collection[str]) -> list[int]:
         """Items of these kinds and drives that have no file, and items whose file has another version."""
@@ -285,16 +244,8 @@ class KnowledgeRows:
         return [n for (n,) in rows]
 
 
-def _number(connection: Connection, identity: str) -> int | None:
-    rows = connection.rows("SELECT n FROM items WHERE id=?", (identity,))
-    return rows[0][0] if rows else None
-
-
-class Secrets:
+class Secrets(StorePart):
     """Counts of the secrets in the current texts of items that are not in the bin."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def counts(self) -> dict[str, int]:
         """How many there are, by kind."""

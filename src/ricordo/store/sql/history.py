@@ -18,16 +18,15 @@ from ricordo.store.sql import items
 from ricordo.store.sql.database import (
     DAY,
     Connection,
-    Database,
     Dialect,
-    in_parts,
+    StorePart,
+    all_of,
     marks,
     micros,
     moment,
     now_micros,
     optional_moment,
 )
-from ricordo.values import provenance
 from ricordo.values.items import Item, first_words
 from ricordo.values.kinds import CHECKPOINT, REMEMBERED_KINDS, SESSION
 from ricordo.values.log import AuditEntry
@@ -80,13 +79,6 @@ def note_link(connection: Connection, source: int, target: int, type_: str, *, a
         )
 
 
-def count_erased(connection: Connection) -> None:
-    """Count an item that is erased, which nothing brings back."""
-    step = _begun(connection)
-    if step is not None:
-        connection.run("UPDATE steps SET erased=erased+1 WHERE id=?", (step.id,))
-
-
 def _begun(connection: Connection) -> CurrentStep | None:
     """The step that is being taken; a transaction writes it down once, so that many new items go in one batch."""
     step = current_step()
@@ -105,7 +97,6 @@ def _begun(connection: Connection) -> CurrentStep | None:
     return step
 
 
-AUDIT_COLUMNS = ("at", "what", "item", "ref", "version", "provenance")
 _WAITING = (
     "SELECT n FROM items WHERE state='live' AND vouched <> version UNION"
     " SELECT n FROM items WHERE state='live' AND loading='always' AND vouched IS NULL ORDER BY n"
@@ -123,55 +114,41 @@ _TOLD = (
 )
 
 
-def note_audit(connection: Connection, what: str, n: int) -> None:
-    """Write down who does something to an item now."""
-    said = stored(speaking.speaker())
+def note_audit(connection: Connection, what: str, n: int, said: str | None = None) -> None:
+    """Write down who does something to an item now, or, with ``said``, who did it on another machine."""
     connection.run(
         "INSERT INTO audit(at, what, item, ref, version, provenance)"
         " SELECT ?, ?, id, drive || ':' || path, version, ? FROM items WHERE n=?",
-        (now_micros(), what, said, n),
-    )
-
-
-def note_of(connection: Connection, what: str, item: str, said: Mapping[str, Any]) -> None:
-    """Write down what somebody did to an item on another machine."""
-    connection.run(
-        "INSERT INTO audit(at, what, item, ref, version, provenance)"
-        " SELECT ?, ?, id, drive || ':' || path, version, ? FROM items WHERE id=?",
-        (now_micros(), what, json.dumps(dict(said), ensure_ascii=False), item),
+        (now_micros(), what, stored(speaking.speaker()) if said is None else said, n),
     )
 
 
 def note_erased(connection: Connection, n: int) -> None:
     """Write down that an item is erased, and forget its name, which may say what it was about."""
+    step = _begun(connection)
+    if step is not None:
+        connection.run("UPDATE steps SET erased=erased+1 WHERE id=?", (step.id,))
     note_audit(connection, "erased", n)
     connection.run("UPDATE audit SET ref='' WHERE item=(SELECT id FROM items WHERE n=?)", (n,))
 
 
-class Audit:
+class Audit(StorePart):
     """Answers who did what, and which versions wait for the user."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def entries(
         self, *, item: str | None, since: datetime | None, until: datetime | None, by: str, told: bool, limit: int
     ) -> list[AuditEntry]:
         """What was done, or with ``told`` what was found and opened; newest first."""
-        conditions, values = ["1=1"], []
-        for condition, value in (
+        condition, values = all_of(
             ("id=?", item),
             ("at>=?", micros(since) if since is not None else None),
             ("at<?", micros(until) if until is not None else None),
             ("instr(lower(said), ?) > 0", by.lower() or None),
-        ):
-            if value is not None:
-                conditions.append(condition)
-                values.append(value)
+        )
         with self._database.read() as connection:
             rows = connection.rows(
                 f"SELECT at, what, ref, version, said, query FROM ({_TOLD if told else _CHANGES}) one"
-                f" WHERE {' AND '.join(conditions)} ORDER BY at DESC, version DESC, ref LIMIT ?",
+                f" WHERE {condition} ORDER BY at DESC, version DESC, ref LIMIT ?",
                 (*values, limit),
             )
         return [
@@ -198,21 +175,26 @@ class Audit:
             connection.touched.add(n)  # its knowledge file is written again, now with a seal
 
 
-_LINE = 200
 _COLUMNS = (
     "i.drive, i.path, i.kind, i.category, i.title, i.thread, i.seq, i.metadata,"
-    f" (SELECT substr(c.text, 1, {_LINE}) FROM chunks c WHERE c.item = i.n ORDER BY c.live_from DESC, c.id LIMIT 1)"
+    " (SELECT substr(c.text, 1, 200) FROM chunks c WHERE c.item = i.n ORDER BY c.live_from DESC, c.id LIMIT 1)"
+)
+_IS_SESSION = f"i.kind = 'session' AND i.category IS NOT DISTINCT FROM '{SESSION}'"
+_VERSIONS = (
+    f"SELECT CASE WHEN {_IS_SESSION} THEN i.created_at ELSE v.created_at END, v.number, {_COLUMNS}, v.provenance"
+    " FROM versions v JOIN items i ON i.n = v.item WHERE v.created_at >= ? AND i.state <> 'deleted' {condition}"
+    f" AND NOT ({_IS_SESSION} AND v.number > 1) ORDER BY v.created_at DESC, v.item DESC, v.number DESC LIMIT ?"
+)
+"""What was said, made and changed; of a session that grew, its new turns are shown."""
+_PUT_AWAY = (
+    f"SELECT i.deleted_at, i.state, {_COLUMNS},"
+    " (SELECT a.provenance FROM audit a WHERE a.item = i.id ORDER BY a.id DESC LIMIT 1) FROM items i"
+    " WHERE i.deleted_at IS NOT NULL AND i.deleted_at >= ? {condition} ORDER BY i.deleted_at DESC LIMIT ?"
 )
 
 
-_PUT_AWAY_BY = "(SELECT a.provenance FROM audit a WHERE a.item = i.id ORDER BY a.id DESC LIMIT 1)"
-
-
-class Threads:
+class Threads(StorePart):
     """Items by their place in a conversation and by time. Writes nothing."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def keys(self, thread: str) -> dict[str, int]:
         with self._database.read() as connection:
@@ -262,9 +244,16 @@ class Threads:
     ) -> list[Happening]:
         after = micros(since) if since is not None else 0
         with self._database.read() as connection:
+            condition, values = _where(connection.dialect, thread, kinds)
+            bound = (after, *values, limit)
             found = [
-                *_versions(connection, after, thread, kinds, limit),
-                *_put_away(connection, after, thread, kinds, limit),
+                _happening(at, _what(version, row[2], row[3], row[6]), version, row)
+                for at, version, *row in connection.rows(_VERSIONS.format(condition=condition), bound)
+                if at >= after
+            ]
+            found += [
+                _happening(at, "removed" if state == "deleted" else "forgotten", None, row)
+                for at, state, *row in connection.rows(_PUT_AWAY.format(condition=condition), bound)
             ]
         found.sort(key=lambda one: (one.at, one.seq or 0, one.ref, one.version or 0), reverse=True)
         return found[:limit]
@@ -275,14 +264,13 @@ def neighbours_in_threads(
 ) -> dict[int, list[tuple[int, int]]]:
     """For items of a thread, the live items up to ``reach`` places away: ``(number, places away)``."""
     found: dict[int, list[tuple[int, int]]] = {}
-    for places, part in in_parts(numbers):
-        for n, other, away in connection.rows(
-            "SELECT a.n, b.n, b.seq - a.seq FROM items a JOIN items b ON b.thread = a.thread"
-            f" AND b.seq BETWEEN a.seq - {int(reach)} AND a.seq + {int(reach)} AND b.n <> a.n"
-            f" AND b.state = 'live' WHERE a.thread IS NOT NULL AND a.n IN ({places})",
-            part,
-        ):
-            found.setdefault(n, []).append((other, away))
+    for n, other, away in connection.rows_in(
+        "SELECT a.n, b.n, b.seq - a.seq FROM items a JOIN items b ON b.thread = a.thread"
+        f" AND b.seq BETWEEN a.seq - {int(reach)} AND a.seq + {int(reach)} AND b.n <> a.n"
+        " AND b.state = 'live' WHERE a.thread IS NOT NULL AND a.n IN (*)",
+        numbers,
+    ):
+        found.setdefault(n, []).append((other, away))
     return found
 
 
@@ -305,36 +293,6 @@ def _where(dialect: Dialect, thread: str | None, kinds: Sequence[str]) -> tuple[
     return sql, values
 
 
-def _versions(
-    connection: Connection, after: int, thread: str | None, kinds: Sequence[str], limit: int
-) -> list[Happening]:
-    """What was said, made and changed; of a session that grew, its new turns are shown."""
-    condition, values = _where(connection.dialect, thread, kinds)
-    at = f"CASE WHEN i.category='{SESSION}' AND i.kind='session' THEN i.created_at ELSE v.created_at END"
-    rows = connection.rows(
-        f"SELECT {at}, v.number, {_COLUMNS}, v.provenance FROM versions v JOIN items i ON i.n = v.item"
-        f" WHERE v.created_at >= ? AND i.state <> 'deleted' {condition}"
-        f" AND NOT (i.category IS NOT DISTINCT FROM '{SESSION}' AND i.kind = 'session' AND v.number > 1)"
-        " ORDER BY v.created_at DESC, v.item DESC, v.number DESC LIMIT ?",
-        (after, *values, limit),
-    )
-    return [
-        _happening(row[0], _what(row[1], row[4], row[5], row[8]), row[1], row[2:]) for row in rows if row[0] >= after
-    ]
-
-
-def _put_away(
-    connection: Connection, after: int, thread: str | None, kinds: Sequence[str], limit: int
-) -> list[Happening]:
-    condition, values = _where(connection.dialect, thread, kinds)
-    rows = connection.rows(
-        f"SELECT i.deleted_at, i.state, {_COLUMNS}, {_PUT_AWAY_BY} FROM items i"
-        f" WHERE i.deleted_at IS NOT NULL AND i.deleted_at >= ? {condition} ORDER BY i.deleted_at DESC LIMIT ?",
-        (after, *values, limit),
-    )
-    return [_happening(row[0], "removed" if row[1] == "deleted" else "forgotten", None, row[2:]) for row in rows]
-
-
 def _what(version: int, kind: str, category: str | None, seq: int | None) -> str:
     if version > 1:
         return "updated"
@@ -343,25 +301,24 @@ def _what(version: int, kind: str, category: str | None, seq: int | None) -> str
     return "remembered" if kind in REMEMBERED_KINDS else "created"
 
 
-def _happening(at: int, what: str, version: int | None, row: tuple[Any, ...]) -> Happening:
+def _happening(at: int, what: str, version: int | None, row: Sequence[Any]) -> Happening:
     from ricordo.values.sessions import Happening
 
     drive, path, kind, _, title, thread, seq, metadata, text, said = row
-    metadata_fields = json.loads(metadata)
+    details = json.loads(metadata) if kind == "session" else {}
     opening = first_words(text or "") if kind in REMEMBERED_KINDS else ""
     if kind == "session":
         opening = " ".join((text or "").split())
-    shown = title or opening or path.rpartition("/")[2]
     return Happening(
         moment(at),
         what,
         f"{drive}:{path}",
-        shown,
+        title or opening or path.rpartition("/")[2],
         kind,
         thread,
         seq,
-        str(metadata_fields.get("direction", "")) if kind == "session" else "",
-        str(metadata_fields.get("role", "")) if kind == "session" else "",
+        str(details.get("direction", "")),
+        str(details.get("role", "")),
         version,
-        by=provenance.read(said or "").short,
+        by=read(said or "").short,
     )

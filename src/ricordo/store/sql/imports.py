@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ricordo.config.machine import Machine
 from ricordo.errors import Error, PathConflict
 from ricordo.exchange.records import CHUNK_STATES, ROWS, FoundRecord, ItemRecord, Row, Rows, VersionRecord
 from ricordo.frozen import frozen
@@ -355,7 +354,7 @@ class OtherRecords:
         )
         is_new = bool(connection.changes())
         if machine and name:
-            files.note_name(connection, Machine(machine, name))
+            connection.set_meta(files.NAME + machine, name, replace=False)
         return is_new
 
     def _freezes(self, connection: Connection, records: Sequence[Row]) -> int:
@@ -511,7 +510,7 @@ class Importing:
         items.refuse_immutable(holder, str(item.ref))
         links.forget_names(connection, holder.n)
         if holder.state != "deleted":
-            changes.to_bin(connection, holder)
+            changes.put_away(connection, holder, "deleted")
         if holder.id == item.id:
             connection.run("UPDATE items SET id=? WHERE n=?", (items.new_id(), holder.n))
 

@@ -21,8 +21,8 @@ from ricordo.store.prepare import text_hash
 from ricordo.store.sql.database import (
     DAY,
     Connection,
-    Database,
     Row,
+    StorePart,
     in_parts,
     marks,
     micros,
@@ -41,21 +41,20 @@ from ricordo.values.kinds import KNOWLEDGE_FOLDERS
 from ricordo.values.provenance import PERSON, Provenance, read
 from ricordo.values.use import decayed
 
-_AT_FIRST: Mapping[str, Any] = Fields().to_dict()
+_DEFAULTS: Mapping[str, Any] = Fields().to_dict()
 _ALWAYS_WRITTEN = "is_textual"
 """Statements of this and of earlier programs ask for it by what is written."""
 _KNOWN = frozenset(FIELD_NAMES)
-_NOTHING = object()
 
 
 def fields_json(plain: Mapping[str, Any]) -> str:
-    """Fields as they are written."""
-    told = {
+    """Fields as they are written: without those that have their default value."""
+    given = {
         name: value
         for name, value in plain.items()
-        if name == _ALWAYS_WRITTEN or _AT_FIRST.get(name, _NOTHING) != value
+        if name == _ALWAYS_WRITTEN or name not in _DEFAULTS or _DEFAULTS[name] != value
     }
-    return json.dumps(told, ensure_ascii=False, default=str)
+    return json.dumps(given, ensure_ascii=False, default=str)
 
 
 def fields_of(text: str) -> Fields:
@@ -69,7 +68,7 @@ def fields_of(text: str) -> Fields:
 
 def all_fields(text: str) -> dict[str, Any]:
     """Every field from the stored JSON, also those that nobody gave a value, and names from later versions."""
-    return {**_AT_FIRST, **json.loads(text)}
+    return {**_DEFAULTS, **json.loads(text)}
 
 
 @frozen
@@ -102,18 +101,19 @@ def find_head(connection: Connection, drive: str, path: str) -> Head | None:
 def find_heads(connection: Connection, refs: Iterable[Ref]) -> dict[Ref, Head | None]:
     """The items that hold some refs now, by ref; None for a free one."""
     found: dict[Ref, Head | None] = dict.fromkeys(refs)
-    paths: dict[str, set[str]] = {}
-    for ref in found:
-        paths.setdefault(ref.drive, set()).add(ref.path)
-    for drive, some in paths.items():
-        for places, part in in_parts(sorted(some)):
-            for *head, path in connection.rows(
-                f"SELECT n, id, state, version, hash, text_hash, fields, path FROM items WHERE drive=?"
-                f" AND path IN ({places}) AND state <> 'deleted'",
-                (drive, *part),
-            ):
-                found[Ref(drive, path)] = _head(tuple(head))
+    sql = _HEAD.replace(" FROM", ", path FROM") + " WHERE drive=? AND state <> 'deleted' AND path IN (*)"
+    for drive, paths in _by_drive(found).items():
+        for *head, path in connection.rows_in(sql, paths, drive):
+            found[Ref(drive, path)] = _head(tuple(head))
     return found
+
+
+def _by_drive(refs: Iterable[Ref]) -> dict[str, list[str]]:
+    """The paths of refs, by drive."""
+    paths: dict[str, list[str]] = {}
+    for ref in refs:
+        paths.setdefault(ref.drive, []).append(ref.path)
+    return paths
 
 
 def new_id() -> str:
@@ -134,11 +134,8 @@ def find_by_id(connection: Connection, identity: str) -> Head | None:
 
 def find_by_ids(connection: Connection, identities: Iterable[str]) -> dict[str, Head]:
     """The items with some ids, in the bin or not, as far as there are such."""
-    found: dict[str, Head] = {}
-    for places, part in in_parts(identities):
-        heads = [_head(row) for row in connection.rows(f"{_HEAD} WHERE id IN ({places})", part)]
-        found |= {head.id: head for head in heads}
-    return found
+    heads = map(_head, connection.rows_in(f"{_HEAD} WHERE id IN (*)", list(identities)))
+    return {head.id: head for head in heads}
 
 
 def head_of(connection: Connection, n: int) -> Head:
@@ -200,7 +197,7 @@ def refuse_immutable(head: Head, ref: str) -> None:
 
 def chunk_texts(connection: Connection, chunks: Sequence[int]) -> dict[int, tuple[int, str, str]]:
     """Item number, heading and text of chunks."""
-    rows = connection.rows_in("SELECT id, item, heading, text FROM chunks WHERE id IN (*)", chunks) if chunks else ()
+    rows = connection.rows_in("SELECT id, item, heading, text FROM chunks WHERE id IN (*)", chunks)
     return {chunk: (n, heading, text) for chunk, n, heading, text in rows}
 
 
@@ -366,11 +363,8 @@ def _has_embedding(connection: Connection, n: int) -> bool:
 
 def by_numbers(connection: Connection, numbers: Sequence[int]) -> dict[int, Item]:
     """Items without their content, by number."""
-    found: dict[int, Item] = {}
-    for places, part in in_parts(numbers):
-        for row in connection.rows(f"{ITEM} WHERE i.n IN ({places})", part):
-            found[row[0]] = item_of(row, foreign=connection.foreign)
-    return found
+    rows = connection.rows_in(f"{ITEM} WHERE i.n IN (*)", numbers)
+    return {row[0]: item_of(row, foreign=connection.foreign) for row in rows}
 
 
 def newest(connection: Connection, filters: Filters, limit: int) -> list[int]:
@@ -400,18 +394,8 @@ def content_of(connection: Connection, n: int, number: int) -> tuple[str, int]:
     return "".join(texts[chunk] for chunk in order), first_line
 
 
-def stored_hash(connection: Connection, n: int, number: int) -> tuple[str, str | None]:
-    """The hash that the content of a version was saved with, and that of its bytes when it holds no text."""
-    digest, blob = connection.rows("SELECT text_hash, blob FROM versions WHERE item=? AND number=?", (n, number))[0]
-    return digest, blob
-
-
-def blob_of(connection: Connection, n: int, number: int) -> bytes | None:
-    """The bytes of a version that holds no text."""
-    rows = connection.rows(
-        "SELECT data FROM versions JOIN blobs ON blobs.hash = versions.blob WHERE item=? AND number=?", (n, number)
-    )
-    return rows[0][0] if rows else None
+_HASHES = "SELECT text_hash, blob FROM versions WHERE item=? AND number=?"
+"""The hash that the content of a version was saved with, and that of its bytes when it holds no text."""
 
 
 Layout = tuple[Array, list[tuple[int, str]]]
@@ -435,7 +419,7 @@ def layouts_of(connection: Connection, versions: Sequence[tuple[int, int]]) -> d
 def current_layouts(connection: Connection, numbers: Sequence[int]) -> dict[int, Layout]:
     """The layouts of the current versions of items."""
     sql = "SELECT v.item, v.layout, v.marks FROM items i JOIN versions v ON v.item = i.n AND v.number = i.version"
-    return _layouts(connection.rows_in(f"{sql} WHERE i.n IN (*)", numbers)) if numbers else {}
+    return _layouts(connection.rows_in(f"{sql} WHERE i.n IN (*)", numbers))
 
 
 def _layouts(rows: Sequence[Row]) -> dict[int, Layout]:
@@ -447,26 +431,20 @@ def _layouts(rows: Sequence[Row]) -> dict[int, Layout]:
 
 def versions_at(connection: Connection, numbers: Sequence[int], when: datetime) -> dict[int, int]:
     """The numbers of the versions that were current at a time, by item; without items that have none from then."""
-    found: dict[int, int] = {}
-    for places, part in in_parts(numbers):
-        found |= dict(
-            connection.rows(
-                f"SELECT item, max(number) FROM versions WHERE item IN ({places}) AND created_at<=? GROUP BY item",
-                (*part, micros(when)),
-            )
-        )
-    return found
+    sql = "SELECT item, max(number) FROM versions WHERE created_at<=? AND item IN (*) GROUP BY item"
+    return dict(connection.rows_in(sql, numbers, micros(when)))
 
 
 def draft_of(connection: Connection, n: int, number: int) -> Draft | None:
     """A version as a draft, cut as it was: to restore or move it without parsing again."""
     rows = connection.rows(
-        "SELECT drive, path, kind, fields, layout, marks, first_line FROM versions WHERE item=? AND number=?",
+        "SELECT drive, path, kind, fields, layout, marks, first_line, (SELECT data FROM blobs WHERE hash = blob)"
+        " FROM versions WHERE item=? AND number=?",
         (n, number),
     )
     if not rows:
         return None
-    drive, path, kind, fields, layout, marks, first_line = rows[0]
+    drive, path, kind, fields, layout, marks, first_line, blob = rows[0]
     content, _ = content_of(connection, n, number)
     places = np.frombuffer(layout, np.int64).reshape(-1, 4)
     headings: dict[int, str] = dict(connection.rows("SELECT id, heading FROM chunks WHERE item=?", (n,)))
@@ -482,16 +460,14 @@ def draft_of(connection: Connection, n: int, number: int) -> Draft | None:
         passages,
         first_line,
         tuple(Mark(at, label) for at, label in json.loads(marks)),
-        blob_of(connection, n, number),
+        blob,
     )
 
 
-class Items:
+class Items(StorePart):
     """Items, versions and refs. Looks things up; writes nothing."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._entities: tuple[object, list[tuple[int, str]]] | None = None
+    _entities: tuple[object, list[tuple[int, str]]] | None = None
 
     def number(self, ref: Ref) -> int | None:
         with self._database.read() as connection:
@@ -551,8 +527,8 @@ class Items:
     def number_by_id(self, identity: str) -> int | None:
         """The number of the item with an id, in the bin or not: its ref may be another item's by now."""
         with self._database.read() as connection:
-            found = find_by_ids(connection, [identity.lower()])
-        return next((head.n for head in found.values()), None)
+            found = find_by_id(connection, identity.lower())
+        return None if found is None else found.n
 
     def known_ids(self, identities: Sequence[str]) -> set[str]:
         """Those of the ids that an item has, in the bin or not."""
@@ -563,7 +539,7 @@ class Items:
         """An item with its content, now or in one of its versions."""
         with self._database.read() as connection:
             item = at_version(connection, n, version)
-            digest, blob = stored_hash(connection, n, item.version)
+            [(digest, blob)] = connection.rows(_HASHES, (n, item.version))
         if blob is None:
             check_content(item.ref, item.version, item.content, None, digest)
         return item
@@ -641,25 +617,21 @@ class Items:
             draft = draft_of(connection, n, number)
             if draft is None:
                 raise NotFound(f"there is no version {number}", hint="‹:history REF› lists the versions kept.")
-            digest, _ = stored_hash(connection, n, number)
+            [(digest, _)] = connection.rows(_HASHES, (n, number))
         check_content(draft.ref, number, draft.content, draft.blob, digest)
         return draft
 
     def live_keys(self, refs: Iterable[Ref]) -> dict[Ref, set[bytes]]:
         """Keys of the chunks that some items have now; equal chunks need not be analysed again."""
         found: dict[Ref, set[bytes]] = {ref: set() for ref in refs}
-        paths: dict[str, list[str]] = {}
-        for ref in found:
-            paths.setdefault(ref.drive, []).append(ref.path)
+        sql = (
+            "SELECT i.path, c.key FROM items i JOIN chunks c ON c.item = i.n"
+            " WHERE i.state='live' AND c.state=0 AND i.drive=? AND i.path IN (*)"
+        )
         with self._database.read() as connection:
-            for drive, some in paths.items():
-                for places, part in in_parts(some):
-                    for path, key in connection.rows(
-                        "SELECT i.path, c.key FROM items i JOIN chunks c ON c.item = i.n WHERE i.drive=?"
-                        f" AND i.path IN ({places}) AND i.state='live' AND c.state=0",
-                        (drive, *part),
-                    ):
-                        found[Ref(drive, path)].add(key)
+            for drive, paths in _by_drive(found).items():
+                for path, key in connection.rows_in(sql, paths, drive):
+                    found[Ref(drive, path)].add(key)
         return found
 
     def content_marks(self, versions: Sequence[tuple[str, int]]) -> dict[str, ContentMark]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ricordo.frozen import frozen
 from ricordo.store.sql import history
-from ricordo.store.sql.database import Connection, Database, Row, in_parts, moment, now_micros
+from ricordo.store.sql.database import Connection, Database, Row, StorePart, in_parts, moment, now_micros
 from ricordo.store.sql.items import content_of, entity_titles
 from ricordo.store.values import PreparedItem, StoredLink
 from ricordo.text.links import LinkCandidate, LinkTarget, best_candidate, carries_links, mentioned, names_of, targets_in
@@ -64,28 +64,18 @@ def remove(connection: Connection, source: int, target: int, type_: str | None) 
 
 def neighbours(connection: Connection, numbers: Sequence[int], depth: int) -> dict[int, int]:
     """Items within ``depth`` links of the given ones, whichever way the links point, with their distances."""
-
-    def reach(frontier: Collection[int]) -> set[int]:
+    found = dict.fromkeys(numbers, 0)
+    frontier = list(found)
+    for distance in range(1, depth + 1):
         reached: set[int] = set()
-        for marks, part in in_parts(frontier):
+        for places, part in in_parts(frontier):
             rows = connection.rows(
                 f"SELECT l.target FROM links l JOIN items i ON i.n = l.target AND i.state = 'live'"
-                f" WHERE l.source IN ({marks}) UNION SELECT l.source FROM links l"
-                f" JOIN items i ON i.n = l.source AND i.state = 'live' WHERE l.target IN ({marks})",
+                f" WHERE l.source IN ({places}) UNION SELECT l.source FROM links l"
+                f" JOIN items i ON i.n = l.source AND i.state = 'live' WHERE l.target IN ({places})",
                 (*part, *part),
             )
             reached.update(row[0] for row in rows)
-        return reached
-
-    return walk(numbers, depth, reach)
-
-
-def walk(numbers: Sequence[int], depth: int, reach: Callable[[Collection[int]], set[int]]) -> dict[int, int]:
-    """Items within ``depth`` steps of the given ones; ``reach`` answers where one step from some items leads."""
-    found = dict.fromkeys(numbers, 0)
-    frontier: Collection[int] = list(found)
-    for distance in range(1, depth + 1):
-        reached = reach(frontier)
         frontier = sorted(reached.difference(found))[: max(0, MOST_NEIGHBOURS + len(numbers) - len(found))]
         found |= dict.fromkeys(frontier, distance)
         if not frontier:
@@ -102,26 +92,20 @@ def update_saved(connection: Connection, written: Iterable[tuple[str, PreparedIt
     """Bring the links in line with items that were just written, named by their ids."""
     items = dict(written)
     ends: dict[int, Ends] = {}
-    for marks, part in in_parts(items):
-        for n, identity, version in connection.rows(f"SELECT n, id, version FROM items WHERE id IN ({marks})", part):
-            draft = items[identity].draft
-            ends[n] = Ends(
-                names(draft.ref, draft.fields), items[identity].links, items[identity].mentions, is_new=version == 1
-            )
+    for n, identity, version in connection.rows_in("SELECT n, id, version FROM items WHERE id IN (*)", list(items)):
+        item = items[identity]
+        own = names(item.draft.ref, item.draft.fields)
+        ends[n] = Ends(own, item.links, item.mentions, is_new=version == 1)
     update(connection, ends)
 
 
 def update(connection: Connection, ends: Mapping[int, Ends]) -> None:
     """Write names and targets of items, then look up what their links, and links to them, mean."""
-    touched = _write_names(connection, ends)
-    has_links = _write_targets(connection, ends)
-    _replace_mentions(connection, ends)
-    _resolve(connection, sources=has_links, names=touched)
-
-
-def _stored(ends: Mapping[int, Ends]) -> list[int]:
-    """The items of which names and links may be stored."""
-    return [n for n, end in ends.items() if not end.is_new]
+    stored = [n for n, end in ends.items() if not end.is_new]
+    touched = _write_names(connection, ends, stored)
+    _write_targets(connection, ends, stored)
+    _write_mentions(connection, ends, stored)
+    _resolve(connection, sources=[n for n, end in ends.items() if end.targets], names=touched)
 
 
 def forget_names(connection: Connection, n: int) -> None:
@@ -137,14 +121,10 @@ def reconsider(connection: Connection, n: int) -> None:
     _resolve(connection, sources=(), names=names)
 
 
-def _replace_mentions(connection: Connection, ends: Mapping[int, Ends]) -> None:
+def _write_mentions(connection: Connection, ends: Mapping[int, Ends], numbers: Sequence[int]) -> None:
     """Items name exactly these entities now; links that stay keep their rows."""
-    stored: dict[tuple[int, int], int] = {}
-    for marks, part in in_parts(_stored(ends)):
-        rows = connection.rows(
-            f"SELECT source, target, id FROM links WHERE source IN ({marks}) AND origin='mention'", part
-        )
-        stored |= {(source, target): identity for source, target, identity in rows}
+    sql = "SELECT source, target, id FROM links WHERE origin='mention' AND source IN (*)"
+    stored = {(source, target): identity for source, target, identity in connection.rows_in(sql, numbers)}
     wanted = {(n, entity): title for n, end in ends.items() for entity, title in end.mentions if entity != n}
     connection.run_many("DELETE FROM links WHERE id=?", [(stored[key],) for key in stored.keys() - wanted.keys()])
     write_mentions(connection, [(*key, wanted[key]) for key in sorted(wanted.keys() - stored.keys())])
@@ -161,12 +141,11 @@ def write_mentions(connection: Connection, found: Iterable[tuple[int, int, str]]
     )
 
 
-def _write_names(connection: Connection, ends: Mapping[int, Ends]) -> set[str]:
+def _write_names(connection: Connection, ends: Mapping[int, Ends], numbers: Sequence[int]) -> set[str]:
     """Replace the names of items; returns every name of an item that changed any."""
     stored: dict[int, set[str]] = {n: set() for n in ends}
-    for marks, part in in_parts(_stored(ends)):
-        for n, name in connection.rows(f"SELECT item, name FROM item_names WHERE item IN ({marks})", part):
-            stored[n].add(name)
+    for n, name in connection.rows_in("SELECT item, name FROM item_names WHERE item IN (*)", numbers):
+        stored[n].add(name)
     touched: set[str] = set()
     gone: list[tuple[str, int]] = []
     new: list[tuple[str, int]] = []
@@ -181,14 +160,10 @@ def _write_names(connection: Connection, ends: Mapping[int, Ends]) -> set[str]:
     return touched
 
 
-def _write_targets(connection: Connection, ends: Mapping[int, Ends]) -> list[int]:
-    """Replace the links in texts, those that stay keep their rows; returns the items that have any."""
-    stored: dict[tuple[int, str, str], int] = {}
-    for marks, part in in_parts(_stored(ends)):
-        rows = connection.rows(
-            f"SELECT source, text, name, id FROM links WHERE source IN ({marks}) AND origin='text'", part
-        )
-        stored |= {(source, text, name): identity for source, text, name, identity in rows}
+def _write_targets(connection: Connection, ends: Mapping[int, Ends], numbers: Sequence[int]) -> None:
+    """Replace the links in texts; those that stay keep their rows."""
+    rows = connection.rows_in("SELECT id, source, text, name FROM links WHERE origin='text' AND source IN (*)", numbers)
+    stored = {tuple(key): identity for identity, *key in rows}
     wanted = {(n, target.text, target.name) for n, end in ends.items() for target in end.targets}
     connection.run_many("DELETE FROM links WHERE id=?", [(stored[key],) for key in stored.keys() - wanted])
     now = now_micros()
@@ -197,47 +172,37 @@ def _write_targets(connection: Connection, ends: Mapping[int, Ends]) -> list[int
         ("source", "text", "name", "type", "origin", "created_at"),
         [(*key, "mentions", "text", now) for key in sorted(wanted - stored.keys())],
     )
-    return [n for n, end in ends.items() if end.targets]
+
+
+_TEXT_LINK = (
+    "SELECT l.id, l.source, l.target, l.text, l.name, s.drive, s.path FROM links l JOIN items s ON s.n = l.source"
+    " WHERE l.origin='text'"
+)
 
 
 def _resolve(connection: Connection, *, sources: Iterable[int], names: Iterable[str]) -> None:
     """Look up again what links mean: those of some items, and those that ask for some names."""
-    found: dict[int, tuple[int, int | None, LinkTarget, Ref]] = {}
-    for column, values in (("l.source", sources), ("l.name", names)):
-        for marks, part in in_parts(values):
-            for identity, source, target, text, name, drive, path in connection.rows(
-                "SELECT l.id, l.source, l.target, l.text, l.name, s.drive, s.path FROM links l"
-                f" JOIN items s ON s.n = l.source WHERE l.origin='text' AND {column} IN ({marks})",
-                part,
-            ):
-                found[identity] = source, target, LinkTarget(text, name), Ref(drive, path)
-    connection.run_many("UPDATE links SET target=? WHERE id=?", _redirected(connection, found))
+    found = {
+        row[0]: row
+        for column, values in (("l.source", sources), ("l.name", names))
+        for row in connection.rows_in(f"{_TEXT_LINK} AND {column} IN (*)", list(values))
+    }
+    connection.run_many("UPDATE links SET target=? WHERE id=?", _redirected(connection, found.values()))
 
 
 def count_astray(connection: Connection) -> int:
     """How many links in texts lead to a wrong item, or to none although there is one."""
-    rows = connection.rows(
-        "SELECT l.id, l.source, l.target, l.text, l.name, s.drive, s.path FROM links l JOIN items s ON s.n = l.source"
-        " WHERE l.origin='text' AND s.state <> 'deleted' ORDER BY l.name"
-    )
-    astray = 0
-    for at in range(0, len(rows), 5_000):
-        part = {
-            identity: (source, target, LinkTarget(text, name), Ref(drive, path))
-            for identity, source, target, text, name, drive, path in rows[at : at + 5_000]
-        }
-        astray += len(_redirected(connection, part))
-    return astray
+    rows = connection.rows(f"{_TEXT_LINK} AND s.state <> 'deleted' ORDER BY l.name")
+    return sum(len(_redirected(connection, rows[at : at + 5_000])) for at in range(0, len(rows), 5_000))
 
 
-def _redirected(
-    connection: Connection, found: Mapping[int, tuple[int, int | None, LinkTarget, Ref]]
-) -> list[tuple[int | None, int]]:
-    """The links ``{id: (source, target, what is wanted, ref of the source)}`` that mean another item now, with it."""
-    candidates = _candidates(connection, {link[2].name for link in found.values()})
+def _redirected(connection: Connection, rows: Collection[Row]) -> list[tuple[int | None, int]]:
+    """The links, as ``_TEXT_LINK`` gives them, that mean another item now, with it."""
+    candidates = _candidates(connection, {name for _, _, _, _, name, *_ in rows})
     meant: dict[tuple[LinkTarget, str, str], int | None] = {}
     changed = []
-    for identity, (source, target, wanted, ref) in found.items():
+    for identity, source, target, text, name, drive, path in rows:
+        wanted, ref = LinkTarget(text, name), Ref(drive, path)
         # Two links with the same words in the same folder mean the same item.
         key = (wanted, ref.drive, posixpath.dirname(ref.path))
         if key not in meant:
@@ -250,15 +215,14 @@ def _redirected(
 
 def _candidates(connection: Connection, names: Iterable[str]) -> dict[str, list[LinkCandidate]]:
     found: dict[str, list[LinkCandidate]] = {}
-    for marks, part in in_parts(names):
-        for name, n, drive, path, title, state in connection.rows(
-            "SELECT a.name, i.n, i.drive, i.path, i.title, i.state FROM item_names a JOIN items i ON i.n = a.item"
-            f" WHERE a.name IN ({marks}) AND i.state <> 'deleted' ORDER BY i.n",
-            part,
-        ):
-            known = found.setdefault(name, [])
-            if len(known) < MOST_CANDIDATES:
-                known.append(LinkCandidate(n, Ref(drive, path), title, state == "live"))
+    for name, n, drive, path, title, state in connection.rows_in(
+        "SELECT a.name, i.n, i.drive, i.path, i.title, i.state FROM item_names a JOIN items i ON i.n = a.item"
+        " WHERE i.state <> 'deleted' AND a.name IN (*) ORDER BY i.n",
+        list(names),
+    ):
+        existing = found.setdefault(name, [])
+        if len(existing) < MOST_CANDIDATES:
+            existing.append(LinkCandidate(n, Ref(drive, path), title, state == "live"))
     return found
 
 
@@ -267,42 +231,36 @@ NAMES = {"corrects": "corrected_by", "supersedes": "superseded_by"}
 _LONGEST_CHAIN = 20
 
 
-def replacing(condition: str) -> str:
-    """The statement that follows the links from items whose ``l.target`` meets a condition to the newest ones."""
-    return (
+def replacements(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """By item: ``corrected_by`` or ``superseded_by``, and the ref of the newest item in its place."""
+    found: dict[int, tuple[str, str]] = {}
+    for start, kind, drive, path in connection.rows_in(
         "WITH RECURSIVE later(start, n, type, depth) AS (SELECT l.target, l.source, l.type, 1 FROM links l"
-        f" JOIN items i ON i.n = l.target WHERE l.target {condition} AND i.state = 'archived'"
+        " JOIN items i ON i.n = l.target WHERE l.target IN (*) AND i.state = 'archived'"
         " AND l.type IN ('corrects', 'supersedes') UNION ALL"
         " SELECT later.start, l.source, later.type, later.depth + 1 FROM later JOIN items i ON i.n = later.n"
         " JOIN links l ON l.target = later.n WHERE i.state = 'archived' AND l.type IN ('corrects', 'supersedes')"
         f" AND later.depth < {_LONGEST_CHAIN})"
-        " SELECT later.start, later.type, i.drive, i.path FROM later JOIN items i ON i.n = later.n ORDER BY later.depth"
-    )
-
-
-def replacements(rows: Iterable[Row]) -> dict[int, tuple[str, str]]:
-    """By item: ``corrected_by`` or ``superseded_by``, and the ref of the newest item in its place."""
-    found: dict[int, tuple[str, str]] = {}
-    for start, kind, drive, path in rows:
+        " SELECT later.start, later.type, i.drive, i.path FROM later JOIN items i ON i.n = later.n"
+        " ORDER BY later.depth",
+        numbers,
+    ):
         name = found[start][0] if start in found else NAMES[kind]
         found[start] = (name, str(Ref(drive, path)))
     return found
 
 
-def contradicting(condition: str) -> str:
-    """The statement for live items that contradict those whose ``l.target`` meets a condition, the newest last.
+def contradictions(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[int, str]]:
+    """By item: the number and the ref of the newest live item that contradicts it.
 
     If one of the two was changed since they were compared, the link says nothing any more.
     """
-    return (
+    rows = connection.rows_in(
         "SELECT l.target, s.n, s.drive, s.path FROM links l JOIN items s ON s.n = l.source AND s.state = 'live'"
-        f" JOIN items t ON t.n = l.target WHERE l.target {condition} AND l.type = 'contradicts'"
-        " AND s.updated_at <= l.created_at AND t.updated_at <= l.created_at ORDER BY l.created_at, l.id"
+        " JOIN items t ON t.n = l.target WHERE l.target IN (*) AND l.type = 'contradicts'"
+        " AND s.updated_at <= l.created_at AND t.updated_at <= l.created_at ORDER BY l.created_at, l.id",
+        numbers,
     )
-
-
-def contradictions(rows: Iterable[Row]) -> dict[int, tuple[int, str]]:
-    """By item: the number and the ref of the newest item that contradicts it."""
     return {target: (n, str(Ref(drive, path))) for target, n, drive, path in rows}
 
 
@@ -330,15 +288,11 @@ def relink(database: Database) -> int:
         if not batch:
             return looked_at
         with database.write() as connection:
-            current = {n: version for n, version, _ in batch if _version(connection, n) == version}
-            update(connection, {n: ends for n, _, ends in batch if n in current})
+            sql = "SELECT n, version FROM items WHERE state <> 'deleted' AND n IN (*)"
+            current: dict[int, int] = dict(connection.rows_in(sql, [n for n, _, _ in batch]))
+            update(connection, {n: ends for n, version, ends in batch if current.get(n) == version})
         looked_at += len(batch)
         last = batch[-1][0]
-
-
-def _version(connection: Connection, n: int) -> int | None:
-    rows = connection.rows("SELECT version FROM items WHERE n=? AND state <> 'deleted'", (n,))
-    return rows[0][0] if rows else None
 
 
 def _ends(connection: Connection, after: int) -> Iterator[tuple[int, int, Ends]]:
@@ -395,11 +349,8 @@ _LINK = (
 )
 
 
-class Links:
+class Links(StorePart):
     """Links between the items of one store."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def add(self, source: int, target: int, type: str) -> bool:  # noqa: A002 - the domain's word
         """Link two items; returns whether the link is new."""
@@ -424,11 +375,11 @@ class Links:
     def of(self, numbers: Sequence[int]) -> list[StoredLink]:
         """Links from and to some items, in the order they were made; an end in the bin hides a link."""
         with self._database.read() as connection:
-            found: dict[int, StoredLink] = {}
-            for marks, part in in_parts(numbers):
-                for end in ("source", "target"):
-                    for row in connection.rows(f"{_LINK} l.{end} IN ({marks})", part):
-                        found[row[0]] = StoredLink(row[1], row[2], row[3], row[4], row[5], row[6], moment(row[7]))
+            found = {
+                row[0]: StoredLink(row[1], row[2], row[3], row[4], row[5], row[6], moment(row[7]))
+                for end in ("source", "target")
+                for row in connection.rows_in(f"{_LINK} l.{end} IN (*)", numbers)
+            }
         return [found[identity] for identity in sorted(found)]
 
     def neighbours(self, numbers: Sequence[int], depth: int = 2) -> dict[int, int]:

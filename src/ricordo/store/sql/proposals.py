@@ -5,51 +5,38 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from ricordo.store.sql.database import Connection, Database, micros, moment
+from ricordo.store.sql.database import Connection, Row, StorePart, all_of, marks, micros, moment
+from ricordo.store.tables import column_names
 from ricordo.values.review import WAITING, Proposal
 
-COLUMNS = ("id", "at", "state", "kind", "way", "text", "quote", "scope", "file", "session", "turn", "branch", "became")
+COLUMNS = column_names("proposals")
+_SELECT = f"SELECT {', '.join(COLUMNS)} FROM proposals"
 _RULES = "proposal_rules"
 
 
-class Proposals:
+class Proposals(StorePart):
     """Keeps proposals. Those that were decided stay, so that they are not made again."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def add(self, found: Sequence[Proposal]) -> int:
         added = 0
         with self._database.write(durable=True) as connection:
             for one in found:
+                row = [micros(one.at) if name == "at" else getattr(one, name) for name in COLUMNS]
                 connection.run(
-                    f"INSERT INTO proposals({', '.join(COLUMNS)}) VALUES({', '.join('?' * len(COLUMNS))})"
-                    " ON CONFLICT DO NOTHING",
-                    (
-                        one.id, micros(one.at), one.state, one.kind, one.way, one.text, one.quote, one.scope, one.file,
-                        one.session, one.turn, one.branch, "",
-                    ),
-                )  # fmt: skip
+                    f"INSERT INTO proposals({', '.join(COLUMNS)}) VALUES({marks(COLUMNS)}) ON CONFLICT DO NOTHING", row
+                )
                 added += connection.changes()
         return added
 
     def listing(self, state: str | None = None, session: str | None = None) -> list[Proposal]:
-        conditions, values = ["1=1"], []
-        for column, value in (("state", state), ("session", session)):
-            if value is not None:
-                conditions.append(f"{column}=?")
-                values.append(value)
+        condition, values = all_of(("state=?", state), ("session=?", session))
         with self._database.read() as connection:
-            rows = connection.rows(
-                f"SELECT {', '.join(COLUMNS)} FROM proposals WHERE {' AND '.join(conditions)}"
-                " ORDER BY at, session, turn, id",
-                values,
-            )
+            rows = connection.rows(f"{_SELECT} WHERE {condition} ORDER BY at, session, turn, id", values)
         return [_proposal(row) for row in rows]
 
     def get(self, identity: str) -> Proposal | None:
         with self._database.read() as connection:
-            rows = connection.rows(f"SELECT {', '.join(COLUMNS)} FROM proposals WHERE id=?", (identity,))
+            rows = connection.rows(f"{_SELECT} WHERE id=?", (identity,))
         return _proposal(rows[0]) if rows else None
 
     def decide(self, identity: str, state: str, became: str = "") -> bool:
@@ -86,6 +73,7 @@ def keep_rules(connection: Connection, rules: Mapping[str, str]) -> None:
     connection.set_meta(_RULES, json.dumps(dict(rules)))
 
 
-def _proposal(row: Sequence[object]) -> Proposal:
-    _, at, state, kind, way, text, quote, scope, file, session, turn, branch, became = row
-    return Proposal(text, kind, scope, quote, session, turn, moment(at), way, file, branch, state, became)  # type: ignore[arg-type]
+def _proposal(row: Row) -> Proposal:
+    values = dict(zip(COLUMNS, row, strict=True))
+    del values["id"]
+    return Proposal(**values | {"at": moment(values["at"])})

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ricordo.store.sql.database import DAY, Connection, Database, in_parts, micros, moment, now_micros
+from ricordo.store.sql.database import DAY, Connection, StorePart, all_of, micros, moment, now_micros
 from ricordo.store.sql.items import decay_now
+from ricordo.store.tables import column_names
 from ricordo.values.items import first_words
 from ricordo.values.provenance import read
 from ricordo.values.reports import AskedQuestion, GraphEdge, GraphNode, LinkGraph, ShownHit, TagCount
@@ -29,11 +30,8 @@ _NAMES = (
 """The names that an item has and had."""
 
 
-class UsageLog:
+class UsageLog(StorePart):
     """How often items were found and opened, and the log of queries."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def can_record(self) -> bool:
         """Whether use can be remembered here at all."""
@@ -59,11 +57,17 @@ class UsageLog:
             since = now_micros() - int(days * DAY)
             queries, results, ms, _, _ = connection.rows(f"SELECT {_STATS}", (since,))[0]
             empty = connection.rows("SELECT count(*) FROM query_log WHERE at >= ? AND results = 0", (since,))[0][0]
-            if by == "day":
-                rows = _grouped(connection, by, since, order="1")
-            else:
-                rows = _grouped(connection, by, since, order="2 DESC, 6 DESC, 1", limit=limit)
-            unseen, never = _never_retrieved(connection, limit)
+            often = "2 DESC, 6 DESC, 1"
+            most_retrieved = connection.rows(
+                "SELECT i.drive || ':' || i.path, i.title, count(*), max(r.at) FROM retrieval_log r"
+                " JOIN items i ON i.n = r.item WHERE r.at >= ? AND i.state = 'live'"
+                " GROUP BY r.item, i.drive, i.path, i.title ORDER BY 3 DESC, 4 DESC, 1 LIMIT ?",
+                (since, limit),
+            )
+            never = connection.rows(
+                f"SELECT i.drive || ':' || i.path {_UNSEEN} ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ?",
+                (limit,),
+            )
             return StatsReport(
                 days=days,
                 by=by,
@@ -71,14 +75,14 @@ class UsageLog:
                 average_results=results or 0.0,
                 average_ms=ms or 0.0,
                 zero_results=empty,
-                rows=rows,
-                zero_result=_grouped(
-                    connection, "query", since, order="2 DESC, 6 DESC, 1", limit=limit, only="results = 0"
+                rows=_grouped(connection, by, since, *(("1",) if by == "day" else (often, limit))),
+                zero_result=_grouped(connection, "query", since, often, limit, only="results = 0"),
+                slowest=_grouped(connection, "query", since, "5 DESC, 1", limit),
+                most_retrieved=tuple(
+                    RetrievedItem(ref, title, count, moment(last)) for ref, title, count, last in most_retrieved
                 ),
-                slowest=_grouped(connection, "query", since, order="5 DESC, 1", limit=limit),
-                most_retrieved=_most_retrieved(connection, since, limit),
-                never_retrieved=never,
-                never_retrieved_count=unseen,
+                never_retrieved=tuple(row[0] for row in never),
+                never_retrieved_count=connection.rows(f"SELECT count(*) {_UNSEEN}")[0][0],
             )
 
     def retrievals(self, *, item: int | None = None, query: str | None = None, limit: int = 50) -> list[Retrieval]:
@@ -152,8 +156,12 @@ def _record(connection: Connection, use: Use, now: int) -> None:
             (*said, len(use.items), json.dumps(use.refs), use.ms, now, use.asker, use.fit),
         )[0][0]
     by_id = {item.id: item for item in use.items}
-    # An item may have left the store since it was shown; it is then simply not found here.
-    rows = list(_usage_rows(connection, "i.id", list(by_id)))
+    rows = connection.rows_in(  # an item may have left the store since it was shown
+        "SELECT i.n, i.id, i.drive || ':' || i.path, u.decay_score, coalesce(u.decay_at, i.created_at),"
+        " json_extract(i.fields, '$.decay_protected') FROM items i LEFT JOIN usage u ON u.item = i.n"
+        " WHERE i.id IN (*)",
+        list(by_id),
+    )
     connection.run_many("INSERT INTO usage(item) VALUES(?) ON CONFLICT DO NOTHING", [(row[0],) for row in rows])
     connection.run_many(
         "UPDATE usage SET retrieval_count = retrieval_count + 1, last_retrieved_at = ? WHERE item = ?",
@@ -163,12 +171,12 @@ def _record(connection: Connection, use: Use, now: int) -> None:
         connection.run_many(
             "UPDATE usage SET access_count = access_count + 1, last_accessed_at = ?, decay_score = ?, decay_at = ?"
             " WHERE item = ?",
-            [(now, opened(decay_now(row[7], row[8], bool(row[9]))), now, row[0]) for row in rows],
+            [(now, opened(decay_now(score, at, bool(protected))), now, n) for n, _, _, score, at, protected in rows],
         )
     if use.logged:
         connection.insert(
             "retrieval_log",
-            ("item", "ref", "version", "query", "score", "at", "asker"),
+            column_names("retrieval_log"),
             [
                 (n, ref, by_id[identity].version, query, by_id[identity].score, now, "" if query else use.asker)
                 for n, identity, ref, *_ in rows
@@ -176,24 +184,14 @@ def _record(connection: Connection, use: Use, now: int) -> None:
         )
 
 
-def _usage_rows(connection: Connection, column: str, keys: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """n, id, ref, the four counts and times, decay score, since when it decays, and whether it is protected."""
-    for marks, part in in_parts(keys):
-        yield from connection.rows(
-            "SELECT i.n, i.id, i.drive || ':' || i.path, u.retrieval_count, u.last_retrieved_at, u.access_count,"
-            " u.last_accessed_at, u.decay_score, coalesce(u.decay_at, i.created_at),"
-            " json_extract(i.fields, '$.decay_protected') FROM items i LEFT JOIN usage u ON u.item = i.n"
-            f" WHERE {column} IN ({marks})",
-            part,
-        )
-
-
 _GROUPS = {"query": "text", "tool": "tool"}
+_UNSEEN = "FROM items i LEFT JOIN usage u ON u.item = i.n WHERE i.state = 'live' AND u.retrieval_count IS NULL"
+"""Items that were never found or opened."""
 _STATS = "count(*), avg(results), avg(ms), max(ms), max(at) FROM query_log WHERE at >= ?"
 
 
 def _grouped(
-    connection: Connection, by: str, since: int, *, order: str, limit: int = 1_000_000, only: str = "TRUE"
+    connection: Connection, by: str, since: int, order: str, limit: int = 1_000_000, *, only: str = "TRUE"
 ) -> tuple[QueryStats, ...]:
     group = _GROUPS.get(by) or connection.dialect.day("at")
     rows = connection.rows(
@@ -205,34 +203,11 @@ def _grouped(
     )
 
 
-def _most_retrieved(connection: Connection, since: int, limit: int) -> tuple[RetrievedItem, ...]:
-    rows = connection.rows(
-        "SELECT i.drive || ':' || i.path, i.title, count(*), max(r.at) FROM retrieval_log r"
-        " JOIN items i ON i.n = r.item WHERE r.at >= ? AND i.state = 'live'"
-        " GROUP BY r.item, i.drive, i.path, i.title ORDER BY 3 DESC, 4 DESC, 1 LIMIT ?",
-        (since, limit),
-    )
-    return tuple(RetrievedItem(ref, title, count, moment(last)) for ref, title, count, last in rows)
-
-
-def _never_retrieved(connection: Connection, limit: int) -> tuple[int, tuple[str, ...]]:
-    """How many live items were never found or opened, and the newest of them."""
-    unseen = "FROM items i LEFT JOIN usage u ON u.item = i.n WHERE i.state = 'live' AND u.retrieval_count IS NULL"
-    count: int = connection.rows(f"SELECT count(*) {unseen}")[0][0]
-    rows = connection.rows(
-        f"SELECT i.drive || ':' || i.path {unseen} ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ?", (limit,)
-    )
-    return count, tuple(row[0] for row in rows)
-
-
 _CHANGE = "SELECT id, profile, at, reason, before, after, counted, shift_before, shift_after FROM weight_log "
 
 
-class Lessons:
+class Lessons(StorePart):
     """Feedback, the weight shifts in force, and the log of every change."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def add_feedback(self, query: str, n: int, verdict: str, *, counted: bool) -> None:
         """Keep a verdict on an item; with ``counted`` the profiles learn from it."""
@@ -303,11 +278,9 @@ class Lessons:
 def feedback_priors(connection: Connection, numbers: Sequence[int]) -> dict[int, float]:
     """What the verdicts on items say, in [0, 1]; 0.5 is no opinion. See ``use.feedback_prior``."""
     counts: dict[int, dict[str, int]] = {n: {} for n in numbers}
-    for marks, part in in_parts(numbers):
-        for n, verdict, count in connection.rows(
-            f"SELECT item, verdict, count(*) FROM feedback WHERE item IN ({marks}) GROUP BY item, verdict", part
-        ):
-            counts[n][verdict] = count
+    sql = "SELECT item, verdict, count(*) FROM feedback WHERE item IN (*) GROUP BY item, verdict"
+    for n, verdict, count in connection.rows_in(sql, numbers):
+        counts[n][verdict] = count
     return {n: feedback_prior(given) for n, given in counts.items()}
 
 
@@ -349,11 +322,8 @@ _EDGES = (
 )
 
 
-class Overview:
+class Overview(StorePart):
     """Answers what was asked, which tags there are, and what is linked with what."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def questions(
         self,
@@ -365,19 +335,15 @@ class Overview:
         limit: int = 50,
     ) -> list[AskedQuestion]:
         """Questions of the log, the latest first; of an asker, by a part of its record."""
-        conditions, values = ["q.text <> ''", "q.tool <> 'similar'"], []
-        for condition, value in (
+        condition, values = all_of(
             ("q.at >= ?", micros(since) if since is not None else None),
             ("q.at < ?", micros(until) if until is not None else None),
             ("instr(lower(q.asker), ?) > 0", by.lower() or None),
-        ):
-            if value is not None:
-                conditions.append(condition)
-                values.append(value)
+        )
         with self._database.read() as connection:
             rows = connection.rows(
                 "SELECT q.id, q.at, q.text, q.tool, q.asker, q.results, q.ms, q.refs, q.fit FROM query_log q"
-                f" WHERE {' AND '.join(conditions)} ORDER BY q.at DESC, q.id DESC LIMIT ?",
+                f" WHERE q.text <> '' AND q.tool <> 'similar' AND {condition} ORDER BY q.at DESC, q.id DESC LIMIT ?",
                 (*values, limit),
             )
             shown = _shown(connection, {row[0]: row[2] for row in rows}, int(opened_within * 1_000_000))
@@ -422,38 +388,34 @@ class Overview:
 
 def _nodes(connection: Connection, numbers: Sequence[int]) -> dict[int, GraphNode]:
     """The items by their numbers, in the order that is given; those that are not live are left out."""
-    found: dict[int, GraphNode] = {}
-    for marks, part in in_parts(numbers):
-        for n, ref, title, begins, kind, created in connection.rows(
-            f"SELECT i.n, i.drive || ':' || i.path, i.title, {_BEGINNING}, i.kind, i.created_at FROM items i"
-            f" WHERE i.n IN ({marks}) AND i.state = 'live'",
-            part,
-        ):
-            found[n] = GraphNode(ref, title or first_words(begins or "") or ref, kind, moment(created))
+    rows = connection.rows_in(
+        f"SELECT i.n, i.drive || ':' || i.path, i.title, {_BEGINNING}, i.kind, i.created_at FROM items i"
+        " WHERE i.state = 'live' AND i.n IN (*)",
+        numbers,
+    )
+    found = {
+        n: GraphNode(ref, title or first_words(begins or "") or ref, kind, moment(created))
+        for n, ref, title, begins, kind, created in rows
+    }
     return {n: found[n] for n in numbers if n in found}
 
 
 def _shown(connection: Connection, asked: dict[int, str], soon: int) -> dict[int, list[ShownHit]]:
     """What each question showed of what is still kept: whether it was opened soon after, and what was said of it."""
-    verdicts: dict[tuple[str, str], str] = {}
-    for marks, texts in in_parts(sorted(set(asked.values()))):
-        for text, ref, verdict in connection.rows(
-            f"SELECT query, ref, verdict FROM feedback WHERE query IN ({marks}) ORDER BY id", texts
-        ):
-            verdicts[text, ref] = verdict
+    sql = "SELECT query, ref, verdict FROM feedback WHERE query IN (*) ORDER BY id"
+    verdicts = {(text, ref): said for text, ref, said in connection.rows_in(sql, sorted(set(asked.values())))}
     shown: dict[int, list[ShownHit]] = {}
-    for marks, part in in_parts(asked):
-        for number, ref, title, begins, was_opened in connection.rows(
-            f"SELECT r.query, r.ref, i.title, {_BEGINNING}, CASE WHEN EXISTS"
-            " (SELECT 1 FROM retrieval_log o WHERE o.item = r.item AND o.query IS NULL AND o.id > r.id"
-            " AND o.at <= r.at + ?) THEN 1 ELSE 0 END"
-            f" FROM retrieval_log r JOIN items i ON i.n = r.item AND i.state <> 'deleted'"
-            f" WHERE r.query IN ({marks}) ORDER BY r.id",
-            (soon, *part),
-        ):
-            verdict = verdicts.get((asked[number], ref), "")
-            named = title or first_words(begins or "") or ref
-            shown.setdefault(number, []).append(ShownHit(ref, named, bool(was_opened), verdict))
+    for number, ref, title, begins, was_opened in connection.rows_in(
+        f"SELECT r.query, r.ref, i.title, {_BEGINNING}, CASE WHEN EXISTS"
+        " (SELECT 1 FROM retrieval_log o WHERE o.item = r.item AND o.query IS NULL AND o.id > r.id"
+        " AND o.at <= r.at + ?) THEN 1 ELSE 0 END FROM retrieval_log r"
+        " JOIN items i ON i.n = r.item AND i.state <> 'deleted' WHERE r.query IN (*) ORDER BY r.id",
+        list(asked),
+        soon,
+    ):
+        verdict = verdicts.get((asked[number], ref), "")
+        named = title or first_words(begins or "") or ref
+        shown.setdefault(number, []).append(ShownHit(ref, named, bool(was_opened), verdict))
     return shown
 
 

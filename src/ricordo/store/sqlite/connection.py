@@ -31,7 +31,6 @@ from ricordo.store.sql.database import (
     marks,
     mirroring,
 )
-from ricordo.store.sqlite import dialect
 
 
 def lock_holder(path: Path) -> str:
@@ -74,16 +73,8 @@ def unlock(connection: apsw.Connection, key: StoreKey | None) -> None:
     leave_out_texts()
     if is_kept():  # a program that uses us as a library decides itself where its files go
         keep_temporary_files_in_memory()
-    _say(connection, f"PRAGMA cipher='{key.cipher}'")
-    _say(connection, f"PRAGMA key='raw:{key.key.hex()}'")
-
-
-def damaged(path: Path, error: Exception) -> DamagedHeader:
-    """The error for a file that the right key does not open."""
-    return DamagedHeader(
-        f"the beginning of the encrypted store {path} is damaged ({error}); its key is right",
-        hint="Nothing was written. Restore a backup, with the file beside it whose name ends in -key.",
-    )
+    connection.execute(f"PRAGMA cipher='{key.cipher}'").fetchall()
+    connection.execute(f"PRAGMA key='raw:{key.key.hex()}'").fetchall()
 
 
 def change_key(path: Path, before: StoreKey | None, after: StoreKey | None, seconds: float) -> None:
@@ -102,18 +93,14 @@ def change_key(path: Path, before: StoreKey | None, after: StoreKey | None, seco
         connection.pragma("temp_store", "MEMORY")
         connection.pragma("secure_delete", 1)
         if after is None:
-            _say(connection, "PRAGMA rekey=''")
+            connection.execute("PRAGMA rekey=''").fetchall()
         else:
             _refuse_without_ciphers(connection)
-            _say(connection, f"PRAGMA cipher='{after.cipher}'")
-            _say(connection, f"PRAGMA rekey='raw:{after.key.hex()}'")
+            connection.execute(f"PRAGMA cipher='{after.cipher}'").fetchall()
+            connection.execute(f"PRAGMA rekey='raw:{after.key.hex()}'").fetchall()
         connection.pragma("journal_mode", "wal")
     finally:
         connection.close()
-
-
-def _say(connection: apsw.Connection, statement: str) -> None:
-    connection.execute(statement).fetchall()
 
 
 def _refuse_without_ciphers(connection: apsw.Connection) -> None:
@@ -127,24 +114,44 @@ def _refuse_without_ciphers(connection: apsw.Connection) -> None:
 
 APPLICATION_ID = 0x5269_636F  # "Rico"
 _OPEN_AGAIN = "Open it again with Ricordo.open()."
+_LARGEST = (1 << 63) - 1
+
+
+class SqliteDialect:
+    """What SQLite says in its own way."""
+
+    def ignoring_case(self, column: str) -> str:
+        return f"{column}=? COLLATE NOCASE"
+
+    def day(self, column: str) -> str:
+        return f"date({column} / 1000000, 'unixepoch', 'localtime')"
+
+    def json_is(self, column: str, place: str, value: object) -> tuple[str, list[object]]:
+        if isinstance(value, int) and abs(value) > _LARGEST:
+            value = float(value)  # as SQLite reads such a number from JSON
+        return f"json_extract({column}, ?) = ?", [place, value]
+
+    def may_hold(self, column: str, folded: str) -> tuple[str, list[object]]:
+        return "TRUE", []  # SQLite cannot tell without reading the text, which the caller does
+
+    def unclaimed(self) -> str:
+        return ""  # no other transaction writes at the same time
 
 
 class Connection(apsw.Connection):
-    """A connection whose statements run to their end at once (SQLite's cursors are lazy)."""
+    """A connection as ``sql/database.py`` describes it: statements run to their end at once (SQLite's cursors are
+    lazy).
+    """
 
     touched: set[int]
-    """On the writer: the numbers of the items that the open transaction wrote, binned or erased."""
     step: str
-    """On the writer: the step that the open transaction wrote down."""
     foreign: bool = False
-    """Whether the store came with a project that the user does not trust; items that are read say so."""
     remembered: dict[tuple[str, tuple[object, ...]], list[Row]] | None = None
     """On a reader with an open snapshot: the answers of ``once``."""
-    dialect: Dialect = dialect
+    dialect: Dialect = SqliteDialect()
     unreadable = (apsw.Error, *UNREADABLE)
 
     def rows(self, sql: str, values: Sequence[Any] | None = None) -> list[Row]:
-        """Run a statement and read all its rows."""
         return super().execute(sql, values).fetchall()
 
     def run(self, sql: str, values: Sequence[Any] | None = None) -> None:
@@ -152,11 +159,9 @@ class Connection(apsw.Connection):
         super().execute(sql, values).fetchall()
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Write new rows."""
         self.run_many(f"INSERT INTO {table}({', '.join(columns)}) VALUES({marks(columns)})", rows)
 
     def once(self, sql: str, *values: object) -> list[Row]:
-        """The rows of a query that is asked many times; within a snapshot they cannot change, so they are read once."""
         if self.remembered is None:
             return self.rows(sql, values)
         if (sql, values) not in self.remembered:
@@ -164,47 +169,37 @@ class Connection(apsw.Connection):
         return self.remembered[sql, values]
 
     def rows_in(self, sql: str, values: Sequence[object], *before: object) -> list[Row]:
-        """The rows of a query with ``IN (*)`` at its end, where the star stands for any number of values."""
         found: list[Row] = []
         for signs, part in in_parts(values):
             found += self.rows(sql.replace("(*)", f"({signs})"), (*before, *part))
         return found
 
     def gather(self, *calls: Callable[[], Any]) -> list[Any]:
-        """What some calls answer, one after the other."""
         return [call() for call in calls]
 
     def prefetch(self, *calls: Callable[[], Any]) -> None:
         """Nothing: rows of a file are read where they are needed."""
 
     def meta(self, name: str) -> str | int | None:
-        """A value that concerns the whole store; None when it was never set."""
         found = self.rows("SELECT value FROM meta WHERE name=?", (name,))
         return found[0][0] if found else None
 
     def set_meta(self, name: str, value: str | int, *, replace: bool = True) -> bool:
-        """Keep a value for the whole store, without ``replace`` only a first one; returns whether it was written."""
         self.run(f"INSERT OR {'REPLACE' if replace else 'IGNORE'} INTO meta VALUES(?, ?)", (name, value))
         return bool(self.changes())
 
     def add_to_meta(self, name: str, amount: int) -> None:
-        """Add to a number that concerns the whole store."""
         self.run("UPDATE meta SET value = value + ? WHERE name=?", (amount, name))
 
     def reserve_chunks(self, count: int) -> int:
-        """The first of ``count`` chunk ids that were never used, so that a new chunk inherits nothing from an old one.
-
-        Nothing has to be reserved: no other process can write before this transaction ends.
-        """
+        """Nothing has to be reserved: no other process can write before this transaction ends."""
         found = self.rows("SELECT seq FROM sqlite_sequence WHERE name='chunks'")
         return int(found[0][0]) + 1 if found else 1
 
     def has_used_chunks(self) -> bool:
-        """Whether any chunk was ever written."""
         return self.reserve_chunks(1) > 1
 
     def last_item_number(self) -> int:
-        """The highest number that an item has, even if the table of items cannot be read; 0 if nothing tells."""
         for sql in ("SELECT max(n) FROM items", "SELECT seq FROM sqlite_sequence WHERE name='items'"):
             try:
                 last = self.rows(sql)
@@ -215,16 +210,13 @@ class Connection(apsw.Connection):
         return 0
 
     def insert_item(self, columns: Sequence[str], values: Sequence[Any]) -> int:
-        """Write the row of a new item; returns its number."""
         sql = f"INSERT INTO items({', '.join(columns)}) VALUES({marks(columns)}) RETURNING n"
         return int(self.rows(sql, values)[0][0])
 
     def stream(self, sql: str, values: Sequence[Any] | None = None) -> Iterator[Row]:
-        """Run a query and read its rows as they are asked for."""
         yield from super().execute(sql, values)
 
     def run_many(self, sql: str, values: Iterable[Sequence[Any]]) -> None:
-        """Run a statement once for each set of values."""
         super().executemany(sql, values).fetchall()
 
 
@@ -263,7 +255,12 @@ class Database:
         except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.ProtocolError):
             if not self.read_only:
                 raise
-            self._refuse_unread_log()
+            log = Path(f"{self.path}-wal")
+            if log.exists() and log.stat().st_size:
+                raise ReadOnlyStore(
+                    f"the store {self.path} has changes in its log that cannot be read where nothing can be written",
+                    hint=f"Copy it with {log.name} to a folder that can be written to, and use the copy.",
+                ) from None
             self.is_immutable = True
             self._open_first()
 
@@ -281,15 +278,6 @@ class Database:
         if not self.read_only:
             connection.pragma("journal_mode", "wal")
         self._local.connection = connection
-
-    def _refuse_unread_log(self) -> None:
-        """Refuse to read without locks beside a log: its changes would be missing."""
-        log = Path(f"{self.path}-wal")
-        if log.exists() and log.stat().st_size:
-            raise ReadOnlyStore(
-                f"the store {self.path} has changes in its log that cannot be read where nothing can be written",
-                hint=f"Copy it with {log.name} to a folder that can be written to, and use the copy.",
-            )
 
     def _connect(self) -> Connection:
         flags = apsw.SQLITE_OPEN_READWRITE
@@ -347,7 +335,10 @@ class Database:
                 yield connection
             finally:
                 connection.remembered = None
-                _end_reading(connection)
+                try:
+                    _end(connection, "COMMIT")
+                except apsw.CorruptError:  # again, of a statement whose caller got over it
+                    _end(connection, "ROLLBACK")
 
     @contextmanager
     def write(self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True) -> Iterator[Connection]:
@@ -386,11 +377,9 @@ class Database:
         return self.write()
 
     def is_mirrored(self) -> bool:
-        """Whether writes of this thread are mirrored now: always, except in a transaction that switched it off."""
         return self._mirrored if self.is_writing() else True
 
     def is_writing(self) -> bool:
-        """Whether this thread is inside a write transaction."""
         with self._write_lock:
             return self._writer is not None and self._writer.in_transaction
 
@@ -426,7 +415,10 @@ class Database:
             raise StoreError("the store is closed", hint=_OPEN_AGAIN) from error
         except (apsw.CorruptError, apsw.NotADBError) as error:
             if self.key is not None and isinstance(error, apsw.NotADBError):
-                raise damaged(self.path, error) from error
+                raise DamagedHeader(
+                    f"the beginning of the encrypted store {self.path} is damaged ({error}); its key is right",
+                    hint="Nothing was written. Restore a backup, with the file beside it whose name ends in -key.",
+                ) from error
             raise CorruptStore(
                 f"the store {self.path} is damaged or not a Ricordo store ({error})",
                 hint="Nothing was written. If it is encrypted, its file that ends in -key must lie beside it. Otherwise"
@@ -494,11 +486,3 @@ def _end(connection: Connection, statement: str) -> None:
     """End a transaction, unless SQLite already did because of an error."""
     if connection.in_transaction:
         connection.run(statement)
-
-
-def _end_reading(connection: Connection) -> None:
-    """End a snapshot. On a damaged page, committing repeats the error of a statement whose caller got over it."""
-    try:
-        _end(connection, "COMMIT")
-    except apsw.CorruptError:
-        _end(connection, "ROLLBACK")
