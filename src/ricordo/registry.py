@@ -21,7 +21,6 @@ from ricordo.values.items import Item
 if TYPE_CHECKING:
     from ricordo.config.loading import Config, StoreLocation
     from ricordo.config.settings import EmbeddingSettings
-    from ricordo.keys.keys import StoreKey
     from ricordo.models.base import Embedder, Reranker, TokenCounter
     from ricordo.models.hub import ModelFolder
     from ricordo.models.llm import LLM
@@ -52,7 +51,7 @@ def open_store(location: StoreLocation, config: Config, *, create: bool, busy_se
     )
 
 
-def change_key(path: Path, before: StoreKey | None, after: StoreKey | None, seconds: float = 5.0) -> None:
+def change_key(path: Path, before: bytes | None, after: bytes | None, seconds: float = 5.0) -> None:
     """Encrypt or decrypt the file of a store in place; nobody may have it open."""
     from ricordo.store.sqlite.connection import change_key
 

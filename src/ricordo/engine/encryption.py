@@ -140,7 +140,7 @@ def keep_key_elsewhere(location: StoreLocation, choice: str) -> str:
     _refuse_plain(path)
     key = find_key(path)
     assert key is not None, "an encrypted store has a key, or finding it failed"
-    make_key(path, choice, key=key.key)
+    make_key(path, choice, key=key)
     return way_of(path)
 
 

@@ -310,11 +310,6 @@ def type_of(record: Record) -> str:
     return record.type if isinstance(record, Row) else "item" if isinstance(record, ItemRecord) else "header"
 
 
-def decode_row(name: str, plain: Any) -> Row:
-    """A record that is no item, checked value by value."""
-    return Row(name, {**ROWS[name].defaults, **_row_decoder(name)(plain, "")})
-
-
 @cache
 def _row_decoder(name: str) -> Callable[[Any, str], Any]:
     return object_decoder(ROWS[name].columns, ROWS[name].defaults)
@@ -348,7 +343,11 @@ def check_item(item: ItemRecord) -> None:
 def _check_version(item: ItemRecord, version: VersionRecord, blobs: Mapping[str, bytes]) -> None:
     name = f"version {version.number}"
     _among(f"{name}: kind", version.kind, KINDS)
-    _check_fields(version.fields, name)
+    for field_name in version.fields.keys() & set(FIELD_NAMES):
+        try:
+            check_field(Fields, field_name, version.fields[field_name])
+        except BadRecord:
+            raise BadRecord(f"{name}: the field {field_name} has a value it cannot hold") from None
     reached = 0
     for chunk, start, *_ in version.layout:
         if not 0 <= chunk < len(item.chunks) or start != reached:
@@ -359,14 +358,6 @@ def _check_version(item: ItemRecord, version: VersionRecord, blobs: Mapping[str,
     whole = blobs[version.blob] if version.blob is not None else item.content(version).encode()
     if hashlib.sha256(whole).hexdigest() != version.text_hash:
         raise BadRecord(f"{name}: the text is not what its hash says")
-
-
-def _check_fields(fields: Mapping[str, Any], name: str) -> None:
-    for field_name in fields.keys() & set(FIELD_NAMES):
-        try:
-            check_field(Fields, field_name, fields[field_name])
-        except BadRecord:
-            raise BadRecord(f"{name}: the field {field_name} has a value it cannot hold") from None
 
 
 def _among(name: str, value: str, allowed: tuple[str, ...]) -> None:
@@ -398,9 +389,12 @@ def write(records: Iterable[Record], out: BinaryIO) -> tuple[int, dict[str, int]
 def read(source: BinaryIO, name: str) -> Iterator[Record]:
     """The records of a file, the header first; ``name`` is what the file is called in errors."""
     lines = _Lines(source, name)
-    yield _header(lines)
+    header = lines.header()
+    yield header
     yield from lines.records()
-    lines.check_complete()
+    for kind, count in header.counts.items():
+        if lines.seen[kind] != count:
+            lines.fail(f"the file is cut off: {lines.seen[kind]} of {count} records of type {kind}", _CUT_OFF)
 
 
 def _is_too_deep(plain: object) -> bool:
@@ -425,7 +419,6 @@ class _Lines:
         self.source = source
         self.name = name
         self.number = 0
-        self.header: Header | None = None
         self.seen: Counter[str] = Counter()
 
     def next(self) -> bytes:
@@ -463,21 +456,40 @@ class _Lines:
                 self.fail(f"a record of type {name} comes after records that may refer to it", _DAMAGED)
             last = TYPES.index(name)
             try:
-                record: Record = decode(ItemRecord, plain) if name == "item" else decode_row(name, plain)
-                if isinstance(record, ItemRecord):
+                record: Record
+                if name == "item":
+                    record = decode(ItemRecord, plain)
                     check_item(record)
                     _check_hashes(record)
+                else:
+                    record = Row(name, {**ROWS[name].defaults, **_row_decoder(name)(plain, "")})
             except BadRecord as problem:
                 what = f"item {plain.get('ref')}" if name == "item" else name
                 self.fail(f"{what}: {problem}", _DAMAGED)
             self.seen[name] += 1
             yield record
 
-    def check_complete(self) -> None:
-        assert self.header is not None, "the header is read first"
-        for name, count in self.header.counts.items():
-            if self.seen[name] != count:
-                self.fail(f"the file is cut off: {self.seen[name]} of {count} records of type {name}", _CUT_OFF)
+    def header(self) -> Header:
+        line = self.next()
+        if not line:
+            raise Unreadable(f"{self.name} is empty", hint="An export starts with a header line.")
+        try:
+            plain = json.loads(line)
+        except (ValueError, RecursionError):
+            plain = None
+        if not isinstance(plain, dict) or plain.get("format") != FORMAT:
+            raise Unreadable(f"{self.name} is not an export of Ricordo", hint=_OTHERS)
+        version = plain.get("version")
+        if isinstance(version, int) and version > FORMAT_VERSION:
+            raise Unreadable(
+                f"{self.name} has format {version}, this Ricordo knows up to {FORMAT_VERSION}",
+                hint="Upgrade Ricordo (pip install -U ricordo).",
+            )
+        plain.pop("record", None)
+        try:
+            return decode(Header, plain)
+        except BadRecord as problem:
+            self.fail(f"the header: {problem}", _DAMAGED)
 
 
 _DAMAGED = (
@@ -485,31 +497,6 @@ _DAMAGED = (
 )
 _CUT_OFF = "Copy the file again, or export again."
 _OTHERS = "Name what it is with ‹format›: obsidian, basic-memory or mem0."
-
-
-def _header(lines: _Lines) -> Header:
-    line = lines.next()
-    if not line:
-        raise Unreadable(f"{lines.name} is empty", hint="An export starts with a header line.")
-    try:
-        plain = json.loads(line)
-    except (ValueError, RecursionError):
-        plain = None
-    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
-        raise Unreadable(f"{lines.name} is not an export of Ricordo", hint=_OTHERS)
-    version = plain.get("version")
-    if isinstance(version, int) and version > FORMAT_VERSION:
-        raise Unreadable(
-            f"{lines.name} has format {version}, this Ricordo knows up to {FORMAT_VERSION}",
-            hint="Upgrade Ricordo (pip install -U ricordo).",
-        )
-    plain.pop("record", None)
-    try:
-        header = decode(Header, plain)
-    except BadRecord as problem:
-        lines.fail(f"the header: {problem}", _DAMAGED)
-    lines.header = header
-    return header
 
 
 def _check_hashes(item: ItemRecord) -> None:

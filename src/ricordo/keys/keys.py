@@ -48,7 +48,6 @@ END = "-key"
 CIPHER = "aegis"
 """AEGIS-256, which also notices changes; by far the cheapest of those that SQLite3 Multiple Ciphers has."""
 KEYRING, PASSPHRASE, KEY_FILE = "keyring", "passphrase", "file"
-_CIPHERS = (CIPHER,)
 _MOST_MEMORY, _MOST_PASSES, _MOST_LANES = 1_048_576, 20, 16
 """A note may come with somebody else's store: it must not make this machine work for hours."""
 _FORMAT = "ricordo-key"
@@ -79,10 +78,8 @@ class KeyNote:
     stretching: Stretching | None = None
     wrapped: bytes = b""
     """The store's key, encrypted with the one that the passphrase makes."""
-    cipher: str = CIPHER
 
     def fits(self, key: bytes) -> bool:
-        """Whether a key is the one of this store."""
         return hmac.compare_digest(check_of(key), self.check)
 
 
@@ -131,26 +128,22 @@ def read_note(store: Path) -> KeyNote:
     path = note_path(store)
     try:
         plain: Any = json.loads(read_bytes(path) or b"")
-        if (plain["format"], plain["version"]) != (_FORMAT, _VERSION) or plain["cipher"] not in _CIPHERS:
+        if (plain["format"], plain["version"], plain["cipher"]) != (_FORMAT, _VERSION, CIPHER):
             raise ValueError
-        stretched = plain.get("argon2id")
-        note = KeyNote(
+        how = None
+        if (stretched := plain.get("argon2id")) is not None:
+            memory, passes, lanes = (int(stretched[name]) for name in ("memory", "passes", "lanes"))
+            if memory > _MOST_MEMORY or passes > _MOST_PASSES or lanes > _MOST_LANES:
+                raise ValueError
+            how = Stretching(bytes.fromhex(stretched["salt"]), memory, passes, lanes)
+        return KeyNote(
             str(plain["id"]),
             str(plain["by"]),
             bytes.fromhex(plain["check"]),
             str(plain.get("file", "")),
-            None
-            if stretched is None
-            else Stretching(
-                bytes.fromhex(stretched["salt"]), int(stretched["memory"]), int(stretched["passes"]),
-                int(stretched["lanes"]),
-            ),
+            how,
             bytes.fromhex(plain.get("wrapped", "")),
-            plain["cipher"],
-        )  # fmt: skip
-        if note.stretching is not None and not _is_bearable(note.stretching):
-            raise ValueError
-        return note
+        )
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DamagedHeader(
             f"{path}, which says how the key of the store is found, is damaged",
@@ -158,14 +151,10 @@ def read_note(store: Path) -> KeyNote:
         ) from None
 
 
-def _is_bearable(how: Stretching) -> bool:
-    return how.memory <= _MOST_MEMORY and how.passes <= _MOST_PASSES and how.lanes <= _MOST_LANES
-
-
 def write_note(store: Path, note: KeyNote) -> None:
     """Write the note beside a store."""
     plain: dict[str, Any] = {
-        "format": _FORMAT, "version": _VERSION, "id": note.id, "cipher": note.cipher, "by": note.by,
+        "format": _FORMAT, "version": _VERSION, "id": note.id, "cipher": CIPHER, "by": note.by,
         "check": note.check.hex(),
     }  # fmt: skip
     if note.file:
@@ -192,21 +181,13 @@ _found: dict[tuple[str, bytes], bytes] = {}
 """The keys that this process found, by the place of the store and its key's check: stretching takes a while."""
 
 
-@frozen
-class StoreKey:
-    """The key of a store, and the cipher it is for."""
-
-    key: bytes
-    cipher: str
-
-
 def ask_with(ask: Ask | None) -> None:
     """Say how a person can be asked for a passphrase; without that, nobody is."""
     global _asking
     _asking = ask
 
 
-def find_key(store: Path, key_file: str = "") -> StoreKey | None:
+def find_key(store: Path, key_file: str = "") -> bytes | None:
     """The key of a store; None if it is not encrypted. An error says why it cannot be had, or that it is wrong.
 
     ``key_file`` is where it is on this machine, if the note was written on another one.
@@ -223,10 +204,10 @@ def find_key(store: Path, key_file: str = "") -> StoreKey | None:
                 hint=f"{note_path(store)} says that it is {_where(note)}. Put the right one there.",
             )
         _found[name] = key
-    return StoreKey(_found[name], note.cipher)
+    return _found[name]
 
 
-def make_key(store: Path, choice: str, *, key: bytes | None = None) -> StoreKey:
+def make_key(store: Path, choice: str, *, key: bytes | None = None) -> bytes:
     """Make a key for a store that is new or still plain, keep it as chosen, and write the note.
 
     ``choice`` is ``keyring``, ``passphrase``, the path of a key file (which is made if it is not there), or nothing:
@@ -252,7 +233,7 @@ def make_key(store: Path, choice: str, *, key: bytes | None = None) -> StoreKey:
         note = KeyNote(identity, KEY_FILE, check_of(key), str(place))
     write_note(store, note)
     _found[str(store.absolute()), note.check] = key
-    return StoreKey(key, note.cipher)
+    return key
 
 
 def forget_key(store: Path) -> None:
@@ -260,7 +241,8 @@ def forget_key(store: Path) -> None:
     with suppress(Error):
         note = read_note(store)
         if note.by == KEYRING:
-            _forget_in_keyring(note.id)
+            with suppress(_keyring_errors()):
+                _keyring().delete_password(_SERVICE, note.id)
     note_path(store).unlink(missing_ok=True)
     look_again(store)
 
@@ -285,8 +267,7 @@ def _look_up(store: Path, note: KeyNote, given: str) -> bytes:
     if note.by == KEY_FILE:
         return _read_key_file(Path(note.file), store)
     if note.by == KEYRING:
-        kept = _from_keyring(store, note)
-        return bytes.fromhex(kept)
+        return bytes.fromhex(_from_keyring(store, note))
     if note.stretching is None:
         return b""
     _need_packages()
@@ -426,8 +407,3 @@ def _keyring_errors() -> type[Exception]:
     from keyring.errors import KeyringError
 
     return KeyringError
-
-
-def _forget_in_keyring(identity: str) -> None:
-    with suppress(_keyring_errors()):
-        _keyring().delete_password(_SERVICE, identity)

@@ -39,7 +39,7 @@ def seal_of(store: str) -> Seal | None:
     if not store or is_address(store):
         return None
     key = find_key(Path(store))
-    return None if key is None else Seal(key.key)
+    return None if key is None else Seal(key)
 
 
 def seal_at_hand(store: str) -> Seal | None:
@@ -68,10 +68,10 @@ def folder_key(folder: Path, choice: str) -> bytes:
             hint="Use a passphrase or a key file.",
         )
     if not has_key(folder):
-        return make_key(place, choice or PASSPHRASE).key
+        return make_key(place, choice or PASSPHRASE)
     found = find_key(place, "" if choice == PASSPHRASE else choice)
     assert found is not None, "there is a note, or finding the key failed"
-    return found.key
+    return found
 
 
 def has_key(folder: Path) -> bool:

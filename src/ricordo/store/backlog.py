@@ -86,12 +86,9 @@ def enqueue_chunks(connection: Connection, backlog: Backlog | None, chunks: Sequ
 
 def drop_chunks(connection: Connection, chunks: Sequence[int]) -> None:
     """Take chunks that left normal search off the backlog, of whatever model they wait for a vector."""
-    for at in range(0, len(chunks), 500):
-        part = chunks[at : at + 500]
+    for places, part in in_parts(chunks):
         connection.run(
-            "DELETE FROM jobs WHERE fingerprint IN (SELECT id FROM fingerprints)"
-            f" AND chunk IN ({','.join('?' * len(part))})",
-            part,
+            f"DELETE FROM jobs WHERE fingerprint IN (SELECT id FROM fingerprints) AND chunk IN ({places})", part
         )
 
 
@@ -182,7 +179,6 @@ class Jobs:
                 )
 
     def release(self, owner: str) -> None:
-        """Give a worker's jobs back without counting the attempt."""
         with self._opened.database.write() as connection:
             release(connection, owner)
 
@@ -196,7 +192,6 @@ class Jobs:
             return connection.changes()
 
     def summary(self) -> dict[str, Any]:
-        """What is on the backlog, and how much was done so far."""
         with self._opened.database.read() as connection:
             rows = connection.rows(
                 "SELECT state, kind, count(*), max(error) FROM jobs GROUP BY state, kind ORDER BY state, kind"
@@ -340,27 +335,21 @@ def _free_abandoned(connection: Connection) -> None:
     host = socket.gethostname()
     for (owner,) in connection.rows("SELECT DISTINCT owner FROM jobs WHERE state='running'"):
         machine, _, pid = owner.rpartition(":")
-        if machine == host and int(pid) != os.getpid() and not _is_running(int(pid)):
+        if machine != host or int(pid) == os.getpid() or os.name != "posix":
+            continue  # elsewhere there is no safe way to check; the lease ends by itself
+        try:
+            os.kill(int(pid), 0)
+        except ProcessLookupError:
             release(connection, owner)
-
-
-def _is_running(pid: int) -> bool:
-    if os.name != "posix":
-        return True  # there is no safe way to check; the lease ends by itself
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+        except PermissionError:
+            pass
 
 
 def _known_vectors(connection: Connection, fingerprint: int, hashes: Sequence[bytes]) -> dict[bytes, tuple[int, Array]]:
     """Vectors already computed for these texts: hash → (vector id, vector)."""
     wanted = list(dict.fromkeys(hashes))
     sql = "SELECT id, hash, vector FROM vectors WHERE fingerprint=? AND hash IN (*)"
-    rows = connection.rows_in(sql, wanted, fingerprint) if wanted else ()
+    rows = connection.rows_in(sql, wanted, fingerprint)
     return {digest: (vector, np.frombuffer(data, np.float32)) for vector, digest, data in rows}
 
 
@@ -369,7 +358,7 @@ def _finish(connection: Connection, fingerprint: int, jobs_done: Sequence[Job]) 
     known = _known_vectors(connection, fingerprint, [job.hash for job in jobs_done])
     chunks = [job.chunk for job in jobs_done]
     sql = "SELECT chunk FROM jobs WHERE fingerprint=? AND chunk IN (*)"
-    still = {chunk for (chunk,) in connection.rows_in(sql, chunks, fingerprint)} if chunks else set()
+    still = {chunk for (chunk,) in connection.rows_in(sql, chunks, fingerprint)}
     done = [job for job in jobs_done if job.chunk in still and job.hash in known]
     if done:
         matrix = np.stack([known[job.hash][1] for job in done])

@@ -49,18 +49,15 @@ class Mirror(Protocol):
 
     def placed(self, item: PreparedItem) -> PreparedItem:
         """The item as it will be written, with the line numbers of its copy."""
-        ...
 
     def committing(self, touched: frozenset[int], *, durable: bool) -> AbstractContextManager[None]:
         """Bring the copies of these items up to date; the transaction commits inside the block.
 
         The copies are put back if the block fails.
         """
-        ...
 
     def tried_again(self, write: Callable[[], list[Saved]]) -> list[Saved]:
         """Do a write. If somebody else changed a copy meanwhile, take in that change and do the write again."""
-        ...
 
 
 STORE_ID = "store_id"
@@ -155,14 +152,12 @@ class SharedTransfer:
             yield from records(connection, self._opened.language, log=log)
 
     def item(self, n: int) -> ItemRecord:
-        """One item with all its versions."""
         from ricordo.store.sql.exports import item_record
 
         with self._database.read() as connection:
             return item_record(connection, n, None)
 
     def importer(self, on_conflict: str, backlog: Backlog | None) -> Importing:
-        """Takes records of an export into this store."""
         from ricordo.store.sql.imports import Importing
 
         return Importing(self._opened, on_conflict, backlog)
@@ -216,7 +211,6 @@ class SharedTransfer:
         return VacuumReport(before, self._size(), emptied, vectors, blobs, parts, parts_after, rewritten, seconds)
 
     def _size(self) -> int:
-        """What the store takes, in bytes."""
         raise NotImplementedError
 
     def _rewrite(self, *, always: bool) -> bool:
@@ -286,7 +280,6 @@ class Store:
 
     @property
     def syncs(self) -> bool:
-        """Whether it syncs through a folder."""
         return False
 
     @property
@@ -350,7 +343,6 @@ class Store:
             return int(connection.meta("index_epoch") or 0)
 
     def counts(self) -> dict[str, Any]:
-        """How much there is."""
         with self.opened.database.read() as connection:
             kinds = _live_by(connection, "kind")
             drives = _live_by(connection, "drive")

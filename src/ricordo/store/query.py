@@ -165,7 +165,6 @@ class AskedWord:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """All its terms."""
         return (self.term, *self.also)
 
 
@@ -259,7 +258,6 @@ class Ask:
 
     @property
     def excludes(self) -> bool:
-        """Whether the ask excludes any word or phrase."""
         return bool(self.excluded or self.excluded_phrases)
 
 

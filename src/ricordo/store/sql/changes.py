@@ -507,7 +507,6 @@ class Changes:
         return self.tried_again(write)
 
     def save_archived(self, prepared: Sequence[PreparedItem], *, backlog: Backlog | None = None) -> list[Saved]:
-        """Write items that are archived from the start."""
         answers: list[Saved] = []
         with self.writing(prepared, durable=False, backlog=backlog) as (connection, placed, fresh):
             for item in placed:
@@ -519,7 +518,6 @@ class Changes:
         return answers
 
     def archive_one(self, connection: Connection, n: int) -> Saved:
-        """Archive an item in the caller's transaction."""
         head = items.head_of(connection, n)
         ref: str = connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0]
         if head.state == "deleted":
@@ -542,7 +540,6 @@ class Changes:
         self.tried_again((lambda: self._purge(n)) if purge else write)
 
     def bin_one(self, connection: Connection, n: int, ref: str = "") -> Saved:
-        """Move an item to the bin in the caller's transaction."""
         head = self._prepare_removal(connection, n)
         if head.state != "deleted":
             put_away(connection, head, "deleted")

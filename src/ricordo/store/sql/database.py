@@ -49,23 +49,18 @@ class Dialect(Protocol):
 
     def ignoring_case(self, column: str, /) -> str:
         """The condition that a column is a given text, in capital letters or small."""
-        ...
 
     def day(self, column: str, /) -> str:
         """The local day of a stored time."""
-        ...
 
     def json_is(self, column: str, place: str, value: object, /) -> tuple[str, list[object]]:
         """The condition that a place in a column of JSON holds a plain value, and what is bound in it."""
-        ...
 
     def may_hold(self, column: str, folded: str, /) -> tuple[str, list[object]]:
         """A condition that a text holds another in whatever case; true where the database cannot tell."""
-        ...
 
     def unclaimed(self) -> str:
         """What is put behind a query to pass over rows that another transaction is about to change."""
-        ...
 
 
 class Connection(Protocol):
@@ -83,77 +78,59 @@ class Connection(Protocol):
     @property
     def unreadable(self) -> tuple[type[Exception], ...]:
         """What reading a damaged row raises."""
-        ...
 
     def rows(self, sql: str, values: Values | None = None, /) -> list[Row]:
         """Run a statement and read all its rows."""
-        ...
 
     def once(self, sql: str, /, *values: object) -> list[Row]:
         """The rows of a query that is asked many times; within a snapshot they are read once."""
-        ...
 
     def rows_in(self, sql: str, values: Sequence[object], /, *before: object) -> list[Row]:
         """The rows of a query with ``IN (*)`` at its end, where the star stands for any number of values."""
-        ...
 
     def gather(self, *calls: Callable[[], Any]) -> list[Any]:
         """What some calls answer, which only read and do not depend on each other. Over a network, the statements of
         all of them travel together; so a call may be made several times.
         """
-        ...
 
     def prefetch(self, *calls: Callable[[], Any]) -> None:
         """Over a network, let what some calls will read travel together; nothing where rows are near."""
-        ...
 
     def run(self, sql: str, values: Values | None = None, /) -> None:
         """Run a statement that answers nothing."""
-        ...
 
     def run_many(self, sql: str, values: Iterable[Values], /) -> None:
         """Run a statement once for each set of values."""
-        ...
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Values], /) -> None:
         """Write new rows."""
-        ...
 
     def stream(self, sql: str, values: Values | None = None, /) -> Iterator[Row]:
         """Run a query and read its rows as they are asked for."""
-        ...
 
     def changes(self) -> int:
         """How many rows the last statement wrote."""
-        ...
 
     def meta(self, name: str, /) -> str | int | None:
         """A value that concerns the whole store; None when it was never set."""
-        ...
 
     def set_meta(self, name: str, value: str | int, /, *, replace: bool = True) -> bool:
         """Keep a value for the whole store, without ``replace`` only a first one; returns whether it was written."""
-        ...
 
     def add_to_meta(self, name: str, amount: int, /) -> None:
         """Add to a number that concerns the whole store."""
-        ...
 
     def reserve_chunks(self, count: int, /) -> int:
         """The first of ``count`` chunk ids that were never used, so that a new chunk inherits nothing."""
-        ...
 
     def has_used_chunks(self) -> bool:
         """Whether any chunk was ever written."""
-        ...
 
     def last_item_number(self) -> int:
         """The highest number that an item has, even if the table of items cannot be read; 0 if nothing tells."""
-        ...
 
     def insert_item(self, columns: Sequence[str], values: Values, /) -> int:
         """Write the row of a new item; returns its number."""
-        ...
 
 
 class AroundCommit(Protocol):
@@ -177,19 +154,15 @@ class Database(Protocol):
     ) -> AbstractContextManager[Connection]: ...
     def write_at_once(self) -> AbstractContextManager[Connection]:
         """A transaction for rows whose writers do not disturb each other; on a server it waits for no other."""
-        ...
 
     def is_writing(self) -> bool:
         """Whether this thread is inside a write transaction."""
-        ...
 
     def is_mirrored(self) -> bool:
         """Whether writes of this thread are mirrored now: always, except in a transaction that switched it off."""
-        ...
 
     def checkpoint(self) -> None:
         """Write the database's log into its file, if it has one."""
-        ...
 
     def close(self) -> None: ...
 

@@ -34,13 +34,12 @@ from ricordo.exchange.records import (
     UsageRecord,
     VersionRecord,
     check_item,
-    type_of,
 )
 from ricordo.store.arrays import Array
 from ricordo.store.prepare import text_hash
 from ricordo.store.sql import files
 from ricordo.store.sql.damage import item_places, version_problem
-from ricordo.store.sql.database import Connection, in_parts, moment, optional_moment
+from ricordo.store.sql.database import Connection, moment, optional_moment
 from ricordo.store.sql.database import Row as Columns
 from ricordo.store.sql.items import all_fields, fields_of
 from ricordo.store.sql.proposals import kept_rules
@@ -58,12 +57,11 @@ _BATCH = 128
 """So many items are read together: over a network, trips take most of the time."""
 _DETAILS = (
     "SELECT item, number, previous, hash, text_hash, drive, path, kind, state, fields, layout, marks, first_line, blob,"
-    " created_at, provenance FROM versions WHERE item IN ({marks}) ORDER BY item, number",
-    "SELECT item, id, text, heading, prefix, state, live_from, live_until FROM chunks WHERE item IN ({marks})"
+    " created_at, provenance FROM versions WHERE item IN (*) ORDER BY item, number",
+    "SELECT item, id, text, heading, prefix, state, live_from, live_until FROM chunks WHERE item IN (*)"
     " ORDER BY item, id",
-    "SELECT source, text, name, type, created_at FROM links WHERE source IN ({marks}) AND origin='text'"
-    " ORDER BY 1, 2, 3, 4",
-    "SELECT item, kind, count FROM secrets WHERE item IN ({marks}) ORDER BY item, kind",
+    "SELECT source, text, name, type, created_at FROM links WHERE source IN (*) AND origin='text' ORDER BY 1, 2, 3, 4",
+    "SELECT item, kind, count FROM secrets WHERE item IN (*) ORDER BY item, kind",
 )
 """What is read of items beside their own rows: versions, chunks, links in texts, secrets; the item's number first."""
 
@@ -143,18 +141,14 @@ def _items(
     connection: Connection, rows: Sequence[Columns], numbers: Collection[int] | None = None
 ) -> Iterator[ItemRecord]:
     """The records of some items, whose parts are read together; ``numbers`` are the versions wanted, None is all."""
-    [(marks, part)] = in_parts([row[0] for row in rows])
-    parts = [_by_item(connection.rows(statement.format(marks=marks), part)) for statement in _DETAILS]
+    parts: list[dict[int, list[Columns]]] = []
+    for statement in _DETAILS:
+        by_item: dict[int, list[Columns]] = {}
+        for n, *rest in connection.rows_in(statement, [row[0] for row in rows]):
+            by_item.setdefault(n, []).append(tuple(rest))
+        parts.append(by_item)
     for row in rows:
-        yield _item(connection, row, numbers, *(found.get(row[0], []) for found in parts))
-
-
-def _by_item(rows: Sequence[Columns]) -> dict[int, list[Columns]]:
-    """Rows by the number they begin with, each without it."""
-    found: dict[int, list[Columns]] = {}
-    for n, *rest in rows:
-        found.setdefault(n, []).append(tuple(rest))
-    return found
+        yield _item(connection, row, numbers, *(by_item.get(row[0], []) for by_item in parts))
 
 
 def _item(
@@ -189,14 +183,18 @@ def _item(
         moment(updated),
         optional_moment(indexed),
         optional_moment(deleted),
-        _file(row[11:15]),
+        None if row[11] is None else FileRecord(row[11], row[12], row[13] or "", json.loads(row[14] or "{}")),
         _usage(row[15:21]),
         versions,
         tuple(
             ChunkRecord(text, heading, prefix, CHUNK_STATES[chunk_state], moment(since), optional_moment(until))
             for _, text, heading, prefix, chunk_state, since, until in held
         ),
-        _blobs(connection, versions),
+        tuple(  # read item by item, because they may be large
+            BlobRecord(digest, data)
+            for digest in sorted({version.blob for version in versions if version.blob is not None})
+            for (data,) in connection.rows("SELECT data FROM blobs WHERE hash=?", (digest,))
+        ),
         tuple(TextLinkRecord(text, name, type_, moment(at)) for text, name, type_, at in links),
         dict(secrets),
         row[21],
@@ -204,17 +202,18 @@ def _item(
     )
 
 
-def _file(row: Sequence[Any]) -> FileRecord | None:
-    mtime, size, digest, fields = row
-    return None if mtime is None else FileRecord(mtime, size, digest or "", json.loads(fields or "{}"))
-
-
 def _usage(row: Sequence[Any]) -> UsageRecord | None:
     retrieved, last_retrieved, accessed, last_accessed, decay, decay_at = row
     if retrieved is None:
         return None
-    times = optional_moment(last_retrieved), optional_moment(last_accessed), optional_moment(decay_at)
-    return UsageRecord(retrieved, times[0], accessed, times[1], decay, times[2])
+    return UsageRecord(
+        retrieved,
+        optional_moment(last_retrieved),
+        accessed,
+        optional_moment(last_accessed),
+        decay,
+        optional_moment(decay_at),
+    )
 
 
 def _version(row: Sequence[Any], place: dict[int, int]) -> VersionRecord:
@@ -242,19 +241,8 @@ def _layout(row: Sequence[Any]) -> Array:
     return np.frombuffer(row[9], np.int64).reshape(-1, 4)
 
 
-def _blobs(connection: Connection, versions: Sequence[VersionRecord]) -> tuple[BlobRecord, ...]:
-    """The bytes of an item's versions; read item by item, because they may be large."""
-    wanted = sorted({version.blob for version in versions if version.blob is not None})
-    return tuple(
-        BlobRecord(digest, data)
-        for digest in wanted
-        for (data,) in connection.rows("SELECT data FROM blobs WHERE hash=?", (digest,))
-    )
-
-
 def salvaged(connection: Connection, language: str, left_out: list[str], *, log: bool) -> Iterator[Record]:
     """Header and records; two passes, because the header says how many there are."""
-    counts: Counter[str] = Counter()
     sound = []
     known: set[str] = set()
     for n, ref in item_places(connection):
@@ -262,10 +250,17 @@ def salvaged(connection: Connection, language: str, left_out: list[str], *, log:
         if record is not None and record.id not in known:
             sound.append((n, ref))
             known.add(record.id)
-    rest = [record for record in _other_records(connection, left_out, log=log) if _refers_to(record) <= known]
-    counts.update(map(type_of, rest))
-    counts["item"] = len(sound)
-    yield Header(FORMAT, FORMAT_VERSION, language, None, dict(counts))
+    rest: list[Row] = []
+    for name, kind in ROWS.items():
+        if log or not kind.is_log:
+            try:
+                for row in other_records(connection, name):
+                    if name != "link" or {row["source"], row["target"]} <= known:
+                        rest.append(row)  # noqa: PERF401 - what was read before an error counts
+            except _broken(connection) as error:
+                left_out.append(f"records of type {name}: the rest cannot be read ({error})")
+    counts = Counter(row.type for row in rest)
+    yield Header(FORMAT, FORMAT_VERSION, language, None, {**counts, "item": len(sound)})
     for n, ref in sound:
         record = _salvaged_item(connection, n, ref, [])
         assert record is not None, "the same snapshot reads the same"
@@ -283,44 +278,26 @@ def _salvaged_item(connection: Connection, n: int, ref: str, left_out: list[str]
     bad = {number: problem for number in numbers if (problem := version_problem(connection, n, number))}
     left_out += [f"{ref} version {number}: {problem}" for number, problem in bad.items()]
     good = [number for number in numbers if number not in bad]
-    for kept in ([good] if good else []) + [[number] for number in reversed(numbers)]:
+    for readable in ([good] if good else []) + [[number] for number in reversed(numbers)]:
         try:
-            record = _readable(item_record(connection, n, kept))
-            check_item(record)
-            return record
+            item = item_record(connection, n, readable)
+            versions = tuple(_rehashed(item, version) for version in item.versions)
+            head = item.version if item.version in readable else readable[-1]
+            item = replace(item, versions=versions, version=head)
+            check_item(item)
+            return item
         except _broken(connection):
             continue
     left_out.append(f"{ref}: nothing of it can be read")
     return None
 
 
-def _readable(item: ItemRecord) -> ItemRecord:
-    """The item with its newest remaining version as the current one, and hashes of the text as it is."""
-    versions = tuple(_rehashed(item, version) for version in item.versions)
-    numbers = [version.number for version in versions]
-    return replace(item, versions=versions, version=item.version if item.version in numbers else numbers[-1])
-
-
 def _rehashed(item: ItemRecord, version: VersionRecord) -> VersionRecord:
+    """The version with the hashes of its text as it is."""
     content = item.content(version)
     digest = version.text_hash if version.blob is not None else text_hash(content)
     draft = Draft(version.ref, version.kind, content, fields_of(json.dumps(dict(version.fields))))
     return replace(version, text_hash=digest, hash=version_hash(draft, digest))
-
-
-def _other_records(connection: Connection, left_out: list[str], *, log: bool) -> Iterator[Record]:
-    """Links, verdicts, logs and folders: of each as many as can be read."""
-    for name, kind in ROWS.items():
-        if log or not kind.is_log:
-            try:
-                yield from other_records(connection, name)
-            except _broken(connection) as error:
-                left_out.append(f"records of type {name}: the rest cannot be read ({error})")
-
-
-def _refers_to(record: Record) -> set[str]:
-    """The ids of the items that a link connects; if one is left out, the link is, too."""
-    return {record["source"], record["target"]} if isinstance(record, Row) and record.type == "link" else set()
 
 
 def _broken(connection: Connection) -> tuple[type[Exception], ...]:

@@ -61,7 +61,6 @@ class Machines(StorePart):
             self._noted = machine
 
     def names(self) -> dict[str, str]:
-        """The names of the machines that have files here, by their ids."""
         with self._database.read() as connection:
             rows = connection.rows("SELECT name, value FROM meta WHERE substr(name, 1, 8) = ?", (NAME,))
         return {name.removeprefix(NAME): str(value) for name, value in rows}
@@ -123,7 +122,6 @@ class Files(StorePart):
             connection.run("UPDATE roots SET globs=? WHERE machine=? AND path=?", (json.dumps(list(globs)), here, path))
 
     def roots(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The folders that were added on this machine."""
         here = this_machine().id
         return [(path, globs) for machine, path, globs in self.all_roots() if machine == here]
 
@@ -179,7 +177,6 @@ class KnowledgeRows(StorePart):
             connection.set_meta("knowledge_machine", here)
 
     def times_and_sizes(self) -> dict[str, tuple[int, int]]:
-        """The times and sizes that files were last seen with, by name."""
         with self._database.read() as connection:
             rows = connection.rows("SELECT name, mtime, size FROM knowledge_files")
         return {name: (mtime, size) for name, mtime, size in rows}
@@ -194,7 +191,6 @@ class KnowledgeRows(StorePart):
         return {row[0]: KnownFile(*row) for row in rows}
 
     def files_of(self, numbers: Collection[int]) -> dict[int, KnownFile]:
-        """The files of some items, by their numbers."""
         with self._database.read() as connection:
             rows = connection.rows_in(f"{_KNOWLEDGE_FILE} WHERE item IN (*)", sorted(numbers))
         return {row[1]: KnownFile(*row) for row in rows}
@@ -248,7 +244,6 @@ class Secrets(StorePart):
     """Counts of the secrets in the current texts of items that are not in the bin."""
 
     def counts(self) -> dict[str, int]:
-        """How many there are, by kind."""
         with self._database.read() as connection:
             return dict(
                 connection.rows(
@@ -269,7 +264,6 @@ class Secrets(StorePart):
         return list(found.items())
 
     def note(self, found: Mapping[int, Mapping[str, int]]) -> None:
-        """Replace what is known about some items."""
         with self._database.write() as connection:
             for n, counts in found.items():
                 write_secrets(connection, n, counts)

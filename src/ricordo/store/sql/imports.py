@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -24,10 +24,11 @@ from ricordo.store.base import OpenStore
 from ricordo.store.index import segments
 from ricordo.store.prepare import prepare
 from ricordo.store.sql import changes, files, items, links
-from ricordo.store.sql.database import DELETED, Connection, NewChunk, in_parts, micros
+from ricordo.store.sql.database import DELETED, Connection, NewChunk, micros
 from ricordo.store.sql.database import Row as Columns
 from ricordo.store.sql.items import Head, fields_json
-from ricordo.store.sql.proposals import keep_rules, kept_rules
+from ricordo.store.sql.proposals import COLUMNS, keep_rules, kept_rules
+from ricordo.store.tables import column_names
 from ricordo.store.values import Backlog, PreparedChunk
 from ricordo.text.links import LinkTarget
 from ricordo.text.words import Analyzer
@@ -50,8 +51,9 @@ def analysed(item: ItemRecord, analyzer: Analyzer) -> Analysed:
     for version in item.versions:
         if all(chunk in found for chunk, *_ in version.layout):
             continue
+        draft = Draft(version.ref, version.kind, item.content(version), version.known_fields(), item.passages(version))
         prepared = prepare(
-            _draft(item, version),
+            draft,
             analyzer,
             prefixes=[item.chunks[chunk].prefix for chunk, *_ in version.layout],
             lines=[(first, last) for *_, first, last in version.layout],
@@ -64,14 +66,15 @@ def analysed(item: ItemRecord, analyzer: Analyzer) -> Analysed:
     return Analysed(item, [found[at] for at in range(len(item.chunks))])
 
 
-def _draft(item: ItemRecord, version: VersionRecord) -> Draft:
-    return Draft(version.ref, version.kind, item.content(version), version.known_fields(), item.passages(version))
-
-
 def insert(connection: Connection, one: Analysed, identity: str) -> tuple[int, list[NewChunk]]:
     """Write an item with all its versions; returns its number and the chunks that are to be indexed."""
     item = one.item
-    n = _insert_item(connection, item, identity)
+    row = item_row(item, identity)
+    n = connection.insert_item(tuple(row), tuple(row.values()))
+    connection.touched.add(n)
+    changes.write_secrets(connection, n, item.secrets)
+    if item.state != "deleted":
+        changes.insert_tags(connection, n, item.head().known_fields())
     fresh = insert_texts(connection, n, one)
     usage = item.usage
     if usage is not None:
@@ -89,7 +92,21 @@ def insert_texts(connection: Connection, n: int, one: Analysed) -> list[NewChunk
     """Write the versions of an item, their chunks and bytes; returns the chunks that are to be indexed."""
     item = one.item
     first = connection.reserve_chunks(len(item.chunks))
-    fresh = _insert_chunks(connection, n, one, first)
+    rows: list[Columns] = []
+    fresh = []
+    for at, (chunk, part) in enumerate(zip(item.chunks, one.chunks, strict=True)):
+        state = CHUNK_STATES.index(chunk.state)
+        assert part.counts is not None, "every chunk was analysed"
+        new = NewChunk(first + at, n, part.counts, state)
+        rows.append(
+            (
+                new.chunk, n, state, micros(chunk.live_from), _optional(chunk.live_until), part.key, part.embed_hash,
+                changes.LENGTHS.pack(*new.lengths()), chunk.heading, chunk.prefix, chunk.text, part.language,
+            )
+        )  # fmt: skip
+        if state != DELETED:
+            fresh.append(new)
+    connection.insert("chunks", changes.CHUNK_COLUMNS, rows)
     connection.run_many(
         "INSERT INTO blobs(hash, data) VALUES(?,?) ON CONFLICT DO NOTHING", [(b.hash, b.data) for b in item.blobs]
     )
@@ -100,16 +117,6 @@ def insert_texts(connection: Connection, n: int, one: Analysed) -> list[NewChunk
         [_version_row(n, item, version, first, sizes) for version in item.versions],
     )
     return fresh
-
-
-def _insert_item(connection: Connection, item: ItemRecord, identity: str) -> int:
-    row = item_row(item, identity)
-    n = connection.insert_item(tuple(row), tuple(row.values()))
-    connection.touched.add(n)
-    changes.write_secrets(connection, n, item.secrets)
-    if item.state != "deleted":
-        changes.insert_tags(connection, n, item.head().known_fields())
-    return n
 
 
 def item_row(item: ItemRecord, identity: str) -> dict[str, Any]:
@@ -127,26 +134,6 @@ def item_row(item: ItemRecord, identity: str) -> dict[str, Any]:
         "file_mtime": file and file.mtime, "file_size": file and file.size, "file_hash": file and file.hash,
         "file_fields": file and json.dumps(dict(file.fields)), "provenance": _said(head), "vouched": item.vouched,
     }  # fmt: skip
-
-
-def _insert_chunks(connection: Connection, n: int, one: Analysed, first: int) -> list[NewChunk]:
-    rows = []
-    fresh = []
-    for at, (chunk, part) in enumerate(zip(one.item.chunks, one.chunks, strict=True)):
-        state = CHUNK_STATES.index(chunk.state)
-        assert part.counts is not None, "every chunk was analysed"
-        new = NewChunk(first + at, n, part.counts, state)
-        lengths = changes.LENGTHS.pack(*new.lengths())
-        rows.append(
-            (
-                new.chunk, n, state, micros(chunk.live_from), _optional(chunk.live_until), part.key, part.embed_hash,
-                lengths, chunk.heading, chunk.prefix, chunk.text, part.language,
-            )
-        )  # fmt: skip
-        if state != DELETED:
-            fresh.append(new)
-    connection.insert("chunks", changes.CHUNK_COLUMNS, rows)
-    return fresh
 
 
 def _version_row(n: int, item: ItemRecord, version: VersionRecord, first: int, sizes: dict[str, int]) -> Sequence[Any]:
@@ -189,12 +176,8 @@ def pass_on(connection: Connection, old: int, new: int) -> None:
         connection.run(f"UPDATE {table} SET item=? WHERE item=?", (new, old))
 
 
-def _json(plain: Any) -> str:
-    return json.dumps(dict(plain), ensure_ascii=False)
-
-
 def _said(version: VersionRecord) -> str:
-    return _json(version.provenance) if version.provenance else ""
+    return json.dumps(dict(version.provenance), ensure_ascii=False) if version.provenance else ""
 
 
 def _optional(moment: datetime | None) -> int | None:
@@ -202,204 +185,6 @@ def _optional(moment: datetime | None) -> int | None:
 
 
 _MANUAL_LINKS = "SELECT count(*) FROM links WHERE origin <> 'text'"
-
-
-class OtherRecords:
-    """The records of one import that are not items."""
-
-    def __init__(self, stands_for: Mapping[str, str], *, is_overwriting: bool) -> None:
-        self._stands_for = stands_for
-        """Ids of the file whose item has another id here."""
-        self._is_overwriting = is_overwriting
-        self._verdicts: list[int] = []
-        """Where each verdict of the file is kept."""
-        self._before: dict[str, int] = {}
-        """The last entry of each log before this import."""
-
-    def take(self, connection: Connection, batch: Sequence[Row]) -> Counter[str]:
-        """Write records; returns how many of each type were new."""
-        written: Counter[str] = Counter()
-        for name, some in groupby(batch, key=lambda one: one.type):
-            take = self._log if ROWS[name].known_by else self._TAKES[name].__get__(self)
-            written[name] += take(connection, list(some))
-        return written
-
-    def _log(self, connection: Connection, records: Sequence[Row]) -> int:
-        """Write the entries of a log that were not there before this import."""
-        name, rows = records[0].type, ROWS[records[0].type]
-        numbers = self._numbers(connection, (one[column] for one in records for column in rows.items))
-        found = []
-        for one in records:
-            row = {column: _stored(column, value) for column, value in one.values.items() if column != "found"}
-            if name == "audit":
-                row["item"] = self._stands_for.get(one["item"], one["item"])
-            row |= {column: numbers.get(one[column]) for column in rows.items}
-            if name != "opening" or row["item"] is not None:
-                found.append((one, row, tuple(row.get(column) for column in rows.known_by)))
-        known = self._known(connection, rows.table, rows.known_by, [key for *_, key in found])
-        new = [(one, row) for one, row, key in found if key not in known]
-        made = self._numbered(connection, rows, [row for _, row in new])
-        if name == "query":
-            self._found(connection, {number: one["found"] for number, (one, _) in zip(made, new, strict=True)})
-        if name == "feedback":
-            fresh = iter(made)
-            self._verdicts += [known[key] if key in known else next(fresh) for *_, key in found]
-        return len(new)
-
-    def _found(self, connection: Connection, found: Mapping[int, Sequence[FoundRecord]]) -> None:
-        """Write what queries found."""
-        numbers = self._numbers(connection, (one.item for some in found.values() for one in some))
-        connection.insert(
-            "retrieval_log",
-            ("item", "ref", "version", "query", "score", "at", "asker"),
-            [
-                (numbers[one.item], one.ref, one.version, query, one.score, micros(one.at), "")
-                for query, some in found.items()
-                for one in some
-                if one.item in numbers
-            ],
-        )
-
-    def _numbers(self, connection: Connection, identities: Iterable[str | None]) -> dict[str | None, int]:
-        """The items here that belong to items of the file, by their ids there."""
-        wanted = {one for one in identities if one is not None}
-        here: dict[str, int] = {}
-        for marks, part in in_parts({self._stands_for.get(one, one) for one in wanted}):
-            here |= {
-                identity: n for n, identity in connection.rows(f"SELECT n, id FROM items WHERE id IN ({marks})", part)
-            }
-        found = {one: here.get(self._stands_for.get(one, one)) for one in wanted}
-        return {one: n for one, n in found.items() if n is not None}
-
-    def _known(
-        self, connection: Connection, table: str, columns: Sequence[str], keys: Iterable[Columns]
-    ) -> dict[Columns, int]:
-        """Entries of a log that were there before this import, by these columns; the first of them is a time."""
-        before = self._last_before(connection, table)
-        wanted = set(keys)
-        found: dict[Columns, int] = {}
-        for marks, part in in_parts({key[0] for key in wanted} if before else ()):
-            for identity, *key in connection.rows(
-                f"SELECT id, {', '.join(columns)} FROM {table} WHERE id<=? AND {columns[0]} IN ({marks})",
-                (before, *part),
-            ):
-                found[tuple(key)] = identity
-        return {key: found[key] for key in wanted if key in found}
-
-    def _last_before(self, connection: Connection, table: str) -> int:
-        if table not in self._before:
-            self._before[table] = connection.rows(f"SELECT coalesce(max(id), 0) FROM {table}")[0][0]
-        return self._before[table]
-
-    def _numbered(self, connection: Connection, rows: Rows, new: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Write entries of a log and return their numbers."""
-        if not new:
-            return []
-        [(last,)] = connection.rows(f"SELECT coalesce(max(id), 0) FROM {rows.table}")
-        connection.insert(rows.table, tuple(new[0]), [tuple(row.values()) for row in new])
-        key = [name for name in rows.known_by if name in new[0]]
-        numbers: dict[Columns, list[int]] = {}
-        for identity, *said in connection.rows(
-            f"SELECT id, {', '.join(key)} FROM {rows.table} WHERE id>? ORDER BY id DESC", (last,)
-        ):
-            numbers.setdefault(tuple(said), []).append(identity)
-        return [numbers[tuple(row[name] for name in key)].pop() for row in new]
-
-    def _links(self, connection: Connection, records: Sequence[Row]) -> int:
-        numbers = self._numbers(connection, (end for one in records for end in (one["source"], one["target"])))
-        rows: dict[str, list[Columns]] = {"''": [], "id": []}
-        for one in records:
-            source, target = numbers.get(one["source"]), numbers.get(one["target"])
-            if source is not None and target is not None and source != target:
-                row = (source, one["type"], one["origin"], one["text"], micros(one["created_at"]), target)
-                rows["''" if one["origin"] == "manual" else "id"].append(row)
-        [(before,)] = connection.rows(_MANUAL_LINKS)
-        for name, some in rows.items():
-            connection.run_many(
-                "INSERT INTO links(source, target, type, origin, text, name, created_at)"
-                f" SELECT ?, n, ?, ?, ?, {name}, ? FROM items WHERE n=? ON CONFLICT DO NOTHING",
-                some,
-            )
-        [(after,)] = connection.rows(_MANUAL_LINKS)
-        return int(after - before)
-
-    def _learned(self, connection: Connection, records: Sequence[Row]) -> int:
-        return sum(self._learn(connection, one) for one in records)
-
-    def _learn(self, connection: Connection, record: Row) -> bool:
-        since = max(self._verdicts[: record["since"]], default=0)
-        learned = (record["profile"], record["shift"], since)
-        connection.run("INSERT INTO learned(profile, shift, since) VALUES(?,?,?) ON CONFLICT DO NOTHING", learned)
-        if connection.changes() or not self._is_overwriting:
-            return bool(connection.changes())
-        connection.run(
-            "UPDATE learned SET shift=?, since=? WHERE profile=? AND (shift<>? OR since<>?)",
-            (record["shift"], since, *learned),
-        )
-        return bool(connection.changes())
-
-    def _roots(self, connection: Connection, records: Sequence[Row]) -> int:
-        return sum(self._root(connection, one) for one in records)
-
-    def _root(self, connection: Connection, record: Row) -> bool:
-        name, _, machine = record["machine"].rpartition("#")
-        connection.run(
-            "INSERT INTO roots(machine, path, globs, added_at) VALUES(?,?,?,?) ON CONFLICT DO NOTHING",
-            (
-                machine or files.refs_of(connection).home,
-                record["path"],
-                json.dumps(list(record["globs"])),
-                micros(record["added_at"]),
-            ),
-        )
-        is_new = bool(connection.changes())
-        if machine and name:
-            connection.set_meta(files.NAME + machine, name, replace=False)
-        return is_new
-
-    def _freezes(self, connection: Connection, records: Sequence[Row]) -> int:
-        return sum(connection.set_meta("learning_frozen", int(record["frozen"]), replace=False) for record in records)
-
-    def _proposals(self, connection: Connection, records: Sequence[Row]) -> int:
-        """Proposals that are new here; one that waits here and was decided there is decided."""
-        names = ("text", "kind", "scope", "quote", "session", "turn", "way", "file", "branch", "state", "became")
-        before = {
-            identity for marks, part in in_parts(map(_identity, records))
-            for (identity,) in connection.rows(f"SELECT id FROM proposals WHERE id IN ({marks})", part)
-        }  # fmt: skip
-        new = {identity: one for one in records if (identity := _identity(one)) not in before}
-        rows = [(identity, micros(one["at"]), *(one[name] for name in names)) for identity, one in new.items()]
-        connection.insert("proposals", ("id", "at", *names), rows)
-        connection.run_many(
-            "UPDATE proposals SET state=?, became=? WHERE id=? AND state=?",
-            [
-                (one["state"], one["became"], identity, WAITING)
-                for one in records
-                if (identity := _identity(one)) in before and one["state"] != WAITING
-            ],
-        )
-        return len(new)
-
-    def _proposal_rules(self, connection: Connection, records: Sequence[Row]) -> int:
-        kept = kept_rules(connection)
-        said = {one["name"]: one["rule"] for one in records if self._is_overwriting or one["name"] not in kept}
-        new = {name: rule for name, rule in said.items() if kept.get(name) != rule}
-        if new:
-            keep_rules(connection, {**kept, **new})
-        return len(new)
-
-    _TAKES: ClassVar[Mapping[str, Callable[[OtherRecords, Connection, Any], int]]] = {
-        "link": _links,
-        "learned": _learned,
-        "root": _roots,
-        "freeze": _freezes,
-        "proposal": _proposals,
-        "proposal_rule": _proposal_rules,
-    }
-
-
-def _identity(one: Row) -> str:
-    return proposal_id(one["session"], one["turn"], one["text"])
 
 
 def _stored(name: str, value: Any) -> Any:
@@ -424,7 +209,10 @@ class Importing:
         self._stands_for: dict[str, str] = {}
         """Ids of the file whose item has another id here."""
         self._left_alone: Collection[str] = ()
-        self._others = OtherRecords(self._stands_for, is_overwriting=on_conflict == "overwrite")
+        self._verdicts: list[int] = []
+        """Where each verdict of the file is kept."""
+        self._before: dict[str, int] = {}
+        """The last entry of each log before this import."""
 
     def items(self, batch: Sequence[ItemRecord], left_alone: Collection[str] = ()) -> list[Saved]:
         """Write items in one transaction; each is answered, and one that cannot be written leaves nothing behind.
@@ -516,8 +304,151 @@ class Importing:
 
     def others(self, batch: Sequence[Row]) -> Counter[str]:
         """Write what refers to items; returns how many of each type were new."""
+        written: Counter[str] = Counter()
         with self.database.write(durable=True) as connection:
-            return self._others.take(connection, batch)
+            for name, some in groupby(batch, key=lambda one: one.type):
+                write = self._log if ROWS[name].known_by else getattr(self, f"_{name}")
+                written[name] += write(connection, list(some))
+        return written
+
+    def _log(self, connection: Connection, records: Sequence[Row]) -> int:
+        """Write the entries of a log that were not there before this import."""
+        name, rows = records[0].type, ROWS[records[0].type]
+        numbers = self._numbers(connection, (one[column] for one in records for column in rows.items))
+        found = []
+        for one in records:
+            row = {column: _stored(column, value) for column, value in one.values.items() if column != "found"}
+            if name == "audit":
+                row["item"] = self._stands_for.get(one["item"], one["item"])
+            row |= {column: numbers.get(one[column]) for column in rows.items}
+            if name != "opening" or row["item"] is not None:
+                found.append((one, row, tuple(row.get(column) for column in rows.known_by)))
+        known = self._known(connection, rows.table, rows.known_by, [key for *_, key in found])
+        new = [(one, row) for one, row, key in found if key not in known]
+        made = self._numbered(connection, rows, [row for _, row in new])
+        if name == "query":
+            self._found(connection, {number: one["found"] for number, (one, _) in zip(made, new, strict=True)})
+        if name == "feedback":
+            fresh = iter(made)
+            self._verdicts += [known[key] if key in known else next(fresh) for *_, key in found]
+        return len(new)
+
+    def _found(self, connection: Connection, found: Mapping[int, Sequence[FoundRecord]]) -> None:
+        numbers = self._numbers(connection, (one.item for some in found.values() for one in some))
+        connection.insert(
+            "retrieval_log",
+            column_names("retrieval_log"),
+            [
+                (numbers[one.item], one.ref, one.version, query, one.score, micros(one.at), "")
+                for query, some in found.items()
+                for one in some
+                if one.item in numbers
+            ],
+        )
+
+    def _numbers(self, connection: Connection, identities: Iterable[str | None]) -> dict[str | None, int]:
+        """The items here that belong to items of the file, by their ids there."""
+        own = {one: self._stands_for.get(one, one) for one in identities if one is not None}
+        rows = connection.rows_in("SELECT id, n FROM items WHERE id IN (*)", sorted(set(own.values())))
+        here: dict[str, int] = dict(rows)
+        return {one: here[identity] for one, identity in own.items() if identity in here}
+
+    def _known(
+        self, connection: Connection, table: str, columns: Sequence[str], keys: Iterable[Columns]
+    ) -> dict[Columns, int]:
+        """Entries of a log that were there before this import, by these columns; the first of them is a time."""
+        if table not in self._before:
+            self._before[table] = connection.rows(f"SELECT coalesce(max(id), 0) FROM {table}")[0][0]
+        before, wanted = self._before[table], set(keys)
+        sql = f"SELECT id, {', '.join(columns)} FROM {table} WHERE id<=? AND {columns[0]} IN (*)"
+        rows = connection.rows_in(sql, list({key[0] for key in wanted}), before) if before else ()
+        return {tuple(key): identity for identity, *key in rows if tuple(key) in wanted}
+
+    def _numbered(self, connection: Connection, rows: Rows, new: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Write entries of a log and return their numbers."""
+        if not new:
+            return []
+        [(last,)] = connection.rows(f"SELECT coalesce(max(id), 0) FROM {rows.table}")
+        connection.insert(rows.table, tuple(new[0]), [tuple(row.values()) for row in new])
+        key = [name for name in rows.known_by if name in new[0]]
+        numbers: dict[Columns, list[int]] = {}
+        for identity, *said in connection.rows(
+            f"SELECT id, {', '.join(key)} FROM {rows.table} WHERE id>? ORDER BY id DESC", (last,)
+        ):
+            numbers.setdefault(tuple(said), []).append(identity)
+        return [numbers[tuple(row[name] for name in key)].pop() for row in new]
+
+    def _link(self, connection: Connection, records: Sequence[Row]) -> int:
+        numbers = self._numbers(connection, (end for one in records for end in (one["source"], one["target"])))
+        rows: dict[str, list[Columns]] = {"''": [], "id": []}
+        for one in records:
+            source, target = numbers.get(one["source"]), numbers.get(one["target"])
+            if source is not None and target is not None and source != target:
+                row = (source, one["type"], one["origin"], one["text"], micros(one["created_at"]), target)
+                rows["''" if one["origin"] == "manual" else "id"].append(row)
+        [(before,)] = connection.rows(_MANUAL_LINKS)
+        for name, some in rows.items():
+            connection.run_many(
+                "INSERT INTO links(source, target, type, origin, text, name, created_at)"
+                f" SELECT ?, n, ?, ?, ?, {name}, ? FROM items WHERE n=? ON CONFLICT DO NOTHING",
+                some,
+            )
+        [(after,)] = connection.rows(_MANUAL_LINKS)
+        return int(after - before)
+
+    def _learned(self, connection: Connection, records: Sequence[Row]) -> int:
+        written = 0
+        for record in records:
+            since = max(self._verdicts[: record["since"]], default=0)
+            learned = (record["profile"], record["shift"], since)
+            connection.run("INSERT INTO learned(profile, shift, since) VALUES(?,?,?) ON CONFLICT DO NOTHING", learned)
+            if self.on_conflict == "overwrite" and not connection.changes():
+                connection.run(
+                    "UPDATE learned SET shift=?, since=? WHERE profile=? AND (shift<>? OR since<>?)",
+                    (record["shift"], since, *learned),
+                )
+            written += connection.changes()
+        return written
+
+    def _root(self, connection: Connection, records: Sequence[Row]) -> int:
+        written = 0
+        for record in records:
+            name, _, machine = record["machine"].rpartition("#")
+            home, globs = machine or files.refs_of(connection).home, json.dumps(list(record["globs"]))
+            connection.run(
+                "INSERT INTO roots(machine, path, globs, added_at) VALUES(?,?,?,?) ON CONFLICT DO NOTHING",
+                (home, record["path"], globs, micros(record["added_at"])),
+            )
+            written += connection.changes()
+            if machine and name:
+                connection.set_meta(files.NAME + machine, name, replace=False)
+        return written
+
+    def _freeze(self, connection: Connection, records: Sequence[Row]) -> int:
+        return sum(connection.set_meta("learning_frozen", int(record["frozen"]), replace=False) for record in records)
+
+    def _proposal(self, connection: Connection, records: Sequence[Row]) -> int:
+        """Proposals that are new here; one that waits here and was decided there is decided."""
+        by_id = {proposal_id(one["session"], one["turn"], one["text"]): one for one in records}
+        rows = connection.rows_in("SELECT id FROM proposals WHERE id IN (*)", list(by_id))
+        existing = {identity for (identity,) in rows}
+        new = [{**one.values, "id": i, "at": micros(one["at"])} for i, one in by_id.items() if i not in existing]
+        connection.insert("proposals", COLUMNS, [[row[name] for name in COLUMNS] for row in new])
+        decided = [(i, one) for i, one in by_id.items() if i in existing and one["state"] != WAITING]
+        connection.run_many(
+            "UPDATE proposals SET state=?, became=? WHERE id=? AND state=?",
+            [(one["state"], one["became"], identity, WAITING) for identity, one in decided],
+        )
+        return len(new)
+
+    def _proposal_rule(self, connection: Connection, records: Sequence[Row]) -> int:
+        rules = kept_rules(connection)
+        given = {one["name"]: one["rule"] for one in records}
+        overwrites = self.on_conflict == "overwrite"
+        new = {n: rule for n, rule in given.items() if rules.get(n) != rule and (overwrites or n not in rules)}
+        if new:
+            keep_rules(connection, {**rules, **new})
+        return len(new)
 
 
 class _Heads:
@@ -533,7 +464,6 @@ class _Heads:
         self.by_ref = {ref: one for ref, one in self.by_ref.items() if one is None or one.n != head.n}
 
     def note(self, item: ItemRecord, head: Head) -> None:
-        """The item was written."""
         self.by_id[head.id] = head
         if item.state != "deleted":
             self.by_ref[item.ref] = head

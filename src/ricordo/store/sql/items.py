@@ -536,7 +536,6 @@ class Items(StorePart):
             return set(find_by_ids(connection, identities))
 
     def get(self, n: int, *, version: int | None = None) -> Item:
-        """An item with its content, now or in one of its versions."""
         with self._database.read() as connection:
             item = at_version(connection, n, version)
             [(digest, blob)] = connection.rows(_HASHES, (n, item.version))
@@ -580,7 +579,6 @@ class Items(StorePart):
         return [(n, Ref(item_drive, path), title) for n, item_drive, path, title in rows]
 
     def history(self, n: int) -> list[Version]:
-        """All kept versions, the newest first."""
         with self._database.read() as connection:
             number, state = connection.rows("SELECT version, state FROM items WHERE n=?", (n,))[0]
             rows = connection.rows(
@@ -606,7 +604,6 @@ class Items(StorePart):
         ]
 
     def version_at(self, n: int, when: datetime) -> int | None:
-        """The number of the version that was current at a time."""
         with self._database.read() as connection:
             rows = connection.rows("SELECT max(number) FROM versions WHERE item=? AND created_at<=?", (n, micros(when)))
         number: int | None = rows[0][0]
@@ -663,7 +660,6 @@ class Items(StorePart):
         return {row[0] for row in rows}
 
     def entity_titles(self) -> Sequence[tuple[int, str]]:
-        """Numbers and titles of all live entities."""
         with self._database.read() as connection:
             epoch = connection.meta("index_epoch")
             if self._entities is None or self._entities[0] != epoch:
@@ -680,13 +676,11 @@ class Items(StorePart):
                 yield n, Ref(drive, path), content, first_line
 
     def passage_texts(self) -> Iterator[str]:
-        """The text of every live passage, a row at a time."""
         with self._database.read() as connection:
             for _, _, text in chunks_by_age(connection):
                 yield text
 
     def passes(self, n: int, filters: Filters) -> bool:
-        """Whether an item passes the filters."""
         with self._database.read() as connection:
             condition, values = where(filters, connection.dialect)
             return bool(connection.rows(f"SELECT 1 FROM items i WHERE i.n = ? AND {condition}", (n, *values)))

@@ -353,7 +353,6 @@ class Links(StorePart):
     """Links between the items of one store."""
 
     def add(self, source: int, target: int, type: str) -> bool:  # noqa: A002 - the domain's word
-        """Link two items; returns whether the link is new."""
         with self._database.write(durable=True) as connection:
             return add(connection, source, target, type)
 
@@ -368,7 +367,6 @@ class Links(StorePart):
             write_mentions(connection, [(n, entity, title) for n in sources if n not in stored])
 
     def remove(self, source: int, target: int, type: str | None = None) -> int:  # noqa: A002
-        """Remove manual links between two items, of one type or of all; returns how many there were."""
         with self._database.write(durable=True) as connection:
             return remove(connection, source, target, type)
 
@@ -388,5 +386,4 @@ class Links(StorePart):
             return neighbours(connection, numbers, depth)
 
     def relink(self) -> int:
-        """Find the links in all texts again, and what each means; returns how many items were looked at."""
         return relink(self._database)

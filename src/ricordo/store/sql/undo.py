@@ -9,7 +9,7 @@ from ricordo.errors import Conflict, Error, NotFound
 from ricordo.steps import current_step
 from ricordo.store.sql import changes, items, links
 from ricordo.store.sql.changes import Changes
-from ricordo.store.sql.database import Connection, NewChunk, Row, in_parts, moment
+from ricordo.store.sql.database import Connection, NewChunk, Row, moment
 from ricordo.store.sql.items import Head
 from ricordo.store.values import Backlog, PreparedItem
 from ricordo.values.items import Saved
@@ -41,13 +41,11 @@ class Steps:
         self._changes = changes
 
     def newest(self, limit: int) -> list[Step]:
-        """The last steps, newest first."""
         with self._database.read() as connection:
             rows = connection.rows(f"{_STEP} WHERE {_IS_LEFT} ORDER BY s.at DESC, s.id LIMIT ?", (limit,))
             return [_step(connection, row) for row in rows]
 
     def get(self, identity: str) -> Step | None:
-        """The step with an id."""
         with self._database.read() as connection:
             rows = connection.rows(f"{_STEP} WHERE s.id=?", (identity,))
             return _step(connection, rows[0]) if rows else None
@@ -168,9 +166,7 @@ def _put_links_back(connection: Connection, identity: str) -> bool:
     """
     made = connection.rows("SELECT source, target, type, added FROM step_links WHERE step=?", (identity,))
     ends = {end for source, target, _, _ in made for end in (source, target)}
-    there: set[int] = set()
-    for marks, part in in_parts(sorted(ends)):
-        there.update(n for (n,) in connection.rows(f"SELECT n FROM items WHERE n IN ({marks})", part))
+    there = {n for (n,) in connection.rows_in("SELECT n FROM items WHERE n IN (*)", sorted(ends))}
     for source, target, type_, added in made:
         if added:
             links.remove(connection, source, target, type_)

@@ -34,7 +34,6 @@ class UsageLog(StorePart):
     """How often items were found and opened, and the log of queries."""
 
     def can_record(self) -> bool:
-        """Whether use can be remembered here at all."""
         return not self._database.read_only
 
     def record(self, uses: Sequence[Use], *, keep_days: float, wait: float | None = None) -> None:
@@ -224,7 +223,6 @@ class Lessons(StorePart):
             return dict(connection.rows("SELECT verdict, count(*) FROM feedback GROUP BY verdict ORDER BY verdict"))
 
     def learned(self, profile: str) -> Learned:
-        """What a profile has learned, and the verdicts that count for it."""
         with self._database.read() as connection:
             return _learned(connection, profile)
 
@@ -254,12 +252,10 @@ class Lessons(StorePart):
             return _change(connection.rows(f"{_CHANGE} WHERE id = ?", number)[0])
 
     def weight_changes(self, *, limit: int = 50) -> list[WeightChange]:
-        """The latest changes of weights, the newest first."""
         with self._database.read() as connection:
             return [_change(row) for row in connection.rows(f"{_CHANGE} ORDER BY id DESC LIMIT ?", (limit,))]
 
     def weight_change(self, identity: int) -> WeightChange | None:
-        """One change by its number."""
         with self._database.read() as connection:
             rows = connection.rows(f"{_CHANGE} WHERE id = ?", (identity,))
         return _change(rows[0]) if rows else None

@@ -19,7 +19,7 @@ from typing import Any
 import apsw
 
 from ricordo.errors import CorruptStore, DamagedHeader, Error, ReadOnlyStore, StoreError, Unavailable, half_a_character
-from ricordo.keys.keys import StoreKey, find_key, keep_temporary_files_in_memory
+from ricordo.keys.keys import CIPHER, find_key, keep_temporary_files_in_memory
 from ricordo.log import is_kept, leave_out_texts
 from ricordo.store.sql.database import (
     UNREADABLE,
@@ -65,7 +65,7 @@ def prepare_file(path: Path, create: bool) -> None:
         ) from error
 
 
-def unlock(connection: apsw.Connection, key: StoreKey | None) -> None:
+def unlock(connection: apsw.Connection, key: bytes | None) -> None:
     """Give a connection the key, before anything is read. From then on, logs of this process hold no texts."""
     if key is None:
         return
@@ -73,11 +73,11 @@ def unlock(connection: apsw.Connection, key: StoreKey | None) -> None:
     leave_out_texts()
     if is_kept():  # a program that uses us as a library decides itself where its files go
         keep_temporary_files_in_memory()
-    connection.execute(f"PRAGMA cipher='{key.cipher}'").fetchall()
-    connection.execute(f"PRAGMA key='raw:{key.key.hex()}'").fetchall()
+    connection.execute(f"PRAGMA cipher='{CIPHER}'").fetchall()
+    connection.execute(f"PRAGMA key='raw:{key.hex()}'").fetchall()
 
 
-def change_key(path: Path, before: StoreKey | None, after: StoreKey | None, seconds: float) -> None:
+def change_key(path: Path, before: bytes | None, after: bytes | None, seconds: float) -> None:
     """Encrypt a plain file, or decrypt one, in place and in one transaction; nobody else may have it open."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
@@ -96,8 +96,8 @@ def change_key(path: Path, before: StoreKey | None, after: StoreKey | None, seco
             connection.execute("PRAGMA rekey=''").fetchall()
         else:
             _refuse_without_ciphers(connection)
-            connection.execute(f"PRAGMA cipher='{after.cipher}'").fetchall()
-            connection.execute(f"PRAGMA rekey='raw:{after.key.hex()}'").fetchall()
+            connection.execute(f"PRAGMA cipher='{CIPHER}'").fetchall()
+            connection.execute(f"PRAGMA rekey='raw:{after.hex()}'").fetchall()
         connection.pragma("journal_mode", "wal")
     finally:
         connection.close()
@@ -155,7 +155,6 @@ class Connection(apsw.Connection):
         return super().execute(sql, values).fetchall()
 
     def run(self, sql: str, values: Sequence[Any] | None = None) -> None:
-        """Run a statement that answers nothing, or several."""
         super().execute(sql, values).fetchall()
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -312,7 +311,6 @@ class Database:
                 connection.foreign = is_foreign
 
     def connection(self) -> Connection:
-        """This thread's reader."""
         if self._closed:
             raise StoreError("the store is closed", hint=_OPEN_AGAIN)
         connection: Connection | None = getattr(self._local, "connection", None)
@@ -455,7 +453,6 @@ class Database:
             ) from error
 
     def checkpoint(self) -> None:
-        """Write the write-ahead log into the file and empty it, as far as readers allow."""
         with self._write_lock, self.translated():
             (self._writer or self.connection()).run("PRAGMA wal_checkpoint(TRUNCATE)")
 

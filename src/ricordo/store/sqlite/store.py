@@ -56,11 +56,9 @@ class SqliteStore(Store):
             return bool(connection.rows("SELECT 1 FROM sync_folders UNION ALL SELECT 1 FROM sync_entries LIMIT 1"))
 
     def maintain(self) -> None:
-        """Merge small segments where enough have gathered."""
         segments.maintain(self.database)
 
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
-        """The checks of this store, by name; each takes whether to repair."""
         from ricordo.store.search import checks
         from ricordo.store.sql import links
         from ricordo.store.sqlite import checks as file_checks

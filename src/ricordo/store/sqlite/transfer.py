@@ -116,7 +116,6 @@ class Transfer(SharedTransfer):
         return sum(file.stat().st_size for file in files if file.exists())
 
     def _rewrite(self, *, always: bool) -> bool:
-        """Write the file again without its free pages."""
         database = self._file
         database.checkpoint()
         with database.read() as connection:
