@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -317,7 +317,25 @@ class Store:
 
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
         """The checks of this store, by name; each takes whether to repair."""
-        raise NotImplementedError
+        from ricordo.store.search import checks
+        from ricordo.store.sql import links
+
+        database = self.opened.database
+        return [
+            ("texts", lambda repair: damage.texts(database)[0]),
+            (
+                "keyword index",
+                lambda repair: checks.lexical(database, Analyzer(self.language), repair and self._is_whole()),
+            ),
+            ("links", lambda repair: links.check(database, repair and self._is_whole())),
+            ("vectors", lambda repair: checks.vectors(database, repair and self._is_whole())),
+        ]
+
+    def _is_whole(self) -> bool:
+        """Refuse to rebuild indexes from damaged texts, because the indexes would then agree with them and hide the
+        damage.
+        """
+        return damage.texts(self.opened.database)[0].ok
 
     def close(self) -> None:
         self.opened.database.close()
@@ -327,15 +345,15 @@ class Store:
         self.opened.mirror = mirror
         self.opened.database.around_commit = mirror.committing
 
-    @contextmanager
-    def transaction(self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True) -> Iterator[None]:
+    def transaction(
+        self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True
+    ) -> AbstractContextManager[object]:
         """Let several writes be one: all that this thread writes in the block is committed at its end, or nothing.
 
         ``wait`` is how many seconds to wait for other writers, if not the usual. Without ``mirrored`` the mirror is
         not asked: for changes that came from there.
         """
-        with self.opened.database.write(durable=durable, wait=wait, mirrored=mirrored):
-            yield
+        return self.opened.database.write(durable=durable, wait=wait, mirrored=mirrored)
 
     def changes_seen(self) -> int:
         """A number that differs after every write of items, by any process."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from ricordo.config.machine import this_machine
 from ricordo.store.base import Store
 from ricordo.store.index import segments
+from ricordo.store.sql.changes import store_words
 from ricordo.store.sql.database import Connection, now_micros
 from ricordo.store.values import Backlog, KnownFolder, Taken
 from ricordo.sync import rows
@@ -190,7 +191,7 @@ class SyncLog:
 
     def _index(self, connection: Connection, showing: Application) -> None:
         showing.index()
-        self._changes.store_words(connection)
+        store_words(connection, self._opened.analyzer)
 
     def unwritten(self, folder: KnownFolder, limit: int = -1) -> list[tuple[int, LogEntry]]:
         """What the log in a folder lacks, the oldest first."""

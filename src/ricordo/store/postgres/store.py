@@ -16,9 +16,6 @@ from ricordo.store.index import segments
 from ricordo.store.postgres.database import Database
 from ricordo.store.postgres.schema import SCHEMA_VERSION
 from ricordo.store.postgres.team import Team
-from ricordo.store.search import checks
-from ricordo.store.sql import damage
-from ricordo.text.words import Analyzer
 from ricordo.values.reports import Check
 from ricordo.values.store_addresses import parse
 
@@ -82,18 +79,11 @@ class PostgresStore(Store):
                     self.feed.run()
 
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
-        """The checks of this store, by name; each takes whether to repair."""
-        from ricordo.store.sql import links
-
-        database = self.database
         fed = [("search engine", self.feed.check)] if self.feed is not None else []
         return [
-            ("workspaces", lambda repair: _separation(database)),
-            ("references", lambda repair: _references(database, repair)),
-            ("texts", lambda repair: damage.texts(database)[0]),
-            ("keyword index", lambda repair: checks.lexical(database, Analyzer(self.language), repair)),
-            ("vectors", lambda repair: checks.vectors(database, repair)),
-            ("links", lambda repair: links.check(database, repair)),
+            ("workspaces", lambda repair: _separation(self.database)),
+            ("references", lambda repair: _references(self.database, repair)),
+            *super().checks(),
             *fed,
         ]
 

@@ -38,7 +38,7 @@ from ricordo.store.tables import column_names
 from ricordo.store.values import Backlog, FileState, PreparedChunk, PreparedItem
 from ricordo.text.languages import language_of
 from ricordo.text.words import Analyzer
-from ricordo.values.items import Fields, Ref, Saved
+from ricordo.values.items import Fields, Saved
 from ricordo.values.kinds import KNOWLEDGE_FOLDERS
 from ricordo.values.provenance import PERSON, Provenance, stored
 
@@ -49,21 +49,19 @@ LENGTHS = struct.Struct("=6I")
 VERSION_COLUMNS, CHUNK_COLUMNS, SECRET_COLUMNS = map(column_names, ("versions", "chunks", "secrets"))
 
 
-def save(
-    connection: Connection, item: PreparedItem, policy: str, analyzer: Analyzer, keep_versions: int
-) -> tuple[Saved, list[NewChunk]]:
+def save(connection: Connection, item: PreparedItem, policy: str, opened: OpenStore) -> tuple[Saved, list[NewChunk]]:
     """Apply one prepared item: create, update, skip, or refuse with a conflict."""
     head = find_head(connection, item.draft.ref.drive, item.draft.ref.path)
-    return save_over(connection, head, item, policy, analyzer, keep_versions)
+    return save_over(connection, head, item, policy, opened)
 
 
 def save_over(
-    connection: Connection, head: Head | None, item: PreparedItem, policy: str, analyzer: Analyzer, keep_versions: int
+    connection: Connection, head: Head | None, item: PreparedItem, policy: str, opened: OpenStore
 ) -> tuple[Saved, list[NewChunk]]:
     """The same, where it is known which item holds the ref now."""
     ref = str(item.draft.ref)
     if head is None:
-        identity, chunks = _create(connection, item, analyzer)
+        identity, chunks = _create(connection, item, opened)
         return Saved(ref, "created", identity, 1, None, item.hash, chunks=len(chunks)), chunks
     if policy == "error":
         raise PathConflict(
@@ -76,22 +74,20 @@ def save_over(
         note_file(connection, head.n, item.file)
         return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="unchanged"), []
     refuse_immutable(head, ref)
-    chunks = write_version(connection, head, item, analyzer, keep_versions)
+    chunks = write_version(connection, head, item, opened)
     if item.times is not None and item.text_hash != head.text_hash:  # when it changed at its origin
         changed = min(now_micros(), micros(item.times[1]))
         connection.run("UPDATE items SET updated_at=? WHERE n=?", (changed, head.n))
     return Saved(ref, "updated", head.id, head.version + 1, head.version, item.hash, chunks=len(chunks)), chunks
 
 
-def save_archived(
-    connection: Connection, item: PreparedItem, analyzer: Analyzer, keep_versions: int
-) -> tuple[Saved, list[NewChunk]]:
+def save_archived(connection: Connection, item: PreparedItem, opened: OpenStore) -> tuple[Saved, list[NewChunk]]:
     """Write an item that is archived from the start: its chunks are superseded as soon as they are written."""
     head = find_head(connection, item.draft.ref.drive, item.draft.ref.path)
     if head is not None and (head.hash == item.hash or head.state == "live"):
         reason = "unchanged" if head.hash == item.hash else "in use"
         return Saved(str(item.draft.ref), "skipped", head.id, head.version, None, head.hash, reason=reason), []
-    saved, chunks = save(connection, item, "overwrite", analyzer, keep_versions)
+    saved, chunks = save(connection, item, "overwrite", opened)
     connection.run_many(
         "UPDATE chunks SET state=?, live_until=live_from WHERE id=?", [(SUPERSEDED, chunk.chunk) for chunk in chunks]
     )
@@ -102,7 +98,7 @@ def save_archived(
     return saved, [replace(chunk, state=SUPERSEDED) for chunk in chunks]
 
 
-def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> tuple[str, list[NewChunk]]:
+def _create(connection: Connection, item: PreparedItem, opened: OpenStore) -> tuple[str, list[NewChunk]]:
     now = now_micros()
     said = _said(item)
     identity = item.id if item.id and find_by_id(connection, item.id) is None else new_id()
@@ -118,7 +114,7 @@ def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> t
     history.note_step(connection, n, history.NEW, (1, "live"))
     connection.touched.add(n)
     insert_tags(connection, n, draft.fields)
-    chunks = _write_version(connection, Head(n, identity, "live", 0, "", "", False), item, analyzer, now, said)
+    chunks = _write_version(connection, Head(n, identity, "live", 0, "", "", False), item, opened, now, said)
     connection.insert("secrets", SECRET_COLUMNS, [(n, *one) for one in item.secrets.items()])
     if item.times is not None:  # that it had before; its version dates from its last change
         created, updated = min(now, *map(micros, item.times)), min(now, micros(item.times[1]))
@@ -144,15 +140,13 @@ def field_columns(fields: Fields) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def write_version(
-    connection: Connection, head: Head, item: PreparedItem, analyzer: Analyzer, keep_versions: int
-) -> list[NewChunk]:
+def write_version(connection: Connection, head: Head, item: PreparedItem, opened: OpenStore) -> list[NewChunk]:
     """Write the next version of an item; returns the chunks that must be indexed."""
     now = now_micros()
     said = _said(item)
     number = head.version + 1
     is_vouched = is_users(connection, head, item, said)
-    new_chunks = _write_version(connection, head, item, analyzer, now, said)
+    new_chunks = _write_version(connection, head, item, opened, now, said)
     history.note_step(connection, head.n, (head.version, head.state), (number, "live"))
     connection.touched.add(head.n)
     draft = item.draft
@@ -172,16 +166,16 @@ def write_version(
     connection.run("DELETE FROM item_tags WHERE item=?", (head.n,))
     insert_tags(connection, head.n, draft.fields)
     write_secrets(connection, head.n, item.secrets)
-    if keep_versions:
-        _prune_versions(connection, head.n, number - keep_versions)
+    if opened.keep_versions:
+        _prune_versions(connection, head.n, number - opened.keep_versions)
     return new_chunks
 
 
 def _write_version(
-    connection: Connection, head: Head, item: PreparedItem, analyzer: Analyzer, now: int, said: Provenance
+    connection: Connection, head: Head, item: PreparedItem, opened: OpenStore, now: int, said: Provenance
 ) -> list[NewChunk]:
     """Write the row of a version and its chunks."""
-    ids, new_chunks = _write_chunks(connection, head, item.chunks, analyzer, now)
+    ids, new_chunks = _write_chunks(connection, head, item.chunks, opened.analyzer, now)
     layout = np.array(
         [(chunk, part.start, *part.lines) for chunk, part in zip(ids, item.chunks, strict=True)], np.int64
     )
@@ -354,6 +348,12 @@ def erase_item(connection: Connection, n: int) -> None:
     drop_blobs(connection, [row[0] for row in held])
 
 
+def store_words(connection: Connection, analyzer: Analyzer) -> None:
+    """Write down the words that were stemmed since the last time, for what is asked in other spellings."""
+    words = analyzer.forget_stemmed()
+    connection.run_many("INSERT INTO vocabulary(word, term) VALUES(?,?) ON CONFLICT DO NOTHING", words)
+
+
 class Changes:
     """Writes items. Low-level writes note on the connection which items they touch (``Connection.touched``), so that no
     verb can bypass the mirror.
@@ -386,7 +386,12 @@ class Changes:
                     still_wanted()
                 held = items.find_heads(connection, [item.draft.ref for item in placed])
                 for item in placed:
-                    saved, chunks = self._save_one(connection, held, item, on_conflict)
+                    ref = item.draft.ref  # which may come twice
+                    head = held.pop(ref) if ref in held else items.find_head(connection, ref.drive, ref.path)
+                    try:
+                        saved, chunks = save_over(connection, head, item, on_conflict, self._opened)
+                    except Error as error:
+                        saved, chunks = Saved(str(ref), "failed", error=error.to_dict()), []
                     answers.append(saved)
                     fresh.extend(chunks)
                     if saved.id is not None and saved.status in ("created", "updated"):
@@ -395,17 +400,6 @@ class Changes:
             return answers
 
         return self.tried_again(write)
-
-    def _save_one(
-        self, connection: Connection, held: dict[Ref, items.Head | None], item: PreparedItem, on_conflict: str
-    ) -> tuple[Saved, list[NewChunk]]:
-        """Save one item; ``held`` says which items had the refs before. A ref may come twice."""
-        ref = item.draft.ref
-        head = held.pop(ref) if ref in held else items.find_head(connection, ref.drive, ref.path)
-        try:
-            return save_over(connection, head, item, on_conflict, self._opened.analyzer, self._opened.keep_versions)
-        except Error as error:
-            return Saved(str(item.draft.ref), "failed", error=error.to_dict()), []
 
     def tried_again(self, write: Callable[[], list[Saved]]) -> list[Saved]:
         """Do a change; if somebody edits a mirrored file at that moment, take in the edit and do the change again."""
@@ -431,13 +425,9 @@ class Changes:
             yield connection, prepared, fresh
             add_chunks(connection, fresh)
             enqueue_chunks(connection, backlog, [chunk.chunk for chunk in fresh])
-            self.store_words(connection)
+            store_words(connection, self._opened.analyzer)
         if not self._database.is_writing():
             segments.maintain(self._database)
-
-    def store_words(self, connection: Connection) -> None:
-        words = self._opened.analyzer.forget_stemmed()
-        connection.run_many("INSERT INTO vocabulary(word, term) VALUES(?,?) ON CONFLICT DO NOTHING", words)
 
     def withdraw_word(self, numbers: Sequence[int]) -> None:
         """No version of these items counts as the user's any more."""
@@ -471,7 +461,7 @@ class Changes:
             items.refuse_immutable(head, items.ref_of(connection, n))
             if head.hash == item.hash and head.state == "live" and occupant is not None:
                 return Saved(str(draft.ref), "skipped", head.id, head.version, None, head.hash, reason="unchanged")
-            fresh.extend(write_version(connection, head, placed, self._opened.analyzer, self._opened.keep_versions))
+            fresh.extend(write_version(connection, head, placed, self._opened))
             links.update_saved(connection, [(head.id, placed)])
             if head.state != "live":
                 links.reconsider(connection, n)
@@ -484,7 +474,7 @@ class Changes:
     def _succeed(self, old: int, item: PreparedItem, link: str, backlog: Backlog | None) -> Saved:
         with self.writing([item], durable=True, backlog=backlog) as (connection, (placed,), fresh):
             self.archive_one(connection, old)
-            saved, chunks = save(connection, placed, "error", self._opened.analyzer, self._opened.keep_versions)
+            saved, chunks = save(connection, placed, "error", self._opened)
             fresh.extend(chunks)
             assert saved.id is not None, "what was just written has an id"
             links.update_saved(connection, [(saved.id, placed)])
@@ -510,7 +500,7 @@ class Changes:
         answers: list[Saved] = []
         with self.writing(prepared, durable=False, backlog=backlog) as (connection, placed, fresh):
             for item in placed:
-                saved, chunks = save_archived(connection, item, self._opened.analyzer, self._opened.keep_versions)
+                saved, chunks = save_archived(connection, item, self._opened)
                 answers.append(saved)
                 fresh.extend(chunks)
                 if saved.id is not None and saved.status != "skipped":

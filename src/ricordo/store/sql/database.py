@@ -70,8 +70,10 @@ class Connection(Protocol):
     """In a transaction: the numbers of the items that it wrote, binned or erased."""
     step: str
     """In a transaction: the step that it wrote down; empty if none."""
-    foreign: bool
-    """Whether the store came with a project that the user does not trust; items that are read say so."""
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the store came with a project that the user does not trust; items that are read say so."""
 
     @property
     def dialect(self) -> Dialect: ...

@@ -248,8 +248,7 @@ class Importing:
             add_chunks(connection, fresh)
             enqueue_chunks(connection, self.backlog, [chunk.chunk for chunk in fresh])
             links.update(connection, ends)
-            words = analyzer.forget_stemmed()
-            connection.run_many("INSERT INTO vocabulary(word, term) VALUES(?,?) ON CONFLICT DO NOTHING", words)
+            changes.store_words(connection, analyzer)
         return answers
 
     def _take(

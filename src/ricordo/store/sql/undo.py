@@ -125,7 +125,7 @@ class Steps:
         occupant = items.find_head(connection, draft.ref.drive, draft.ref.path)
         if occupant is not None and occupant.n != head.n:
             raise Conflict(f"{draft.ref} is taken by another item", hint="Move or remove that one first.")
-        chunks = changes.write_version(connection, head, earlier, self._opened.analyzer, self._opened.keep_versions)
+        chunks = changes.write_version(connection, head, earlier, self._opened)
         links.update_saved(connection, [(head.id, earlier)])
         if head.state != "live":
             links.reconsider(connection, head.n)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterator
 
-from ricordo.store.sql.changes import insert_tags
+from ricordo.store.sql.changes import field_columns, insert_tags
 from ricordo.store.sql.items import fields_of
 from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.values.items import Fields
@@ -25,7 +23,7 @@ _SAMPLE = 200
 _BATCH = 500
 
 
-def integrity(database: Database, repair: bool) -> Check:
+def integrity(database: Database) -> Check:
     """SQLite's own check of pages and indexes; damage found here is reported, not repaired."""
     with database.read() as connection:
         rows = [row[0] for row in connection.rows("PRAGMA integrity_check(5)")]
@@ -104,9 +102,13 @@ def copies(database: Database, repair: bool) -> Check:
         tags: dict[int, set[str]] = {}
         for n, tag in connection.stream("SELECT item, tag FROM item_tags"):
             tags.setdefault(n, set()).add(tag)
-        for n, state, stored, copied, version, fields in _heads(connection):
+        for n, state, stored, version, *copied in connection.stream(
+            f"SELECT i.n, i.state, i.fields, v.fields, {', '.join(f'i.{name}' for name in field_columns(Fields()))}"
+            " FROM items i JOIN versions v ON v.item = i.n AND v.number = i.version"
+        ):
+            fields = fields_of(version)
             wanted = set(fields.tags) if state != "deleted" else set()
-            if stored != version or copied != _columns(fields) or tags.get(n, set()) != wanted:
+            if stored != version or copied != [*field_columns(fields).values()] or tags.get(n, set()) != wanted:
                 off.append(n)
     if not off:
         return Check("fields", True, "are those of the current versions")
@@ -118,25 +120,6 @@ def copies(database: Database, repair: bool) -> Check:
     return Check("fields", False, f"{len(off)} items are listed by other fields than they have", repaired=repair)
 
 
-_COLUMNS = (
-    "title", "description", "category", "domain", "severity", "importance", "loading", "thread", "seq", "source_url",
-)  # fmt: skip
-
-
-def _columns(fields: Fields) -> tuple[object, ...]:
-    plain = tuple(getattr(fields, name) for name in _COLUMNS)
-    return (*plain, json.dumps(dict(fields.metadata), ensure_ascii=False, default=str))
-
-
-def _heads(connection: Connection) -> Iterator[tuple[int, str, str, tuple[object, ...], str, Fields]]:
-    """Number, state, fields as stored, the copied columns, and the fields of the head version: as stored, and read."""
-    for n, state, stored, version, *copied in connection.stream(
-        f"SELECT i.n, i.state, i.fields, v.fields, {', '.join(f'i.{name}' for name in (*_COLUMNS, 'metadata'))}"
-        " FROM items i JOIN versions v ON v.item = i.n AND v.number = i.version"
-    ):
-        yield n, state, stored, tuple(copied), version, fields_of(version)
-
-
 def _copy_again(connection: Connection, n: int) -> None:
     rows = connection.rows(
         "SELECT v.fields, i.state FROM items i JOIN versions v ON v.item = i.n AND v.number = i.version WHERE i.n=?",
@@ -145,8 +128,8 @@ def _copy_again(connection: Connection, n: int) -> None:
     if not rows:
         return
     fields = fields_of(rows[0][0])
-    sets = ", ".join(f"{name}=?" for name in (*_COLUMNS, "metadata", "fields"))
-    connection.run(f"UPDATE items SET {sets} WHERE n=?", (*_columns(fields), rows[0][0], n))
+    row = field_columns(fields) | {"fields": rows[0][0]}
+    connection.run(f"UPDATE items SET {'=?, '.join(row)}=? WHERE n=?", (*row.values(), n))
     connection.add_to_meta("index_epoch", 1)
     connection.run("DELETE FROM item_tags WHERE item=?", (n,))
     if rows[0][1] != "deleted":

@@ -145,11 +145,15 @@ class Connection(apsw.Connection):
 
     touched: set[int]
     step: str
-    foreign: bool = False
+    database: Database | None = None
     remembered: dict[tuple[str, tuple[object, ...]], list[Row]] | None = None
     """On a reader with an open snapshot: the answers of ``once``."""
     dialect: Dialect = SqliteDialect()
     unreadable = (apsw.Error, *UNREADABLE)
+
+    @property
+    def foreign(self) -> bool:
+        return self.database is not None and self.database.foreign
 
     def rows(self, sql: str, values: Sequence[Any] | None = None) -> list[Row]:
         return super().execute(sql, values).fetchall()
@@ -169,8 +173,8 @@ class Connection(apsw.Connection):
 
     def rows_in(self, sql: str, values: Sequence[object], *before: object) -> list[Row]:
         found: list[Row] = []
-        for signs, part in in_parts(values):
-            found += self.rows(sql.replace("(*)", f"({signs})"), (*before, *part))
+        for places, part in in_parts(values):
+            found += self.rows(sql.replace("IN (*)", f"IN ({places})"), (*before, *part))
         return found
 
     def gather(self, *calls: Callable[[], Any]) -> list[Any]:
@@ -237,7 +241,7 @@ class Database:
         """Whether the file is read without locks, because its folder does not allow any."""
         self.around_commit: AroundCommit | None = None
         self._mirrored = True
-        self._foreign = False
+        self.foreign = False
         self.key = find_key(path) if path.exists() or create else None
         """What the file is encrypted with; None if everybody can read it."""
         prepare_file(path, create)
@@ -293,22 +297,10 @@ class Database:
         connection.pragma("synchronous", "NORMAL")
         connection.pragma("foreign_keys", 1)
         connection.pragma("temp_store", "MEMORY")
+        connection.database = self
         with self._connections_lock:
-            connection.foreign = self._foreign
             self._connections.append(connection)
         return connection
-
-    @property
-    def foreign(self) -> bool:
-        """Whether the store came with a project that the user does not trust; whoever opens the store says it."""
-        return self._foreign
-
-    @foreign.setter
-    def foreign(self, is_foreign: bool) -> None:
-        with self._connections_lock:
-            self._foreign = is_foreign
-            for connection in self._connections:
-                connection.foreign = is_foreign
 
     def connection(self) -> Connection:
         if self._closed:

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING
 from ricordo.errors import Error
 from ricordo.store.base import OpenStore, Store
 from ricordo.store.index import segments
-from ricordo.store.sql import damage
 from ricordo.store.sqlite.connection import Database
 from ricordo.store.sqlite.schema import SCHEMA_VERSION, migrate
 from ricordo.store.sqlite.transfer import Transfer
-from ricordo.text.words import Analyzer
 
 if TYPE_CHECKING:
     from ricordo.values.reports import Check
@@ -59,27 +57,13 @@ class SqliteStore(Store):
         segments.maintain(self.database)
 
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
-        from ricordo.store.search import checks
-        from ricordo.store.sql import links
-        from ricordo.store.sqlite import checks as file_checks
+        from ricordo.store.sqlite import checks
 
         database = self.database
         return [
-            ("integrity", lambda repair: file_checks.integrity(database, repair)),
-            ("references", lambda repair: file_checks.references(database, repair)),
-            ("texts", lambda repair: damage.texts(database)[0]),
-            ("fields", lambda repair: file_checks.copies(database, repair and self._is_whole())),
-            ("files without text", lambda repair: file_checks.blobs(database, repair)),
-            (
-                "keyword index",
-                lambda repair: checks.lexical(database, Analyzer(self.language), repair and self._is_whole()),
-            ),
-            ("links", lambda repair: links.check(database, repair and self._is_whole())),
-            ("vectors", lambda repair: checks.vectors(database, repair and self._is_whole())),
+            ("integrity", lambda repair: checks.integrity(database)),
+            ("references", lambda repair: checks.references(database, repair)),
+            ("fields", lambda repair: checks.copies(database, repair and self._is_whole())),
+            ("files without text", lambda repair: checks.blobs(database, repair)),
+            *super().checks(),
         ]
-
-    def _is_whole(self) -> bool:
-        """Refuse to rebuild indexes from damaged texts, because the indexes would then agree with them and hide the
-        damage.
-        """
-        return damage.texts(self.database)[0].ok
