@@ -42,9 +42,8 @@ def ask_ours(store: SqliteStore) -> Ask:
     def ask(words: Sequence[str]) -> list[int]:
         terms = dict.fromkeys(store.analyzer.query_terms(" ".join(words)))
         asked = query.Ask(words=tuple(map(query.AskedWord, terms)), per_side=RESULTS)
-        found = store.index.candidates(asked).found
-        passages = ((score, chunk) for one in found for chunk, (score, _) in one.chunks.items())
-        return [chunk for _, chunk in sorted(passages, key=lambda pair: -pair[0])[:RESULTS]]
+        passages = store.index.candidates(asked).found.passages
+        return passages.chunks[(-passages.scores).argsort(kind="stable")][:RESULTS].tolist()
 
     return ask
 

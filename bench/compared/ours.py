@@ -76,8 +76,9 @@ class RicordoEngine(ComparedEngine):
     def nearest(self, question: int, limit: int, label: str = "") -> list[str] | None:
         vector = QueryVector(self.fingerprint, self.collection.query_vectors[question])
         filters = Filters(tags_any=(label,)) if label else Filters()
-        found = self.engine.store.index.candidates(Ask(by_word=False, vector=vector, per_side=limit, filters=filters))
-        return [str(one.ref) for one in sorted(found.found, key=lambda one: -one.cosine)][:limit]
+        ask = Ask(by_word=False, vector=vector, per_side=limit, filters=filters)
+        found = self.engine.store.index.candidates(ask).found
+        return [found.refs[at] for at in (-found.cosines).argsort(kind="stable")[:limit]]
 
     def write(self, number: int) -> None:
         entry = Entry(ref=f"note:/written-{number}", content=f"Note {number}, written while others search.")

@@ -81,8 +81,8 @@ class Ricordo:
         return self.store.index.candidates(Ask(words=words, vector=vector, per_side=PER_SIDE))
 
     def nearest(self, question: int) -> list[int]:
-        found = sorted(self.ask(question).found, key=lambda one: -one.cosine)
-        return [int(one.ref.removeprefix("note:/")) for one in found[:NEAREST]]
+        found = self.ask(question).found
+        return [int(found.refs[at].removeprefix("note:/")) for at in (-found.cosines).argsort(kind="stable")[:NEAREST]]
 
 
 def embed(store: PostgresStore | SqliteStore, passages: Passages) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from ricordo.store.base import Store
 from ricordo.store.prepare import prepare
+from ricordo.store.query import Candidates, chunk_at
 from ricordo.store.values import FileState, PreparedItem, Scoring
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Draft, Fields, Passage, Ref
@@ -42,6 +44,36 @@ def prepared(
         named, kind or kind_of_drive(named.drive), text, Fields().with_changes(fields), passages=tuple(passages)
     )
     return prepare(draft, Analyzer(language), prefixes=[""] * len(passages), lines=lines, file=file)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A row of the columns that a store answers with."""
+
+    n: int
+    ref: str
+    lexical: float
+    cosine: float
+    lexical_chunk: int | None
+    vector_chunk: int | None
+    chunks: Mapping[int, tuple[float, float]]
+    version: int | None
+    joined: bool
+
+
+def listed(answer: Candidates) -> list[Candidate]:
+    """The candidates of an answer, one by one."""
+    found, passages = answer.found, answer.found.passages
+    rows = []
+    for place, n in enumerate(found.numbers):
+        part = slice(*passages.starts[place : place + 2].tolist())
+        values = zip(passages.scores[part].tolist(), passages.cosines[part].tolist(), strict=True)
+        lexical, cosine = float(found.lexical[place]), float(found.cosines[place])
+        own = (chunk_at(found.lexical_chunks, place), chunk_at(found.vector_chunks, place))
+        chunks = dict(zip(passages.chunks[part].tolist(), values, strict=True))
+        joined = bool(found.joined[place])
+        rows.append(Candidate(n, found.refs[place], lexical, cosine, *own, chunks, found.versions.get(n), joined))
+    return rows
 
 
 class StoreFixtures:

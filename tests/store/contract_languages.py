@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.fakes import FakeEmbedder
-from tests.store.contract_fixtures import prepared
+from tests.store.contract_fixtures import listed, prepared
 from tests.store.contract_search import SearchContract
 
 from ricordo.store.base import Store
@@ -45,27 +45,27 @@ class LanguageContract(SearchContract):
         self.fill_both(store)
         alone = store.index.candidates(Ask(words=(AskedWord("month"),)))
         both = store.index.candidates(Ask(words=(AskedWord("month", also=("monat",)),)))
-        assert {one.ref for one in alone.found if one.lexical} == {"note:/en"}
-        assert {one.ref for one in both.found if one.lexical} == {"note:/en", "note:/de"}
+        assert {one.ref for one in listed(alone) if one.lexical} == {"note:/en"}
+        assert {one.ref for one in listed(both) if one.lexical} == {"note:/en", "note:/de"}
         assert both.maximum < alone.maximum  # it occurs in two passages, so it is not as rare
 
     def test_a_passage_without_a_vector_of_the_first_model_is_compared_by_the_other(self, store: Store) -> None:
         own, second = self.fill_both(store)
         first = QueryVector(own.fingerprint, own.embed_query("notice period"))
         other = QueryVector(second.fingerprint, second.embed_query("notice period"), shift=0.1, stretch=0.5)
-        found = {one.ref: one for one in store.index.candidates(Ask(vector=first, other=other)).found}
+        found = {one.ref: one for one in listed(store.index.candidates(Ask(vector=first, other=other)))}
         english = float(own.embed_documents([ENGLISH])[0] @ first.values)
         german = 0.1 + 0.5 * float(second.embed_documents([GERMAN])[0] @ other.values)
         assert found["note:/en"].cosine == pytest.approx(english, abs=1e-5)
         assert found["note:/de"].cosine == pytest.approx(german, abs=1e-5)
         one = store.index.candidates(Ask(vector=first, other=other, per_side=1))
-        assert len(one.found) == 1
+        assert len(listed(one)) == 1
 
     def test_a_passage_with_vectors_of_both_is_compared_by_the_first(self, store: Store) -> None:
         own, second = self.fill_both(store, settled=False)
         first = QueryVector(own.fingerprint, own.embed_query("Monate"))
         other = QueryVector(second.fingerprint, second.embed_query("Monate"), shift=5.0)
-        found = store.index.candidates(Ask(vector=first, other=other)).found
+        found = listed(store.index.candidates(Ask(vector=first, other=other)))
         assert max(one.cosine for one in found) <= 1.0 + 1e-6
 
     def test_what_the_second_model_embedded_can_lose_the_vectors_of_the_first(self, store: Store) -> None:
@@ -74,7 +74,7 @@ class LanguageContract(SearchContract):
         store.vectors.settle(own.fingerprint, second.fingerprint, ("de", "fr"))
         assert store.vectors.counts(own.fingerprint)["embedded"] == 1
         vector = QueryVector(own.fingerprint, own.embed_query("Monate"))
-        cosines = {one.ref: one.vector_chunk for one in store.index.candidates(Ask(vector=vector)).found}
+        cosines = {one.ref: one.vector_chunk for one in listed(store.index.candidates(Ask(vector=vector)))}
         assert cosines["note:/en"] is not None
         assert cosines.get("note:/de") is None
 

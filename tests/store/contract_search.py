@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.fakes import FakeEmbedder
-from tests.store.contract_fixtures import bm25f, prepared
+from tests.store.contract_fixtures import Candidate, bm25f, listed, prepared
 from tests.store.contract_items import ItemsContract
 
 from ricordo.errors import ContractError
 from ricordo.store.base import Store
 from ricordo.store.prepare import embedded_text
-from ricordo.store.query import NEWEST, SUBSTRING, Aim, Ask, AskedWord, Candidate, Needs, Phrase, QueryVector, Shown
+from ricordo.store.query import NEWEST, SUBSTRING, Aim, Ask, AskedWord, Needs, Phrase, QueryVector, Shown
 from ricordo.store.values import Backlog, PreparedItem
 from ricordo.values.hits import Filters
 from ricordo.values.items import Ref
@@ -57,7 +57,7 @@ class SearchContract(ItemsContract):
     def found(self, store: Store, **ask: Any) -> dict[str, float]:
         """Refs with their keyword scores, best first."""
         candidates = store.index.candidates(Ask(**ask))
-        return {one.ref: one.lexical for one in sorted(candidates.found, key=lambda one: (-one.lexical, one.ref))}
+        return {one.ref: one.lexical for one in sorted(listed(candidates), key=lambda one: (-one.lexical, one.ref))}
 
     def words(self, store: Store, text: str) -> tuple[AskedWord, ...]:
         return tuple(AskedWord(term) for term in store.analyzer.query_terms(text))
@@ -68,7 +68,7 @@ class SearchContract(ItemsContract):
         expected, maximum = bm25f(made, store.analyzer.query_terms(query))
         candidates = store.index.candidates(Ask(words=self.words(store, query)))
         assert candidates.maximum == pytest.approx(maximum, rel=1e-9)
-        got = {one.ref: one.lexical * candidates.maximum for one in candidates.found}
+        got = {one.ref: one.lexical * candidates.maximum for one in listed(candidates)}
         assert got == pytest.approx(expected, rel=1e-6)
 
     def test_candidates_say_from_when_until_when_they_hold(self, store: Store) -> None:
@@ -78,7 +78,7 @@ class SearchContract(ItemsContract):
         self.put(store, "note:/always", "A lantern.")
         for needs in (Needs(), Needs(items=True)):
             candidates = store.index.candidates(Ask(words=self.words(store, "lantern"), needs=needs))
-            windows = {one.ref: candidates.windows.get(one.n, (None, None)) for one in candidates.found}
+            windows = {one.ref: candidates.windows.get(one.n, (None, None)) for one in listed(candidates)}
             assert windows == {
                 "note:/window": tuple(dates.values()),
                 "note:/end": (None, dates["valid_until"]),
@@ -129,21 +129,21 @@ class SearchContract(ItemsContract):
         self.fill(store)
         candidates = store.index.candidates(Ask(text="ivate ke", words=(AskedWord("ivat"),)))
         assert candidates.by_substring
-        assert [one.ref for one in candidates.found] == ["note:/tokens"]
+        assert [one.ref for one in listed(candidates)] == ["note:/tokens"]
         grep = store.index.candidates(Ask(find=SUBSTRING, text="FRIDAY"))
-        assert [one.ref for one in grep.found] == ["disk:/docs/deploy.md"]
+        assert [one.ref for one in listed(grep)] == ["disk:/docs/deploy.md"]
 
     def test_what_a_word_that_stands_nowhere_most_likely_means_is_looked_for(self, store: Store) -> None:
         self.fill(store)
         words = (AskedWord("keybaord", written="keybaord"), AskedWord("zzzzzz", written="zzzzzz"))
         candidates = store.index.candidates(Ask(words=words))
         assert candidates.respelled == {"keybaord": ("keyboard",)}
-        assert [one.ref for one in candidates.found] == ["disk:/docs/keyboard.md"]
+        assert [one.ref for one in listed(candidates)] == ["disk:/docs/keyboard.md"]
 
     def test_without_words_the_newest_come_first(self, store: Store) -> None:
         self.fill(store)
         newest = store.index.candidates(Ask(find=NEWEST, filters=Filters(drives=("disk",)), per_side=5))
-        assert [one.ref for one in newest.found] == ["disk:/docs/keyboard.md", "disk:/docs/deploy.md"]
+        assert [one.ref for one in listed(newest)] == ["disk:/docs/keyboard.md", "disk:/docs/deploy.md"]
 
     def test_a_search_of_the_past_ranks_what_was_current_then(self, store: Store) -> None:
         self.fill(store)
@@ -152,7 +152,7 @@ class SearchContract(ItemsContract):
         store.changes.save([prepared("note:/keys", "Nothing of it.")])
         assert "note:/keys" not in self.found(store, words=self.words(store, "quarter"))
         past = store.index.candidates(Ask(words=self.words(store, "quarter"), as_of=then))
-        assert [(one.ref, one.version) for one in past.found] == [("note:/keys", 1)]
+        assert [(one.ref, one.version) for one in listed(past)] == [("note:/keys", 1)]
 
     def test_a_listing_of_the_past_holds_what_was_there_then(self, store: Store) -> None:
         self.fill(store)
@@ -163,10 +163,10 @@ class SearchContract(ItemsContract):
         store.changes.archive([n])
         notes = Ask(find=NEWEST, filters=Filters(drives=("note",)), per_side=2, as_of=then)
         past = store.index.candidates(notes)
-        assert ([(one.ref, one.version) for one in past.found], past.total) == ([("note:/keys", 1)], 1)
+        assert ([(one.ref, one.version) for one in listed(past)], past.total) == ([("note:/keys", 1)], 1)
         excluded = [tuple(store.analyzer.query_terms(word)) for word in ("quarter", "nothing")]
         without = [store.index.candidates(replace(notes, excluded=(terms,))) for terms in excluded]
-        assert [[one.ref for one in answer.found] for answer in without] == [[], ["note:/keys"]]
+        assert [[one.ref for one in listed(answer)] for answer in without] == [[], ["note:/keys"]]
 
     def test_both_sides_bring_candidates_with_exact_values_of_both(self, store: Store) -> None:
         embedder = FakeEmbedder(synonyms={"typing": "keyboard"})
@@ -177,11 +177,11 @@ class SearchContract(ItemsContract):
         ask = Ask(words=self.words(store, "keys"), vector=QueryVector(embedder.fingerprint, vector), per_side=2)
         candidates = store.index.candidates(ask)
         assert (candidates.has_vectors, candidates.active, candidates.waiting) == (True, embedder.fingerprint, 0)
-        for one in candidates.found:
+        for one in listed(candidates):
             texts = [chunk.text for chunk in made[one.ref].chunks]
             best = max(float(vector @ row) for row in embedder.embed_documents([text.strip() for text in texts]))
             assert one.cosine == pytest.approx(best, abs=1e-5)
-        nearest = max(candidates.found, key=lambda one: one.cosine)
+        nearest = max(listed(candidates), key=lambda one: one.cosine)
         assert nearest.ref == "disk:/docs/keyboard.md"
 
     def test_conditions_bind_the_vector_side_too(self, store: Store) -> None:
@@ -189,13 +189,13 @@ class SearchContract(ItemsContract):
         self.fill(store, Backlog(embedder.fingerprint, embedder.dimensions))
         self.embed(store, embedder)
         vector = QueryVector(embedder.fingerprint, embedder.embed_query("keyboard mouse keys"))
-        everything = {one.ref for one in store.index.candidates(Ask(vector=vector)).found}
+        everything = {one.ref for one in listed(store.index.candidates(Ask(vector=vector)))}
         assert everything == set(TEXTS)
         some = store.index.candidates(Ask(vector=vector, filters=Filters(kinds=("note",)), per_side=2))
-        assert {one.ref for one in some.found} <= {"note:/keys", "note:/tokens", "note:/empty-of-words"}
-        assert len(some.found) == 2
+        assert {one.ref for one in listed(some)} <= {"note:/keys", "note:/tokens", "note:/empty-of-words"}
+        assert len(listed(some)) == 2
         without = store.index.candidates(Ask(vector=vector, excluded=(("mous",),)))
-        assert {one.ref for one in without.found} == set(TEXTS) - {"disk:/docs/keyboard.md"}
+        assert {one.ref for one in listed(without)} == set(TEXTS) - {"disk:/docs/keyboard.md"}
 
     def test_vectors_of_another_model_are_never_compared(self, store: Store) -> None:
         embedder, other = FakeEmbedder(), FakeEmbedder(name="other")
@@ -277,8 +277,8 @@ class SearchContract(ItemsContract):
         self.embed(store, embedder)
         n = store.items.require(Ref("disk", "/docs/keyboard.md"))
         around = store.index.similar(n, Ask(model=embedder.fingerprint, per_side=3))
-        assert n not in {one.n for one in around.found}
-        best = max(around.found, key=lambda one: one.cosine)
+        assert n not in {one.n for one in listed(around)}
+        best = max(listed(around), key=lambda one: one.cosine)
         assert best.ref in ("note:/keys", "note:/tokens")
 
     def near_keys(self, store: Store, embedder: FakeEmbedder) -> tuple[Any, Sequence[Candidate], list[int]]:
@@ -286,7 +286,7 @@ class SearchContract(ItemsContract):
         self.fill(store, Backlog(embedder.fingerprint, embedder.dimensions))
         self.embed(store, embedder)
         vector = embedder.embed_query("keys")
-        found = store.index.candidates(Ask(vector=QueryVector(embedder.fingerprint, vector))).found
+        found = listed(store.index.candidates(Ask(vector=QueryVector(embedder.fingerprint, vector))))
         return vector, found, [one.vector_chunk for one in found if one.vector_chunk is not None]
 
     def test_a_moved_query_gives_the_cosines_of_its_aim(self, store: Store) -> None:
@@ -317,7 +317,7 @@ class SearchContract(ItemsContract):
         store.lessons.add_feedback("q", keys, "accepted", counted=True)
         needs = Needs(items=True, tfidf=True, feedback=True, link_seeds=5, learned_by="default")
         found = store.index.candidates(Ask(text="quarter", words=self.words(store, "quarter"), needs=needs))
-        joined = {one.ref: one.joined for one in found.found}
+        joined = {one.ref: one.joined for one in listed(found)}
         assert joined == {"note:/keys": False, "memory:/lunch": True}
         assert (found.distances[keys], found.distances[lunch]) == (0, 1)
         assert found.items[keys].ref == Ref("note", "/keys")
@@ -330,15 +330,15 @@ class SearchContract(ItemsContract):
             store.changes.save([prepared(f"session:/s/{seq}", text, thread="s", seq=seq)])
         ask = Ask(words=self.words(store, "rocket"), needs=Needs(thread_reach=1))
         found = store.index.candidates(ask)
-        assert {one.ref: one.joined for one in found.found} == {
+        assert {one.ref: one.joined for one in listed(found)} == {
             "session:/s/1": True, "session:/s/2": False, "session:/s/3": True,
         }  # fmt: skip
-        assert all(math.isclose(one.lexical, 0.0) for one in found.found if one.joined)
+        assert all(math.isclose(one.lexical, 0.0) for one in listed(found) if one.joined)
 
     def test_a_page_shows_passages_with_their_lines_and_word_shares(self, store: Store) -> None:
         self.fill(store)
         ask = Ask(words=self.words(store, "rotation logged"))
-        best = max(store.index.candidates(ask).found, key=lambda one: one.lexical)
+        best = max(listed(store.index.candidates(ask)), key=lambda one: one.lexical)
         assert best.lexical_chunk is not None
         shown = Shown(best.n, (best.lexical_chunk,), matched=best.lexical_chunk)
         page = store.index.passages([shown], ask, contents=True)

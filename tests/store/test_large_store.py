@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.store.contract_fixtures import prepared
+from tests.store.contract_fixtures import Candidate, listed, prepared
 
 from ricordo.store.arrays import Growing
 from ricordo.store.index import impacts, lexical
 from ricordo.store.index.segments import Arrays
 from ricordo.store.index.sketches import nearest_of_each, sketch
-from ricordo.store.query import Ask, AskedWord, Candidate, QueryVector
+from ricordo.store.query import Ask, AskedWord, QueryVector
 from ricordo.store.search import vectors
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.store.values import Backlog
@@ -53,13 +53,13 @@ def _queries() -> list[QueryVector]:
 
 def _by_meaning(store: SqliteStore) -> list[list[Candidate]]:
     asks = [Ask(by_word=False, vector=one, per_side=FEW_ITEMS) for one in _queries()]
-    return [list(store.index.candidates(ask).found) for ask in asks]
+    return [listed(store.index.candidates(ask)) for ask in asks]
 
 
 def _by_both(store: SqliteStore) -> list[list[Candidate]]:
     words = [(AskedWord("rope"), AskedWord("boat"), AskedWord(str(n))) for n in range(3, 15)]
     asks = [Ask(words=some, vector=one, per_side=FEW_ITEMS) for some, one in zip(words, _queries(), strict=True)]
-    return [list(store.index.candidates(ask).found) for ask in asks]
+    return [listed(store.index.candidates(ask)) for ask in asks]
 
 
 def _rows_held(store: SqliteStore, kind: type) -> int:

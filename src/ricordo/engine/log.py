@@ -109,7 +109,7 @@ class LogVerbs(FindVerbs):
         if what != "asked":
             return self._changes(what, n, ref, start, end, by, limit)
         if n is not None:
-            return LogReport(what, retrievals=tuple(context.store.usage.retrievals(item=n, query=None, limit=limit)))
+            return LogReport(what, retrievals=tuple(context.store.usage.retrievals(n, limit)))
         most = LOOKED_THROUGH if unanswered else limit + 1
         found = context.store.overview.questions(since=start, until=end, by=by, opened_within=SOON, limit=most)
         if unanswered:

@@ -253,8 +253,10 @@ class DuplicateFinder:
             filters=Filters(kinds=(item.draft.kind,)),
             per_side=COMPARED,
         )
-        found = self.store.index.candidates(ask).found if terms else ()
-        return [one.n for one in sorted(found, key=lambda one: (-one.lexical, one.n))[:COMPARED]]
+        if not terms:
+            return []
+        found = self.store.index.candidates(ask).found
+        return [n for _, n in sorted(zip((-found.lexical).tolist(), found.numbers, strict=True))[:COMPARED]]
 
     def _by_meaning(self, item: PreparedItem, vector: tuple[str, Vectors]) -> dict[int, float]:
         """The nearest items with their cosines. The new text has a vector only if it is of one passage."""
@@ -262,7 +264,8 @@ class DuplicateFinder:
         ask = Ask(vector=QueryVector(*vector), by_word=False, filters=filters, per_side=COMPARED)
         lowest = RELATED if item.draft.kind in CLAIMING else NEAR
         found = self.store.index.candidates(ask).found
-        return {one.n: min(1.0, one.cosine) for one in found if one.cosine >= lowest}
+        pairs = zip(found.numbers, found.cosines.tolist(), strict=True)
+        return {n: min(1.0, cosine) for n, cosine in pairs if cosine >= lowest}
 
 
 def hold_together(one: Fields, other: Fields) -> bool:

@@ -29,7 +29,7 @@ from ricordo.store.sql.items import Items
 from ricordo.store.sql.links import Links
 from ricordo.store.sql.proposals import Proposals
 from ricordo.store.sql.undo import Steps
-from ricordo.store.sql.usage import Lessons, UsageLog
+from ricordo.store.sql.usage import Lessons, Overview, UsageLog
 from ricordo.store.values import Backlog
 from ricordo.text.words import Analyzer
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from ricordo.store.postgres.team import Team
     from ricordo.store.qdrant.feed import Feed
     from ricordo.store.sql.imports import Importing
-    from ricordo.store.sql.usage import Overview
     from ricordo.store.values import PreparedItem
     from ricordo.values.items import Saved
     from ricordo.values.reports import Check, Damage, VacuumReport
@@ -259,6 +258,7 @@ class Store:
         self.links = Links(opened.database)
         self.usage = UsageLog(opened.database)
         self.lessons = Lessons(opened.database)
+        self.overview = Overview(opened.database)
         self.threads = Threads(opened.database)
         self.files = Files(opened.database)
         self.machines = Machines(opened.database)
@@ -270,13 +270,7 @@ class Store:
         self.feed: Feed | None = None
         """What feeds a search engine beside it; None if it has none."""
         self.proposals = Proposals(opened.database)
-        self.steps = Steps(opened, self.changes)
-
-    @property
-    def overview(self) -> Overview:
-        from ricordo.store.sql.usage import Overview
-
-        return Overview(self.opened.database)
+        self.steps = Steps(opened.database, self.changes)
 
     @property
     def syncs(self) -> bool:
@@ -292,9 +286,6 @@ class Store:
 
     @property
     def store_id(self) -> str:
-        """What tells this store from all others, wherever its file is; a copy has the same. Empty if it has none yet
-        and cannot be written.
-        """
         return known_id(self.opened.database)
 
     def adopt_id(self, identity: str) -> None:
@@ -312,8 +303,9 @@ class Store:
         self.opened.database.foreign = is_foreign
 
     def maintain(self) -> None:
-        """Do small maintenance work that is due, such as merging parts of an index."""
-        raise NotImplementedError
+        """Do small maintenance work that is due: merge parts of the keyword index where enough have gathered."""
+        if not self.opened.database.read_only:
+            segments.maintain(self.opened.database)
 
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
         """The checks of this store, by name; each takes whether to repair."""

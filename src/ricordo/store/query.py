@@ -8,10 +8,10 @@ cost a millisecond. How a store finds them (masks, posting lists, SQL) is its ow
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,24 +26,6 @@ CHUNKS_KEPT = 5
 """How many passages of each item are kept of either side: more are never shown."""
 NO_CHUNK = -1
 """Stands in a column for a passage that there is not."""
-
-
-@frozen
-class Candidate:
-    """An item that was found: its best keyword score (of at most 1) and cosine, and the passages that gave them."""
-
-    n: int
-    ref: str
-    lexical: float = 0.0
-    cosine: float = 0.0
-    lexical_chunk: int | None = None
-    vector_chunk: int | None = None
-    chunks: Mapping[int, tuple[float, float]] = field(default_factory=dict)
-    """Keyword score and cosine of its best passages, by their ids."""
-    version: int | None = None
-    """Its version at the moment asked for; None where that one is no longer kept, and in a search of the present."""
-    joined: bool = False
-    """Whether it was found only as a neighbour or by a link, and not by words or meaning."""
 
 
 @frozen
@@ -71,8 +53,10 @@ class PassageColumns:
 
 
 @frozen
-class FoundColumns(Sequence[Candidate]):
-    """Candidates as columns; read as a sequence, it makes a ``Candidate`` of each row."""
+class FoundColumns:
+    """Candidates as columns: of each its best keyword score (of at most 1) and cosine, and the passages that gave
+    them.
+    """
 
     numbers: list[int]
     refs: list[str]
@@ -81,36 +65,13 @@ class FoundColumns(Sequence[Candidate]):
     lexical_chunks: Array
     vector_chunks: Array
     joined: Array
+    """Whether it was found only as a neighbour or by a link, and not by words or meaning."""
     passages: PassageColumns
     versions: Mapping[int, int] = field(default_factory=dict)
+    """By number: the version at the moment asked for, where it is still kept."""
 
     def __len__(self) -> int:
         return len(self.numbers)
-
-    def __iter__(self) -> Iterator[Candidate]:
-        return (self[place] for place in range(len(self.numbers)))
-
-    @overload
-    def __getitem__(self, place: int) -> Candidate: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Candidate]: ...
-    def __getitem__(self, place: int | slice) -> Candidate | Sequence[Candidate]:
-        if isinstance(place, slice):
-            return [self[one] for one in range(len(self))[place]]
-        number = self.numbers[place]
-        part = slice(*self.passages.starts[place : place + 2].tolist())
-        values = zip(self.passages.scores[part].tolist(), self.passages.cosines[part].tolist(), strict=True)
-        return Candidate(
-            number,
-            self.refs[place],
-            float(self.lexical[place]),
-            float(self.cosines[place]),
-            chunk_at(self.lexical_chunks, place),
-            chunk_at(self.vector_chunks, place),
-            dict(zip(self.passages.chunks[part].tolist(), values, strict=True)),
-            self.versions.get(number),
-            bool(self.joined[place]),
-        )
 
     def kept(self, which: Array) -> FoundColumns:
         """Only some of the candidates, given as a mask."""

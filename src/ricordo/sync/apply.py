@@ -256,14 +256,7 @@ class Application:
         n = found[0][0]
         self.connection.run("DELETE FROM feedback WHERE item=?", (n,))  # verdicts that stay are written again
         self.done.after.append(segments.prepare_erasing(self.connection, n))
-        self.done.erased += [
-            " ".join(row)
-            for sql in (
-                "SELECT heading, text FROM chunks WHERE item=?",
-                "SELECT path, fields FROM versions WHERE item=?",
-            )
-            for row in self.connection.rows(sql, (n,))
-        ]
+        self.done.erased += changes.texts_of(self.connection, n)
 
     def _erase(self, item: str) -> None:
         found = self.connection.rows("SELECT n FROM items WHERE id=?", (item,))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from ricordo.errors import PathConflict, StoreError, UsageError
 from ricordo.store.base import OpenStore, SharedTransfer, Store
-from ricordo.store.index import segments
 from ricordo.store.postgres.database import Database
 from ricordo.store.postgres.schema import SCHEMA_VERSION
 from ricordo.store.postgres.team import Team
@@ -72,11 +71,10 @@ class PostgresStore(Store):
 
     def maintain(self) -> None:
         """Merge segments of the keyword index, and feed the search engine beside the server if there is one."""
-        if not self.database.read_only:
-            segments.maintain(self.database)
-            if self.feed is not None:
-                with suppress(StoreError):  # what it lacks is noted, and waits
-                    self.feed.run()
+        super().maintain()
+        if self.feed is not None and not self.database.read_only:
+            with suppress(StoreError):  # what it lacks is noted, and waits
+                self.feed.run()
 
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
         fed = [("search engine", self.feed.check)] if self.feed is not None else []

@@ -348,6 +348,13 @@ def erase_item(connection: Connection, n: int) -> None:
     drop_blobs(connection, [row[0] for row in held])
 
 
+def texts_of(connection: Connection, n: int) -> list[str]:
+    """All texts that an item has or had, with its headings, paths and fields."""
+    rows = connection.rows("SELECT heading, text FROM chunks WHERE item=?", (n,))
+    rows += connection.rows("SELECT path, fields FROM versions WHERE item=?", (n,))
+    return [" ".join(row) for row in rows]
+
+
 def store_words(connection: Connection, analyzer: Analyzer) -> None:
     """Write down the words that were stemmed since the last time, for what is asked in other spellings."""
     words = analyzer.forget_stemmed()
@@ -452,20 +459,25 @@ class Changes:
     def _rewrite(self, n: int, item: PreparedItem, durable: bool, backlog: Backlog | None, base: int | None) -> Saved:
         draft = item.draft
         with self.writing([item], durable=durable, backlog=backlog) as (connection, (placed,), fresh):
-            head = items.head_of(connection, n)
-            occupant = items.find_head(connection, draft.ref.drive, draft.ref.path)
-            if occupant is not None and occupant.n != n:
-                raise Conflict(f"{draft.ref} is taken by another item", hint="Move or remove that one first.")
+            head, ref = items.head_of(connection, n), items.ref_of(connection, n)
             if base is not None and head.version != base:
                 raise StaleVersion(f"{draft.ref} was changed meanwhile", hint="Read it again, then change it.")
-            items.refuse_immutable(head, items.ref_of(connection, n))
-            if head.hash == item.hash and head.state == "live" and occupant is not None:
-                return Saved(str(draft.ref), "skipped", head.id, head.version, None, head.hash, reason="unchanged")
-            fresh.extend(write_version(connection, head, placed, self._opened))
-            links.update_saved(connection, [(head.id, placed)])
-            if head.state != "live":
-                links.reconsider(connection, n)
+            items.refuse_immutable(head, ref)
+            if head.hash == item.hash and head.state == "live" and ref == str(draft.ref):
+                return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="unchanged")
+            fresh.extend(self.rewrite_one(connection, head, placed))
         return Saved(str(draft.ref), "updated", head.id, head.version + 1, head.version, item.hash, chunks=len(fresh))
+
+    def rewrite_one(self, connection: Connection, head: Head, item: PreparedItem) -> list[NewChunk]:
+        ref = item.draft.ref
+        occupant = items.find_head(connection, ref.drive, ref.path)
+        if occupant is not None and occupant.n != head.n:
+            raise Conflict(f"{ref} is taken by another item", hint="Move or remove that one first.")
+        chunks = write_version(connection, head, item, self._opened)
+        links.update_saved(connection, [(head.id, item)])
+        if head.state != "live":
+            links.reconsider(connection, head.n)
+        return chunks
 
     def succeed(self, old: int, item: PreparedItem, link: str, *, backlog: Backlog | None = None) -> Saved:
         """Write a new item, archive the one that it replaces, and link them, all in one transaction."""
@@ -509,7 +521,7 @@ class Changes:
 
     def archive_one(self, connection: Connection, n: int) -> Saved:
         head = items.head_of(connection, n)
-        ref: str = connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0]
+        ref = items.ref_of(connection, n)
         if head.state == "deleted":
             raise NotFound(f"{ref} is in the bin", hint=f"‹:restore {ref}› brings it back.")
         if head.state == "archived":
@@ -539,14 +551,7 @@ class Changes:
         with self._database.write(durable=True) as connection:
             self._prepare_removal(connection, n)
             forget_words = segments.prepare_erasing(connection, n)
-            texts = [
-                " ".join(row)
-                for sql in (
-                    "SELECT heading, text FROM chunks WHERE item=?",
-                    "SELECT path, fields FROM versions WHERE item=?",
-                )
-                for row in connection.rows(sql, (n,))
-            ]
+            texts = texts_of(connection, n)
             erase_item(connection, n)
         forget_words(self._database)
         self.forget_words(texts)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ricordo import speaking
 from ricordo.steps import CurrentStep, current_step
@@ -31,10 +31,7 @@ from ricordo.values.items import Item, first_words
 from ricordo.values.kinds import CHECKPOINT, REMEMBERED_KINDS, SESSION
 from ricordo.values.log import AuditEntry
 from ricordo.values.provenance import read, stored
-
-if TYPE_CHECKING:
-    from ricordo.values.sessions import Happening, ThreadSpan
-
+from ricordo.values.sessions import Happening, ThreadSpan
 
 MOST_STEPS = 1000
 KEPT_DAYS = 30
@@ -226,8 +223,6 @@ class Threads(StorePart):
             return [item for item in found if item is not None]
 
     def spans(self, threads: Sequence[str]) -> dict[str, ThreadSpan]:
-        from ricordo.values.sessions import ThreadSpan
-
         spans: dict[str, ThreadSpan] = {}
         with self._database.read() as connection:
             for thread in threads:
@@ -302,8 +297,6 @@ def _what(version: int, kind: str, category: str | None, seq: int | None) -> str
 
 
 def _happening(at: int, what: str, version: int | None, row: Sequence[Any]) -> Happening:
-    from ricordo.values.sessions import Happening
-
     drive, path, kind, _, title, thread, seq, metadata, text, said = row
     details = json.loads(metadata) if kind == "session" else {}
     opening = first_words(text or "") if kind in REMEMBERED_KINDS else ""

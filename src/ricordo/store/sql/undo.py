@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from ricordo.errors import Conflict, Error, NotFound
 from ricordo.steps import current_step
-from ricordo.store.sql import changes, items, links
+from ricordo.store.sql import items, links
 from ricordo.store.sql.changes import Changes
-from ricordo.store.sql.database import Connection, NewChunk, Row, moment
-from ricordo.store.sql.items import Head
+from ricordo.store.sql.database import Connection, Database, NewChunk, Row, StorePart, moment
 from ricordo.store.values import Backlog, PreparedItem
 from ricordo.values.items import Saved
 from ricordo.values.log import MOST_NAMED, Step, StepItem, step_words
 from ricordo.values.provenance import read
-
-if TYPE_CHECKING:
-    from ricordo.store.base import OpenStore
 
 _STEP = (
     "SELECT s.id, s.at, s.verb, s.provenance, s.undone, s.erased,"
@@ -32,12 +27,11 @@ _IS_LEFT = (
 _ITEMS = "SELECT item, version, state, new_version, new_state, vouched, provenance FROM step_items WHERE step=?"
 
 
-class Steps:
+class Steps(StorePart):
     """The steps of one store."""
 
-    def __init__(self, opened: OpenStore, changes: Changes) -> None:
-        self._opened = opened
-        self._database = opened.database
+    def __init__(self, database: Database, changes: Changes) -> None:
+        super().__init__(database)
         self._changes = changes
 
     def newest(self, limit: int) -> list[Step]:
@@ -109,7 +103,7 @@ class Steps:
                 if earlier is None:
                     raise NotFound("its earlier version is no longer kept")
                 items.refuse_immutable(head, ref)
-                chunks = self._write_earlier(connection, head, earlier)
+                chunks = self._changes.rewrite_one(connection, head, earlier)
             if item.state == "archived":
                 self._changes.archive_one(connection, item.n)
         if item.provenance is not None:
@@ -119,17 +113,6 @@ class Steps:
             connection.run("UPDATE knowledge_files SET mark='' WHERE item=?", (item.n,))
             connection.touched.add(item.n)
         return Saved(_ref(connection, item.n), "archived" if item.state == "archived" else "restored"), chunks
-
-    def _write_earlier(self, connection: Connection, head: Head, earlier: PreparedItem) -> list[NewChunk]:
-        draft = earlier.draft
-        occupant = items.find_head(connection, draft.ref.drive, draft.ref.path)
-        if occupant is not None and occupant.n != head.n:
-            raise Conflict(f"{draft.ref} is taken by another item", hint="Move or remove that one first.")
-        chunks = changes.write_version(connection, head, earlier, self._opened)
-        links.update_saved(connection, [(head.id, earlier)])
-        if head.state != "live":
-            links.reconsider(connection, head.n)
-        return chunks
 
 
 def _ref(connection: Connection, n: int) -> str:

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ricordo.store.sql.database import DAY, Connection, StorePart, all_of, micros, moment, now_micros
 from ricordo.store.sql.items import decay_now
@@ -14,11 +14,19 @@ from ricordo.store.tables import column_names
 from ricordo.values.items import first_words
 from ricordo.values.provenance import read
 from ricordo.values.reports import AskedQuestion, GraphEdge, GraphNode, LinkGraph, ShownHit, TagCount
-from ricordo.values.use import QueryStats, RetrievedItem, StatsReport, feedback_prior, opened
-
-if TYPE_CHECKING:
-    from ricordo.values.use import Judged, Learned, Move, Retrieval, Use, WeightChange
-
+from ricordo.values.use import (
+    Judged,
+    Learned,
+    Move,
+    QueryStats,
+    Retrieval,
+    RetrievedItem,
+    StatsReport,
+    Use,
+    WeightChange,
+    feedback_prior,
+    opened,
+)
 
 EXPIRE_AT_ONCE = 500
 """How many old log entries are dropped with one recording, at the most, to keep its transaction short."""
@@ -84,23 +92,18 @@ class UsageLog(StorePart):
                 never_retrieved_count=connection.rows(f"SELECT count(*) {_UNSEEN}")[0][0],
             )
 
-    def retrievals(self, *, item: int | None = None, query: str | None = None, limit: int = 50) -> list[Retrieval]:
-        """What the log holds of one item, or of one query (its exact text), the latest first."""
-        from ricordo.values.use import Retrieval
-
-        condition, key = ("r.item = ?", item) if item is not None else ("q.text = ?", query)
+    def retrievals(self, item: int, limit: int) -> list[Retrieval]:
+        """What the log holds of one item, the latest first."""
         with self._database.read() as connection:
             rows = connection.rows(
                 "SELECT r.at, r.ref, r.version, r.score, q.text, q.tool, q.profile FROM retrieval_log r"
-                f" LEFT JOIN query_log q ON q.id = r.query WHERE {condition} ORDER BY r.at DESC, r.id DESC LIMIT ?",
-                (key, limit),
+                " LEFT JOIN query_log q ON q.id = r.query WHERE r.item = ? ORDER BY r.at DESC, r.id DESC LIMIT ?",
+                (item, limit),
             )
         return [Retrieval(moment(at), *rest) for at, *rest in rows]
 
     def judged(self, *, within_seconds: float) -> list[Judged]:
         """Queries and items that belong together: by a verdict, or opened so soon after the query had shown them."""
-        from ricordo.values.use import Judged
-
         with self._database.read() as connection:
             found = connection.rows(
                 "SELECT DISTINCT q.text, i.drive || ':' || i.path FROM retrieval_log o"
@@ -287,8 +290,6 @@ def learned_shift(connection: Connection, profile: str) -> float:
 
 
 def _learned(connection: Connection, profile: str) -> Learned:
-    from ricordo.values.use import Learned
-
     rows = connection.rows("SELECT shift, since FROM learned WHERE profile = ?", (profile,))
     shift, since = rows[0] if rows else (0.0, 0)
     verdicts: dict[str, int] = dict(
@@ -298,8 +299,6 @@ def _learned(connection: Connection, profile: str) -> Learned:
 
 
 def _change(row: tuple[Any, ...]) -> WeightChange:
-    from ricordo.values.use import WeightChange
-
     identity, profile, at, reason, before, after, counted, shift_before, shift_after = row
     return WeightChange(
         identity, profile, moment(at), reason, json.loads(before), json.loads(after), counted, shift_before, shift_after

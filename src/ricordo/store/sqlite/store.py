@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from ricordo.errors import Error
 from ricordo.store.base import OpenStore, Store
-from ricordo.store.index import segments
 from ricordo.store.sqlite.connection import Database
 from ricordo.store.sqlite.schema import SCHEMA_VERSION, migrate
 from ricordo.store.sqlite.transfer import Transfer
@@ -52,9 +51,6 @@ class SqliteStore(Store):
         """Whether it syncs through a folder, or did, so that the log of that holds texts."""
         with self.database.read() as connection:
             return bool(connection.rows("SELECT 1 FROM sync_folders UNION ALL SELECT 1 FROM sync_entries LIMIT 1"))
-
-    def maintain(self) -> None:
-        segments.maintain(self.database)
 
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
         from ricordo.store.sqlite import checks
