@@ -237,15 +237,13 @@ def counts_of(connection: Connection, n: int, part: PreparedChunk, analyzer: Ana
     return tuple(own.counts(text) for text in texts)
 
 
-ITEM_COLUMNS = (
-    "i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.hash, i.fields, i.size, i.created_at,"
+ITEM = (
+    "SELECT i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.hash, i.fields, i.size, i.created_at,"
     " i.updated_at, i.indexed_at, u.retrieval_count, u.last_retrieved_at, u.access_count, u.last_accessed_at,"
     " u.decay_score, u.decay_at, CASE i.kind WHEN 'entity' THEN (SELECT count(DISTINCT l.source) FROM links l"
     " JOIN items s ON s.n = l.source AND s.state = 'live' WHERE l.target = i.n AND l.type = 'mentions') ELSE 0 END,"
-    " i.provenance, i.vouched"
+    " i.provenance, i.vouched FROM items i LEFT JOIN usage u ON u.item = i.n"
 )
-ITEM_TABLES = "FROM items i LEFT JOIN usage u ON u.item = i.n"
-ITEM = f"SELECT {ITEM_COLUMNS} {ITEM_TABLES} "
 
 
 def decay_now(score: float | None, since: int, protected: bool) -> float:
@@ -254,7 +252,7 @@ def decay_now(score: float | None, since: int, protected: bool) -> float:
 
 
 def item_of(row: tuple[Any, ...], content: str = "", first_line: int = 1, *, foreign: bool = False) -> Item:
-    """An item from a row of ``ITEM_COLUMNS``; ``foreign`` if the user does not trust the store that it is in."""
+    """An item from a row of ``ITEM``; ``foreign`` if the user does not trust the store that it is in."""
     fields = fields_of(row[8])
     return Item(
         id=row[1],
@@ -318,20 +316,16 @@ def at_version(connection: Connection, n: int, number: int | None) -> Item:
     return replace(as_it_was, content=content_of(connection, n, number)[0])
 
 
-VERSION_COLUMNS = "hash, created_at, drive, path, kind, fields, size, provenance, first_line"
-
-
 def as_version(connection: Connection, n: int, item: Item, number: int) -> Item:
     """An item as one of its versions has it, without the text."""
-    rows = connection.rows(f"SELECT {VERSION_COLUMNS} FROM versions WHERE item=? AND number=?", (n, number))
+    rows = connection.rows(
+        "SELECT hash, created_at, drive, path, kind, fields, size, provenance, first_line FROM versions"
+        " WHERE item=? AND number=?",
+        (n, number),
+    )
     if not rows:
         raise NotFound(f"{item.ref} has no version {number}", hint=f"‹:history {item.ref}› lists them.")
-    return with_version(item, number, rows[0])
-
-
-def with_version(item: Item, number: int, row: Row) -> Item:
-    """An item with what a version's row (``VERSION_COLUMNS``) says, without the text."""
-    digest, created, drive, path, kind, fields, size, said, first_line = row
+    digest, created, drive, path, kind, fields, size, said, first_line = rows[0]
     return replace(
         item,
         ref=Ref(drive, path),
@@ -484,15 +478,12 @@ class Items(StorePart):
 
     def numbers(self, refs: Sequence[Ref]) -> dict[Ref, int]:
         with self._database.read() as connection:
-            found: dict[Ref, int] = {}
-            for _, part in in_parts(refs):
-                pairs = ",".join(["(?,?)"] * len(part))
-                rows = connection.rows(
-                    f"SELECT drive, path, n FROM items WHERE state<>'deleted' AND (drive, path) IN (VALUES {pairs})",
-                    [text for ref in part for text in (ref.drive, ref.path)],
-                )
-                found |= {Ref(drive, path): n for drive, path, n in rows}
-            return found
+            sql = "SELECT path, n FROM items WHERE state<>'deleted' AND drive=? AND path IN (*)"
+            return {
+                Ref(drive, path): n
+                for drive, paths in _by_drive(refs).items()
+                for path, n in connection.rows_in(sql, paths, drive)
+            }
 
     def nearest(self, ref: Ref, count: int = 3) -> list[str]:
         """Refs that look most like one that was not found."""
