@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from ricordo.frozen import frozen
 from ricordo.models.base import TokenCounter
 from ricordo.search.candidates import OUT_OF_TIME
-from ricordo.store.query import Shown
 from ricordo.store.base import Store
+from ricordo.store.query import Shown
 from ricordo.text.alike import SAME_PASSAGE, content_words, repeats, shingles
 from ricordo.trust.fence import clean
 from ricordo.trust.level import is_outside
