@@ -148,7 +148,7 @@ def test_the_two_databases_know_nothing_of_each_other() -> None:
     foreign = {
         "sqlite": {"postgres"},
         "postgres": {"sqlite"},
-        "sql": {"sqlite", "postgres", "index"},
+        "sql": {"sqlite", "postgres"},
         "index": {"sqlite", "postgres"},
     }
     found = [
