@@ -14,7 +14,7 @@ import pytest
 
 from ricordo import ConfigProvider, Ricordo
 from ricordo.errors import StoreError, Unavailable
-from ricordo.store.prepare import WORDS
+from ricordo.store.base import WORDS
 from ricordo.store.search import checks
 from ricordo.store.sqlite.schema import RELEASED, SCHEMA_VERSION
 

@@ -6,18 +6,21 @@ subclasses, which bring the parts that differ.
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ricordo.errors import Unavailable
+from ricordo.patterns import late
 from ricordo.store.backlog import Jobs, Vectors, drop_unused_vectors
 from ricordo.store.index import segments
-from ricordo.store.prepare import UNBUILT, WORDS, WORDS_VERSION, renew_words
+from ricordo.store.prepare import kept_language
 from ricordo.store.search.caches import SearchedStore
 from ricordo.store.search.index import SearchIndex
 from ricordo.store.sql import changes, damage
@@ -31,6 +34,8 @@ from ricordo.store.sql.proposals import Proposals
 from ricordo.store.sql.undo import Steps
 from ricordo.store.sql.usage import Lessons, Overview, UsageLog
 from ricordo.store.values import Backlog
+from ricordo.text.languages import passage_languages
+from ricordo.text.scripts import JOINING
 from ricordo.text.words import Analyzer
 
 if TYPE_CHECKING:
@@ -59,6 +64,16 @@ class Mirror(Protocol):
         """Do a write. If somebody else changed a copy meanwhile, take in that change and do the write again."""
 
 
+UNBUILT = "unbuilt"
+"""The name under which an upgrade notes that the indexes are to be built when the store is next opened: ``words`` too,
+or only ``vectors``.
+"""
+WORDS = "words"
+"""The name under which a store notes by which rules its words were made."""
+WORDS_VERSION = 2
+"""The rules of now: marks belong to words, and passages are stemmed in their own language."""
+_MADE_OTHERWISE = late(rf"[{JOINING}ıłøđæœ\u0370-\u1fff]", re.IGNORECASE)
+"""What is in a text whose words are other ones by these rules, besides those in a language of their own."""
 STORE_ID = "store_id"
 _PATIENCE = 1.0
 """Seconds to wait for other writers before the id of an old store is left to the next call."""
@@ -130,6 +145,41 @@ class OpenStore(SearchedStore):
             checks.rebuild_vectors(self.database, number, dimensions, waiting=())
         with self.database.write() as connection:
             connection.run("DELETE FROM meta WHERE name=?", (UNBUILT,))
+
+
+def renew_words(database: Database, analyzer: Analyzer) -> None:
+    """Note the languages of passages, and index the words again where that changes any.
+
+    That it was done is noted at the end: if it was interrupted, the next process that opens the store begins again.
+    """
+    with database.write() as connection:
+        if connection.meta(WORDS) == WORDS_VERSION:
+            return  # another process was faster
+        changes = _note_languages(connection, analyzer)
+    if changes:
+        from ricordo.store.search.checks import rebuild_lexical
+
+        rebuild_lexical(database, analyzer)
+    with database.write() as connection:
+        connection.set_meta(WORDS, WORDS_VERSION)
+
+
+def _note_languages(connection: Connection, analyzer: Analyzer) -> bool:
+    """Write down the language of every passage; returns whether the words of any are other ones now."""
+    changes = False
+    rows = connection.rows("SELECT item, id, heading, text FROM chunks WHERE state < 2 ORDER BY item, id")
+    found: list[tuple[str, int]] = []
+    for _, group in groupby(rows, key=lambda row: row[0]):
+        passages = list(group)
+        texts = [text for *_, text in passages]
+        codes = passage_languages("\n".join(texts), texts)
+        for (_, chunk, heading, text), code in zip(passages, codes, strict=True):
+            kept = kept_language(code, analyzer)
+            if kept:
+                found.append((kept, chunk))
+            changes = changes or bool(kept) or bool(_MADE_OTHERWISE.search(f"{heading}\n{text}"))
+    connection.run_many("UPDATE chunks SET language=? WHERE id=?", found)
+    return changes
 
 
 _ERASED_AT_ONCE = 100

@@ -1,22 +1,16 @@
 """Prepares an item for writing: hashes, term counts, links.
 
-All of it happens before the write transaction begins, so that the transaction stays short. The words of a store that
-was made by a Ricordo which cut or stemmed them otherwise are brought up to date here, once.
+All of it happens before the write transaction begins, so that the transaction stays short.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Collection, Sequence
-from itertools import groupby
 
-from ricordo.patterns import late
-from ricordo.store.sql.database import Connection, Database
 from ricordo.store.values import FileState, PreparedChunk, PreparedItem, TermCounts
 from ricordo.text.languages import ENGLISH, passage_languages
 from ricordo.text.links import targets_in
-from ricordo.text.scripts import JOINING
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Draft, version_hash
 
@@ -103,50 +97,3 @@ def _digest(*parts: str, after: hashlib.blake2b | None = None) -> hashlib.blake2
     encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
     digest.update(b"".join(len(data).to_bytes(8, "little") + data for data in encoded))
     return digest
-
-
-UNBUILT = "unbuilt"
-"""The name under which an upgrade notes that the indexes are to be built when the store is next opened: ``words`` too,
-or only ``vectors``.
-"""
-WORDS = "words"
-"""The name under which a store notes by which rules its words were made."""
-WORDS_VERSION = 2
-"""The rules of now: marks belong to words, and passages are stemmed in their own language."""
-_MADE_OTHERWISE = late(rf"[{JOINING}ıłøđæœ\u0370-\u1fff]", re.IGNORECASE)
-"""What is in a text whose words are other ones by these rules, besides those in a language of their own."""
-
-
-def renew_words(database: Database, analyzer: Analyzer) -> None:
-    """Note the languages of passages, and index the words again where that changes any.
-
-    That it was done is noted at the end: if it was interrupted, the next process that opens the store begins again.
-    """
-    with database.write() as connection:
-        if connection.meta(WORDS) == WORDS_VERSION:
-            return  # another process was faster
-        changes = _note_languages(connection, analyzer)
-    if changes:
-        from ricordo.store.search.checks import rebuild_lexical
-
-        rebuild_lexical(database, analyzer)
-    with database.write() as connection:
-        connection.set_meta(WORDS, WORDS_VERSION)
-
-
-def _note_languages(connection: Connection, analyzer: Analyzer) -> bool:
-    """Write down the language of every passage; returns whether the words of any are other ones now."""
-    changes = False
-    rows = connection.rows("SELECT item, id, heading, text FROM chunks WHERE state < 2 ORDER BY item, id")
-    found: list[tuple[str, int]] = []
-    for _, group in groupby(rows, key=lambda row: row[0]):
-        passages = list(group)
-        texts = [text for *_, text in passages]
-        codes = passage_languages("\n".join(texts), texts)
-        for (_, chunk, heading, text), code in zip(passages, codes, strict=True):
-            kept = kept_language(code, analyzer)
-            if kept:
-                found.append((kept, chunk))
-            changes = changes or bool(kept) or bool(_MADE_OTHERWISE.search(f"{heading}\n{text}"))
-    connection.run_many("UPDATE chunks SET language=? WHERE id=?", found)
-    return changes

@@ -19,7 +19,7 @@ import numpy as np
 import psycopg
 
 from ricordo.errors import NewerSchema, StoreError
-from ricordo.store.prepare import UNBUILT
+from ricordo.store.base import UNBUILT
 from ricordo.store.tables import TABLES, postgres_references, postgres_table
 
 SCHEMA_VERSION = 11

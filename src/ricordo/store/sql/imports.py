@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from ricordo.errors import Error, PathConflict
 from ricordo.exchange.records import CHUNK_STATES, ROWS, FoundRecord, ItemRecord, Row, Rows, VersionRecord
 from ricordo.frozen import frozen
 from ricordo.store.backlog import enqueue_chunks
-from ricordo.store.base import OpenStore
 from ricordo.store.index import segments
 from ricordo.store.prepare import prepare
 from ricordo.store.sql import changes, files, items, links
@@ -34,6 +33,9 @@ from ricordo.text.links import LinkTarget
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Draft, Saved
 from ricordo.values.review import WAITING, proposal_id
+
+if TYPE_CHECKING:
+    from ricordo.store.base import OpenStore
 
 
 @frozen
