@@ -115,7 +115,7 @@ def make_embedder(settings: EmbeddingSettings, kept_in: Path) -> Embedder | None
         check_name(settings.model)
         return LocalEmbedder()
     if name == "hub":
-        from ricordo.models.hub_models import SentenceModel
+        from ricordo.models.hub import SentenceModel
 
         return SentenceModel(settings, kept_in)
     from ricordo.models.http_embedder import PROVIDERS, HttpEmbedder
@@ -185,7 +185,7 @@ def fallback_embedder(config: Config) -> Embedder | None:
 def embedding_providers() -> dict[str, EmbeddingProvider]:
     """The providers that come with the package, by name, and those of plugins."""
     from ricordo.models.http_embedder import PROVIDERS
-    from ricordo.models.hub_models import DEFAULT_MODEL
+    from ricordo.models.hub import DEFAULT_MODEL
 
     about = {"openai": "and any compatible embedding.base_url", "ollama": "a server that you run"}
     rows = (
@@ -258,7 +258,7 @@ def rerank_files(config: Config) -> ModelFolder:
 def reranker(kind: str, config: Config, language_model: Callable[[], LLM]) -> Reranker:
     """The reranker of a kind, not loaded yet."""
     if kind == "cross-encoder":
-        from ricordo.models.hub_models import CrossEncoder
+        from ricordo.models.hub import CrossEncoder
 
         return CrossEncoder(rerank_files(config))
     if kind == "llm":

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from ricordo import Answer, ContractError, Ricordo, Unavailable, UsageError
-from ricordo.models.hub import ModelFolder
-from ricordo.models.hub_models import CrossEncoder
+from ricordo.models.hub import CrossEncoder, ModelFolder
 from ricordo.models.llm import ListwiseReranker, parse_order
 from ricordo.search.rerank import blend, own_share
 

@@ -14,7 +14,7 @@ When in doubt, it is no contradiction: two memories that are both true should no
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
@@ -71,17 +71,12 @@ def known_words() -> Mapping[str, Any]:
         found[name] = {word: place for place, word in enumerate(table[name].split())}
     found["classes"] = {word: name for name, text in table["classes"].items() for word in text.split()}
     found["seconds"], found["sizes"] = table["seconds"], table["sizes"]
-    found["opposites"] = _opposites(table["antonyms"])
-    return found
-
-
-def _opposites(text: str) -> dict[str, set[tuple[int, int]]]:
-    """By stem: the pairs it belongs to, each with its side."""
-    found: dict[str, set[tuple[int, int]]] = {}
-    for pair, line in enumerate(text.strip().splitlines()):
+    opposites: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
+    for pair, line in enumerate(table["antonyms"].strip().splitlines()):
         for side, group in enumerate(line.split(":")):
             for word in group.split():
-                found.setdefault(stem(word), set()).add((pair, side))
+                opposites[stem(word)].add((pair, side))
+    found["opposites"] = dict(opposites)  # by stem: the pairs it belongs to, each with its side
     return found
 
 

@@ -24,6 +24,8 @@ from ricordo.values.use import (
     LearningStatus,
     Move,
     ProfileLearning,
+    Use,
+    UsedItem,
     WeightChange,
     acceptance,
     shift_for,
@@ -35,7 +37,6 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.values.use import Use
     from ricordo.verbs.declare import Say
 
 CHANGES_SHOWN = 50
@@ -69,8 +70,6 @@ class Tracker:
 
     def searched(self, answer: Answer, *, text: str, tool: str, settings: UsageSettings, opened: bool = False) -> None:
         """Note what a search found; ``opened`` if its profile counts being found as being opened."""
-        from ricordo.values.use import Use, UsedItem
-
         items = tuple(UsedItem(hit.id, hit.version, hit.score) for hit in answer.hits)
         refs = tuple(hit.ref for hit in answer.hits)
         meta = answer.meta
@@ -80,8 +79,6 @@ class Tracker:
 
     def opened(self, item: Item, *, settings: UsageSettings) -> None:
         """Note that an item was opened by its name."""
-        from ricordo.values.use import Use, UsedItem
-
         self._record(Use((UsedItem(item.id, item.version),), "get", opened=True, logged=settings.log, asker=asker()))
 
     def flush(self, seconds: float = CLOSE_SECONDS) -> bool:

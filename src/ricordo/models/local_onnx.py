@@ -1,7 +1,7 @@
 """The sentence model inside the package: it turns texts into vectors on this machine's CPU, without network or key.
 
 ``LocalEmbedder`` embeds; ``WordPieceCounter`` counts tokens and needs only the tokenizer. Both load on first use and
-may be shared between threads. Other models are in ``hub_models``.
+may be shared between threads. Other models are in ``hub``.
 
 The model is given texts of equal length only, so that nothing is padded, and it quantises each token by itself. So a
 text has the same vector alone and in a batch, as a document and as a query.

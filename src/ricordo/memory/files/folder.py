@@ -56,16 +56,6 @@ def read_regular(spot: Spot) -> bytes:
         return file.read()
 
 
-def write_new(spot: Spot, data: bytes, *, durable: bool) -> None:
-    """Write a new file that only its owner can read; ``durable`` waits until it is on the disk."""
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
-    with os.fdopen(spot.open(flags), "wb") as file:
-        file.write(data)
-        file.flush()
-        if durable:
-            os.fsync(file.fileno())
-
-
 def place(source: Spot, target: Spot) -> None:
     """Rename a file, unless the new name is taken."""
     if os.name == "nt":
@@ -285,7 +275,13 @@ class FileChanges:
         temporary = temporary_beside(spot)
         with _explained(spot, "written"):
             try:
-                write_new(temporary, data, durable=self.durable)
+                # Only its owner can read it.
+                flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+                with os.fdopen(temporary.open(flags), "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    if self.durable:
+                        os.fsync(file.fileno())
                 if known is None:
                     place(temporary, spot)
                     self._undo.append((partial(_unmake, spot, hash_of(data)), None))

@@ -71,24 +71,16 @@ def look(store: Store, folder: KnowledgeFolder, only: Collection[str] | None = N
     rows = store.knowledge.files([*other, *missing])
     for name in other:
         row = rows.get(name)
-        if row is None or row.size != present[name].size:
+        try:
+            read = folder.read(name, known=row.hash) if row is not None and row.size == present[name].size else None
+        except OSError:  # the code that takes it in reports what is wrong
+            read = None
+        if row is None or read is None or read.hash != row.hash:
             found.fresh.append(name)
-        else:
-            _compare(folder, row, found)
+        elif read.looks.mtime != row.mtime:
+            found.touched.append(replace(row, mtime=read.looks.mtime, size=read.looks.size))
     found.gone = {name: rows[name] for name in missing if name in rows}
     return found
-
-
-def _compare(folder: KnowledgeFolder, row: KnownFile, found: FolderLook) -> None:
-    try:
-        read = folder.read(row.name, known=row.hash)
-    except OSError:  # the code that takes it in reports what is wrong
-        found.fresh.append(row.name)
-        return
-    if read.hash != row.hash:
-        found.fresh.append(row.name)
-    elif read.looks.mtime != row.mtime:
-        found.touched.append(replace(row, mtime=read.looks.mtime, size=read.looks.size))
 
 
 CREATED_AT_ONCE = 100
@@ -179,8 +171,6 @@ class Sync:
             again |= self._create(new[at : at + CREATED_AT_ONCE])
         return again
 
-    # 1. and 2. What is there, and what it says
-
     def _really_gone(self, seen: FolderLook, *, asked: bool) -> dict[str, KnownFile]:
         """The files that are gone; if all or very many are gone at once, only a ``sync`` that is asked for removes."""
         if not seen.gone:
@@ -243,8 +233,6 @@ class Sync:
             )
             return None
         return read
-
-    # 3. Which item it is
 
     def _assigned(
         self, found: Sequence[FileFound], gone: dict[str, KnownFile]
@@ -313,8 +301,6 @@ class Sync:
             return n
         with self.store.transaction():
             return next(iter(self.store.knowledge.items_in_transaction((), [identity])), None)
-
-    # 4. What becomes of them
 
     def _remove(self, gone: Mapping[str, KnownFile]) -> None:
         names = list(gone)
