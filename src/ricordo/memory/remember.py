@@ -168,7 +168,7 @@ class Keeper:
         return self._written(memory, lambda item: self.store.changes.succeed(old, item, link, backlog=self.backlog))
 
     def _written(self, memory: Memory, write: Callable[[PreparedItem], Saved]) -> Saved:
-        """Prepare the memory under a free ref and write it; try another ref if that one was taken meanwhile."""
+        """Prepare the memory under a free ref and write it; begin again if another process changed what was found."""
         for attempt in range(_ATTEMPTS):
             try:
                 saved = write(self._prepared(memory))
@@ -297,32 +297,24 @@ class Keeper:
 
     def _merge(self, memory: Memory, item: PreparedItem, best: Duplicate) -> Saved:
         """Add what is new to the item that is nearly the same, as its next version; the history keeps the old one."""
-        for attempt in range(_ATTEMPTS):
-            n = self.store.items.require(Ref.parse(best.ref))
-            old = self.store.items.get(n)
-            if old.state != "live":
-                return self._create(item)
-            text = merged_text(old.content, memory.text)
-            origin = {
-                "ref": str(item.draft.ref),
-                "version": old.version,
-                "time": datetime.now(UTC).isoformat(timespec="seconds"),
-                "source": memory.fields.get("source"),
-                "text_hash": item.text_hash,
-            }
-            draft = self.store.items.draft(n, old.version)
-            fields = merged_fields(draft.fields, memory.fields, origin)
-            if text == old.content and not any(
-                getattr(fields, name) != getattr(draft.fields, name) for name in memory.fields.keys() - _NAMING_FIELDS
-            ):
-                reason = f"all of it is in {best.ref}"
-                return Saved(best.ref, "skipped", old.id, old.version, None, old.content_hash, reason=reason)
-            merged = self.pipeline.prepare_text(replace(draft, fields=fields), text)
-            try:
-                saved = self.store.changes.rewrite(n, merged, durable=True, backlog=self.backlog, base=old.version)
-            except StaleVersion:
-                if attempt == _ATTEMPTS - 1:
-                    raise
-                continue
-            return replace(saved, reason=f"merged into {best.ref}")
-        raise AssertionError("the last attempt returns or raises")
+        n = self.store.items.require(Ref.parse(best.ref))
+        old = self.store.items.get(n)
+        if old.state != "live":
+            return self._create(item)
+        text = merged_text(old.content, memory.text)
+        origin = {
+            "ref": str(item.draft.ref),
+            "version": old.version,
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            "source": memory.fields.get("source"),
+            "text_hash": item.text_hash,
+        }
+        draft = self.store.items.draft(n, old.version)
+        fields = merged_fields(draft.fields, memory.fields, origin)
+        said = memory.fields.keys() - _NAMING_FIELDS
+        if text == old.content and all(getattr(fields, name) == getattr(draft.fields, name) for name in said):
+            reason = f"all of it is in {best.ref}"
+            return Saved(best.ref, "skipped", old.id, old.version, None, old.content_hash, reason=reason)
+        merged = self.pipeline.prepare_text(replace(draft, fields=fields), text)
+        saved = self.store.changes.rewrite(n, merged, durable=True, backlog=self.backlog, base=old.version)
+        return replace(saved, reason=f"merged into {best.ref}")
