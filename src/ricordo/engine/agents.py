@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ricordo.store.base import Store
     from ricordo.values.context import ContextReport, LeftOut, Skill
     from ricordo.values.kinds import By
-    from ricordo.values.sessions import Happening
     from ricordo.values.tools import ToolEntry
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, QUERY_TEXT, OnlyKinds, Since, Until
@@ -117,7 +116,8 @@ class AgentVerbs(SkillVerbs, SessionVerbs):
         shown_always, doubts = self._always(stores, left_out)
         known = {str(item.ref) for item in shown_always}
         offered = self._offered(task) if asks and skills else ()
-        events = self._events(echoes) if recent else []
+        latest = self.timeline(limit=10 * EVENTS, kinds=HAPPENINGS, newest_first=True).events if recent else ()
+        events = [event for event in latest if not echoes.is_own(Ref.parse(event.ref))][:EVENTS]
         material = Material(
             always=shown_always if always else (),
             contextual=[one for one in self._contextual(task, stores, left_out) if one.ref not in known],
@@ -281,11 +281,6 @@ class AgentVerbs(SkillVerbs, SessionVerbs):
         best = max((one.score or 0.0 for one in found), default=0.0)
         near = [one for one in found if one.callable and (one.score or 0.0) >= WEAK * best]
         return tools_first(near, SUGGESTED_TOOLS)
-
-    def _events(self, echoes: EchoFilter) -> list[Happening]:
-        """What happened lately, newest first; not in the session that asks."""
-        latest = self.timeline(limit=10 * EVENTS, kinds=HAPPENINGS, newest_first=True).events
-        return [event for event in latest if not echoes.is_own(Ref.parse(event.ref))][:EVENTS]
 
 
 def _own(refs: Collection[str], stores: Mapping[str, Store]) -> set[str]:

@@ -181,20 +181,30 @@ class HealthVerbs(RemoveVerbs):
 
         # Without a look at the knowledge files: the doctor reports how they differ from the store.
         context = self._context
-        mended = _run("mending", lambda _: mend_damage(context, self._restore_here), repair) if repair else None
-        checks = [*([mended] if mended else []), *check_store(context.unsynced_store, context.location, repair=repair)]
-        more: dict[str, Callable[[bool], Check | None]] = {
-            "language": self._language,
-            "other languages": lambda repair: check_second(context.models, context.unsynced_store, repair=repair),
-            "trust": self._trust,
-            "encryption": lambda repair: check_encryption(context, repair=repair),
-        }
-        if knowledge := context.knowledge:
-            more["knowledge files"] = lambda repair: knowledge.check(repair=repair)
+        store, path = context.unsynced_store, Path(context.location)
+        checks: list[tuple[str, Callable[[bool], Check | None]]] = []
         if repair:
-            more["links and space"] = self._relink_and_vacuum
-        checks += [_run(name, check, repair) for name, check in more.items()]
-        return DoctorReport(tuple(check for check in checks if check is not None))
+            checks.append(("mending", lambda _: mend_damage(context, self._restore_here)))
+        if not is_address(context.location):
+            checks += [
+                ("permissions", partial(_permissions, path)),
+                ("disk", lambda _: _disk(path)),
+                ("file system", lambda _: _file_system(path)),
+            ]
+        checks += [
+            *store.checks(),
+            ("secrets", partial(_secrets, store)),
+            ("language", self._language),
+            ("other languages", lambda repair: check_second(context.models, store, repair=repair)),
+            ("trust", self._trust),
+            ("encryption", lambda repair: check_encryption(context, repair=repair)),
+        ]
+        if knowledge := context.knowledge:
+            checks.append(("knowledge files", lambda repair: knowledge.check(repair=repair)))
+        if repair:
+            checks.append(("links and space", self._relink_and_vacuum))
+        reports = [_run(name, check, repair) for name, check in checks]
+        return DoctorReport(tuple(report for report in reports if report is not None))
 
     def _relink_and_vacuum(self, repair: bool) -> Check:
         """Find the links in all texts again, erase what was in the bin for long enough, and free the space."""
@@ -227,20 +237,6 @@ class HealthVerbs(RemoveVerbs):
         return Check("language", True, f"{differs}: 'ricordo doctor --repair' indexes them again")
 
 
-def check_store(store: Store, location: str, *, repair: bool) -> list[Check | None]:
-    """All checks, each on its own: one that fails does not hide the others."""
-    checks: list[Check | None] = []
-    if not is_address(location):
-        path = Path(location)
-        free = shutil.disk_usage(path.parent).free
-        disk = Check("disk", free > 100_000_000, f"{free / 1e9:.1f} GB free")
-        checks = [_permissions(path, repair=repair), disk, _file_system(path)]
-    for name, check in store.checks():
-        checks.append(_run(name, check, repair))
-    checks.append(_run("secrets", partial(_secrets, store), repair))
-    return checks
-
-
 def _run(name: str, check: Callable[[bool], Check | None], repair: bool) -> Check | None:
     """Run one check; an error in a damaged store becomes its result, so that the other checks still run."""
     try:
@@ -267,7 +263,7 @@ def _secrets(store: Store, repair: bool) -> Check:
     return Check("secrets", True, f"{len(holders):,} items seem to hold some: {', '.join(named)}{more}")
 
 
-def _permissions(path: Path, *, repair: bool) -> Check:
+def _permissions(path: Path, repair: bool) -> Check:
     if os.name != "posix":
         return Check("permissions", True, "kept by the system's own rules")
     loose = [
@@ -281,6 +277,11 @@ def _permissions(path: Path, *, repair: bool) -> Check:
         for name in loose:
             name.chmod(0o600)
     return Check("permissions", False, f"others may read {', '.join(map(str, loose))}", repaired=repair)
+
+
+def _disk(path: Path) -> Check:
+    free = shutil.disk_usage(path.parent).free
+    return Check("disk", free > 100_000_000, f"{free / 1e9:.1f} GB free")
 
 
 def _file_system(path: Path) -> Check:

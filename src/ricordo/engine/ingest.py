@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ricordo.ingest.refresh import Refresher
     from ricordo.sources.base import Loader
     from ricordo.store.values import FileState
-    from ricordo.values.reports import RefreshReport, WatchEvent
+    from ricordo.values.reports import WatchEvent
     from ricordo.verbs.declare import ADDED_TEXT, Say
     from ricordo.verbs.parameters import (
         NAME_TEXT,
@@ -505,8 +505,6 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
 
         Any verb of this process may take in an edit before the watcher does, and that is reported all the same.
         """
-        from ricordo.values.reports import Refreshed, RefreshReport
-
         context = self._context
         found = context.knowledge.catch_up(at_once=True) if look and context.knowledge is not None else None
         unreported = context.unreported or deque()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -222,7 +221,7 @@ class Tools:
         """Each server once; if two entries start the same server, the first."""
         taken = self._file.all()
         start = self._context.start
-        listed = [_place(Path(file)) for file in files] if files else places(start, os.environ)
+        listed = [_place(Path(file)) for file in files] if files else places(start)
         found: dict[str, tuple[ServerFound, Registered]] = {}
         for one in (entry for place in listed for entry in servers_of(place, start, notes.append)):
             if is_switched_off(one.entry):
@@ -301,7 +300,7 @@ class Tools:
         from ricordo.keys.seal import seal_of
         from ricordo.tools.calls import CallRecords
 
-        return CallRecords(seal=seal_of(self._context.location))
+        return CallRecords(seal_of(self._context.location))
 
     @verb(
         "write",
@@ -407,7 +406,7 @@ def _place(path: Path) -> SettingsFile:
     key = {".toml": "mcp_servers"}.get(path.suffix, "servers" if path.parent.name == ".vscode" else "mcpServers")
     if not path.is_file():
         raise NotFound(f"there is no file {path}", hint="Name a file that has MCP servers, such as .mcp.json.")
-    known = (one for one in places(path.absolute().parent, os.environ) if one.project and one.path == path.absolute())
+    known = (one for one in places(path.absolute().parent) if one.project and one.path == path.absolute())
     return next(known, SettingsFile("file", path.absolute(), key))
 
 

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ricordo.config.files import Environment, state_home
+from ricordo.config.files import state_home
 from ricordo.config.state import open_log
 from ricordo.errors import ContractError, NotFound, UsageError
 from ricordo.keys.seal import Seal
@@ -145,8 +145,8 @@ _ID = re.compile(r"[0-9a-f]{12}")
 class CallRecords:
     """The log and the results."""
 
-    def __init__(self, env: Environment | None = None, *, seal: Seal | None = None) -> None:
-        self.folder: Path = state_home(os.environ if env is None else env)
+    def __init__(self, seal: Seal | None) -> None:
+        self.folder: Path = state_home(os.environ)
         self._seal = seal
 
     @property

@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from ricordo.config.files import Environment, config_home, locked, read_bytes, replace_file
+from ricordo.config.files import config_home, locked, read_bytes, replace_file
 from ricordo.errors import Error, NotFound, Unavailable, Unreadable, UsageError
 from ricordo.frozen import frozen
 from ricordo.masking import MASK, masked_in
@@ -52,11 +52,11 @@ class Named:
     place: SettingsFile
 
 
-def places(start: Path, env: Environment) -> list[SettingsFile]:
+def places(start: Path) -> list[SettingsFile]:
     """The files that may name servers: the project's around ``start`` first, then the user's."""
     readable = {name: program for name, program in PROGRAMS.items() if program.has_plain_servers}
-    found = [SettingsFile("ricordo", config_home(env) / "mcp.json")]
-    found += [SettingsFile(name, user_place(one.servers, env), one.key) for name, one in readable.items()]
+    found = [SettingsFile("ricordo", config_home(os.environ) / "mcp.json")]
+    found += [SettingsFile(name, user_place(one.servers, os.environ), one.key) for name, one in readable.items()]
     known = {place.path for place in found}
     for folder in (start.absolute(), *start.absolute().parents):
         nearer = [
@@ -128,10 +128,10 @@ class Registered:
         """What it runs or reaches, on one line."""
         return what_starts(self.entry)
 
-    def server(self, env: Environment | None = None) -> McpServer:
+    def server(self) -> McpServer:
         """The server, ready to be started; an error says why an entry cannot be used."""
         try:
-            server = server_of(self.name, self.entry, os.environ if env is None else env)
+            server = server_of(self.name, self.entry, os.environ)
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             hint = f"Look at '{self.name}' in {FILE} beside your settings, or remove it: ‹:tools rm›."
             raise Unreadable(f"the server '{self.name}' cannot be started: {problem}", hint=hint) from None
@@ -143,8 +143,8 @@ class Registered:
 class ServerFile:
     """Reads and writes the file; it is readable by its owner alone, because entries may hold keys."""
 
-    def __init__(self, env: Environment | None = None) -> None:
-        self.path: Path = config_home(os.environ if env is None else env) / FILE
+    def __init__(self) -> None:
+        self.path: Path = config_home(os.environ) / FILE
 
     def all(self) -> dict[str, Registered]:
         content = read_bytes(self.path)
