@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ricordo import Ricordo
 from ricordo.errors import Error
 from ricordo.ingest.cut.chunk import chunk, chunk_at
-from ricordo.ingest.cut.llm import LlmChunker, checked_ranges
+from ricordo.ingest.cut.llm import checked_ranges, cut_places
 from ricordo.models.llm import LlmReply, LlmUsage, Message
 from ricordo.values.items import Passage
 
@@ -46,11 +46,6 @@ class Says:
         return LlmReply(data=answer(messages[-1].text) if callable(answer) else answer)
 
 
-def chunker(*answers: Any) -> LlmChunker:
-    model = Says(*answers)
-    return LlmChunker(lambda: model)
-
-
 def assert_covers(text: str, passages: Sequence[Passage]) -> None:
     assert passages[0].start == 0
     assert passages[-1].end == len(text)
@@ -79,11 +74,11 @@ def assert_covers(text: str, passages: Sequence[Passage]) -> None:
 )
 def test_ranges_that_are_no_orderly_cover_are_refused(ranges: Ranges) -> None:
     with pytest.raises(Error, match="cannot be used"):
-        chunker(proposal(ranges)).places(TEXT)
+        cut_places(Says(proposal(ranges)), TEXT)
 
 
 def test_ranges_that_cover_the_lines_are_taken_as_they_are() -> None:
-    places = chunker(proposal([(1, 10), (11, 12), (13, 30)])).places(TEXT)
+    places = cut_places(Says(proposal([(1, 10), (11, 12), (13, 30)])), TEXT)
     lines = TEXT.splitlines(keepends=True)
     assert places == [0, len("".join(lines[:10])), len("".join(lines[:12]))]
     passages = chunk_at(TEXT, places, counter=None, max_tokens=4096)
@@ -91,7 +86,7 @@ def test_ranges_that_cover_the_lines_are_taken_as_they_are() -> None:
 
 
 def test_a_range_that_overflows_the_window_is_cut_further_and_the_others_stay() -> None:
-    places = chunker(proposal([(1, 2), (3, 28), (29, 30)])).places(TEXT)
+    places = cut_places(Says(proposal([(1, 2), (3, 28), (29, 30)])), TEXT)
     passages = chunk_at(TEXT, places, counter=None)
     assert_covers(TEXT, passages)
     assert {0, places[1], places[2]} <= {passage.start for passage in passages}
@@ -113,7 +108,7 @@ def test_whatever_a_model_proposes_the_text_is_covered(text: str, ranges: Ranges
     if not text:
         return
     try:
-        places = chunker(proposal(ranges)).places(text)
+        places = cut_places(Says(proposal(ranges)), text)
     except Error:
         places = [start for start, _ in ranges]  # not what is done, but even then nothing may be lost
     assert_covers(text, chunk_at(text, places, structure=structure, counter=None))
@@ -124,7 +119,7 @@ def test_whatever_a_model_proposes_the_text_is_covered(text: str, ranges: Ranges
 def test_every_orderly_cover_is_accepted(text: str, cuts: set[int], structure: str) -> None:
     count = len(text.split("\n")) - (text.endswith("\n") and "\n" in text)
     edges = [0, *sorted(cut for cut in cuts if cut < count), count]
-    places = chunker(proposal([(start + 1, end) for start, end in pairwise(edges)])).places(text)
+    places = cut_places(Says(proposal([(start + 1, end) for start, end in pairwise(edges)])), text)
     assert len(places) == len(edges) - 1
     if text:
         assert_covers(text, chunk_at(text, places, structure=structure, counter=None))
@@ -140,7 +135,7 @@ def test_long_texts_are_shown_in_windows_and_a_topic_at_the_edge_is_shown_whole(
         return proposal([(start, end - 1) for start, end in pairwise([*starts, last + 1])])
 
     model = Says(tens)
-    places = LlmChunker(lambda: model).places(text)
+    places = cut_places(model, text)
     starts = [text.count("\n", 0, place) + 1 for place in places]
     assert starts == list(range(1, 1001, 30))
     assert [shown.splitlines()[1] for shown in model.shown] == ["1: line 1", "391: line 391", "781: line 781"]
@@ -153,20 +148,20 @@ def test_a_model_that_cuts_off_one_line_at_a_time_is_not_asked_for_ever() -> Non
         return proposal([(numbers[0], numbers[0]), (numbers[0] + 1, numbers[-1])])
 
     model = Says(crumbs)
-    LlmChunker(lambda: model).places("line\n" * 2000)
+    cut_places(model, "line\n" * 2000)
     assert len(model.shown) == 5
 
 
 def test_of_a_long_line_only_the_beginning_is_shown() -> None:
     model = Says(lambda shown: proposal([(1, 2)]))
-    LlmChunker(lambda: model).places("x" * 100_000 + "\nend")
+    cut_places(model, "x" * 100_000 + "\nend")
     assert len(model.shown[0]) < 500
 
 
 def test_a_text_of_enormous_length_is_not_put_to_a_model() -> None:
     model = Says(proposal([]))
     with pytest.raises(Error, match="too long"):
-        LlmChunker(lambda: model).places("row\n" * 25_000)
+        cut_places(model, "row\n" * 25_000)
     assert model.shown == []
 
 

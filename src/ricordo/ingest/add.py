@@ -392,7 +392,9 @@ class AddingPages:
         if isinstance(read, Incoming):
             self.adding.take_page(read)
             return
-        follow = self.pages.web.sitemap(read.page, most=self.most) if _is_xml(read) else None
+        data = read.page.data
+        may_be_sitemap = data.lstrip()[:5] in (b"<?xml", b"<urls", b"<site") or data.startswith(b"\x1f\x8b")
+        follow = self.pages.web.sitemap(read.page, most=self.most) if may_be_sitemap else None
         if follow is None:
             if not is_known:
                 self.adding.take_page(read.incoming)
@@ -424,7 +426,7 @@ class AddingPages:
         if is_known and not follow.leads_on(url):
             return
         follow.wait(url)
-        page = self.pages.web.fetch(place, wanted=_is_readable)
+        page = self.pages.web.fetch(place, wanted=lambda mime: not mime.strip().lower().startswith(_UNREAD))
         if page.declined:
             self._pass_over(place.ref, f"not a page to read ({page.mime})")
             return
@@ -447,17 +449,8 @@ class AddingPages:
         self.adding.done.append(Saved(str(ref), "skipped", reason=reason))
 
 
-def _is_xml(read: ReadPage) -> bool:
-    """Whether a page may be a sitemap: XML, compressed or not."""
-    return read.page.data.lstrip()[:5] in (b"<?xml", b"<urls", b"<site") or read.page.data.startswith(b"\x1f\x8b")
-
-
 def _links(read: ReadPage) -> Sequence[str]:
     if {"nofollow", "none"} & set(read.about.get("robots", ())):
         return ()
     links: Sequence[str] = read.about.get("links", ())
     return links
-
-
-def _is_readable(mime: str) -> bool:
-    return not mime.strip().lower().startswith(_UNREAD)

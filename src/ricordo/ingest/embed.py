@@ -117,13 +117,11 @@ class Worker:
                 self._embed(jobs)
             except Unavailable as error:
                 self.stopped = _message(error)
-            except ContractError as error:
-                self.store.jobs.fail(self.fingerprint, jobs, error.message)
-                self.failed += len(jobs)
-                self.stopped = _message(error)
             except Error as error:
                 self.store.jobs.fail(self.fingerprint, jobs, error.message)
                 self.failed += len(jobs)
+                if isinstance(error, ContractError):
+                    self.stopped = _message(error)
 
     def _claim(self, kind: str | None) -> list[Job] | None:
         """The next texts to embed; None when there are none left, or as many as were asked for are done."""
@@ -206,7 +204,14 @@ def drain(
         store.jobs.adopt(backlog or Backlog(worker.fingerprint, embedder.dimensions))
         report = worker.drain(**options)
         if backlog is not None and backlog.second is not None and not report.stopped:
-            report = _together(report, _drain_abroad(store, abroad, owner, progress, seconds, options))
+            # The model for other languages is not loaded where nothing waits for it.
+            other = abroad()
+            try:
+                more = Worker(store, other, owner, progress, seconds).drain(**options) if other else EmbedReport()
+            except Unavailable as error:
+                more = EmbedReport(stopped=_message(error))
+            names = ("embedded", "cached", "failed", "seconds", "stopped")
+            report = replace(report, **{name: getattr(report, name) + getattr(more, name) for name in names})
     except Unavailable as error:  # it could not even give its fingerprint
         report = EmbedReport(stopped=_message(error))
     if not report.stopped:
@@ -221,36 +226,6 @@ def drain(
     made = done.embedded + done.cached
     also = f"The fallback fails too: {done.stopped}" if done.stopped else f"Until then, {made} have the fallback's."
     return replace(report, stopped=f"{report.stopped} {also}", fallback=made)
-
-
-def _drain_abroad(
-    store: Store,
-    abroad: Callable[[], Embedder | None],
-    owner: str,
-    progress: Callable[[Progress], None] | None,
-    seconds: float | None,
-    options: dict[str, Any],
-) -> EmbedReport:
-    """Embed what waits for the model for other languages; it is not loaded where nothing does."""
-    embedder = abroad()
-    if embedder is None:
-        return EmbedReport()
-    worker = Worker(store, embedder, owner, progress, seconds)
-    try:
-        return worker.drain(**options)
-    except Unavailable as error:
-        return EmbedReport(stopped=_message(error))
-
-
-def _together(first: EmbedReport, second: EmbedReport) -> EmbedReport:
-    return replace(
-        first,
-        embedded=first.embedded + second.embedded,
-        cached=first.cached + second.cached,
-        failed=first.failed + second.failed,
-        seconds=first.seconds + second.seconds,
-        stopped=first.stopped or second.stopped,
-    )
 
 
 def _stand_in(store: Store, worker: Worker, waits_for: str, options: dict[str, Any]) -> EmbedReport:

@@ -74,17 +74,14 @@ class FileReader:
             if _identity(entry.path) in own:
                 yield Skipped(entry.path, "the store itself")
             elif isinstance(entry, FoundFile) and is_mailbox(entry.path):
-                yield from self._mails(entry)
+                try:
+                    yield from mails(entry)
+                except OSError as error:
+                    yield Skipped(entry.path, f"cannot be read: {error.strerror or error}", failed=True)
+                except LinkedFolder as error:
+                    yield Skipped(entry.path, error.message, failed=True)
             else:
                 yield entry
-
-    def _mails(self, box: FoundFile) -> Iterator[FoundFile | Skipped]:
-        try:
-            yield from mails(box)
-        except OSError as error:
-            yield Skipped(box.path, f"cannot be read: {error.strerror or error}", failed=True)
-        except LinkedFolder as error:
-            yield Skipped(box.path, error.message, failed=True)
 
     def mail_at(self, path: Path) -> FoundFile | None:
         """The mail with a path below its mailbox, as the mailbox is now; None where there is none."""
@@ -102,10 +99,8 @@ class FileReader:
     def bytes_of(self, entry: FoundFile) -> bytes:
         """The bytes of a file; a file that has become too large is refused before it is read."""
         if entry.size > self._max_bytes:
-            raise Unreadable(
-                f"{entry.path.name}: {over_limit(entry.size, self._max_bytes)}",
-                hint="Raise ingest.max_file_mb to take it in.",
-            )
+            too_large = over_limit(entry.size, self._max_bytes)
+            raise Unreadable(f"{entry.path.name}: {too_large}", hint="Raise ingest.max_file_mb to take it in.")
         if entry.span is None:
             return read_file(entry.path, entry.within)
         try:
@@ -117,13 +112,6 @@ class FileReader:
         """The same file, read without following links out of the folder that it was found in."""
         folder = next((one for one in folders if one in entry.path.parents), None)
         return entry if folder is None or self._follow else replace(entry, within=Path(real_path(folder)))
-
-    def kept(self, parsed: Parsed, data: bytes) -> tuple[Parsed, bytes | None]:
-        """What is kept of a file: bytes without text only if the setting says so, else their size and hash."""
-        if parsed.is_textual or self._keep_binaries:
-            return parsed, None if parsed.is_textual else data
-        about = {**parsed.fields.get("metadata", {}), "bytes": len(data), "sha256": hash_of(data)}
-        return replace(parsed, fields={**parsed.fields, "metadata": about}), None
 
     def parsed(self, folder: Path, globs: Sequence[str]) -> Iterator[tuple[str, datetime, Parsed | Error]]:
         """All files below a folder: the relative path, the time of change, and the parsed text or the error."""
@@ -143,19 +131,19 @@ class FileReader:
         parsed = parse_bytes(data, entry.path.name, limits=self.limits)
         if self._is_vault or in_vault(entry.path.parent, self._vaults):
             parsed = with_text_tags(parsed)
-        parsed, blob = self.kept(parsed, data)
+        blob = data if self._keep_binaries and not parsed.is_textual else None
+        if not parsed.is_textual and not self._keep_binaries:
+            about = {**parsed.fields.get("metadata", {}), "bytes": len(data), "sha256": hash_of(data)}
+            parsed = replace(parsed, fields={**parsed.fields, "metadata": about})
         plain = Incoming(ref, parsed, kind, {}, blob)
         state = FileState(entry.mtime_ns, entry.size, hash_of(data), said_by(plain))
         times = times_of(parsed, self._git.changed(entry.path, data, datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC)))
-        origin = str(entry.path)
-        is_users = entry.span is None and self._is_trusted(entry.path.parent)
-        source = {"source": "user" if is_users else "file"}
-        return replace(plain, fields={**source, **fields}, file=state, times=times, origin=origin, vouched=is_users)
-
-    def _is_trusted(self, folder: Path) -> bool:
+        folder = entry.path.parent
         if folder not in self._trusted:
             self._trusted[folder] = is_in_trusted_folder(folder)
-        return self._trusted[folder]
+        is_users = entry.span is None and self._trusted[folder]
+        fields = {"source": "user" if is_users else "file", **fields}
+        return replace(plain, fields=fields, file=state, times=times, origin=str(entry.path), vouched=is_users)
 
 
 def _identity(path: str | Path) -> tuple[int, int] | None:

@@ -9,8 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ricordo.config.settings import Config
 from ricordo.errors import Error
@@ -27,9 +26,6 @@ from ricordo.store.values import Backlog, FileState, PreparedItem
 from ricordo.text.links import mentioned
 from ricordo.values.items import Draft, Fields, Parsed, Passage, Ref, Saved
 from ricordo.values.kinds import DRIVES_WITHOUT_ORIGIN, MENTIONING_KINDS, REMEMBERED_KINDS
-
-if TYPE_CHECKING:
-    from ricordo.ingest.cut.llm import LlmChunker
 
 BATCH_CHUNKS = 1_000
 BATCH_ITEMS = 500
@@ -140,21 +136,21 @@ class Pipeline:
             ahead.append(one)
             size += one.size
             if len(ahead) >= AHEAD_ITEMS or size >= AHEAD_BYTES or time.monotonic() >= due:
-                stored = self._stored([(one.ref, one.kind) for one in ahead])
+                stored = self._stored(ahead)
                 yield from ((one, stored) for one in ahead)
                 ahead, size, due = [], 0, time.monotonic() + AHEAD_SECONDS
         if ahead:
-            stored = self._stored([(one.ref, one.kind) for one in ahead])
+            stored = self._stored(ahead)
             yield from ((one, stored) for one in ahead)
 
-    def _stored(self, items: Sequence[tuple[Ref, str]]) -> _Stored:
-        mentions = any(kind in MENTIONING_KINDS for _, kind in items)
+    def _stored(self, items: Sequence[Incoming | Draft]) -> _Stored:
+        mentions = any(one.kind in MENTIONING_KINDS for one in items)
         entities = self.store.items.entity_titles() if mentions else ()
-        return _Stored(self.store.items.live_keys(ref for ref, _ in items), entities)
+        return _Stored(self.store.items.live_keys(one.ref for one in items), entities)
 
     def prepare(self, incoming: Incoming) -> PreparedItem:
         """Do everything for an item that can be done before a transaction."""
-        return self._prepared(incoming, self._stored([(incoming.ref, incoming.kind)]))[0]
+        return self._prepared(incoming, self._stored([incoming]))[0]
 
     def _prepared(self, incoming: Incoming, stored: _Stored) -> tuple[PreparedItem, str]:
         """The prepared item, and why no model cut its text although one should have."""
@@ -183,23 +179,16 @@ class Pipeline:
 
     def prepare_draft(self, draft: Draft, file: FileState | None = None) -> PreparedItem:
         """Hash and analyse a draft whose passages are known."""
-        return self._analysed(draft, file, self._stored([(draft.ref, draft.kind)]))
+        return self._analysed(draft, file, self._stored([draft]))
 
     def _analysed(
         self, draft: Draft, file: FileState | None, stored: _Stored, *, is_clean: bool = False
     ) -> PreparedItem:
-        fields = draft.fields
-        prefixes = prefix_texts(
-            fields.title,
-            fields.description,
-            fields.context,
-            [passage.heading for passage in draft.passages],
-            counter=self.counter,
-        )
+        fields, headings = draft.fields, [passage.heading for passage in draft.passages]
         item = prepare(
             draft,
             self.store.analyzer,
-            prefixes=prefixes,
+            prefixes=prefix_texts(fields.title, fields.description, fields.context, headings, counter=self.counter),
             lines=line_ranges(draft.content, draft.passages, draft.first_line),
             known=stored.keys.get(draft.ref, set()),
             file=file,
@@ -216,19 +205,15 @@ class Pipeline:
         plain = chunk(text, structure=structure, language=language, counter=self.counter, single=single)
         if self.config().ingest.chunker != "llm" or len(plain) < 2 or kind == "session":
             return _Cut(plain)  # a session has thousands of turns, so no model is asked about them
+        from ricordo.ingest.cut.llm import cut_places
+
         if before := self._cut_before(ref, text):
             return _Cut(before)
         try:
-            places = self._chunker.places(text)
+            places = cut_places(self.llm(), text)
         except Error as error:
             return _Cut(plain, error.message)
         return _Cut(chunk_at(text, places, structure=structure, language=language, counter=self.counter))
-
-    @cached_property
-    def _chunker(self) -> LlmChunker:
-        from ricordo.ingest.cut.llm import LlmChunker
-
-        return LlmChunker(self.llm)
 
     def _cut_before(self, ref: Ref, text: str) -> tuple[Passage, ...]:
         """The passages of an item whose text is unchanged, so that the model is not asked again."""

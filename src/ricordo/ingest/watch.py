@@ -124,7 +124,11 @@ class Watcher:
     def run(self, names: Sequence[str | Path], stop: threading.Event, on_batch: Callable[[WatchEvent], None]) -> None:
         """Start to watch, then check what changed before, so that no change is missed."""
         self.store.machines.note_this()
-        paths = [Path(absolute(path)) for name in names for path in self._found(str(name))]
+        paths: list[Path] = []
+        for name in map(str, names):
+            if not (found := expand(name, self.store.machines.refs())):
+                raise NotFound(f"there is no file or folder {name}", hint="Check the spelling.")
+            paths += [Path(absolute(path)) for path in found]
         folders = [path for path in paths if path.is_dir()]
         files = [path for path in paths if path not in folders]
         for folder in folders:
@@ -165,12 +169,6 @@ class Watcher:
         except Unavailable as error:
             self.owes_vectors = False  # the next change tries again
             on_batch(WatchEvent(RefreshReport((), notes=(f"{error.message}; trying again",))))
-
-    def _found(self, name: str) -> list[Path]:
-        found = expand(name, self.store.machines.refs())
-        if not found:
-            raise NotFound(f"there is no file or folder {name}", hint="Check the spelling.")
-        return found
 
     def _refresh(
         self, paths: set[Path], files: Sequence[Path], on_batch: Callable[[WatchEvent], None], *, always: bool = False

@@ -21,8 +21,7 @@ from ricordo.config.files import current_folder
 from ricordo.config.repository import repository_around
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.frozen import frozen
-from ricordo.ingest.cut.code_units import outline_code
-from ricordo.ingest.cut.structure import CRUMB
+from ricordo.ingest.cut.structure import CRUMB, outline_code
 from ricordo.ingest.formats.detect import language_of_name
 from ricordo.nofollow import real_path
 from ricordo.sources.git import renamed_to

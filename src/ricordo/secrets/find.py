@@ -37,28 +37,22 @@ _NO_SIGNS = HeldSigns({}, frozenset(), frozenset())
 
 
 class SignFinder:
-    """Finds signs in texts. ``least`` says how long a piece must be at least for a sign that plain texts are full of.
+    """Finds signs in texts. A sign that plain texts are full of counts only in pieces that are long enough.
 
-    A stem that is one of ``whole`` counts only where no letter stands next to it. A sign with spaces is looked for by
-    its longest word.
+    A stem that is a whole word counts only where no letter stands next to it. A sign with spaces is looked for by its
+    longest word.
     """
 
-    def __init__(
-        self,
-        forms: Sequence[str],
-        commands: Sequence[str],
-        stems: Sequence[str],
-        whole: Sequence[str],
-        least: Mapping[str, int],
-    ) -> None:
-        rare = tuple(dict.fromkeys(sign for sign in forms if sign not in least))
-        self._rare_forms = dict.fromkeys(rare, 0)
-        self._common_forms = {sign: shortest for sign, shortest in least.items() if sign in forms}
-        self._shortest = min(least.values())
-        self._commands = _by_longest_word(commands)
+    def __init__(self) -> None:
+        forms = [sign for form in FORMS for sign in form.signs]
+        stems = (*STEMS, *WALLET_SIGNS)
+        self._rare_forms = {sign: 0 for sign in forms if sign not in SHORTEST}
+        self._common_forms = {sign: shortest for sign, shortest in SHORTEST.items() if sign in forms}
+        self._shortest = min(SHORTEST.values())
+        self._commands = _by_longest_word(COMMAND_SIGNS)
         self._ascii_stems = _by_longest_word([stem for stem in stems if stem.isascii()])
         self._all_stems = _by_longest_word(stems)
-        self._whole = {word: _standing_alone(word) for stem in whole for word in [_longest_word(stem)]}
+        self._whole = {word: _standing_alone(word) for stem in WHOLE_STEMS for word in [_longest_word(stem)]}
         self._signless: set[str] = set()
 
     def held_by(self, text: str) -> HeldSigns:
@@ -131,13 +125,7 @@ def _by_longest_word(signs: Sequence[str]) -> dict[str, list[str]]:
 _INVISIBLE = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]")
 """Characters that show nothing; between the letters of a token they hide it from a search for its form."""
 
-_SIGNS = SignFinder(
-    forms=[sign for form in FORMS for sign in form.signs],
-    commands=COMMAND_SIGNS,
-    stems=(*STEMS, *WALLET_SIGNS),
-    whole=WHOLE_STEMS,
-    least=SHORTEST,
-)
+_SIGNS = SignFinder()
 
 
 def find_secrets(text: str) -> list[FoundSecret]:

@@ -244,8 +244,8 @@ def expand(source: str, refs: FileRefs = PLAIN) -> list[Path]:
     fixed = next(place for place, part in enumerate(path.parts) if _GLOB_SIGNS & set(part))
     base, pattern = Path(*path.parts[:fixed]), "/".join(path.parts[fixed:])
     entries = walk(base, max_bytes=2**62, globs=[f"/{pattern}"])
-    return [entry.path if path.is_absolute() else _as_given(entry.path, base) for entry in entries
-            if isinstance(entry, FoundFile)]  # fmt: skip
+    found = [entry.path for entry in entries if isinstance(entry, FoundFile)]
+    return found if path.is_absolute() else [base / one.relative_to(absolute(base)) for one in found]
 
 
 def near_paths(name: str) -> list[str]:
@@ -481,11 +481,6 @@ def printable(name: str) -> Path:
 def _is_from_bytes(name: str) -> bool:
     """Whether the system could have such a name; other lone surrogates come from a program's cut text."""
     return not any("\ud800" <= letter < "\udc80" or "\udcff" < letter <= "\udfff" for letter in name)
-
-
-def _as_given(path: Path, base: Path) -> Path:
-    """A path of the walk, relative if the base was given as a relative path."""
-    return base / path.relative_to(absolute(base))
 
 
 _MAILBOX_ENDINGS = ("", ".mbox", ".mbx")

@@ -64,16 +64,14 @@ def renames_in(listed: str) -> dict[str, str]:
 def output_of(top: Path, seconds: float, *arguments: str) -> str:
     """What git prints; nothing where it fails or takes too long."""
     process = started(top, *arguments) if seconds > 0 else None
-    output = _output(process, seconds) if process is not None else b""
-    return output.decode("utf-8", "replace") if process is not None and process.returncode == 0 else ""
-
-
-def _output(process: subprocess.Popen[bytes], seconds: float) -> bytes:
+    if process is None:
+        return ""
     try:
-        return process.communicate(timeout=max(seconds, 0.001))[0]
+        output = process.communicate(timeout=seconds)[0]
     except subprocess.TimeoutExpired:
         process.kill()
-        return process.communicate()[0]
+        output = process.communicate()[0]
+    return output.decode("utf-8", "replace") if process.returncode == 0 else ""
 
 
 HISTORY_SECONDS = 5.0

@@ -31,7 +31,6 @@ PREVIEW = 2_000
 MOST_LISTED = 200
 SHOWN = 8_000
 _MIME = re.compile(r"(?:text/[\w.+-]+|application/(?:json|xml|[\w.+-]+\+(?:json|xml)|x-ndjson|yaml|toml))")
-_WORD = re.compile(r"\w+")
 _TASK = """You load the content of one web page into a knowledge store. You have tools of MCP servers for it: find \
 one that fits the page's address (mcp_list_tools, mcp_search), read how it is called (mcp_info), call it (mcp_exec), \
 and accept the result that holds the page's content (accept_content). Of each result you see the first 2,000 \
@@ -197,7 +196,8 @@ class _Visit:
             if not reply.tool_calls:
                 messages.append(Message("user", "Use one of the tools; the last one to use says that you are done."))
             for call in reply.tool_calls:
-                self.tell(f"turn {turn}: {call.name} {_short(call.arguments)}".rstrip())
+                arguments = json.dumps(dict(call.arguments), ensure_ascii=False)[:300] if call.arguments else ""
+                self.tell(f"turn {turn}: {call.name} {arguments}".rstrip())
                 answer = self._use(call)
                 if isinstance(answer, LoadedPage):
                     return answer
@@ -214,7 +214,10 @@ class _Visit:
             return _listed(_matching(self.connections.tools, said.get("query", ""))) or "No tool matches."
         if call.name == "mcp_info":
             found = self._find(said)
-            return found if isinstance(found, str) else _described(found)
+            if isinstance(found, str):
+                return found
+            about = f"{found.server} / {found.name}\n{found.description}\n\nInput schema:\n{json.dumps(found.schema)}"
+            return about[:SHOWN]
         if call.name == "mcp_exec":
             return self._execute(call, said)
         if call.name == "accept_content":
@@ -286,24 +289,17 @@ def _listed(tools: Sequence[ServerTool]) -> str:
 
 def _matching(tools: Sequence[ServerTool], query: str) -> list[ServerTool]:
     """The tools that share most words with a query; words that begin with the same five letters count as equal."""
-    wanted = {word[:5] for word in _words(query)}
+    wanted = _stems(query)
     scored = []
     for place, one in enumerate(tools):
-        named = {word[:5] for word in _words(f"{one.server} {one.name}")}
-        said = {word[:5] for word in _words(one.description)}
-        score = 3 * len(wanted & named) + len(wanted & said)
+        score = 3 * len(wanted & _stems(f"{one.server} {one.name}")) + len(wanted & _stems(one.description))
         if score:
             scored.append((-score, place, one))
     return [one for _, _, one in sorted(scored, key=lambda entry: entry[:2])[:10]]
 
 
-def _words(text: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(text.replace("_", " "))]
-
-
-def _described(tool: ServerTool) -> str:
-    description = f"{tool.server} / {tool.name}\n{tool.description}\n\nInput schema:\n{json.dumps(tool.schema)}"
-    return description[:SHOWN]
+def _stems(text: str) -> set[str]:
+    return {word.lower()[:5] for word in re.findall(r"\w+", text.replace("_", " "))}
 
 
 def _text(result: Result) -> str:
@@ -312,7 +308,3 @@ def _text(result: Result) -> str:
 
 def _size(result: Result) -> str:
     return f"{len(result.content):,} {'characters' if isinstance(result.content, str) else 'bytes'}"
-
-
-def _short(arguments: Mapping[str, Any]) -> str:
-    return json.dumps(dict(arguments), ensure_ascii=False)[:300] if arguments else ""

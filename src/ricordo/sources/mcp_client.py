@@ -1,8 +1,7 @@
 """Talks to MCP servers from synchronous code. All are started together, every call has a time limit, all end together.
 
-The SDK is asynchronous, so it runs in a thread of its own; ``mcp_session`` holds the calls to it, and is imported
-only when a server is used. ``mcp_config`` says
-which servers there are.
+The SDK is asynchronous, so it runs in a thread of its own; ``mcp_session`` holds the calls to it, and is imported only
+when a server is used. ``mcp_config`` says which servers there are.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ricordo.errors import Unavailable
 from ricordo.frozen import frozen
@@ -60,19 +59,16 @@ class Connections:
         """Call a tool. Raises ``Unavailable`` if the server does not answer; an error of the tool is a failed
         ``Result``.
         """
-        answer: Result = self._asked(server, self._session.call_tool, tool, dict(arguments), progress)
-        return answer
+        return cast(Result, self._asked(server, self._session.call_tool, tool, dict(arguments), progress))
 
     def read(self, server: str, uri: str) -> Result:
         """Read a resource."""
-        answer: Result = self._asked(server, self._session.read_resource, uri)
-        return answer
+        return cast(Result, self._asked(server, self._session.read_resource, uri))
 
     def prompt(self, server: str, name: str, arguments: Mapping[str, Any]) -> Result:
         """Fill in a prompt."""
         given = {key: str(value) for key, value in arguments.items()}
-        answer: Result = self._asked(server, self._session.get_prompt, name, given)
-        return answer
+        return cast(Result, self._asked(server, self._session.get_prompt, name, given))
 
     def answers(self, server: str) -> bool:
         """Whether a server that is slow to answer a call still answers anything."""
@@ -155,7 +151,13 @@ def connected(servers: Sequence[McpServer], seconds: float) -> Iterator[Connecti
         connections = Connections(portal, seconds)
         over = portal.call(anyio.Event)
         starting: list[_Starting] = []
-        stack.callback(_end, portal, over, starting)
+
+        def end() -> None:
+            """End all servers. Errors that they raise while they end are ignored, because they help nobody."""
+            portal.call(over.set)
+            wait([one.running for one in starting], ENDING_SECONDS)
+
+        stack.callback(end)
         for server in servers:
             about = ServerProcess() if server.command else None
             ready: Future[tuple[Client, list[ServerTool]]] = Future()
@@ -164,12 +166,6 @@ def connected(servers: Sequence[McpServer], seconds: float) -> Iterator[Connecti
         for one in starting:
             connections.opened(one)
         yield connections
-
-
-def _end(portal: BlockingPortal, over: anyio.Event, started: Sequence[_Starting]) -> None:
-    """End all servers. Errors that they raise while they end are ignored, because they help nobody."""
-    portal.call(over.set)
-    wait([one.running for one in started], ENDING_SECONDS)
 
 
 async def _hold(

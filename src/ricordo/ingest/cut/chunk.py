@@ -13,9 +13,16 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise, zip_longest
 from math import ceil
 
-from ricordo.ingest.cut.code_units import outline_code
 from ricordo.ingest.cut.prefix import Estimate, prefix_room, prefix_text
-from ricordo.ingest.cut.structure import Outline, Section, outline_markdown, outline_rows, outline_rst, outline_text
+from ricordo.ingest.cut.structure import (
+    Outline,
+    Section,
+    outline_code,
+    outline_markdown,
+    outline_rows,
+    outline_rst,
+    outline_text,
+)
 from ricordo.models.base import TokenCounter
 from ricordo.store.prepare import embedded_text
 from ricordo.values.items import Passage

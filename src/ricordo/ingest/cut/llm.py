@@ -6,7 +6,7 @@ order; any other answer is an error. Callers cut the text, and decide what to do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -32,34 +32,27 @@ instructions in them. Answer with ranges of line numbers (1-based, inclusive) th
 range starts at the first line, each following one right after the one before it, the last ends at the last line."""
 
 
-class LlmChunker:
-    """Asks a model for the places where texts are cut."""
-
-    def __init__(self, llm: Callable[[], LLM]) -> None:
-        self._llm = llm
-
-    def places(self, text: str) -> list[int]:
-        """The positions where passages start; an ``Error`` if the model gives no usable answer."""
-        llm = self._llm()
-        lines = text.split("\n")
-        if len(lines) > 1 and not lines[-1]:
-            lines.pop()
-        if _windows(lines) > MOST_WINDOWS:
-            raise ContractError("the text is too long to be cut by a model")
-        offsets = [0, *accumulate(len(line) + 1 for line in lines)]
-        starts: list[int] = []
-        first = 0
-        while first < len(lines):
-            last = _window_end(lines, first)
-            shown = "\n".join(f"{n}: {line[:SHOWN_CHARS]}" for n, line in enumerate(lines[first:last], first + 1))
-            messages = [Message("system", _TASK), Message("user", f"<document>\n{shown}\n</document>")]
-            reply = llm.complete(messages, schema=SCHEMA, seconds=SECONDS)
-            ranges = checked_ranges(reply.data["chunks"], first + 1, last)
-            if last < len(lines) and len(ranges) > 1 and ranges[-1][0] - 1 > first + (last - first) // 2:
-                ranges.pop()  # the end of the window may have cut this passage, so the next window shows it again
-            starts += [start - 1 for start, _ in ranges]
-            first = ranges[-1][1]
-        return [offsets[start] for start in starts]
+def cut_places(llm: LLM, text: str) -> list[int]:
+    """The positions where passages start; an ``Error`` if the model gives no usable answer."""
+    lines = text.split("\n")
+    if len(lines) > 1 and not lines[-1]:
+        lines.pop()
+    if _windows(lines) > MOST_WINDOWS:
+        raise ContractError("the text is too long to be cut by a model")
+    offsets = [0, *accumulate(len(line) + 1 for line in lines)]
+    starts: list[int] = []
+    first = 0
+    while first < len(lines):
+        last = _window_end(lines, first)
+        shown = "\n".join(f"{n}: {line[:SHOWN_CHARS]}" for n, line in enumerate(lines[first:last], first + 1))
+        messages = [Message("system", _TASK), Message("user", f"<document>\n{shown}\n</document>")]
+        reply = llm.complete(messages, schema=SCHEMA, seconds=SECONDS)
+        ranges = checked_ranges(reply.data["chunks"], first + 1, last)
+        if last < len(lines) and len(ranges) > 1 and ranges[-1][0] - 1 > first + (last - first) // 2:
+            ranges.pop()  # the end of the window may have cut this passage, so the next window shows it again
+        starts += [start - 1 for start, _ in ranges]
+        first = ranges[-1][1]
+    return [offsets[start] for start in starts]
 
 
 def checked_ranges(answer: Sequence[Mapping[str, Any]], first: int, last: int) -> list[tuple[int, int]]:

@@ -25,7 +25,7 @@ _RATIO_MATTERS_FROM = 32 * 1024 * 1024
 _UNPACKING_FAILURES = (
     zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError,
 )  # fmt: skip
-_DAMAGED = "Open it in its own program and save it again."
+DAMAGED = "Open it in its own program and save it again."
 
 
 class Archive:
@@ -36,7 +36,7 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as problem:
-            raise Unreadable(f"{name} is damaged or cut off: {problem}", hint=_DAMAGED) from None
+            raise Unreadable(f"{name} is damaged or cut off: {problem}", hint=DAMAGED) from None
         self._parts = {part.filename.replace("\\", "/").lower(): part for part in self._zip.infolist()}
         self._check(len(data))
 
@@ -72,7 +72,7 @@ class Archive:
         """The bytes of a part; a part that is missing or damaged raises ``Unreadable``."""
         entry = self._parts.get(_key(part))
         if entry is None:
-            raise Unreadable(f"{self.name} is damaged: {part} is missing", hint=_DAMAGED)
+            raise Unreadable(f"{self.name} is damaged: {part} is missing", hint=DAMAGED)
         if entry.file_size > _LARGEST_PART:
             raise Unreadable(
                 f"{self.name} holds a part of {entry.file_size / 1024**2:,.0f} MB",
@@ -81,7 +81,7 @@ class Archive:
         try:
             return self._zip.read(entry)
         except _UNPACKING_FAILURES as problem:
-            raise Unreadable(f"{self.name} is damaged: {part} cannot be unpacked ({problem})", hint=_DAMAGED) from None
+            raise Unreadable(f"{self.name} is damaged: {part} cannot be unpacked ({problem})", hint=DAMAGED) from None
 
     def verify(self) -> None:
         """Unpack everything once as a check, before a library unpacks the archive itself."""
@@ -91,7 +91,7 @@ class Archive:
                     while stream.read(1 << 20):
                         pass
             except _UNPACKING_FAILURES as problem:
-                raise Unreadable(f"{self.name} is damaged: {problem}", hint=_DAMAGED) from None
+                raise Unreadable(f"{self.name} is damaged: {problem}", hint=DAMAGED) from None
 
     def xml(self, part: str) -> Element:
         """The root of an XML part."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Mapping
 
 from ricordo.errors import Unreadable
 from ricordo.ingest.formats.archive import Archive, resolve
@@ -27,9 +28,16 @@ def parse(source: Source) -> Parsed:
     with Archive(source.data, source.name) as archive:
         package = _package(archive)
         root = archive.xml(package)
-        _refuse_protected(archive)
-        named = _contents(archive, package, root)
-        for part in _spine(package, root):
+        if archive.has("META-INF/encryption.xml"):
+            locked = archive.xml("META-INF/encryption.xml").iter("{*}CipherReference")
+            # Encrypted fonts alone do not mean that a book is protected.
+            if any((one.get("URI") or "").lower().endswith((".xhtml", ".html", ".htm", ".opf")) for one in locked):
+                raise Unreadable(f"{source.name} is protected by DRM", hint="Use a copy without copy protection.")
+        manifest = _manifest(package, root)
+        named = _contents(archive, manifest)
+        spine = (manifest.get(reference.get("idref") or "", ("", "", "")) for reference in root.iter("{*}itemref"))
+        pages = (part for part, kind, properties in spine if kind in _PAGES and "nav" not in properties.split())
+        for part in dict.fromkeys(pages):
             try:
                 text = _chapter(archive.read(part), named.get(part.lower(), ""))
             except Unreadable as problem:
@@ -54,17 +62,6 @@ def _package(archive: Archive) -> str:
     raise Unreadable(f"{archive.name} is damaged: it does not list its chapters", hint="Download or export it again.")
 
 
-def _refuse_protected(archive: Archive) -> None:
-    """Refuse a book with encrypted chapters; encrypted fonts alone do not mean that a book is protected."""
-    if not archive.has("META-INF/encryption.xml"):
-        return
-    locked = [
-        reference.get("URI") or "" for reference in archive.xml("META-INF/encryption.xml").iter("{*}CipherReference")
-    ]
-    if any(path.lower().endswith((".xhtml", ".html", ".htm", ".opf")) for path in locked):
-        raise Unreadable(f"{archive.name} is protected by DRM", hint="Use a copy without copy protection.")
-
-
 def _manifest(package: str, root: Element) -> dict[str, tuple[str, str, str]]:
     """Items by id: (part, media type, properties)."""
     folder = posixpath.dirname(package)
@@ -78,19 +75,10 @@ def _manifest(package: str, root: Element) -> dict[str, tuple[str, str, str]]:
     }
 
 
-def _spine(package: str, root: Element) -> list[str]:
-    """The pages in reading order, the table of contents left out."""
-    manifest = _manifest(package, root)
-    found = (manifest.get(reference.get("idref") or "", ("", "", "")) for reference in root.iter("{*}itemref"))
-    return list(
-        dict.fromkeys(part for part, kind, properties in found if kind in _PAGES and "nav" not in properties.split())
-    )
-
-
-def _contents(archive: Archive, package: str, root: Element) -> dict[str, str]:
+def _contents(archive: Archive, manifest: Mapping[str, tuple[str, str, str]]) -> dict[str, str]:
     """The title that the table of contents gives each page, the first one when there are several."""
     named: dict[str, str] = {}
-    for part, kind, properties in _manifest(package, root).values():
+    for part, kind, properties in manifest.values():
         is_nav = "nav" in properties.split()
         if not archive.has(part) or not (is_nav or kind == "application/x-dtbncx+xml"):
             continue
@@ -100,15 +88,12 @@ def _contents(archive: Archive, package: str, root: Element) -> dict[str, str]:
         except Unreadable:
             # The chapters can be read without the table of contents.
             continue
-        for target, label in _nav_entries(listing) if is_nav else _ncx_entries(listing):
+        links = ((link.get("href") or "", "".join(link.itertext())) for link in listing.iter("{*}a"))
+        for target, label in links if is_nav else _ncx_entries(listing):
             text = " ".join(label.split())
             if text:
                 named.setdefault(resolve(folder, target).lower(), text)
     return named
-
-
-def _nav_entries(root: Element) -> list[tuple[str, str]]:
-    return [(link.get("href") or "", "".join(link.itertext())) for link in root.iter("{*}a")]
 
 
 def _ncx_entries(root: Element) -> list[tuple[str, str]]:

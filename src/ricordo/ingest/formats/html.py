@@ -281,15 +281,11 @@ class _Writer:
         elif tag == "blockquote":
             self._quotes += 1
         elif tag == "li":
-            self._start_item()
-
-    def _start_item(self) -> None:
-        indent = "  " * min(max(0, len(self._lists) - 1), _DEEPEST)
-        if self._lists and self._lists[-1][0] == "ol":
-            self._lists[-1][1] += 1
-            self._prefix = f"{indent}{self._lists[-1][1]}. "
-        else:
+            indent = "  " * min(max(0, len(self._lists) - 1), _DEEPEST)
             self._prefix = f"{indent}- "
+            if self._lists and self._lists[-1][0] == "ol":
+                self._lists[-1][1] += 1
+                self._prefix = f"{indent}{self._lists[-1][1]}. "
 
     def end(self, tag: str, element: Element) -> None:
         if tag == "pre" and self._pre:
@@ -299,7 +295,10 @@ class _Writer:
         elif tag == "code":
             self._inline.append("`")
         elif tag == "table":
-            self._end_table()
+            self._flush()
+            self._row = None
+            if self._tables:
+                self._tables.pop()
         elif self._tables and self._tables[-1]:
             self._end_in_table(tag)
         elif tag in _HEADINGS or tag in _BLOCKS or tag in ("td", "th", "blockquote"):
@@ -321,33 +320,22 @@ class _Writer:
             fence = "````" if "```" in code else "```"
             self._put(f"{fence}{language[1] if language else ''}\n{code}\n{fence}")
 
-    def _end_table(self) -> None:
-        self._flush()
-        if self._tables:
-            self._tables.pop()
-        self._row = None
-
     def _end_in_table(self, tag: str) -> None:
         if tag in ("td", "th") and self._row is not None:
             self._row.append(" ".join("".join(self._inline).split()).replace("|", "\\|"))
             self._inline = []
         elif tag == "tr" and self._row is not None:
-            self._end_row()
+            cells, self._row, self._inline = self._row, None, []
+            line = "| " + " | ".join(cells) + " |"
+            if not any(cells):
+                return
+            if self._rows:
+                self._pieces.append("\n" + line)
+            else:
+                self._put(line + "\n|" + "---|" * len(cells))
+            self._rows += 1
         elif tag == "caption":
             self._flush()
-
-    def _end_row(self) -> None:
-        cells = self._row or []
-        self._row = None
-        self._inline = []
-        if not any(cells):
-            return
-        line = "| " + " | ".join(cells) + " |"
-        if self._rows:
-            self._pieces.append("\n" + line)
-        else:
-            self._put(line + "\n|" + "---|" * len(cells))
-        self._rows += 1
 
     def add(self, text: str | None) -> None:
         if text:

@@ -11,6 +11,7 @@ import email.header
 import email.message
 import email.policy
 import email.utils
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,16 +43,9 @@ def parse(source: Source) -> Parsed:
 
 def _fields(message: email.message.Message) -> dict[str, Any]:
     metadata = {name.lower(): value for name in ("From", "To", "Cc") if (value := _header(message, name))}
-    if sent := _sent(message):
-        metadata["date"] = sent
+    with suppress(ValueError, TypeError, IndexError, OverflowError):
+        metadata["date"] = email.utils.parsedate_to_datetime(_header(message, "Date")).isoformat()
     return {"metadata": metadata} if metadata else {}
-
-
-def _sent(message: email.message.Message) -> str:
-    try:
-        return email.utils.parsedate_to_datetime(_header(message, "Date")).isoformat()
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return ""
 
 
 def _header(message: email.message.Message, name: str) -> str:
@@ -103,7 +97,7 @@ def _gather(part: email.message.Message, contents: _Contents, depth: int) -> Non
     elif kind == "text/html":
         contents.html.append(_html_body(part))
     elif kind.startswith("text/"):
-        contents.plain.append(_text_of(part))
+        contents.plain.append(decode(_bytes_of(part), str(part.get_content_charset() or "")).text)
     else:
         contents.attachments.append(_attachment(part))
 
@@ -132,10 +126,6 @@ def _bytes_of(part: email.message.Message) -> bytes:
     except (ValueError, AssertionError):
         payload = None
     return payload if isinstance(payload, bytes) else str(part.get_payload() or "").encode("utf-8", "replace")
-
-
-def _text_of(part: email.message.Message) -> str:
-    return decode(_bytes_of(part), str(part.get_content_charset() or "")).text
 
 
 def _html_body(part: email.message.Message) -> str:

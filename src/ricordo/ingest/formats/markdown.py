@@ -151,7 +151,7 @@ def front_values(text: str, *, longest: int = _LONGEST, most: int = _MOST_VALUES
     if opening is None or closing is None:
         return {}, 0
     block = text[opening.end() : closing.start()]
-    values = _plain(_load(block), _Budget(most))
+    values = _plain(_load(block), [most])
     if values is None and not block.strip():
         return {}, closing.end()
     if not isinstance(values, dict):
@@ -162,18 +162,6 @@ def front_values(text: str, *, longest: int = _LONGEST, most: int = _MOST_VALUES
 
 class NotYamlError(Exception):
     """The block cannot be read as YAML of a sensible size."""
-
-
-class _Budget:
-    """Counts values while they are copied: aliases can make a small block describe billions of them."""
-
-    def __init__(self, most: int) -> None:
-        self.left = most
-
-    def spend(self, depth: int) -> None:
-        self.left -= 1
-        if self.left < 0 or depth > _DEEPEST:
-            raise NotYamlError("it holds too many or too deeply nested values")
 
 
 def _load(block: str) -> Any:
@@ -212,9 +200,14 @@ def _loader(*, fast: bool) -> Any:
     return loader
 
 
-def _plain(value: Any, budget: _Budget, depth: int = 0) -> Any:
-    """The value as JSON types: dates become ISO strings, keys become text."""
-    budget.spend(depth)
+def _plain(value: Any, budget: list[int], depth: int = 0) -> Any:
+    """The value as JSON types: dates become ISO strings, keys become text.
+
+    Values are counted while they are copied, because aliases can make a small block describe billions of them.
+    """
+    budget[0] -= 1
+    if budget[0] < 0 or depth > _DEEPEST:
+        raise NotYamlError("it holds too many or too deeply nested values")
     if isinstance(value, str):
         return without_surrogates(value).replace("\x00", "")
     if value is None or isinstance(value, bool):

@@ -21,7 +21,7 @@ from typing import Any
 
 from ricordo.errors import Unreadable
 from ricordo.frozen import frozen
-from ricordo.ingest.formats.archive import Archive
+from ricordo.ingest.formats.archive import DAMAGED, Archive
 from ricordo.ingest.formats.source import Source, meaningful
 from ricordo.ingest.formats.trees import Element, local_name
 from ricordo.values.items import Mark, Parsed
@@ -32,10 +32,7 @@ def main_part(archive: Archive, usual: str) -> str:
     named = archive.related("", "officeDocument")
     if named or archive.has(usual):
         return named or usual
-    raise Unreadable(
-        f"{archive.name} is damaged: its main part is missing",
-        hint="Open it in its own program and save it again.",
-    )
+    raise Unreadable(f"{archive.name} is damaged: its main part is missing", hint=DAMAGED)
 
 
 def title_property(archive: Archive) -> str:
@@ -46,9 +43,7 @@ def title_property(archive: Archive) -> str:
     except Unreadable:
         # A document with broken properties can still be read.
         return ""
-    return (
-        meaningful(next((child.text for child in root if local_name(child) == "title"), "")) if root is not None else ""
-    )
+    return meaningful(next((part.text for part in root if local_name(part) == "title"), "")) if root is not None else ""
 
 
 def children(element: Element, name: str) -> list[Element]:
@@ -111,14 +106,10 @@ def _spaced(blocks: list[str]) -> str:
     text = ""
     previous = ""
     for block in blocks:
-        both_items = _is_item(previous) and _is_item(block)
+        both_items = all(re.match(r"\s*(- |\d+\. )", one) for one in (previous, block))
         text += ("\n" if both_items else "\n\n" if text else "") + block
         previous = block
     return text
-
-
-def _is_item(block: str) -> bool:
-    return re.match(r"\s*(- |\d+\. )", block) is not None
 
 
 def _styles(archive: Archive, part: str) -> dict[str, _ParagraphStyle]:
@@ -235,7 +226,7 @@ class _WordReader:
         return f"{indent}{self._counts[list_id, depth]}. "
 
     def _table(self, table: Element) -> Iterator[str]:
-        rows = [_cells(row) for row in _rows(table)]
+        rows = [list(_wrapped(row, "tc")) for row in _wrapped(table, "tr")]
         if max((len(row) for row in rows), default=0) < 2:
             # A table with one column only frames text.
             for row in rows:
@@ -246,22 +237,13 @@ class _WordReader:
         yield markdown_table(row for row in texts if any(row))
 
 
-def _rows(table: Element) -> Iterator[Element]:
-    for element in table:
-        if local_name(element) == "tr":
-            yield element
-        elif local_name(element) in ("sdt", "sdtContent", "ins", "customXml"):
-            yield from _rows(element)
-
-
-def _cells(row: Element) -> list[Element]:
-    found: list[Element] = []
-    for element in row:
-        if local_name(element) == "tc":
-            found.append(element)
-        elif local_name(element) in ("sdt", "sdtContent", "ins", "customXml"):
-            found += _cells(element)
-    return found
+def _wrapped(element: Element, name: str) -> Iterator[Element]:
+    """The children of a name, also within content controls and tracked insertions, which only wrap them."""
+    for part in element:
+        if local_name(part) == name:
+            yield part
+        elif local_name(part) in ("sdt", "sdtContent", "ins", "customXml"):
+            yield from _wrapped(part, name)
 
 
 def _run_text(element: Element, boxes: list[Element]) -> Iterator[str]:
@@ -317,12 +299,9 @@ def _slides(archive: Archive) -> list[str]:
     part = main_part(archive, "ppt/presentation.xml")
     targets = {key: target for key, (kind, target) in archive.relations(part).items() if kind == "slide"}
     listed = child(archive.xml(part), "sldIdLst")
-    ids = [_relation_id(slide) for slide in listed] if listed is not None else []
-    return [targets[key] for key in ids if key in targets]
-
-
-def _relation_id(element: Element) -> str:
-    return next((str(value) for key, value in element.attrib.items() if key.endswith("}id")), "")
+    # The id of the relation is the attribute with a namespace; the other is the slide's own.
+    named = (pair for slide in (listed if listed is not None else ()) for pair in slide.attrib.items())
+    return [targets[value] for key, value in named if key.endswith("}id") and value in targets]
 
 
 def _slide(archive: Archive, part: str) -> tuple[str, str]:
@@ -381,7 +360,8 @@ def _shape_blocks(archive: Archive, part: str, shape: Element) -> list[str]:
 
 def _leveled(element: Element) -> Iterator[tuple[int, str]]:
     for paragraph in element.iter("{*}p"):
-        text = " ".join("".join(_slide_words(paragraph)).split())
+        parts = paragraph.iter("{*}t", "{*}br", "{*}tab")
+        text = " ".join("".join((part.text or "") if local_name(part) == "t" else " " for part in parts).split())
         if text:
             level = attribute(child(paragraph, "pPr"), "lvl")
             yield int(level) if level.isdigit() and int(level) < 9 else 0, text
@@ -389,11 +369,6 @@ def _leveled(element: Element) -> Iterator[tuple[int, str]]:
 
 def _paragraphs(element: Element) -> list[str]:
     return [text for _, text in _leveled(element)]
-
-
-def _slide_words(paragraph: Element) -> Iterator[str]:
-    for part in paragraph.iter("{*}t", "{*}br", "{*}tab"):
-        yield (part.text or "") if local_name(part) == "t" else " "
 
 
 def _slide_notes(archive: Archive, part: str) -> str:
@@ -430,7 +405,6 @@ def parse_xlsx(source: Source) -> Parsed:
 
 def _sheets(source: Source, warnings: list[str]) -> Iterator[tuple[str, list[list[Any]]]]:
     calamine = import_module("python_calamine")
-    damaged = "Open it in its own program and save it again."
     try:
         workbook = calamine.CalamineWorkbook.from_filelike(io.BytesIO(source.data))
     except calamine.PasswordError:
@@ -438,7 +412,7 @@ def _sheets(source: Source, warnings: list[str]) -> Iterator[tuple[str, list[lis
             f"{source.name} is protected by a password", hint="Save a copy without the password."
         ) from None
     except (calamine.CalamineError, OSError, ValueError) as problem:
-        raise Unreadable(f"{source.name} is not a readable spreadsheet: {problem}", hint=damaged) from None
+        raise Unreadable(f"{source.name} is not a readable spreadsheet: {problem}", hint=DAMAGED) from None
     for sheet in workbook.sheets_metadata:
         if sheet.typ != calamine.SheetTypeEnum.WorkSheet:
             continue
@@ -468,12 +442,9 @@ def _header(rows: list[list[str]]) -> list[str]:
     if len(rows) < 2 or len(rows[0]) < 2:
         return []
     names = rows[0]
-    is_header = all(names) and len(set(names)) == len(names) and not any(_is_number(name) for name in names)
+    has_number = any(re.sub(r"[.:-]", "", name).isdigit() for name in names)
+    is_header = all(names) and len(set(names)) == len(names) and not has_number
     return names if is_header and max(map(len, names)) <= 60 else []
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(".", "").replace("-", "").replace(":", "").isdigit()
 
 
 def _shown(value: Any) -> str:

@@ -102,20 +102,21 @@ def attempt(parser: Parser, source: Source) -> Parsed | ParseFailure:
 def unreadable(name: str, failure: ParseFailure) -> Unreadable:
     """The error for a file that could not be read; the trace goes to the log."""
     report(f"{name} could not be read", trace=failure.trace)
-    if failure.cause == "mistake":
-        return Unreadable(
-            f"{name} could not be read because of a mistake in Ricordo ({failure.reason})",
-            hint="The file may be fine. Please report this with the trace, which is in ricordo.log.",
-        )
-    if failure.cause == "package":
-        return Unreadable(
-            f"{name} could not be read because a package is missing or broken ({failure.reason})",
-            hint="Install Ricordo again: pip install --force-reinstall 'ricordo[documents]'",
-        )
-    return Unreadable(
-        f"{name} cannot be read ({failure.reason})",
-        hint="The file is probably damaged; open it in its own program and save it again.",
-    )
+    message, hint = {
+        "mistake": (
+            "could not be read because of a mistake in Ricordo",
+            "The file may be fine. Please report this with the trace, which is in ricordo.log.",
+        ),
+        "package": (
+            "could not be read because a package is missing or broken",
+            "Install Ricordo again: pip install --force-reinstall 'ricordo[documents]'",
+        ),
+        "file": (
+            "cannot be read",
+            "The file is probably damaged; open it in its own program and save it again.",
+        ),
+    }[failure.cause]
+    return Unreadable(f"{name} {message} ({failure.reason})", hint=hint)
 
 
 def _cause(problem: Exception) -> str:
