@@ -96,7 +96,7 @@ def test_a_reader_that_goes_away_ends_an_export_quietly(notes: Any) -> None:
 @pytest.mark.parametrize(
     "words",
     ["backup", "mv", "mv note:/a", "restore", "link", "history", "roots rm", "sync-folder add", "sync-folder accept",
-     "sync-folder refuse", "sync-folder rm"],
+     "sync-folder rm"],
 )  # fmt: skip
 def test_an_argument_that_is_missing_is_named(house: Any, words: str) -> None:
     answer = house.run(*words.split(), code=2)

@@ -61,7 +61,7 @@ def test_every_command_of_the_page_works_for_an_operator_who_is_no_superuser(
         words = [member if word == "bob" else word for word in shlex.split(here)]
         printed[" ".join(shlex.split(line)[1:4])] = house.run(*words[1:]).stdout
     assert "1 items are in" in printed[f"migrate {FILE} {STORE}"]
-    assert printed["index status --store"].strip() == f"{tmp_path / 'engine'}: beside 1 passages"
+    assert printed[f"index --store {STORE}"].strip() == f"{tmp_path / 'engine'}: beside 1 passages"
     assert "note:/keys" in house.run("search", "signing keys").stdout  # this project is bound to the team's store
     _operate(house, tmp_path / "kept.jsonl")
     _join(house, printed["team invite bob"], tmp_path / "elsewhere", monkeypatch)
@@ -69,9 +69,9 @@ def test_every_command_of_the_page_works_for_an_operator_who_is_no_superuser(
 
 def _operate(house: House, kept: Path) -> None:
     """What the page names in its sentences."""
-    for words in ("index status", "doctor", "doctor --repair", "index drop", f"backup {kept}"):
+    for words in ("index", "doctor", "doctor --repair", "index --drop", f"backup {kept}"):
         said = words.replace(str(kept), "FILE")
-        assert f"ricordo {said}`" in PAGE or words == "index status"
+        assert f"ricordo {said}`" in PAGE or words == "index"
         house.run(*words.split())
     assert "Rotate the signing keys" in kept.read_text(encoding="utf-8")
 

@@ -27,7 +27,6 @@ READING: dict[str, Verb] = {
     "explain": lambda engine, folder: engine.explain("keys", NOTE),
     "export": lambda engine, folder: engine.export(folder / "all.jsonl"),
     "graph": lambda engine, folder: engine.graph(),
-    "tags": lambda engine, folder: engine.tags(),
     "get": lambda engine, folder: engine.get(NOTE),
     "grep": lambda engine, folder: engine.grep("keys"),
     "history": lambda engine, folder: engine.history(NOTE),
@@ -48,6 +47,7 @@ READING: dict[str, Verb] = {
     "skills_search": lambda engine, folder: engine.skills_search("keys"),
     "status": lambda engine, folder: engine.status(),
     "sync_folder_status": lambda engine, folder: engine.sync_folder_status(),
+    "tags": lambda engine, folder: engine.tags(),
     "tiers": lambda engine, folder: engine.tiers(),
     "timeline": lambda engine, folder: engine.timeline(),
     "tree": lambda engine, folder: engine.tree(),
@@ -55,13 +55,13 @@ READING: dict[str, Verb] = {
 REPORTS_WHAT_DIFFERS = {"doctor"}
 ASKS_NO_ITEMS = {
     "close", "open", "profiles", "resolve", "tier", "team_init", "team_invite", "team_remove",
-    "team_status", "index_status", "index_rebuild", "index_drop",
+    "team_status", "index",
 }  # fmt: skip
 """They use an answer, the settings, the server or the name alone; an id is looked up, and that is tested below."""
 WRITING = {
     "add", "correct", "edit", "embed", "feedback", "forget", "forget_root", "import_", "link", "mv",
     "refresh", "relocate", "remember", "restore", "rm", "save", "save_many",
-    "sync_folder_accept", "sync_folder_add", "sync_folder_now", "sync_folder_refuse",
+    "sync_folder_accept", "sync_folder_add", "sync_folder_now",
     "sync_folder_rm", "migrate", "promote",
     "sessions_add", "skills_add", "sync", "tag", "trust", "undo", "unlink", "use_model", "watch",
 }  # fmt: skip

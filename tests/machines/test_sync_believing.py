@@ -76,7 +76,7 @@ def test_a_machine_that_is_refused_is_asked_about_also_where_everybody_was_let_i
     desk, laptop = two
     settle(desk, laptop)
     with laptop.at() as engine:
-        engine.sync_folder_refuse("desk")
+        engine.sync_folder_accept("desk", off=True)
     with desk.at() as engine:
         engine.edit(NOTE, "Keys rotate every day.")
     desk.sync()

@@ -228,7 +228,7 @@ def test_only_machines_that_were_let_in_are_believed(make_places: MakePlaces) ->
     assert desk.sync().problems == ()
     assert desk.texts() == {"Written on the laptop."}
     with desk.at() as engine:
-        engine.sync_folder_refuse("laptop")
+        engine.sync_folder_accept("laptop", off=True)
     with laptop.at() as engine:
         engine.edit(NOTE, "Written later.")
     laptop.sync()

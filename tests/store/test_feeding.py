@@ -358,8 +358,8 @@ def test_a_server_that_cannot_be_reached_is_away(place: str) -> None:
     settings = {"embedding.provider": "none", "store.index_address": address}
     with Ricordo.open(place, config=ConfigProvider(settings)) as engine:
         with pytest.raises(IndexAway, match="did not do its work") as raised:
-            engine.index_rebuild()
-        report = engine.index_status()
+            engine.index(rebuild=True)
+        report = engine.index()
         assert "never filled" in report.problem, "nothing was changed"
         assert "geheim" not in f"{raised.value} {report}"
         assert engine.search("anchor", track=False).hits

@@ -137,8 +137,8 @@ QUESTIONS = ("which animal purrs on the sofa", "kitten couch", "lighthouse", "wh
 
 def test_pages_are_the_same_with_and_without_the_engine(house: House) -> None:
     house.plain.save("note:/cat", CAT, fields={"tags": ["pets"]})
-    house.engine.index_rebuild()
-    report = house.engine.index_status()
+    house.engine.index(rebuild=True)
+    report = house.engine.index()
     assert (report.passages, report.waiting) == (7, 0)
     assert list(report.vectors.values()) == [7]
     for question in QUESTIONS:
@@ -158,7 +158,7 @@ def fed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """Some items with links among them that the engine knows, and one that it does not."""
     made = House(tmp_path_factory.mktemp("fed"))
     fill(made.plain)
-    made.engine.index_rebuild()
+    made.engine.index(rebuild=True)
     made.plain.save("note:/late", "The signing key of the lighthouse is due for rotation.")
     yield made
     made.close()
@@ -171,9 +171,9 @@ def test_searches_of_every_kind_are_answered_as_without_the_engine(fed: House, n
 
 
 def test_what_the_engine_was_not_told_yet_is_found_as_it_is(house: House) -> None:
-    house.engine.index_rebuild()
+    house.engine.index(rebuild=True)
     house.plain.save("note:/cat", CAT)
-    assert house.engine.index_status().waiting > 0
+    assert house.engine.index().waiting > 0
     assert house.found("which animal purrs on the sofa")[0] == "note:/cat"
     for question in QUESTIONS:
         house.compared(question)
@@ -183,7 +183,7 @@ def test_what_the_engine_was_not_told_yet_is_found_as_it_is(house: House) -> Non
     house.plain.rm("note:/cat")
     assert house.found("purring", by="words") == []
     house.feed.run()
-    assert list(house.engine.index_status().vectors.values()) == [len(OTHERS)]
+    assert list(house.engine.index().vectors.values()) == [len(OTHERS)]
     house.plain.restore("note:/cat")
     assert house.found("purring", by="words") == ["note:/cat"]
     house.plain.rm("note:/cat", purge=True)
@@ -194,24 +194,24 @@ def test_what_the_engine_was_not_told_yet_is_found_as_it_is(house: House) -> Non
 
 
 def test_a_vector_that_came_later_is_looked_at_and_fed(house: House) -> None:
-    house.engine.index_rebuild()
+    house.engine.index(rebuild=True)
     with Ricordo.open(house.place, config=ConfigProvider({"embedding.provider": "none"})) as other:
         other.save("note:/cat", CAT)
     house.feed.run()
-    assert list(house.engine.index_status().vectors.values()) == [len(OTHERS)]
+    assert list(house.engine.index().vectors.values()) == [len(OTHERS)]
     house.plain.embed()
-    assert house.engine.index_status().waiting > 0
+    assert house.engine.index().waiting > 0
     assert house.found("which animal purrs on the sofa", by="meaning")[0] == "note:/cat"
     house.feed.run()
-    assert list(house.engine.index_status().vectors.values()) == [len(OTHERS) + 1]
+    assert list(house.engine.index().vectors.values()) == [len(OTHERS) + 1]
 
 
 def test_a_process_that_stays_open_feeds_the_engine_by_itself(house: House) -> None:
-    house.engine.index_rebuild()
+    house.engine.index(rebuild=True)
     house.store.database.on_commit = house.feed._thread.wake
     house.engine.save("note:/cat", CAT)
     deadline = time.monotonic() + 120
-    while (report := house.engine.index_status()).waiting or list(report.vectors.values()) != [len(OTHERS) + 1]:
+    while (report := house.engine.index()).waiting or list(report.vectors.values()) != [len(OTHERS) + 1]:
         assert time.monotonic() < deadline, report
         time.sleep(0.05)
 
@@ -220,8 +220,8 @@ def test_if_the_engine_is_away_postgresql_answers_and_says_so(house: House, monk
     expected = [hit.ref for hit in house.plain.search("kitten couch", track=False).hits]
     answer = house.engine.search("kitten couch", track=False)
     assert [hit.ref for hit in answer.hits] == expected
-    assert "index: the search engine was never filled (run 'ricordo index rebuild')" in answer.meta.degraded[0]
-    house.engine.index_rebuild()
+    assert "index: the search engine was never filled (run 'ricordo index --rebuild')" in answer.meta.degraded[0]
+    house.engine.index(rebuild=True)
 
     def fails(*_: object) -> None:
         raise IndexAway("the search engine at home did not do its work: it sleeps")
@@ -238,7 +238,7 @@ def test_if_the_engine_is_away_postgresql_answers_and_says_so(house: House, monk
             )
         with pytest.raises(IndexAway):
             house.feed.run()
-        assert "it sleeps" in house.engine.index_status().problem
+        assert "it sleeps" in house.engine.index().problem
         assert not house.feed.check(False).ok
     house.index._away = (0.0, "")
     house.feed.run()
@@ -246,7 +246,7 @@ def test_if_the_engine_is_away_postgresql_answers_and_says_so(house: House, monk
 
 
 def test_an_engine_that_is_far_behind_is_not_asked(house: House) -> None:
-    house.engine.index_rebuild()
+    house.engine.index(rebuild=True)
     with house.store.database.write() as connection:
         connection.run("INSERT INTO index_outbox(chunk, at) SELECT 1000000000 + n, 0 FROM generate_series(1, 2001) n")
     [problem] = house.engine.search("kitten couch", track=False).meta.degraded
@@ -256,7 +256,7 @@ def test_an_engine_that_is_far_behind_is_not_asked(house: House) -> None:
 
 
 def test_doctor_sees_and_mends_what_the_engine_lost(house: House) -> None:
-    house.engine.index_rebuild()
+    house.engine.index(rebuild=True)
     assert house.feed.check(False).ok
     held = sorted(house.feed.engine.held(house.space, range(10_000)))
     house.feed.engine.remove(house.space, held[:1])
@@ -293,11 +293,11 @@ def test_the_commands_of_the_index_say_how_far_it_is(house: House) -> None:
 
 def test_a_store_without_an_engine_says_what_to_set(tmp_path: Path) -> None:
     with Ricordo.open(tmp_path / "store.db") as engine, pytest.raises(UsageError, match="no search engine is set"):
-        engine.index_status()
+        engine.index()
 
 
 def test_a_search_that_sees_what_the_engine_lacks_has_it_fed(house: House) -> None:
-    house.engine.index_rebuild()
+    house.engine.index(rebuild=True)
     woken: list[str] = []
     house.index._on_tail = lambda: woken.append("fed")
     house.found("kitten couch")
@@ -308,7 +308,7 @@ def test_a_search_that_sees_what_the_engine_lacks_has_it_fed(house: House) -> No
 
 
 def test_an_engine_that_failed_is_left_alone_for_a_while(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    house.engine.index_rebuild()
+    house.engine.index(rebuild=True)
     asked: list[object] = []
 
     def fails(*given: object) -> None:
@@ -327,7 +327,7 @@ def test_a_filter_that_many_items_pass_is_checked_here(
 ) -> None:
     monkeypatch.setattr(vectors, "MOST_NAMED", named)
     house.plain.save("note:/cat", CAT, fields={"tags": ["pets"]})
-    house.engine.index_rebuild()
+    house.engine.index(rebuild=True)
     house.plain.save("note:/dog", "A puppy naps on the couch.", fields={"tags": ["pets"]})
     for question in ("kitten tag:pets", "couch tag:pets", "which animal purrs tag:pets"):
         assert set(house.found(question)) <= {"note:/cat", "note:/dog"}
@@ -342,16 +342,16 @@ def test_one_long_item_does_not_hide_the_others(house: House) -> None:
     )
     house.plain.save("note:/long", section * 30)
     house.plain.save("note:/other", "An old lamp was left behind. " + "Bread rises overnight in the pantry. " * 30)
-    house.engine.index_rebuild()
+    house.engine.index(rebuild=True)
     answer = house.engine.search("a lamp", by="meaning", limit=2, track=False)
     assert len({hit.ref for hit in answer.hits}) == 2
 
 
 def test_who_has_fed_everything_lets_another_process_feed_at_once(house: House) -> None:
-    house.engine.index_rebuild()
+    house.engine.index(rebuild=True)
     house.plain.save("note:/cat", CAT)
     other = Feeder(house.store.database, house.feed.engine)
     assert other.feed() > 0
-    assert house.engine.index_status().waiting == 0
+    assert house.engine.index().waiting == 0
     house.plain.save("note:/dog", "A puppy naps.")
     assert house.feed.run() > 0

@@ -105,13 +105,6 @@ OWN: dict[str, Own] = {
         "A team shares a store on a server. Its members are roles of that server: readers search, writers save, owners"
         " upgrade and invite, and a backup role reads everything.",
     ),
-    "index": Own(
-        "look after",
-        "Fill a search engine beside a store's server, and see how far it is.",
-        "status",
-        "Large stores in PostgreSQL can have Qdrant beside them, which finds the passages of a search. PostgreSQL"
-        " remains the record, and feeds it.",
-    ),
     "learn": Own(
         "look after",
         "Show, freeze or undo what feedback did to the ranking.",

@@ -10,7 +10,7 @@ from ricordo.cli.terminal import Screen, counted, one_line
 
 if TYPE_CHECKING:
     from ricordo.values.log import ReviewReport, Step, UndoReport, Waiting
-    from ricordo.values.reports import LogReport, TagCount
+    from ricordo.values.reports import LogReport
     from ricordo.values.review import Proposal
     from ricordo.values.use import FeedbackReport, LearningStatus, QueryStats, Retrieval, StatsReport, WeightChange
 
@@ -224,11 +224,6 @@ def _show_asked(screen: Screen, report: LogReport) -> None:
             screen.line(f"  {one_line(hit.ref)}{f'  ({became})' if became else ''}")
     if report.more:
         screen.note("there is more before that; --limit shows it")
-
-
-@shows
-def _show_tags(screen: Screen, tags: Sequence[TagCount]) -> None:
-    screen.table(("tag", "items"), [(one.tag, str(one.count)) for one in tags], empty="no item has a tag")
 
 
 @shows

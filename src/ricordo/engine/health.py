@@ -104,7 +104,7 @@ def _texts(context: EngineContext, one: Damage) -> Iterator[str]:
 
 
 MOST_NAMED = 20
-"""How many items that hold secrets are named."""
+"""How many items that hold secrets, and tags, are named."""
 
 
 class HealthVerbs(RemoveVerbs):
@@ -140,6 +140,7 @@ class HealthVerbs(RemoveVerbs):
             "encrypted": way_of(path) if holds_secrets(context.location) else None,
             "vectors": self._vectors(),
             "knowledge": context.knowledge.status() if context.knowledge is not None else None,
+            "tags": {one.tag: one.count for one in store.overview.tags()[:MOST_NAMED]},
         }
         machines = [one.to_dict() for one in known_machines(context)]
         status |= {"machines": machines} if len(machines) > 1 else {}

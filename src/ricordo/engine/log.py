@@ -196,9 +196,10 @@ class LogVerbs(FindVerbs):
                 learners[profile.name] = Learner(profile.learns, weights)
         return learners
 
-    @verb("read", "find", "Show the tags, and how many items have each.", answers="tags", examples=("ricordo tags",))
     def tags(self) -> tuple[TagCount, ...]:
-        """The most frequent first. Tags that differ in upper and lower case alone are one."""
+        """The tags and how many items have each, the most frequent first. Tags that differ in upper and lower case
+        alone are one.
+        """
         return tuple(self._context.store.overview.tags())
 
     @follows("ref")

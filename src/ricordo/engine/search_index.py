@@ -1,60 +1,50 @@
-"""Verbs for a search engine beside a store's server: index status, rebuild, drop."""
+"""The verb for a search engine beside a store's server: index."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ricordo.engine.context import OpenEngine
-from ricordo.errors import UsageError
+from ricordo.errors import Forbidden, UsageError
+from ricordo.permissions import is_admin, is_agent
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
+    from typing import Annotated
+
     from ricordo.store.qdrant.feed import Feed
     from ricordo.values.reports import IndexReport
+    from ricordo.verbs.declare import Say
 
 
 class IndexVerbs(OpenEngine):
     """Fills a search engine from a store, and says how far it is."""
 
     @verb(
-        "read",
+        "write",
         "look after",
-        "Show what the search engine beside the server holds, and how far it is behind.",
-        path="index status",
-        examples=("ricordo index status",),
+        "Show how far the search engine beside a store's server is; fill it, or drop it.",
+        examples=("ricordo index", "ricordo index --rebuild"),
+        looking={"rebuild": None, "drop": None},
     )
-    def index_status(self) -> IndexReport:
-        """Changes that wait are found all the same: searches look at them beside the engine, up to 2,000. If it lacks
-        more, or does not answer, the server's own index answers, and searches say so.
-        """
-        return self._feed().report()
-
-    @verb(
-        "admin",
-        "look after",
-        "Fill the search engine beside the server anew.",
-        path="index rebuild",
-        examples=("ricordo index rebuild",),
-    )
-    def index_rebuild(self) -> IndexReport:
-        """From then on, every change of the store is noted for the engine, whoever makes it. What the engine had before
-        is thrown away. If it is interrupted, any process that has the store open goes on where it was.
+    def index(
+        self,
+        *,
+        rebuild: Annotated[bool, Say("Fill it anew; every change of the store is noted for it from then on.")] = False,
+        drop: Annotated[bool, Say("Stop feeding it, and throw away what it has.")] = False,
+    ) -> IndexReport:
+        """Large stores in PostgreSQL can have Qdrant beside them, which finds the passages of a search. PostgreSQL
+        remains the record. Changes that wait are found all the same: searches look at them beside the engine, up to
+        2,000. If it lacks more, or does not answer, the server's own index answers, and searches say so. If filling is
+        interrupted, any process that has the store open goes on where it was. Only administrators fill and drop it.
         """
         feed = self._feed()
-        feed.rebuild()
-        return feed.report()
-
-    @verb(
-        "admin",
-        "look after",
-        "Stop feeding the search engine, and throw away what it has.",
-        path="index drop",
-        examples=("ricordo index drop",),
-    )
-    def index_drop(self) -> IndexReport:
-        """The store stays as it is: its own index answers again. Then also unset store.index_address."""
-        feed = self._feed()
-        feed.drop()
+        if (rebuild or drop) and (is_agent() or not is_admin()):
+            raise Forbidden("only administrators fill or drop the search engine", hint="‹:index› shows how far it is.")
+        if drop:
+            feed.drop()
+        elif rebuild:
+            feed.rebuild()
         return feed.report()
 
     def _feed(self) -> Feed:

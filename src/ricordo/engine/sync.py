@@ -140,42 +140,31 @@ class SyncVerbs(OpenEngine):
         "Let in a machine that writes to a folder of sync.",
         path="sync-folder accept",
         not_on=_NOT_ON,  # type: ignore[arg-type]
-        examples=("ricordo sync-folder accept laptop",),
+        examples=("ricordo sync-folder accept laptop", "ricordo sync-folder accept old-laptop --off"),
     )
     def sync_folder_accept(
-        self, machine: Annotated[str, Say("Its name or its id.", longest=NAME_TEXT, shown="MACHINE")]
+        self,
+        machine: Annotated[str, Say("Its name or its id.", longest=NAME_TEXT, shown="MACHINE")],
+        *,
+        off: Annotated[bool, Say("Take in nothing more from it; what it said so far stays.")] = False,
     ) -> SyncMachine:
         """What you wrote there counts as your own words here from now on. So let in machines of your own alone: whoever
-        can write to the folder can write in the name of any machine in it.
+        can write to the folder can write in the name of any machine in it. A folder that lets in everybody asks for
+        each other machine once one is shut out.
         """
         refuse_settings("which machines are let in")
-        refuse_agents("let in a machine")
         log = self._sync_log()
         found = self._machine_named(machine)
+        if off:
+            log.shut_out(found.id, found.name)
+            for folder in log.folders():
+                if folder.trust_all:
+                    log.add_folder(folder.path, trust_all=False)
+            return SyncMachine(found.id, found.name, False, found.is_this, found.files, found.waiting)
+        refuse_agents("let in a machine")
         log.accept(found.id, found.name)
         self._run(log)
         return self._machine_named(found.id)
-
-    @verb(
-        "admin",
-        "look after",
-        "Take in nothing more from a machine.",
-        path="sync-folder refuse",
-        not_on=_NOT_ON,  # type: ignore[arg-type]
-        examples=("ricordo sync-folder refuse old-laptop",),
-    )
-    def sync_folder_refuse(
-        self, machine: Annotated[str, Say("Its name or its id.", longest=NAME_TEXT, shown="MACHINE")]
-    ) -> SyncMachine:
-        """What it said so far stays. A folder that lets in everybody asks for each other machine from now on."""
-        refuse_settings("which machines are let in")
-        log = self._sync_log()
-        found = self._machine_named(machine)
-        log.shut_out(found.id, found.name)
-        for folder in log.folders():
-            if folder.trust_all:
-                log.add_folder(folder.path, trust_all=False)
-        return SyncMachine(found.id, found.name, False, found.is_this, found.files, found.waiting)
 
     @verb(
         "admin",

@@ -91,10 +91,6 @@ class Tools:
             self._warm = OpenServers(lambda: self._context.config.tools.seconds)
         return self._warm
 
-    @verb(
-        "read", "agents", "List the MCP servers that were added.", path="tools servers", answers="servers",
-        examples=("ricordo tools servers",),
-    )  # fmt: skip
     def servers(self) -> tuple[ServerFound, ...]:
         """The servers that were taken in, and what each starts. Keys in it are masked."""
         known = self._file.all().values()

@@ -39,7 +39,7 @@ class EdgeEngine:
                 if not places:
                     raise IndexAway(
                         f"the search engine in {self._folder} has no {space.name}",
-                        hint="Run ‹:index rebuild›.",
+                        hint="Run ‹:index --rebuild›.",
                     )
                 self._open[space.name] = [edge.EdgeShard.load(str(place)) for place in places]
             return self._open[space.name]

@@ -93,5 +93,5 @@ def calling(name: str, errors: tuple[type[Exception], ...]) -> Iterator[None]:
         text = str(error).strip().splitlines()
         raise IndexAway(
             f"the search engine {name} did not do its work: {masked_in(text[0]) if text else type(error).__name__}",
-            hint="Nothing is lost: PostgreSQL answers meanwhile. If the engine lost its data, run ‹:index rebuild›.",
+            hint="Nothing is lost: PostgreSQL answers meanwhile. If the engine lost its data, run ‹:index --rebuild›.",
         ) from error

@@ -91,7 +91,7 @@ _STATUS = (
     " (SELECT min(at) FROM index_outbox),"
     f" (SELECT owner FROM index_feeds WHERE name = '{NAME}' AND lease_until > {_NOW})"
 )
-_NEVER = "it was never filled: run 'ricordo index rebuild'"
+_NEVER = "it was never filled: run 'ricordo index --rebuild'"
 _log = logging.getLogger(__name__)
 
 

@@ -68,11 +68,11 @@ class EngineVectors(VectorIndex):
             else ([], [])
         )
         if not feed:
-            return "the search engine was never filled (run 'ricordo index rebuild')"
+            return "the search engine was never filled (run 'ricordo index --rebuild')"
         if tail:
             self._on_tail()
         if len(tail) > MOST_UNAPPLIED:
-            return f"the search engine lacks more than {MOST_UNAPPLIED:,} changes (see 'ricordo index status')"
+            return f"the search engine lacks more than {MOST_UNAPPLIED:,} changes (see 'ricordo index')"
         return feed[0][0], feed[0][1].split(), np.array([chunk for (chunk,) in tail], np.int64)
 
     def search(
