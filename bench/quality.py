@@ -28,11 +28,10 @@ from statistics import fmean
 from known_items import known_items
 from ricordo.config.loading import Config, load_config
 from ricordo.engine import Ricordo
-from ricordo.evaluate import evaluate
 from ricordo.evaluate.datasets import Question, read_dataset
 from ricordo.evaluate.metrics import ndcg, recall
 from ricordo.evaluate.report import aligned
-from ricordo.evaluate.run import BASELINES, evaluate_passages, folder_store
+from ricordo.evaluate.run import BASELINES, evaluate, evaluate_passages, folder_store
 from ricordo.evaluate.stores import cached_store, make_vectors, position_of
 from ricordo.values.hits import Filters
 

@@ -75,7 +75,7 @@ def test_a_steady_gain_over_many_queries_is_significant() -> None:
     a = [0.1 * (n % 7) for n in range(60)]
     outcome = significance(a, [score + 0.05 + 0.01 * (n % 3) for n, score in enumerate(a)])
     assert outcome.significant
-    assert outcome.low > 0
+    assert outcome.confidence_95[0] > 0
     assert (outcome.wins, outcome.ties, outcome.losses) == (60, 0, 0)
 
 

@@ -15,8 +15,9 @@ from ricordo.config.loading import Config
 from ricordo.config.settings import LexicalSettings, RetrievalSettings
 from ricordo.engine import Ricordo
 from ricordo.errors import UsageError
-from ricordo.evaluate import Report, evaluate, evaluate_all, read_results, write_results
 from ricordo.evaluate.metrics import METRICS, judge
+from ricordo.evaluate.report import Report, read_results, write_results
+from ricordo.evaluate.run import evaluate, evaluate_all
 from ricordo.evaluate.stores import position_of, ref_of
 from ricordo.values.reports import Progress
 

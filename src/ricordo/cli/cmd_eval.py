@@ -14,7 +14,7 @@ from ricordo.errors import UsageError
 from ricordo.values.store_addresses import is_address
 
 if TYPE_CHECKING:
-    from ricordo.evaluate import Comparison, Suite
+    from ricordo.evaluate.report import Comparison, Suite
 
 
 @verb(
@@ -77,12 +77,12 @@ def _eval(
         names = list(dict.fromkeys([*names, *compare]))
     suite = _run_own(call, names) if own else _run(call, folders, names, limit_queries)
     if per_query is not None:
-        from ricordo.evaluate import write_results
+        from ricordo.evaluate.report import write_results
 
         write_results(suite.reports, per_query)
     if not compare:
         return _answer(call, suite)
-    from ricordo.evaluate import compare_profiles
+    from ricordo.evaluate.report import compare_profiles
 
     return _answer(call, suite, compare_profiles(suite.reports, *compare))
 
@@ -117,7 +117,7 @@ def _run(call: Call, folders: tuple[Path, ...], names: list[str], limit_queries:
 
 
 def _run_own(call: Call, names: list[str]) -> Suite:
-    from ricordo.evaluate import Suite
+    from ricordo.evaluate.report import Suite
     from ricordo.evaluate.run import OWN_PROFILES, evaluate_own
 
     with call.engine() as engine, ProgressLine.for_call(call) as progress:
@@ -125,7 +125,7 @@ def _run_own(call: Call, names: list[str]) -> Suite:
 
 
 def _answer(call: Call, suite: Suite, comparison: Comparison | None = None) -> int:
-    from ricordo.evaluate import results_table
+    from ricordo.evaluate.report import results_table
 
     plain = suite.to_dict()
     if comparison is not None:
@@ -144,7 +144,7 @@ def _answer(call: Call, suite: Suite, comparison: Comparison | None = None) -> i
 
 
 def _show_comparison(screen: Screen, comparison: Comparison) -> None:
-    from ricordo.evaluate import comparison_table
+    from ricordo.evaluate.report import comparison_table
 
     screen.line(comparison_table(comparison))
     for note in comparison.notes:

@@ -136,14 +136,12 @@ def _identity(file: Path, number: int, record: Mapping[str, Any]) -> str:
     return str(identity)
 
 
-def _metadata(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    metadata = record.get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
-
-
-def _thread(metadata: Mapping[str, Any]) -> str | None:
+def _metadata(record: Mapping[str, Any]) -> tuple[Mapping[str, Any], str | None]:
+    """The metadata of a record, and the thread that they name."""
+    given = record.get("metadata")
+    metadata = given if isinstance(given, dict) else {}
     conversation = metadata.get("conversation")
-    return None if conversation is None or conversation == "" else str(conversation)
+    return metadata, None if conversation is None or conversation == "" else str(conversation)
 
 
 def _read_documents(file: Path) -> tuple[tuple[Document, ...], int]:
@@ -155,19 +153,12 @@ def _read_documents(file: Path) -> tuple[tuple[Document, ...], int]:
         if identity in documents:
             repeated += 1
             continue
-        metadata = _metadata(record)
-        thread = _thread(metadata)
+        metadata, thread = _metadata(record)
         seq = None
         if thread is not None:
             seq = turns[thread] = turns.get(thread, 0) + 1
-        documents[identity] = Document(
-            id=identity,
-            text=str(record.get("text") or ""),
-            title=str(record.get("title") or ""),
-            thread=thread,
-            seq=seq,
-            metadata=metadata,
-        )
+        text, title = (str(record.get(name) or "") for name in ("text", "title"))
+        documents[identity] = Document(identity, text, title, thread, seq, metadata)
     if not documents:
         raise Unreadable(f"{file} holds no document", hint=_SHAPE)
     return tuple(documents.values()), repeated
@@ -179,8 +170,8 @@ def _read_questions(file: Path) -> tuple[Question, ...]:
         identity = _identity(file, number, record)
         if not isinstance(record.get("text"), str):
             raise _broken(file, number, 'has no "text"')
-        metadata = _metadata(record)
-        questions.setdefault(identity, Question(identity, record["text"], _thread(metadata), metadata))
+        metadata, thread = _metadata(record)
+        questions.setdefault(identity, Question(identity, record["text"], thread, metadata))
     return tuple(questions.values())
 
 

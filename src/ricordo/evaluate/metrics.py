@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ricordo.frozen import frozen
+from ricordo.values.plain import Plain
 
 METRICS: tuple[str, ...] = ("ndcg@10", "recall@10", "recall@100", "mrr@10")
 
@@ -76,19 +77,18 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 @frozen
-class Significance:
+class Significance(Plain):
     """Whether B differs from A on the same queries.
 
-    ``p_value`` comes from a paired randomisation test (two-sided), ``low`` and ``high`` from a bootstrap of
-    the mean difference (95 %). ``wins``, ``losses`` and ``ties`` count queries from B's point of view.
+    ``p_value`` comes from a paired randomisation test (two-sided), ``confidence_95`` from a bootstrap of
+    the mean difference. ``wins``, ``losses`` and ``ties`` count queries from B's point of view.
     """
 
     queries: int
     mean_a: float
     mean_b: float
     difference: float
-    low: float
-    high: float
+    confidence_95: tuple[float, float]
     p_value: float
     wins: int
     losses: int
@@ -100,18 +100,7 @@ class Significance:
         return self.p_value < 0.05
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "queries": self.queries,
-            "mean_a": self.mean_a,
-            "mean_b": self.mean_b,
-            "difference": self.difference,
-            "confidence_95": [self.low, self.high],
-            "p_value": self.p_value,
-            "significant": self.significant,
-            "wins": self.wins,
-            "losses": self.losses,
-            "ties": self.ties,
-        }
+        return Plain.to_dict(self) | {"significant": self.significant}
 
 
 def significance(a: Sequence[float], b: Sequence[float], *, rounds: int = 10_000, seed: int = 0) -> Significance:
@@ -127,7 +116,7 @@ def significance(a: Sequence[float], b: Sequence[float], *, rounds: int = 10_000
     gains = np.asarray(b, dtype=np.float64) - np.asarray(a, dtype=np.float64)
     count = len(gains)
     if count == 0:
-        return Significance(0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0, 0, 0)
+        return Significance(0, 0.0, 0.0, 0.0, (0.0, 0.0), 1.0, 0, 0, 0)
     observed = float(gains.mean())
     random = np.random.default_rng(seed)
     at_least = 0
@@ -147,8 +136,7 @@ def significance(a: Sequence[float], b: Sequence[float], *, rounds: int = 10_000
         mean_a=mean(a),
         mean_b=mean(b),
         difference=observed,
-        low=float(low),
-        high=float(high),
+        confidence_95=(float(low), float(high)),
         p_value=(at_least + 1) / (rounds + 1),
         wins=int((gains > 1e-12).sum()),
         losses=int((gains < -1e-12).sum()),

@@ -4,34 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from ricordo.errors import NotFound, Unreadable, UsageError
 from ricordo.evaluate.metrics import METRICS, Significance, mean, percentile, significance
 from ricordo.frozen import frozen
+from ricordo.values.plain import NOT_SHOWN, Plain, named, rounded
 
 COLUMNS: tuple[str, ...] = (*METRICS, "ms_p50")
 
 
 @frozen
-class QueryResult:
+class QueryResult(Plain):
     """One query under one profile: its metrics, its time, and the ids of the best documents."""
 
     query: str
     profile: str
-    metrics: Mapping[str, float]
-    milliseconds: float
+    metrics: Mapping[str, float] = field(metadata=NOT_SHOWN)
+    milliseconds: float = field(metadata={**named("ms"), **rounded(3)})
     top: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "query": self.query,
-            "profile": self.profile,
-            **self.metrics,
-            "ms": round(self.milliseconds, 3),
-            "top": list(self.top),
-        }
+        return Plain.to_dict(self) | dict(self.metrics)
 
 
 @frozen
@@ -97,9 +93,6 @@ class Suite:
 
 
 def _rounded(profiles: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """Round to six digits, which is enough for any comparison; files of two runs then differ only if their results
-    do.
-    """
     return {name: {column: round(value, 6) for column, value in row.items()} for name, row in profiles.items()}
 
 
@@ -145,42 +138,29 @@ def read_results(file: str | Path) -> tuple[Report, ...]:
 
 
 @frozen
-class Compared:
+class Compared(Plain):
     """One set under two profiles (or one profile in two runs), judged by one metric."""
 
     dataset: str
     profile_a: str
     profile_b: str
     metric: str
-    outcome: Significance
+    outcome: Significance = field(metadata=NOT_SHOWN)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "dataset": self.dataset,
-            "profile_a": self.profile_a,
-            "profile_b": self.profile_b,
-            "metric": self.metric,
-            **self.outcome.to_dict(),
-        }
+        return Plain.to_dict(self) | self.outcome.to_dict()
 
 
 @frozen
-class Comparison:
+class Comparison(Plain):
     """Every pair that could be formed, and what could not be paired."""
 
     rows: tuple[Compared, ...]
     notes: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"rows": [row.to_dict() for row in self.rows], "notes": list(self.notes)}
-
 
 def compare(
-    a: Report | Sequence[Report],
-    b: Report | Sequence[Report],
-    *,
-    metrics: Sequence[str] = ("ndcg@10",),
-    seed: int = 0,
+    a: Report | Sequence[Report], b: Report | Sequence[Report], *, metrics: Sequence[str] = ("ndcg@10",)
 ) -> Comparison:
     """Compare two runs, query by query, for each set and profile.
 
@@ -198,8 +178,12 @@ def compare(
             continue
         if left.digest != right.digest:
             notes.append(f"{left.dataset}: the set itself changed between the runs; equal query ids were compared")
-        for name_a, name_b in _profile_pairs(left, right):
-            rows += _compared(left, right, name_a, name_b, metrics, seed, notes)
+        names_a, names_b = list(left.profiles), list(right.profiles)
+        pairs = [(name, name) for name in names_a if name in names_b]
+        if len(names_a) == len(names_b) == 1:
+            pairs = [(names_a[0], names_b[0])]
+        for name_a, name_b in pairs:
+            rows += _compared(left, right, name_a, name_b, metrics, notes)
     if not rows:
         raise UsageError(
             "the two runs have no set and profile in common",
@@ -209,12 +193,7 @@ def compare(
 
 
 def compare_profiles(
-    reports: Report | Sequence[Report],
-    profile_a: str,
-    profile_b: str,
-    *,
-    metrics: Sequence[str] = ("ndcg@10",),
-    seed: int = 0,
+    reports: Report | Sequence[Report], profile_a: str, profile_b: str, *, metrics: Sequence[str] = ("ndcg@10",)
 ) -> Comparison:
     """Compare two profiles of the same run."""
     _check(metrics)
@@ -228,7 +207,7 @@ def compare_profiles(
                     f"'{report.dataset}' was not run with the profile '{name}'",
                     hint=f"It was run with: {', '.join(names)}.",
                 )
-        rows += _compared(report, report, profile_a, profile_b, metrics, seed, notes)
+        rows += _compared(report, report, profile_a, profile_b, metrics, notes)
     return Comparison(tuple(rows), tuple(notes))
 
 
@@ -242,41 +221,19 @@ def _several(reports: Report | Sequence[Report]) -> Sequence[Report]:
     return (reports,) if isinstance(reports, Report) else reports
 
 
-def _profile_pairs(left: Report, right: Report) -> list[tuple[str, str]]:
-    names_a, names_b = list(left.profiles), list(right.profiles)
-    if len(names_a) == len(names_b) == 1:
-        return [(names_a[0], names_b[0])]
-    return [(name, name) for name in names_a if name in names_b]
-
-
 def _compared(
-    left: Report,
-    right: Report,
-    profile_a: str,
-    profile_b: str,
-    metrics: Sequence[str],
-    seed: int,
-    notes: list[str],
+    left: Report, right: Report, profile_a: str, profile_b: str, metrics: Sequence[str], notes: list[str]
 ) -> list[Compared]:
     scores_a, scores_b = _scores(left, profile_a), _scores(right, profile_b)
     shared = [query for query in scores_a if query in scores_b]
     unpaired = len(scores_a) + len(scores_b) - 2 * len(shared)
     if unpaired:
         notes.append(f"{left.dataset}: {unpaired} queries are in one run only and were left out")
-    return [
-        Compared(
-            left.dataset,
-            profile_a,
-            profile_b,
-            metric,
-            significance(
-                [scores_a[query][metric] for query in shared],
-                [scores_b[query][metric] for query in shared],
-                seed=seed,
-            ),
-        )
-        for metric in metrics
-    ]
+    found = []
+    for metric in metrics:
+        a, b = ([scores[query][metric] for query in shared] for scores in (scores_a, scores_b))
+        found.append(Compared(left.dataset, profile_a, profile_b, metric, significance(a, b)))
+    return found
 
 
 def _scores(report: Report, profile: str) -> dict[str, Mapping[str, float]]:
@@ -316,20 +273,13 @@ def _figures(figures: dict[str, float]) -> list[str]:
 
 def comparison_table(comparison: Comparison) -> str:
     """Both means, their difference with its 95 % interval, the p-value, and how many queries B won."""
-    rows = [
-        [
-            row.dataset,
-            f"{row.profile_a} / {row.profile_b}",
-            row.metric,
-            str(row.outcome.queries),
-            f"{row.outcome.mean_a:.4f}",
-            f"{row.outcome.mean_b:.4f}",
-            f"{row.outcome.difference:+.4f}",
-            f"{row.outcome.low:+.4f}..{row.outcome.high:+.4f}",
-            f"{row.outcome.p_value:.4f}{' *' if row.outcome.significant else '  '}",
-            f"{row.outcome.wins}/{row.outcome.ties}/{row.outcome.losses}",
-        ]
-        for row in comparison.rows
-    ]
+    rows = []
+    for row in comparison.rows:
+        out, (low, high) = row.outcome, row.outcome.confidence_95
+        figures = (f"{out.mean_a:.4f}", f"{out.mean_b:.4f}", f"{out.difference:+.4f}", f"{low:+.4f}..{high:+.4f}")
+        chance = f"{out.p_value:.4f}{' *' if out.significant else '  '}"
+        won = f"{out.wins}/{out.ties}/{out.losses}"
+        names = (row.dataset, f"{row.profile_a} / {row.profile_b}", row.metric, str(out.queries))
+        rows.append((*names, *figures, chance, won))
     header = ("set", "A / B", "metric", "queries", "A", "B", "B - A", "95 % of B - A", "p", "won/tied/lost")
     return aligned(header, rows, left=3)

@@ -11,8 +11,9 @@ import hashlib
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from ricordo.evaluate.stores import (
 from ricordo.frozen import frozen
 from ricordo.search.profiles import find_profile
 from ricordo.values.hits import Filters, Hit
+from ricordo.values.plain import Plain, named
 from ricordo.values.reports import Progress
 
 DEPTH = 100
@@ -88,7 +90,9 @@ def evaluate(
             stopped = make_vectors(engine, dataset, cache_dir=cache_dir, progress=progress)
             notes += [f"vectors: {stopped}"] if stopped else []
         for name in dict.fromkeys(profiles):
-            results += _measure(engine, dataset, questions, name, notes, progress)
+            found, reasons = _measure(engine, questions, dataset.judgements, name, progress, dataset)
+            results += found
+            notes += [f"{name}: {reason} ({count} queries)" for reason, count in reasons.items()]
     return Report(dataset.name, dataset.digest, tuple(results), tuple(notes))
 
 
@@ -119,29 +123,29 @@ def _spread(questions: Sequence[Question], limit: int | None) -> Sequence[Questi
 
 def _measure(
     engine: Ricordo,
-    dataset: Dataset,
     questions: Sequence[Question],
+    judgements: Mapping[str, Mapping[str, float]],
     name: str,
-    notes: list[str],
     progress: Callable[[Progress], None] | None,
-) -> list[QueryResult]:
-    options = BASELINES.get(name, {"profile": name})
+    dataset: Dataset | None = None,
+) -> tuple[list[QueryResult], Counter[str]]:
+    """The results of one profile, and how often each thing could not be used; without a set, of the user's queries."""
+    options = BASELINES.get(name, {"profile": name}) | {"literal": dataset is not None}
+    label = dataset.name if dataset else ""
     results = []
-    degraded: dict[str, int] = {}
+    degraded: Counter[str] = Counter()
     for done, question in enumerate(questions, start=1):
         filters = Filters(threads=(question.thread,)) if question.thread is not None else None
         started = time.perf_counter()
-        answer = engine.search(question.text, limit=DEPTH, filters=filters, track=False, literal=True, **options)
+        answer = engine.search(question.text, limit=DEPTH, filters=filters, track=False, **options)
         milliseconds = (time.perf_counter() - started) * 1000
-        ranked = [dataset.documents[position_of(hit.ref)].id for hit in answer.hits]
-        for reason in answer.meta.degraded:
-            degraded[reason] = degraded.get(reason, 0) + 1
-        metrics = judge(ranked, dataset.judgements[question.id])
+        ranked = [dataset.documents[position_of(hit.ref)].id if dataset else hit.ref for hit in answer.hits]
+        degraded.update(answer.meta.degraded)
+        metrics = judge(ranked, judgements[question.id])
         results.append(QueryResult(question.id, name, metrics, milliseconds, tuple(ranked[:TOP])))
         if progress is not None:
-            progress(Progress(done, len(questions), label=dataset.name, phase=f"searching: {name}"))
-    notes += [f"{name}: {reason} ({count} queries)" for reason, count in degraded.items()]
-    return results
+            progress(Progress(done, len(questions), label=label, phase=f"searching: {name}"))
+    return results, degraded
 
 
 SOON = 30 * 60.0
@@ -177,16 +181,10 @@ def evaluate_own(
             "the log holds no query after which something was opened or judged",
             hint="Search, open hits with ‹:get› or ‹:open›, or say ‹:feedback QUERY REF accepted›.",
         )
+    questions = [Question(query, query) for query in judged]
     results: list[QueryResult] = []
     for name in dict.fromkeys(profiles):
-        for done, (query, grades) in enumerate(judged.items(), start=1):
-            started = time.perf_counter()
-            answer = engine.search(query, limit=DEPTH, track=False, **BASELINES.get(name, {"profile": name}))
-            milliseconds = (time.perf_counter() - started) * 1000
-            ranked = [hit.ref for hit in answer]
-            results.append(QueryResult(query, name, judge(ranked, grades), milliseconds, tuple(ranked[:TOP])))
-            if progress is not None:
-                progress(Progress(done, len(judged), phase=f"searching: {name}"))
+        results += _measure(engine, questions, judged, name, progress)[0]
     notes = ["openings favour what was shown first, so that the profile you used then has an advantage"]
     if (count := len(judged)) < ENOUGH_QUERIES:
         few = f"fewer than {ENOUGH_QUERIES} are too few to tell profiles apart"
@@ -218,15 +216,12 @@ class PassageQuestion:
 
 
 @frozen
-class PassageReport:
+class PassageReport(Plain):
     """By profile and part: how many questions there were, and the figures."""
 
     dataset: str
-    rows: Mapping[str, Mapping[str, Mapping[str, float]]]
+    rows: Mapping[str, Mapping[str, Mapping[str, float]]] = field(metadata=named("passages"))
     queries: int
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"dataset": self.dataset, "queries": self.queries, "passages": self.rows}
 
     def table(self) -> str:
         """One line for each profile and part."""
