@@ -99,14 +99,3 @@ def test_nothing_is_offered_and_nothing_made_where_there_is_no_store(house: Any,
     missing = tmp_path / "nowhere.db"
     assert offered("--store", str(missing), "get", "note:/") == []
     assert not missing.exists()
-
-
-def test_a_notebook_shows_hits_as_a_table_in_which_nothing_can_run(house: Any, tmp_path: Path) -> None:
-    with Ricordo.open(tmp_path / "s.db") as memory:
-        memory.save("note:/evil", "tea <script>alert(1)</script>", fields={"title": "<b>x</b>"})
-        html = memory.search("tea", by="words")._repr_html_()
-        assert "<table>" in html
-        assert "note:/evil" in html
-        assert "<script>" not in html
-        assert "&lt;script&gt;" in html
-        assert "Nothing was found" in memory.search("zebra", by="words")._repr_html_()

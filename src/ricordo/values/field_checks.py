@@ -20,7 +20,11 @@ DEEPEST_METADATA = 50
 _CHOICES = {"severity": SEVERITIES, "loading": LOADINGS, "source": SOURCES}
 _RANGES = {"importance": (1, 5), "seq": (-HIGHEST_SEQ, HIGHEST_SEQ)}
 _DAYS = ("valid_from", "valid_until")
-_FLAGS = ("immutable", "decay_protected", "is_textual")
+_TYPES: dict[str, tuple[type, str]] = {
+    **dict.fromkeys(("immutable", "decay_protected", "is_textual"), (bool, "true or false")),
+    "metadata": (Mapping, "an object of names and values"),
+}
+"""The types of fields that are no texts, and what to give for them."""
 
 
 def checked_fields(holder: type, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,18 +54,21 @@ def _checked(field: Field[Any], value: Any) -> Any:
         return checked_tags(value)
     if value is None:
         return field.default_factory() if field.default_factory is not MISSING else field.default
-    if name in _CHOICES:
-        return _one_of(name, value, _CHOICES[name])
+    if name in _CHOICES and (not isinstance(value, str) or value not in _CHOICES[name]):
+        raise UsageError(f"{name} cannot be '{value}'", hint=f"One of: {', '.join(_CHOICES[name])}.")
     if name in _RANGES:
-        return _whole_number(name, value, *_RANGES[name])
+        low, high = _RANGES[name]
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise UsageError(f"{name} cannot be '{value}'", hint=f"A whole number from {low} to {high}.")
+        return value
     if name in _DAYS:
         return _moment(name, value)
-    if name == "metadata":
-        _check_metadata(value)
-        return dict(value)
-    wanted, what = (bool, "true or false") if name in _FLAGS else (str, "a text")
+    wanted, what = _TYPES.get(name, (str, "a text"))
     if not isinstance(value, wanted):
         raise UsageError(f"{name} cannot be {_shown(value)}", hint=f"Give {what}.")
+    if name == "metadata":
+        _check_plain(value)
+        return dict(value)
     return value
 
 
@@ -70,24 +77,6 @@ def _moment(name: str, value: Any) -> str:
         return parse_time(str(value)).isoformat()
     except UsageError as problem:
         raise UsageError(f"{name}: {problem.message}", hint=problem.hint) from None
-
-
-def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
-    if not isinstance(value, str) or value not in allowed:
-        raise UsageError(f"{name} cannot be '{value}'", hint=f"One of: {', '.join(allowed)}.")
-    return value
-
-
-def _whole_number(name: str, value: Any, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise UsageError(f"{name} cannot be '{value}'", hint=f"A whole number from {low} to {high}.")
-    return value
-
-
-def _check_metadata(value: Any) -> None:
-    if not isinstance(value, Mapping):
-        raise UsageError(f"metadata cannot be {_shown(value)}", hint="Give an object of names and values.")
-    _check_plain(value)
 
 
 def _check_plain(value: Any, depth: int = 0) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from datetime import datetime
-from html import escape
 from typing import Annotated, Any, TypedDict
 
 from ricordo.frozen import frozen
@@ -14,35 +13,7 @@ from ricordo.values.kinds import KINDS
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, rounded
 from ricordo.verbs.declare import Say
 
-LONGEST = 240
 LIVE = ("live",)
-
-
-def html_of(answer: Answer) -> str:
-    """The hits as a table: score, title and ref, kind, passage; below it how the answer was found."""
-    rows = [
-        "<tr>"
-        f'<td style="text-align:right">{hit.score:.3f}</td>'
-        f'<td style="text-align:left"><b>{_text(hit.title or hit.ref)}</b><br><code>{_text(hit.ref)}</code></td>'
-        f"<td>{_text(hit.kind)}</td>"
-        f'<td style="text-align:left">{_text(hit.snippet)}</td>'
-        "</tr>"
-        for hit in answer.hits
-    ]
-    head = "<tr><th>score</th><th>item</th><th>kind</th><th>passage</th></tr>"
-    meta = answer.meta
-    summary = (
-        f"{meta.returned} of {meta.candidates} candidates, {meta.milliseconds:.0f} ms, profile {_text(meta.profile)}"
-    )
-    warned = "".join(f"<br>{_text(one)}" for one in meta.degraded)
-    body = f"<table>{head}{''.join(rows)}</table>" if rows else "<p>Nothing was found.</p>"
-    return f"{body}<small>{summary}{warned}</small>"
-
-
-def _text(text: str) -> str:
-    line = " ".join(text.split())
-    return escape(line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…")
-
 
 @frozen
 class Filters(Plain):
@@ -266,7 +237,6 @@ class Answer(Plain):
         return len(self.hits)
 
     def __bool__(self) -> bool:
-        """Whether anything was found."""
         return bool(self.hits)
 
     def __getitem__(self, place: int) -> Hit:
@@ -276,11 +246,6 @@ class Answer(Plain):
         lines = [f"<Answer: {len(self.hits)} of {self.meta.candidates} candidates, profile {self.meta.profile}"]
         lines += [f"  {hit.score:.3f}  {hit.ref}:{hit.lines[0]}  {hit.title}" for hit in self.hits]
         return "\n".join(lines) + ">"
-
-    def _repr_html_(self) -> str:
-        """A notebook shows the hits as a table."""
-
-        return html_of(self)
 
 
 @frozen

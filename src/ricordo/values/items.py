@@ -277,7 +277,7 @@ class Item(Plain):
     version: int
     content_hash: str
     content: str
-    fields: Fields
+    fields: Fields = field(metadata=NOT_SHOWN)
     created_at: datetime
     updated_at: datetime
     first_line: int = 1
@@ -288,21 +288,21 @@ class Item(Plain):
     last_retrieved_at: datetime | None = None
     access_count: int = 0
     last_accessed_at: datetime | None = None
-    decay_score: float = 1.0
+    decay_score: float = field(default=1.0, metadata=rounded(6))
     size: int = 0
-    tier: str = ""
+    tier: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     mention_count: int = 0
     """For an entity: how many live items name it."""
-    opening: str = ""
+    opening: str = field(default="", metadata=NOT_SHOWN)
     """The beginning of the text, in lists, which leave the text out."""
     provenance: Provenance = NOBODY
     """Who wrote this version, and through which door."""
-    vouched: int | None = None
+    vouched: int | None = field(default=None, metadata=NOT_SHOWN)
     """The newest version that the user wrote or agreed to."""
     foreign: bool = False
     """Whether its store came with a project that the user does not trust (yet)."""
-    corrected_by: str = ""
-    superseded_by: str = ""
+    corrected_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    superseded_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """The ref of the item that replaced an archived one; if that was replaced, too, the newest."""
     machine: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """The name of the other machine that has the file; empty for what is on this one, or no file."""
@@ -332,28 +332,11 @@ class Item(Plain):
         return self.kind == SESSION and self.fields.seq is not None and not self.fields.title
 
     def to_dict(self, *, with_content: bool = True) -> dict[str, Any]:
-        plain: dict[str, Any] = {"ref": str(self.ref), "id": self.id, "kind": self.kind, "version": self.version}
-        if with_content:
-            plain["content"] = self.content
-        plain |= self.fields.to_dict()
-        plain["title"] = self.title
-        for name in ("state", "content_hash", "first_line", "has_embedding", "retrieval_count", "access_count", "size"):
-            plain[name] = getattr(self, name)
-        plain["provenance"] = self.provenance.to_dict()
-        plain["decay_score"] = round(self.decay_score, 6)
-        for name in ("created_at", "updated_at", "indexed_at", "last_retrieved_at", "last_accessed_at"):
-            moment: datetime | None = getattr(self, name)
-            plain[name] = moment.isoformat() if moment else None
-        if self.kind == "entity":
-            plain["mention_count"] = self.mention_count
-        for name in ("tier", "machine", "corrected_by", "superseded_by", "foreign", "apart"):
-            if getattr(self, name):
-                plain[name] = getattr(self, name)
-        if self.passages:
-            plain["passages"] = [one.to_dict() for one in self.passages]
-        if self.cites:
-            plain["cites"] = [one.to_dict() for one in self.cites]
-        return plain
+        """The fields stand after the names and the text; ``with_content`` leaves the text in."""
+        first = dict.fromkeys(("ref", "id", "kind", "version", "content"))
+        shown = first | self.fields.to_dict() | Plain.to_dict(self) | {"title": self.title}
+        wanted = {"content": with_content, "mention_count": self.kind == "entity", "foreign": self.foreign}
+        return {name: value for name, value in shown.items() if wanted.get(name, True)}
 
 
 def validity_at(start: str | None, end: str | None, now: datetime) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from ricordo.frozen import frozen
 from ricordo.values.items import Saved
@@ -95,13 +95,12 @@ class Refreshed(Plain):
     chunks: int = field(default=0, metadata=NOT_SHOWN)
 
 
-@frozen
-class RefreshReport(Plain):
-    """What a refresh found, item by item."""
+class _ItemsReport(Plain):
+    """A report on items, each with a status; its JSON says how many have each of those in ``COUNTED``."""
 
-    items: tuple[Refreshed, ...]
-    reembedded: int = 0
-    notes: tuple[str, ...] = ()
+    __slots__ = ()
+    COUNTED: ClassVar[tuple[str, ...]]
+    items: tuple[Any, ...]
 
     def count(self, *statuses: str) -> int:
         return sum(item.status in statuses for item in self.items)
@@ -111,13 +110,30 @@ class RefreshReport(Plain):
         return self.count("failed")
 
     def to_dict(self) -> dict[str, Any]:
-        names = ("updated", "unchanged", "created", "moved", "missing", "removed", "skipped", "failed")
-        counts: dict[str, Any] = {name: self.count(name) for name in names}
-        return {
-            "checked": len(self.items),
-            "chunks": sum(item.chunks for item in self.items),
-            **counts,
-        } | Plain.to_dict(self)
+        return {name: self.count(name) for name in self.COUNTED} | Plain.to_dict(self)
+
+
+@frozen
+class AddReport(_ItemsReport):
+    """What an ``add`` did, item by item."""
+
+    COUNTED: ClassVar = ("created", "updated", "skipped", "failed")
+    items: tuple[Saved, ...]
+    notes: tuple[str, ...] = ()
+
+
+@frozen
+class RefreshReport(_ItemsReport):
+    """What a refresh found, item by item."""
+
+    COUNTED: ClassVar = ("updated", "unchanged", "created", "moved", "missing", "removed", "skipped", "failed")
+    items: tuple[Refreshed, ...]
+    reembedded: int = 0
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        chunks = sum(item.chunks for item in self.items)
+        return {"checked": len(self.items), "chunks": chunks} | _ItemsReport.to_dict(self)
 
 
 @frozen
@@ -133,26 +149,18 @@ class Synced(Plain):
 
 
 @frozen
-class SyncReport(Plain):
+class SyncReport(_ItemsReport):
     """What a look at the knowledge folder found. Files that are as they were are counted, not listed."""
 
+    COUNTED: ClassVar = ("created", "updated", "moved", "removed", "written", "failed")
     folder: str
     items: tuple[Synced, ...] = ()
     unchanged: int = 0
     notes: tuple[str, ...] = ()
 
-    def count(self, *statuses: str) -> int:
-        return sum(item.status in statuses for item in self.items)
-
-    @property
-    def failed(self) -> int:
-        return self.count("failed")
-
     def to_dict(self) -> dict[str, Any]:
-        names = ("created", "updated", "moved", "removed", "written", "failed")
-        counts: dict[str, Any] = {name: self.count(name) for name in names}
-        counts |= {"checked": len(self.items) + self.unchanged, "conflicts": self.count("conflict")}
-        return counts | Plain.to_dict(self)
+        checked = len(self.items) + self.unchanged
+        return {"checked": checked, "conflicts": self.count("conflict")} | _ItemsReport.to_dict(self)
 
 
 @frozen
@@ -206,25 +214,6 @@ class Progress(Plain):
     eta: float | None = None
     size: int = 0
     """How many bytes there are to read in all, where that is known."""
-
-
-@frozen
-class AddReport(Plain):
-    """What an ``add`` did, item by item."""
-
-    items: tuple[Saved, ...]
-    notes: tuple[str, ...] = ()
-
-    def count(self, status: str) -> int:
-        return sum(saved.status == status for saved in self.items)
-
-    @property
-    def failed(self) -> int:
-        return self.count("failed")
-
-    def to_dict(self) -> dict[str, Any]:
-        counts: dict[str, Any] = {name: self.count(name) for name in ("created", "updated", "skipped", "failed")}
-        return counts | Plain.to_dict(self)
 
 
 @frozen

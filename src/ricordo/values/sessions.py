@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from ricordo.frozen import frozen
-from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, Plain, named
+from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, named
 
 LONGEST_RESULT = 1_000
 """How many characters of a tool's output are kept; outputs are mostly long, and seldom needed."""
@@ -123,15 +123,15 @@ class Turn(Plain):
 
 
 @frozen
-class Session:
+class Session(Plain):
     """A session as it is stored; ``turns`` are given only for a single session, ``count`` always says how many there
     are.
     """
 
     id: str
     ref: str
-    facets: SessionFacets
-    count: int
+    facets: SessionFacets = field(metadata=NOT_SHOWN)
+    count: int = field(metadata=named("turn_count"))
     started: datetime | None
     ended: datetime | None
     adapter: str = ""
@@ -141,12 +141,8 @@ class Session:
     turns: tuple[Turn, ...] = ()
 
     def to_dict(self, *, with_turns: bool = True) -> dict[str, Any]:
-        plain: dict[str, Any] = {"id": self.id, "ref": self.ref, **self.facets.to_dict(), "turn_count": self.count}
-        for name in ("started", "ended"):
-            moment: datetime | None = getattr(self, name)
-            plain[name] = moment.isoformat() if moment else None
-        plain |= {name: getattr(self, name) for name in ("adapter", "folder", "branch", "path")}
-        return plain | ({"turns": [turn.to_dict() for turn in self.turns]} if with_turns else {})
+        shown = {"id": self.id, "ref": self.ref} | self.facets.to_dict() | Plain.to_dict(self)
+        return {name: value for name, value in shown.items() if with_turns or name != "turns"}
 
 
 @frozen

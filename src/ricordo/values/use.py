@@ -103,7 +103,6 @@ class StatsReport(Plain):
     most_retrieved: tuple[RetrievedItem, ...] = ()
     never_retrieved: tuple[str, ...] = ()
     never_retrieved_count: int = 0
-    """What finding lessons cost, by purpose: asking the agent, and asking a language model."""
 
 
 @frozen
