@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ricordo import Answer, ConfigProvider, Entry, Ricordo
-from ricordo.search.profiles import SIGNALS, built_in
+from ricordo.search.profiles import built_in
+from ricordo.search.signals import SIGNALS
 
 WORDS = ["kettle", "copper", "tea", "steam", "the", "camelCase", "東京都", "été", "42", "pot"]
 TAGS = ["metal", "Hot", "ops"]

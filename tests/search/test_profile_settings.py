@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from ricordo import Ricordo, UsageError
-from ricordo.search.profiles import SIGNALS, built_in
+from ricordo.search.profiles import built_in
+from ricordo.search.signals import SIGNALS
 
 Opener = Callable[..., Ricordo]
 BRAIN = {"vector": 0.4, "fts": 0.3, "recency": 0.2, "importance": 0.1}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ricordo.search import ranking as signals
-from ricordo.search.ranking import mentions_of
+from ricordo.search import signals
+from ricordo.search.signals import mentions_of
 from ricordo.text.words import tfidf_cosine, tfidf_idf
 from ricordo.values.items import Fields, Item, Ref
 from ricordo.values.use import decayed, feedback_prior, opened

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error
 from ricordo.models.multilingual import FOREIGN
-from ricordo.search.meaning import INSTALL, SecondModel
+from ricordo.search.language_routing import INSTALL, SecondModel
 from ricordo.store.backlog import worker_name
 from ricordo.store.values import EVERY_LANGUAGE
 from ricordo.values.reports import Check

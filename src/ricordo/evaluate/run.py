@@ -130,7 +130,7 @@ def _measure(
     dataset: Dataset | None = None,
 ) -> tuple[list[QueryResult], Counter[str]]:
     """The results of one profile, and how often each thing could not be used; without a set, of the user's queries."""
-    options = BASELINES.get(name, {"profile": name}) | {"literal": dataset is not None}
+    options = {**BASELINES.get(name, {"profile": name}), "literal": dataset is not None}
     label = dataset.name if dataset else ""
     results = []
     degraded: Counter[str] = Counter()

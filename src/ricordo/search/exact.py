@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, groupby, islice
 
 from ricordo.frozen import frozen
-from ricordo.search.present import HitReader, Ranked
+from ricordo.search.present import HitReader
+from ricordo.search.ranking import Ranked
 from ricordo.search.session_ranking import is_record
 from ricordo.text.words import Analyzer, fold, folded_words
 from ricordo.values.items import Item
@@ -81,7 +81,7 @@ class ExactNames:
         named = [(found.get(entry.n) or NOTHING, entry) for entry in head]
         named = [(what, raised(entry, what.why, what.gain) if what.gain else entry) for what, entry in named]
         best = max(entry.score for _, entry in named)  # of those with words in a row, too: a name says more
-        named = [(what, _scored(entry, best, what.why) if what.place else entry) for what, entry in named]
+        named = [(what, entry.scored(best, what.why) if what.place else entry) for what, entry in named]
         named.sort(key=lambda one: (-one[1].score, -one[0].place))
         return chain([entry for _, entry in named], rest)  # what is beyond the page is seldom asked for
 
@@ -127,13 +127,7 @@ class ExactNames:
 
 def raised(entry: Ranked, why: str, gain: float) -> Ranked:
     """A hit that gains a part of the way to a score of 1, for a reason that is shown."""
-    return _scored(entry, entry.score + (1.0 - entry.score) * gain, f"{why}: {gain:.2f} of what is missing to 1")
-
-
-def _scored(entry: Ranked, score: float, why: str) -> Ranked:
-    if entry.explain is None:
-        return replace(entry, score=score)
-    return replace(entry, score=score, explain=replace(entry.explain, steps=(*entry.explain.steps, (why, score))))
+    return entry.scored(entry.score + (1.0 - entry.score) * gain, f"{why}: {gain:.2f} of what is missing to 1")
 
 
 def in_a_row(query: Sequence[str], text: list[str]) -> int:
@@ -222,7 +216,7 @@ def _has_a_time(item: Item) -> bool:
     return item.kind == SESSION or item.kind in REMEMBERED_KINDS or is_record(str(item.ref))
 
 
-class SaidTimes:
+class QuestionTime:
     """Looks at hits for the time that a question names."""
 
     def __init__(self, text: str) -> None:

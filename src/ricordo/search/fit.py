@@ -26,7 +26,7 @@ from ricordo.values.hits import FitPart, Hit
 
 if TYPE_CHECKING:
     from ricordo.search.candidates import Member
-    from ricordo.search.present import Ranked
+    from ricordo.search.ranking import Ranked
 
 FITS = 0.5
 """From here on a hit counts as having to do with the question."""

@@ -3,7 +3,7 @@
 1. Take the query apart (words, phrases, exclusions, inline filters), and make its vector.
 2. Ask the store once for the candidates, by word and by meaning, with both exact values of each.
 3. Refine the values, and let the profile's signals weigh the candidates into one order, ties by ref.
-4. If asked to, rank the best again (with a reranker, or so that hits differ), and cut out the page that was asked for.
+4. Let each of ``Search.steps`` look at the best again, and cut out the page that was asked for.
 5. Ask the store once for what the page shows, and explain.
 
 Nothing is written here; the engine records use after the answer.
@@ -14,21 +14,33 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from ricordo.config.settings import Config
 from ricordo.errors import Unavailable
 from ricordo.search.candidates import Pool
-from ricordo.search.exact import ExactNames, SaidTimes
+from ricordo.search.exact import ExactNames, QuestionTime
 from ricordo.search.fit import best_fit, fitted, note_of
-from ricordo.search.meaning import NO_SECOND, NONE_YET, SWITCHED_OFF, QueryMeaning, QueryVectors, SecondModel
-from ricordo.search.present import HitReader, Marker, Ranked, newer_first, present, spelling_notes, with_machines
+from ricordo.search.language_routing import NO_SECOND, SecondModel
+from ricordo.search.meaning import NONE_YET, SWITCHED_OFF, QueryMeaning, QueryVectors
+from ricordo.search.present import HitReader, Marker, newer_first, present, spelling_notes
 from ricordo.search.profiles import Profile, find_profile
-from ricordo.search.query import ParsedQuery, both, parse_query, with_archive
-from ricordo.search.ranking import Ranking, Weighed, memories_apart, memory_score_of, needs_of, rank, with_memories
+from ricordo.search.query import both, parse_query, with_archive
+from ricordo.search.ranking import (
+    Ranked,
+    Ranking,
+    memories_apart,
+    memory_score_of,
+    merged,
+    needs_of,
+    rank,
+    ranked,
+    with_memories,
+)
 from ricordo.search.refine import questions_in, refine
-from ricordo.search.request import Boosts, Request, is_guarded, shows_all, unheeded
+from ricordo.search.request import SHOWS_ALL, Boosts, Request
 from ricordo.search.rerank import LLM_SECONDS, SECONDS, diverse_order, rerank, similarity_of
 from ricordo.search.session_ranking import (
     Later,
@@ -51,6 +63,7 @@ EMBEDDED_FIRST = 16
 """If at most this many texts wait for their vectors, they get them before a search answers."""
 DIVERSE_WINDOW = 60
 """How many of the best hits are reordered so that they differ."""
+STEPS_THAT_ASK_AGAIN = frozenset({"neighbours", "feedback", "questions"})
 
 
 class Searcher:
@@ -77,111 +90,57 @@ class Searcher:
     def search(self, request: Request) -> Answer:
         """Answer a request, as the store is at this moment."""
         request.check()
+        index = self.store.index
         spoken = self._spoken(request)
         if spoken:
             self.vectors.second.reach_out(self.store, spoken)
-        with self.store.index.snapshot():
-            known = self.store.index.languages, self.store.index.models
-            answer, found = self._search(request, spoken)
+        with index.snapshot():
+            known = index.languages, index.models
+            answer, found = Search(self, request, spoken).answer()
             if (found.languages, found.models) != known:  # a server's store did not know of these yet
-                answer, found = self._search(request, self._spoken(request))
+                answer, found = Search(self, request, self._spoken(request)).answer()
         may_catch_up = request.by_meaning and (found.strays or 0 < found.waiting <= EMBEDDED_FIRST)
         if may_catch_up and self.catch_up(self.store, found.waiting):
-            with self.store.index.snapshot():
-                return self._search(request, spoken)[0]
+            with index.snapshot():
+                return Search(self, request, spoken).answer()[0]
         return answer
 
     def _spoken(self, request: Request) -> str:
         return self.vectors.language(request.query) if request.by_meaning else ""
 
-    def _search(self, request: Request, spoken: str) -> tuple[Answer, Candidates]:
-        """The answer, and what the store found for it."""
-        started = time.perf_counter()
-        query = parse_query(request.query, literal=request.literal)
-        profile = self._profile(request)
-        asked = ask_for_words(query, self.analyzer, self.store.index.languages, respell=request.respell)
-        ask = replace(
-            with_parts(asked, self.store.index, self.analyzer),
-            filters=with_archive(both(request.filters, query.filters)),
-            as_of=request.as_of,
-            scoring=SCORING,
-            spoken=spoken,
-        )
-        ranking = self._ranked(ask, query, profile, request)
-        pool = ranking.pool
-        vectors = pool.answer.active or "" if request.diverse else ""
-        asks = request.explain or request.as_of is not None
-        reader = HitReader(self.store.index, ask=ask if asks else None, vectors=vectors)
-        page = self._page(ranking, reader, profile, request, query.text, ask.filters)
-        reader.read(page, contents=request.mode == "full")
-        if ranking.weights:
-            page = [fitted(entry) for entry in newer_first(page, reader)]
-        if request.explain:
-            page = [_explained(entry, ranking, reader) for entry in page]
-        respelled = pool.answer.respelled
-        words = chain.from_iterable(respelled.get(word.written, word.terms) for word in ask.words)
-        marker = Marker(frozenset((*words, *pool.answer.prefix_terms)), self.reading)
-        wanted = {"full": request.mode == "full", "snippets": request.snippets, "evidence": request.evidence}
-        hits = present(reader, page, marker, tier=request.tier, **wanted)
-        hits = with_machines(hits, self.store.machines)
-        meta = SearchMeta(
-            max(pool.total, request.offset + len(hits)),
-            len(hits),
-            round((time.perf_counter() - started) * 1000, 3),
-            request.profile,
-            dict(ranking.weights),
-            (request.tier,) if request.tier else (),
-            degraded=tuple(pool.degraded),
-            notes=(
-                *query.notes,
-                *pool.notes,
-                *spelling_notes(reader, page, pool.answer, self.reading),
-                *(note_of(hits) if pool.has_vectors else ()),  # words alone cannot decide it
-                *unheeded(profile, request.boosts),
-            ),
-            fit=best_fit(hits) if ranking.weights else None,
-        )
-        return Answer(hits, meta), pool.answer
-
-    def _profile(self, request: Request) -> Profile:
-        config = self.config()
-        profile = find_profile(config, request.profile)
+    def profile(self, request: Request) -> Profile:
+        """How a request is ranked."""
+        profile = find_profile(self.config(), request.profile)
         if request.memories:
             memory_score_of(profile)  # an error if the profile has no such score
-        if request.weights:
-            return profile.with_weights(request.weights)
-        return profile
+        return profile.with_weights(request.weights) if request.weights else profile
 
     def later(self, request: Request) -> Later:
         """What comes after the sources that fit in the answer to a request."""
-        return self._later(request, self._profile(request))
-
-    @staticmethod
-    def _later(request: Request, profile: Profile) -> Later:
-        if not profile.sessions_last:
+        if not self.profile(request).sessions_last:
             return Later()
         query = parse_query(request.query, literal=request.literal)
         return later_than_sources(request, both(request.filters, query.filters), query.text)
 
     def similar(self, n: int, *, limit: int, filters: Filters, tier: str = "") -> Answer:
-        """Items whose passages are nearest to those of one item; the cosine is the score."""
+        """Items whose passages are nearest to those of one item; the cosine is the score.
+
+        They are compared by the model that is set or, of an item in another language, by the second.
+        """
         started = time.perf_counter()
-        request = Request("", limit=limit, profile="vector")
-        profile = self._profile(request)
-        model = self.vectors.model()
-        with self.store.index.snapshot():
+        index, model = self.store.index, self.vectors.model()
+        with index.snapshot():
             ask = Ask(filters=filters, model=model, per_side=limit)
-            pool = Pool.of(self._similar(n, ask))
-            if not pool.answer.has_vectors:
-                pool.degraded.append(NONE_YET if model else SWITCHED_OFF)
-            ranking = rank(pool, profile, Boosts())
-            reader = HitReader(self.store.index)
-            page = self._page(ranking, reader, profile, request, "", filters)
-            hits = present(reader, page, Marker(frozenset(), self.analyzer), full=False, tier=tier)
-            hits = with_machines(hits, self.store.machines)
-        elapsed = round((time.perf_counter() - started) * 1000, 3)
+            answer = index.similar(n, ask)
+            if not answer.has_vectors and answer.languages and (second := self.vectors.second_model()):
+                answer = index.similar(n, replace(ask, model=second))
+            ranking = rank(Pool.of(answer), self.profile(Request("", profile="vector")), Boosts())
+            page = list(islice(ranking.order, limit))
+            marker = Marker(frozenset(), self.analyzer)
+            hits = present(HitReader(index), page, marker, self.store.machines, full=False, tier=tier)
+        degraded = () if answer.has_vectors else (NONE_YET if model else SWITCHED_OFF,)
         tiers = (tier,) if tier else ()
-        meta = SearchMeta(pool.total, len(hits), elapsed, "vector", ranking.weights, tiers, tuple(pool.degraded))
+        meta = SearchMeta(answer.total, len(hits), since(started), "vector", ranking.weights, tiers, degraded)
         return Answer(hits, meta)
 
     @property
@@ -189,201 +148,291 @@ class Searcher:
         """The analyzer that finds the terms of words in whatever language of the store."""
         return self.analyzer.across(self.store.index.languages)
 
-    def _similar(self, n: int, ask: Ask) -> Candidates:
-        """The items nearest to one: by the model that is set or, of one in another language, by the second."""
-        found = self.store.index.similar(n, ask)
-        if found.has_vectors or not found.languages or (second := self.vectors.second_model()) == "":
-            return found
-        return self.store.index.similar(n, replace(ask, model=second))
 
-    def _ranked(self, ask: Ask, query: ParsedQuery, profile: Profile, request: Request) -> Ranking:
+class Search:
+    """One search of one store: what was asked, what the store found, and the steps from there to the page."""
+
+    def __init__(self, searcher: Searcher, request: Request, spoken: str) -> None:
+        self.started = time.perf_counter()
+        self.searcher = searcher
+        self.request = request
+        self.analyzer = searcher.analyzer
+        self.index = index = searcher.store.index
+        self.query = parse_query(request.query, literal=request.literal)
+        self.text = self.query.text
+        self.profile = searcher.profile(request)
+        words = ask_for_words(self.query, self.analyzer, index.languages, respell=request.respell)
+        self.ask = replace(
+            with_parts(words, index, self.analyzer),
+            filters=with_archive(both(request.filters, self.query.filters)),
+            as_of=request.as_of,
+            scoring=SCORING,
+            spoken=spoken,
+        )
+
+    def answer(self) -> tuple[Answer, Candidates]:
+        """The answer, and what the store found for it."""
+        request = self.request
+        self.ranking = self._ranked()
+        self.pool = pool = self.ranking.pool
+        asks = request.explain or request.as_of is not None
+        vectors = pool.answer.active or "" if request.diverse else ""
+        self.reader = reader = HitReader(self.index, ask=self.ask if asks else None, vectors=vectors)
+        self.records = holds_records(pool)
+        entries: Iterable[Ranked] = self._placed()
+        for step in self.steps:
+            entries = step(self, entries)
+        page = self._page(entries)
+        full = request.mode == "full"
+        reader.read(page, contents=full)
+        if self.ranking.weights:
+            page = [fitted(entry) for entry in newer_first(page, reader)]
+        if request.explain:
+            page = [self._explained(entry) for entry in page]
+        respelled, reading = pool.answer.respelled, self.searcher.reading
+        words = chain.from_iterable(respelled.get(word.written, word.terms) for word in self.ask.words)
+        marker = Marker(frozenset((*words, *pool.answer.prefix_terms)), reading)
+        wanted = {"full": full, "snippets": request.snippets, "evidence": request.evidence}
+        hits = present(reader, page, marker, self.searcher.store.machines, tier=request.tier, **wanted)
+        meta = SearchMeta(
+            max(pool.total, request.offset + len(hits)),
+            len(hits),
+            since(self.started),
+            request.profile,
+            dict(self.ranking.weights),
+            (request.tier,) if request.tier else (),
+            degraded=tuple(pool.degraded),
+            notes=(
+                *self.query.notes,
+                *pool.notes,
+                *spelling_notes(reader, page, pool.answer, reading),
+                *(note_of(hits) if pool.has_vectors else ()),  # words alone cannot decide it
+                *self._unheeded(),
+            ),
+            fit=best_fit(hits) if self.ranking.weights else None,
+        )
+        return Answer(hits, meta), pool.answer
+
+    @cached_property
+    def later(self) -> Later:
+        """What comes after the sources that fit."""
+        return later_than_sources(self.request, self.ask.filters, self.text) if self.profile.sessions_last else Later()
+
+    # The candidates, in order.
+
+    def _ranked(self) -> Ranking:
+        request, ask = self.request, self.ask
         wanted = request.limit + request.offset
-        if not query.asks_for_text():
-            pool = Pool.of(self.store.index.candidates(replace(ask, find=NEWEST, per_side=wanted)))
+        if not self.query.asks_for_text():
+            pool = self._found(replace(ask, find=NEWEST, per_side=wanted))
             if ask.filters.is_empty():
                 pool.notes.append("nothing to search for; these are the newest")
-            return Ranking(pool, [Weighed(member, 0.0) for member in pool.members()], {})
+            return Ranking(pool, [ranked(member, 0.0, explain=request.explain) for member in pool.members()], {})
         if request.by == "text":
-            pool = Pool.of(self.store.index.candidates(replace(ask, find=SUBSTRING, per_side=wanted)))
-            held = ((m, m.lexical) for m in pool.members())
-            order = [Weighed(m, value, (SignalShare("substring", value, 1.0, value),)) for m, value in held]
+            pool = self._found(replace(ask, find=SUBSTRING, per_side=wanted))
+            shares = [(m, (SignalShare("substring", m.lexical, 1.0, m.lexical),)) for m in pool.members()]
+            order = [ranked(m, m.lexical, share, explain=request.explain) for m, share in shares]
             return Ranking(pool, order, {"substring": 1.0})
         if not request.memories:
-            return self._ranked_matches(ask, profile, request)
+            return self._ranked_matches(ask)
         others, own = memories_apart(ask.filters)
-        ranking = self._ranked_matches(replace(ask, filters=others), profile, request)
-        per_side = request.sides(profile).limit
-        found = Pool.of(self.store.index.candidates(replace(ask, filters=own, per_side=per_side)))
-        return with_memories(ranking, found, memory_score_of(profile), request.as_of)
+        ranking = self._ranked_matches(replace(ask, filters=others))
+        found = self._found(replace(ask, filters=own, per_side=self.profile.per_side))
+        score = memory_score_of(self.profile)
+        return with_memories(ranking, found, score, explain=request.explain, as_of=request.as_of)
 
-    def _ranked_matches(self, ask: Ask, profile: Profile, request: Request) -> Ranking:
-        """The matches by word and by meaning, refined and in order."""
-        pool, ask = self._pool(replace(ask, needs=needs_of(profile)), profile, request)
+    def _found(self, ask: Ask) -> Pool:
+        return Pool.of(self.index.candidates(ask))
+
+    def _ranked_matches(self, ask: Ask) -> Ranking:
+        """The matches by word and by meaning, refined and in order; what comes later, by the weights of the sources."""
+        pool, ask = self._pool(replace(ask, needs=needs_of(self.profile)))
         turns = None
-        if holds_records(pool) and (later := self._later(request, profile)) != Later():
+        if holds_records(pool) and self.later != Later():
             vector = pool.vector
-            pool, turns = apart(pool, ask, lambda one: Pool.of(self.store.index.candidates(one), vector), later)
-        self._refine(pool, profile, profile.refine)
-        ranking = rank(pool, profile, request.boosts, explain=request.explain, as_of=request.as_of)
-        ranking = self._continued(ranking, ask, profile, request)
-        return ranking if turns is None else self._followed(ranking, turns, profile, request)
+            pool, turns = apart(pool, ask, lambda one: Pool.of(self.index.candidates(one), vector), self.later)
+        self._refine(pool, self.profile.refine)
+        ranking = self._continued(self._rank(pool), ask)
+        if turns is None:
+            return ranking
+        turns.has_vectors = pool.has_vectors
+        self._refine(turns, set(self.profile.refine) - STEPS_THAT_ASK_AGAIN)
+        pool.others.append(turns)
+        return merged(ranking, self._rank(turns, ranking).order)
 
-    def _refine(self, pool: Pool, profile: Profile, steps: Collection[str]) -> None:
-        if profile.fusion == "spread":
-            refine(self.store.index, pool, steps, profile.signals["lexical"].weight)
+    def _rank(self, pool: Pool, like: Ranking | None = None) -> Ranking:
+        """A pool in order; with the weights of another ranking, if it is put into that."""
+        request, weights = self.request, like.weights if like is not None else None
+        return rank(pool, self.profile, request.boosts, explain=request.explain, weights=weights, as_of=request.as_of)
 
-    def _followed(self, ranking: Ranking, turns: Pool, profile: Profile, request: Request) -> Ranking:
-        """The ranking of the sources, with the turns of sessions by the same weights."""
-        turns.has_vectors = ranking.pool.has_vectors
-        self._refine(turns, profile, set(profile.refine) - {"neighbours", "feedback", "questions"})  # these ask again
-        ranked = rank(
-            turns, profile, request.boosts, explain=request.explain, weights=ranking.weights, as_of=request.as_of
-        )
-        ranking.pool.others.append(turns)
-        return replace(ranking, order=sorted([*ranking.order, *ranked.order], key=lambda entry: -entry.counted))
+    def _refine(self, pool: Pool, steps: Collection[str]) -> None:
+        if self.profile.fusion == "spread":
+            refine(self.index, pool, steps, self.profile.signals["lexical"].weight)
 
-    def _continued(self, ranking: Ranking, ask: Ask, profile: Profile, request: Request) -> Ranking:
+    def _continued(self, ranking: Ranking, ask: Ask) -> Ranking:
         """The ranking, continued if a page asks for more hits than the pool holds.
 
         The pool is the same for every page, so that no page changes the order of another. Further hits are ranked with
         the weights of the pool, and stay below it.
         """
-        wanted, pool = request.limit + request.offset, ranking.pool
-        if len(ranking.order) >= wanted or len(pool) < ask.per_side:
+        wanted, pool = self.request.limit + self.request.offset, ranking.pool
+        if len(pool) >= wanted or len(pool) < ask.per_side:
             return ranking
         needs = replace(ask.needs, thread_reach=0, link_seeds=0, vectors=False)
-        more = Pool.of(self.store.index.candidates(replace(ask, per_side=wanted, needs=needs)))
-        more = more.without(set(pool.found.numbers))
+        more = self._found(replace(ask, per_side=wanted, needs=needs)).without(set(pool.found.numbers))
         more.has_vectors = pool.has_vectors
-        behind = rank(
-            more, profile, request.boosts, explain=request.explain, weights=ranking.weights, as_of=request.as_of
-        )
-        lowest = min((entry.counted for entry in ranking.order), default=0.0)
         pool.others.append(more)
-        return replace(ranking, order=[*ranking.order, *(replace(entry, ceiling=lowest) for entry in behind.order)])
+        order = list(ranking.order)
+        lowest = min((entry.score for entry in order), default=0.0)
+        for entry in self._rank(more, ranking).order:
+            above = entry.score > lowest
+            order.append(entry.scored(lowest, "found beyond the pool, so it stays below it") if above else entry)
+        return replace(ranking, order=order)
 
-    def _pool(self, ask: Ask, profile: Profile, request: Request) -> tuple[Pool, Ask]:
+    def _pool(self, ask: Ask) -> tuple[Pool, Ask]:
         """The candidates of both sides, what a reader should know about how they were found, and what was asked."""
-        index, sides = self.store.index, request.sides(profile)
-        known = index.fingerprint if sides.vectors else None
+        profile, vectors = self.profile, self.searcher.vectors
+        by_word = self.request.by != "meaning" and "lexical" in profile.sides
+        by_meaning = self.request.by_meaning and "vector" in profile.sides
+        known = self.index.fingerprint if by_meaning else None
         topic = without_manner(ask.text)
         questions = questions_in(topic) if "questions" in profile.refine else ()
-        meaning = self.vectors.meaning(topic, known, ask.spoken, questions) if sides.vectors else QueryMeaning()
-        ask = meaning.asked(replace(ask, by_word=sides.lexical, per_side=sides.limit))
-        answer = index.candidates(ask)
+        meaning = vectors.meaning(topic, known, ask.spoken, questions) if by_meaning else QueryMeaning()
+        ask = meaning.asked(replace(ask, by_word=by_word, per_side=profile.per_side))
+        answer = self.index.candidates(ask)
         if meaning.model and known is None and answer.active is not None:
             # Another process gave the store its first vectors since it was last asked.
-            meaning = self.vectors.meaning(topic, answer.active, ask.spoken, questions)
+            meaning = vectors.meaning(topic, answer.active, ask.spoken, questions)
             ask = meaning.asked(ask)
-            answer = index.candidates(ask)
+            answer = self.index.candidates(ask)
         pool = Pool.of(answer, meaning.vector)
         pool.degraded += [*meaning.degraded(answer), *answer.problems]
         pool.notes += meaning.notes
-        words_off = sides.vectors and not sides.lexical
-        if words_off and meaning.vector is None and not pool.degraded and not meaning.model:
+        if by_meaning and not by_word and meaning.vector is None and not pool.degraded and not meaning.model:
             pool.degraded.append(SWITCHED_OFF)
         if answer.by_substring:
             pool.notes.append("no word was found; texts that contain the query as a substring are shown instead")
         return pool, ask
 
-    def _page(
-        self, ranking: Ranking, reader: HitReader, profile: Profile, request: Request, text: str, filters: Filters
-    ) -> list[Ranked]:
-        """Rank again if asked to, leave out hits below the lowest score, and cut out the page."""
-        floor = max(request.min_score, profile.min_score) if ranking.weights else 0.0
-        comparing = _comparing(ranking)
-        placed = (
-            _placed(entry, comparing, explain=request.explain)
-            for entry in ranking.order
-            if request.as_of is None or entry.member.version is not None
-        )
-        last, full = request.offset + request.limit, request.mode == "full"
-        records = holds_records(ranking.pool)
-        named: Iterable[Ranked] = placed
-        if "exact" in profile.refine and text:
-            ahead = request.diverse or records or self._reranker(request) != "none"
-            named = ExactNames(self.analyzer, text).first(placed, reader, last, full=full, ahead=ahead)
-        if "times" in profile.refine:
-            named = SaidTimes(text).first(named, reader, full=full)
-        looked_again = self._looked_again(named, ranking.pool, reader, request, text)
-        ranked: Iterator[Ranked] = (entry for entry in looked_again if entry.score >= floor)
-        each = request.turns or is_about_turns(filters)
-        if profile.sessions_last and text and not each and records:
-            places = SessionPlaces(self.analyzer, text, self._later(request, profile))
-            settled = places.settled(list(ranked), reader, DIVERSE_WINDOW if request.diverse else last)
-            ranked = (entry for entry in settled if entry.score >= floor)
-        if request.diverse:
-            ranked = iter(self._diverse(list(ranked), reader))
-        if is_guarded(ranking.pool, profile, request.page or request.limit):
-            ranking.pool.notes.append(shows_all(request.page or request.limit, profile.guard))
-            if request.offset:
-                return []  # the first page showed everything
-            return [one for place, one in enumerate(ranked) if place < last or one.member.lexical > 0]
-        return list(islice(ranked, request.offset, last))
+    # The steps from the order to the page.
 
-    def _diverse(self, ranked: list[Ranked], reader: HitReader) -> list[Ranked]:
-        """The best and, among the next, those that say something new; the same for every page."""
-        window = ranked[:DIVERSE_WINDOW]
-        reader.read(window)
-        words = [frozenset(self.analyzer.counts(reader.best_text(entry))) for entry in window]
-        similarity = similarity_of([reader.vector(entry) for entry in window], words)
-        order = diverse_order([entry.score for entry in window], similarity, len(window))
-        return [*(window[position] for position in order), *ranked[DIVERSE_WINDOW:]]
+    def _placed(self) -> Iterator[Ranked]:
+        """The order. The passages of an item are compared by the weights of the ranking, or words and meaning alike."""
+        weights, as_of = self.ranking.weights, self.request.as_of
+        words, meaning = weights.get("lexical", 0.0), weights.get("vector", 0.0)
+        comparing = (words * self.pool.scale, meaning) if words and meaning else (1.0, 1.0)
+        for entry in self.ranking.order:
+            if as_of is None or entry.version is not None:
+                entry.member.comparing = comparing
+                yield entry
 
-    def _reranker(self, request: Request) -> str:
-        return self.config().rerank.kind if request.rerank is None else request.rerank
+    @property
+    def _last(self) -> int:
+        return self.request.offset + self.request.limit
 
-    def _looked_again(
-        self, ranked: Iterable[Ranked], pool: Pool, reader: HitReader, request: Request, text: str
-    ) -> Iterable[Ranked]:
-        kind = self._reranker(request)
-        if kind == "none" or not text:
-            return ranked
+    @cached_property
+    def _reranker(self) -> str:
+        kind = self.searcher.config().rerank.kind if self.request.rerank is None else self.request.rerank
+        return kind if self.text else "none"
+
+    def _exact_names(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
+        """What is called as the query says comes first."""
+        if "exact" not in self.profile.refine or not self.text:
+            return entries
+        ahead = self.request.diverse or self.records or self._reranker != "none"
+        names = ExactNames(self.analyzer, self.text)
+        return names.first(entries, self.reader, self._last, full=self.request.mode == "full", ahead=ahead)
+
+    def _question_time(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
+        """What is of the time that the question names is raised."""
+        if "times" not in self.profile.refine:
+            return entries
+        return QuestionTime(self.text).first(entries, self.reader, full=self.request.mode == "full")
+
+    def _rerank(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
+        """The best are judged again, if there is a reranker."""
+        kind = self._reranker
+        if kind == "none":
+            return entries
         try:
-            reranker = self.rerankers(kind)
+            reranker = self.searcher.rerankers(kind)
         except Unavailable as error:
-            pool.degraded.append(f"rerank: {error.message}")
-            return ranked
+            self.pool.degraded.append(f"rerank: {error.message}")
+            return entries
         seconds = LLM_SECONDS if kind == "llm" else SECONDS
-        judged = rerank(reader, reranker, text, list(ranked), seconds=seconds)
-        if judged.problem:
-            pool.degraded.append(judged.problem)
-        return judged.page
+        order, problem = rerank(self.reader, reranker, self.text, list(entries), seconds=seconds)
+        self.pool.degraded += [problem] if problem else []
+        return order
 
+    def _least_score(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
+        """Hits below the lowest score that is wanted are left out."""
+        least = max(self.request.min_score, self.profile.min_score) if self.ranking.weights else 0.0
+        return (entry for entry in entries if entry.score >= least) if least else entries
 
-def _comparing(ranking: Ranking) -> tuple[float, float]:
-    """How the passages of an item are compared: by the weights of the ranking, or words and meaning alike."""
-    words, meaning = (ranking.weights.get(side, 0.0) for side in ("lexical", "vector"))
-    return (words * ranking.pool.scale, meaning) if words and meaning else (1.0, 1.0)
+    def _sessions_last(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
+        """Sources that fit come before sessions, and each session is one hit."""
+        each_turn = self.request.turns or is_about_turns(self.ask.filters)
+        if not self.profile.sessions_last or not self.text or each_turn or not self.records:
+            return entries
+        places = SessionPlaces(self.analyzer, self.text, self.later)
+        settled = places.settled(list(entries), self.reader, DIVERSE_WINDOW if self.request.diverse else self._last)
+        return self._least_score(settled)
 
+    def _diverse(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
+        """The best and, among the next, those that say something new; the same for every page."""
+        if not self.request.diverse:
+            return entries
+        every = list(entries)
+        window = every[:DIVERSE_WINDOW]
+        self.reader.read(window)
+        words = [frozenset(self.analyzer.counts(self.reader.best_text(entry))) for entry in window]
+        similarity = similarity_of([self.reader.vector(entry) for entry in window], words)
+        order = diverse_order([entry.score for entry in window], similarity, len(window))
+        return [*(window[position] for position in order), *every[DIVERSE_WINDOW:]]
 
-def _placed(entry: Weighed, comparing: tuple[float, float], *, explain: bool) -> Ranked:
-    member = entry.member
-    member.comparing = comparing
-    score = min(1.0, max(0.0, entry.value))
-    steps: tuple[tuple[str, float], ...] = ()
-    for why, part in entry.lowered:
-        score *= part
-        steps = (*steps, (f"{why} ×{part}", score))
-    if entry.ceiling is not None and score > entry.ceiling:
-        score = max(0.0, entry.ceiling)
-        steps = (*steps, ("found beyond the pool, so it stays below it", score))
-    return Ranked(
-        member.n,
-        entry.value,
-        score,
-        member,
-        member.version,
-        member.lexical_chunk,
-        Explain(entry.value, entry.shares, steps=steps) if explain else None,
+    steps: tuple[Callable[[Search, Iterable[Ranked]], Iterable[Ranked]], ...] = (
+        _exact_names,
+        _question_time,
+        _rerank,
+        _least_score,
+        _sessions_last,
+        _diverse,
     )
 
+    def _page(self, entries: Iterable[Ranked]) -> list[Ranked]:
+        """The page that was asked for.
 
-def _explained(entry: Ranked, ranking: Ranking, reader: HitReader) -> Ranked:
-    """Give each matched word its share of the keyword signal."""
-    rows = reader.shares(entry)
-    together = sum(row.share for row in rows)
-    part = ranking.weights.get("lexical", 1.0) * entry.member.lexical
-    terms = tuple(TermShare(row.label, row.frequencies, row.idf, row.share / together * part) for row in rows)
-    explain = entry.explain or Explain(entry.value)
-    return replace(entry, explain=replace(explain, terms=terms))
+        The profile's guard shows everything on the first page, if the page would show less than half of what the words
+        found in a small store.
+        """
+        limit, guard = self.request.page or self.request.limit, self.profile.guard
+        count = self.pool.count_by_word() if guard else 0
+        if count >= guard or limit >= count / 2:
+            return list(islice(entries, self.request.offset, self._last))
+        self.pool.notes.append(f"{SHOWS_ALL} of {limit}, because fewer than {guard} items do")
+        if self.request.offset:
+            return []
+        return [entry for place, entry in enumerate(entries) if place < self._last or entry.member.lexical > 0]
+
+    def _explained(self, entry: Ranked) -> Ranked:
+        """Give each matched word its share of the keyword signal."""
+        rows = self.reader.shares(entry)
+        together = sum(row.share for row in rows)
+        part = self.ranking.weights.get("lexical", 1.0) * entry.member.lexical
+        terms = tuple(TermShare(row.label, row.frequencies, row.idf, row.share / together * part) for row in rows)
+        return replace(entry, explain=replace(entry.explain or Explain(entry.value), terms=terms))
+
+    def _unheeded(self) -> list[str]:
+        """What the caller asked for that has no weight in this profile."""
+        boosts = self.request.boosts
+        used = {term.signal for term in self.profile.signals.values() if term.weight}
+        return [
+            f"the profile '{self.profile.name}' does not weigh {what}; vault does"
+            for what, asked, signal in (("tags", boosts.tags, "tags"), ("domains", boosts.domain, "domain"))
+            if asked and signal not in used
+        ]
+
+
+def since(started: float) -> float:
+    """The milliseconds since a moment of the clock that counts performance."""
+    return round((time.perf_counter() - started) * 1000, 3)

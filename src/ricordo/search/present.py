@@ -12,15 +12,14 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
-from ricordo.frozen import frozen
 from ricordo.patterns import late
-from ricordo.search.candidates import Member
+from ricordo.search.ranking import Ranked
 from ricordo.store.query import MOST_PREFIX_TERMS, Ask, Candidates, Passages, PassageText, Shown, WordShare
 from ricordo.store.sql.files import Machines
 from ricordo.text.alike import likely_words
 from ricordo.text.sentences import sentence_starts
 from ricordo.text.words import Analyzer, runs, words_in
-from ricordo.values.hits import Evidence, Explain, Hit
+from ricordo.values.hits import Evidence, Hit
 from ricordo.values.items import Item
 
 ENOUGH = 300
@@ -261,33 +260,6 @@ OWN_WORDS = 0.1
 LONGEST_SESSION_TITLE = 80
 
 
-@frozen
-class Ranked:
-    """An item with its place in the ranking: the value it was ranked by, its score, its best passages.
-
-    ``matched`` is the passage that the words of the query are explained by.
-    """
-
-    n: int
-    value: float
-    score: float
-    member: Member
-    version: int | None = None
-    matched: int | None = None
-    explain: Explain | None = None
-    fit: float | None = None
-    repeats: bool = False
-    """Whether it is a turn of a session that says nothing but what was asked."""
-
-    @property
-    def chunks(self) -> tuple[tuple[int, float], ...]:
-        return self.member.evidence()
-
-    @property
-    def best_chunk(self) -> int | None:
-        return self.chunks[0][0] if self.chunks else None
-
-
 class HitReader:
     """Reads from the store what is shown of ranked items, each item once.
 
@@ -371,23 +343,23 @@ def present(
     reader: HitReader,
     page: Sequence[Ranked],
     marker: Marker,
+    machines: Machines,
     *,
     full: bool,
     snippets: bool = True,
     evidence: bool = True,
     tier: str = "",
 ) -> tuple[Hit, ...]:
-    """The hits of a page, with what a reader needs to see of each; ``full`` adds the whole items."""
+    """The hits of a page, with what a reader needs to see of each; ``full`` adds the whole items.
+
+    Files of other machines say on which they are.
+    """
     reader.read(page, contents=full)
     if snippets and evidence:
         marker.look_at(part.text for entry in page for part in reader.texts(entry))
     now = datetime.now(UTC)
     shown = ((entry, _evidence(reader, entry, marker, snippets) if evidence else ()) for entry in page)
-    return tuple(_hit(reader, entry, parts, now, full=full, tier=tier) for entry, parts in shown)
-
-
-def with_machines(hits: tuple[Hit, ...], machines: Machines) -> tuple[Hit, ...]:
-    """The hits; files of other machines say on which they are."""
+    hits = tuple(_hit(reader, entry, parts, now, full=full, tier=tier) for entry, parts in shown)
     found = machines.elsewhere(hit.ref for hit in hits)
     return tuple(replace(hit, machine=found[hit.ref]) if hit.ref in found else hit for hit in hits) if found else hits
 
@@ -505,16 +477,11 @@ def newer_first(page: Sequence[Ranked], reader: HitReader) -> list[Ranked]:
         above = next(((newer, older) for newer, older in pairs if newer is not None and newer > older), None)
         if above is None:
             break
-        newer, older = above
-        order[newer], order[older] = (
-            _exchanged(order[older], order[newer].score, f"contradicted by {order[newer].member.ref}, which is newer"),
-            _exchanged(order[newer], order[older].score, f"newer than {order[older].member.ref}, which it contradicts"),
+        newer, older = order[above[0]], order[above[1]]
+        order[above[0]] = older.scored(
+            newer.score, f"contradicted by {newer.member.ref}, which is newer: they change places"
+        )
+        order[above[1]] = newer.scored(
+            older.score, f"newer than {older.member.ref}, which it contradicts: they change places"
         )
     return order
-
-
-def _exchanged(entry: Ranked, score: float, why: str) -> Ranked:
-    explain = entry.explain
-    if explain is not None:
-        explain = replace(explain, steps=(*explain.steps, (f"{why}: they change places", score)))
-    return replace(entry, score=score, explain=explain)

@@ -24,34 +24,10 @@ from typing import Any
 from ricordo.config.settings import Config
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-
-SIGNALS: Mapping[str, str] = {
-    "lexical": "keyword score over the highest this query allows",
-    "vector": "cosine of query and passage, 0 when negative",
-    "lexical_rank": "61 / (60 + rank by words)",
-    "vector_rank": "61 / (60 + rank by meaning)",
-    "lexical_relative": "keyword score over the best found",
-    "lexical_reciprocal": "1 / rank by words",
-    "vector_nearness": "1 - distance / the largest distance found",
-    "tfidf": "cosine of the TF-IDF vectors of query and item",
-    "severity": "critical 1, warning .7, suggestion .4",
-    "temporal": "the validity window where there is one, else recency",
-    "recency": "halves every 365 days since the content changed",
-    "decayed_recency": "recency times decay",
-    "decay": "the decay score: halves every 30 days unopened",
-    "importance": "importance, or mentions, over the most found",
-    "tags": "tags shared with --boost-tags, over all of both",
-    "domain": "1 when the domain is that of --boost-domain",
-    "graph": "1, .5, .33 for 0, 1, 2 links from the best 5 by words",
-    "freshness": "halves every 30 days since the content changed",
-    "feedback": "what verdicts on the item say, .5 without any",
-}
-"""Every signal a profile may use, and what it is."""
+from ricordo.search.signals import SIGNALS, VECTORS, WORDS
+from ricordo.values.plain import NOT_SHOWN, Plain
 
 SIDES = ("lexical", "vector")
-OF_VECTORS = frozenset({"vector", "vector_rank", "vector_nearness"})
-OF_WORDS = frozenset({"lexical", "lexical_rank", "lexical_relative", "lexical_reciprocal"})
-"""Signals that have no value if their side found nothing."""
 USUAL_PAGE = 10
 """The page that a profile's factor multiplies."""
 STEPS = ("coverage", "neighbours", "evidence", "feedback", "questions", "exact", "times")
@@ -71,11 +47,17 @@ class Term:
     @property
     def meaning(self) -> str:
         """What the signal is, in a line."""
-        return SIGNALS[self.signal]
+        return SIGNALS[self.signal].meaning
+
+    def without(self, side: str) -> float:
+        """Its weight if a side found nothing."""
+        if side == VECTORS and self.without_vectors is not None:
+            return self.without_vectors
+        return 0.0 if SIGNALS[self.signal].of == side else self.weight
 
 
 @frozen
-class Profile:
+class Profile(Plain):
     """A way to rank."""
 
     name: str
@@ -84,8 +66,8 @@ class Profile:
     fusion: str = "sum"
     refine: tuple[str, ...] = ()
     sides: tuple[str, ...] = SIDES
-    factor: int = 3
-    minimum: int = 30
+    factor: int = field(default=3, metadata=NOT_SHOWN)
+    minimum: int = field(default=30, metadata=NOT_SHOWN)
     guard: int = 0
     learns: str | None = None
     counts_as_opening: bool = False
@@ -105,18 +87,12 @@ class Profile:
     def weights(self, *, vectors: bool = True, words: bool = True) -> dict[str, float]:
         """The weights in force, normalised to sum 1. The weight of a side that found nothing is given to the others."""
         raw = {label: term.weight for label, term in self.signals.items()}
-        for is_there, side in ((vectors, OF_VECTORS), (words, OF_WORDS)):
+        for is_there, side in ((vectors, VECTORS), (words, WORDS)):
             if not is_there:
-                without = {label: self._without(label, side) * (raw[label] > 0) for label in raw}
+                without = {label: term.without(side) * (raw[label] > 0) for label, term in self.signals.items()}
                 raw = without if any(without.values()) else raw  # else nothing would count at all
         total = math.fsum(raw.values())
         return {label: weight / total for label, weight in raw.items()}
-
-    def _without(self, label: str, side: Collection[str]) -> float:
-        term = self.signals[label]
-        if side is OF_VECTORS and term.without_vectors is not None:
-            return term.without_vectors
-        return 0.0 if term.signal in side else term.weight
 
     def with_weights(self, changes: Mapping[str, float]) -> Profile:
         """A copy with some weights set; 0 means 0. Unknown names and impossible weights are refused."""
@@ -134,33 +110,21 @@ class Profile:
         return replace(self, signals=signals, learns=None)  # learning does not change weights that the caller chose
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "description": self.description,
-            "source": self.source,
+        return Plain.to_dict(self) | {
+            "signals": {label: term.signal for label, term in self.signals.items()},
             "weights": self.weights(vectors=True),
             "weights_without_vectors": self.weights(vectors=False),
-            "signals": {label: term.signal for label, term in self.signals.items()},
-            "fusion": self.fusion,
-            "refine": list(self.refine),
-            "sides": list(self.sides),
             "per_side": {"factor": self.factor, "minimum": self.minimum},
-            "min_score": self.min_score,
-            "guard": self.guard,
-            "memory_score": self.memory_score,
-            "sessions_last": self.sessions_last,
-            "learns": self.learns,
-            "counts_as_opening": self.counts_as_opening,
         }
 
 
 def checked_weight(label: str, weight: object) -> float:
     """A weight as a number that can be used."""
-    if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight <= HEAVIEST:
+    if not _is_number(weight, 0, HEAVIEST):
         raise UsageError(
             f"the weight {label}={weight} cannot be used", hint=f"A weight is a number from 0 to {HEAVIEST}."
         )
-    return float(weight)
+    return float(weight)  # type: ignore[arg-type]
 
 
 def refuse_no_weight(name: str, signals: Mapping[str, Term]) -> None:
@@ -172,22 +136,36 @@ def refuse_no_weight(name: str, signals: Mapping[str, Term]) -> None:
 
 
 USER_KEYS = ("base", "description", "weights", "signals", "sides", "refine", "per_side", "min_score", "guard")
+OWN_KEYS = ("fusion", "learns", "counts_as_opening", "memory_score", "sessions_last")
+"""What only built-in profiles may say."""
 TERM_KEYS = ("signal", "weight", "without_vectors")
 _LARGEST = 10_000
 
 
+def _are_among(values: object, allowed: Collection[str]) -> bool:
+    return isinstance(values, (list, tuple)) and all(value in allowed for value in values)
+
+
+def _is_number(value: object, low: float, high: float, kind: Any = (int, float)) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool) and low <= value <= high
+
+
+_COUNT = f"A whole number, at most {_LARGEST}."
+_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "sides": (lambda value: bool(value) and _are_among(value, SIDES), f"Some of: {', '.join(SIDES)}."),
+    "refine": (lambda value: _are_among(value, STEPS), f"Some of: {', '.join(STEPS)}."),
+    "factor": (lambda value: _is_number(value, 1, _LARGEST, int), _COUNT),
+    "minimum": (lambda value: _is_number(value, 1, _LARGEST, int), _COUNT),
+    "guard": (lambda value: _is_number(value, 0, _LARGEST, int), _COUNT),
+    "min_score": (lambda value: _is_number(value, 0, 1), "A number from 0 to 1."),
+}
+"""Whether a value can be used, and what can."""
+
+
 def read_profile(name: str, table: Mapping[str, Any]) -> Profile:
     """A built-in profile."""
-    profile = Profile(
-        name,
-        _signals(name, table["signals"]),
-        fusion=table.get("fusion", "sum"),
-        learns=table.get("learns"),
-        counts_as_opening=table.get("counts_as_opening", False),
-        memory_score=table.get("memory_score"),
-        sessions_last=table.get("sessions_last", False),
-    )
-    return _with_rest(profile, table)
+    own = {key: table[key] for key in OWN_KEYS if key in table}
+    return _with_rest(Profile(name, _signals(name, table["signals"]), **own), table)
 
 
 def user_profile(name: str, table: Mapping[str, Any], find: Callable[[str], Profile]) -> Profile:
@@ -208,18 +186,19 @@ def user_profile(name: str, table: Mapping[str, Any], find: Callable[[str], Prof
 
 
 def _with_rest(profile: Profile, table: Mapping[str, Any]) -> Profile:
+    """The profile with what the table says besides signals and weights."""
     limits = _table(profile.name, "per_side", table.get("per_side", {}), "per_side = { factor = 3, minimum = 30 }")
     _refuse_unknown(f"per_side of the profile '{profile.name}'", limits, ("factor", "minimum"))
-    return replace(
-        profile,
-        description=str(table.get("description", profile.description)),
-        sides=_sides(profile.name, table.get("sides", profile.sides)),
-        refine=_steps(profile, table.get("refine", profile.refine)),
-        factor=_whole(profile.name, "per_side.factor", limits.get("factor", profile.factor), 1),
-        minimum=_whole(profile.name, "per_side.minimum", limits.get("minimum", profile.minimum), 1),
-        guard=_whole(profile.name, "guard", table.get("guard", profile.guard), 0),
-        min_score=_score(profile.name, table.get("min_score", profile.min_score)),
-    )
+    given = {**limits, **table}
+    changes: dict[str, Any] = {"description": str(table.get("description", profile.description))}
+    for key, (is_right, hint) in _RULES.items():
+        if key in given:
+            if not is_right(given[key]):
+                raise UsageError(f"{key} of the profile '{profile.name}' cannot be {given[key]!r}", hint=hint)
+            changes[key] = tuple(given[key]) if key in ("sides", "refine") else given[key]
+    if profile.fusion != "spread":
+        changes["refine"] = ()
+    return replace(profile, **changes)
 
 
 def _signals(name: str, table: object) -> dict[str, Term]:
@@ -248,36 +227,10 @@ def _table(name: str, key: str, value: object, example: str) -> Mapping[str, Any
     return value
 
 
-def _steps(profile: Profile, steps: Any) -> tuple[str, ...]:
-    if isinstance(steps, str) or any(step not in STEPS for step in steps):
-        raise UsageError(f"refine of profile '{profile.name}' is {steps!r}", hint=f"Some of: {', '.join(STEPS)}.")
-    return tuple(steps) if profile.fusion == "spread" else ()
-
-
 def _refuse_unknown(what: str, table: Mapping[str, Any], known: tuple[str, ...]) -> None:
     for key in table:
         if key not in known:
             raise UsageError(f"{what} has an unknown entry '{key}'", hint=f"It may hold: {', '.join(known)}.")
-
-
-def _whole(name: str, key: str, value: object, least: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= _LARGEST:
-        raise UsageError(
-            f"{key} of the profile '{name}' cannot be {value!r}", hint=f"A whole number from {least} to {_LARGEST}."
-        )
-    return value
-
-
-def _score(name: str, value: object) -> float:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= 1:
-        raise UsageError(f"min_score of the profile '{name}' cannot be {value!r}", hint="A number from 0 to 1.")
-    return float(value)
-
-
-def _sides(name: str, sides: object) -> tuple[str, ...]:
-    if not isinstance(sides, (list, tuple)) or not sides or any(side not in SIDES for side in sides):
-        raise UsageError(f"the sides of profile '{name}' cannot be {sides!r}", hint='sides = ["lexical", "vector"]')
-    return tuple(sides)
 
 
 @lru_cache(maxsize=1)

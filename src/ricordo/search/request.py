@@ -5,24 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-from ricordo.search.profiles import Profile
 from ricordo.values.hits import Filters
 from ricordo.values.kinds import By
 
-if TYPE_CHECKING:
-    from ricordo.search.candidates import Pool
-
 SHOWS_ALL = "the store is small: everything that contains a word of the query is shown, beyond the limit"
-"""The beginning of the note of an answer that a profile's guard made longer; ``shows_all`` has the whole."""
-
-
-def shows_all(limit: int, guard: int) -> str:
-    """The note of an answer that a profile's guard made longer than its limit."""
-    return f"{SHOWS_ALL} of {limit}, because fewer than {guard} items do"
+"""The beginning of the note of an answer that a profile's guard made longer."""
 
 
 @frozen
@@ -31,15 +21,6 @@ class Boosts:
 
     tags: tuple[str, ...] = ()
     domain: str | None = None
-
-
-@frozen
-class Sides:
-    """Which sides to ask, and how much of each."""
-
-    lexical: bool
-    vectors: bool
-    limit: int
 
 
 @frozen
@@ -85,33 +66,7 @@ class Request:
         if self.mode not in ("scan", "full"):
             raise UsageError(f"there is no mode '{self.mode}'", hint="One of: scan, full.")
 
-    def sides(self, profile: Profile) -> Sides:
-        """Which sides are asked, and for how much."""
-        return Sides(
-            lexical=self.by != "meaning" and "lexical" in profile.sides,
-            vectors=self.by_meaning and "vector" in profile.sides,
-            limit=profile.per_side,
-        )
-
     @property
     def by_meaning(self) -> bool:
         """Whether meaning may count."""
         return self.by in ("both", "meaning")
-
-
-def unheeded(profile: Profile, boosts: Boosts) -> list[str]:
-    """What the caller asked for that has no weight in this profile."""
-    signals_used = {term.signal for term in profile.signals.values() if term.weight}
-    return [
-        f"the profile '{profile.name}' does not weigh {what}; vault does"
-        for what, asked, signal in (("tags", boosts.tags, "tags"), ("domains", boosts.domain, "domain"))
-        if asked and signal not in signals_used
-    ]
-
-
-def is_guarded(pool: Pool, profile: Profile, limit: int) -> bool:
-    """Whether the profile's guard applies: the page would show less than half of what the words found in a small
-    store.
-    """
-    count = pool.count_by_word()
-    return count < profile.guard and limit < count / 2

@@ -17,10 +17,9 @@ import numpy.typing as npt
 
 from ricordo.bounded import BoundedCall
 from ricordo.errors import Error
-from ricordo.frozen import frozen
 from ricordo.log import report
-from ricordo.search.present import HitReader, Ranked
-from ricordo.values.hits import Explain
+from ricordo.search.present import HitReader
+from ricordo.search.ranking import Ranked
 
 if TYPE_CHECKING:
     from ricordo.models.base import Reranker
@@ -72,14 +71,6 @@ OWN_SHARE = ((3, 0.75), (10, 0.60), (math.inf, 0.40))
 MAX_CHARACTERS = 2_000
 
 
-@frozen
-class Reranked:
-    """The page after ranking it again; or the first page, and why it was not ranked again."""
-
-    page: list[Ranked]
-    problem: str = ""
-
-
 def own_share(position: int) -> float:
     """How much a hit's own score counts at a position, from 1."""
     return next(share for last, share in OWN_SHARE if position <= last)
@@ -93,29 +84,25 @@ def blend(scores: Sequence[float], opinions: Sequence[float]) -> list[float]:
     ]
 
 
-def rerank(reader: HitReader, reranker: Reranker, query: str, page: Sequence[Ranked], *, seconds: float) -> Reranked:
-    """Look again at the first hits of a page, within some seconds."""
-    head, tail = list(page[:TOP]), list(page[TOP:])
+def rerank(
+    reader: HitReader, reranker: Reranker, query: str, page: Sequence[Ranked], *, seconds: float
+) -> tuple[Sequence[Ranked], str]:
+    """The hits after a look at the first ones, within some seconds; or as they were, and why."""
+    head = page[:TOP]
     if not head:
-        return Reranked(list(page))
+        return page, ""
     reader.read(head)
     texts = [f"{reader.item(entry).title}\n{reader.best_text(entry)}"[:MAX_CHARACTERS] for entry in head]
     opinions = _within(reranker, query, texts, seconds)
     if isinstance(opinions, str):
-        return Reranked(list(page), opinions)
+        return page, opinions
     blended = blend([entry.score for entry in head], opinions)
     judged = [
-        replace(entry, value=value, score=min(1.0, max(0.0, value)), explain=_with_step(entry.explain, opinion, value))
+        replace(entry.scored(opinion, "rerank opinion").scored(value, "rerank blend"), value=value)
         for entry, opinion, value in zip(head, opinions, blended, strict=True)
     ]
     judged.sort(key=lambda entry: (-entry.score, str(reader.item(entry).ref)))
-    return Reranked([*judged, *tail])
-
-
-def _with_step(explain: Explain | None, opinion: float, value: float) -> Explain | None:
-    if explain is None:
-        return None
-    return replace(explain, steps=(*explain.steps, ("rerank opinion", opinion), ("rerank blend", value)))
+    return [*judged, *page[TOP:]], ""
 
 
 def _within(reranker: Reranker, query: str, texts: Sequence[str], seconds: float) -> list[float] | str:

@@ -17,7 +17,8 @@ from ricordo.frozen import frozen
 from ricordo.patterns import late
 from ricordo.search.candidates import Pool
 from ricordo.search.fit import FITS, fit_from, fit_parts
-from ricordo.search.present import HitReader, Ranked
+from ricordo.search.present import HitReader
+from ricordo.search.ranking import Ranked
 from ricordo.search.request import Request
 from ricordo.store.query import Ask
 from ricordo.text.alike import about, only_asks, repeats
@@ -90,17 +91,12 @@ class Later:
 
 def later_than_sources(request: Request, filters: Filters, text: str) -> Later:
     """What a search does not ask for, in words or by its filters, so that it comes after the sources."""
+    asks_for_sessions = filters.kinds == (SESSION,) or filters.drives == (SESSION,)
     asks_for_commits = _COMMITS in filters.drives or is_about_turns(filters) or _REASONS.search(text) is not None
     return Later(
-        sessions=not rank_with_sources(request, filters, text),
+        sessions=not (request.sessions or request.turns or asks_for_sessions or is_about_the_past(text)),
         commits=not (asks_for_commits or is_about_the_past(text)),
     )
-
-
-def rank_with_sources(request: Request, filters: Filters, text: str) -> bool:
-    """Whether a search asks for sessions, in words or by its filters."""
-    asked = filters.kinds == (SESSION,) or filters.drives == (SESSION,)
-    return request.sessions or request.turns or asked or is_about_the_past(text)
 
 
 def is_about_turns(filters: Filters) -> bool:
@@ -230,13 +226,7 @@ def below(entries: Sequence[Ranked], ceiling: float, why: str) -> list[Ranked]:
     factor = factor_below(max((one.score for one in entries), default=0.0), ceiling)
     if factor == 1.0:
         return list(entries)
-    found = []
-    for one in entries:
-        score, explain = min(ceiling, one.score * factor), one.explain
-        if explain is not None:
-            explain = replace(explain, steps=(*explain.steps, (f"{why} ×{factor:.3f}", score)))
-        found.append(replace(one, score=score, explain=explain))
-    return found
+    return [one.scored(min(ceiling, one.score * factor), f"{why} ×{factor:.3f}") for one in entries]
 
 
 def _one_each(turns: Iterable[tuple[Ranked, bool]]) -> tuple[list[Ranked], list[Ranked]]:

@@ -20,7 +20,7 @@ DEEPEST_METADATA = 50
 _CHOICES = {"severity": SEVERITIES, "loading": LOADINGS, "source": SOURCES}
 _RANGES = {"importance": (1, 5), "seq": (-HIGHEST_SEQ, HIGHEST_SEQ)}
 _DAYS = ("valid_from", "valid_until")
-_TYPES: dict[str, tuple[type, str]] = {
+_TYPES: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("immutable", "decay_protected", "is_textual"), (bool, "true or false")),
     "metadata": (Mapping, "an object of names and values"),
 }
