@@ -62,9 +62,9 @@ def _eval(
     if passages is not None:
         return _passages(call, folders, passages, _names(call, profiles), plain=not (own or compare or per_query))
     if compare and all(Path(name).is_file() for name in compare):
-        from ricordo import evaluate
+        from ricordo.evaluate import report
 
-        comparison = evaluate.compare(*map(evaluate.read_results, compare))
+        comparison = report.compare(*map(report.read_results, compare))
         return call.answer(comparison.to_dict(), lambda screen: _show_comparison(screen, comparison))
     if own and (folders or limit_queries):
         raise UsageError("--own uses your log and your store", hint="Leave out the folders and --limit-queries.")

@@ -194,15 +194,13 @@ class FindVerbs(OpenEngine):
         as_of: AsOf | None = None,
     ) -> Explanation:
         """It takes the filters and weights of a search, so that both answer the same question."""
-        from ricordo.search.reasons import explain_item
-
         tier, n = self._context.tiers.holder(ref)
         settings = self._context.config.search
         request = self._request(
             query, by, profile, as_of, (), None, limit=limit or settings.limit,
             filters=check_filters(filters or Filters()), weights=weights or {},
         )  # fmt: skip
-        return explain_item(self._context.tiers.federation.search, tier.searcher, request, n, tier=tier.name)
+        return self._context.tiers.federation.explain(request, tier, n)
 
     @verb(
         "read",

@@ -110,7 +110,9 @@ def cached_store(
         os.utime(folder)
         return store
     root.mkdir(parents=True, exist_ok=True)
-    _remove_unused(root)
+    oldest = time.time() - UNUSED_DAYS * 86_400
+    for unused in (one for one in root.iterdir() if one.is_dir() and one.stat().st_mtime < oldest):
+        shutil.rmtree(unused, ignore_errors=True)
     building = Path(tempfile.mkdtemp(prefix="building-", dir=root))
     try:
         _build(dataset, config, building / "store.db", progress)
@@ -198,13 +200,6 @@ def _put_in_place(building: Path, folder: Path) -> None:
     except OSError:
         if not (folder / "store.db").is_file():
             raise
-
-
-def _remove_unused(root: Path) -> None:
-    oldest = time.time() - UNUSED_DAYS * 86_400
-    for folder in root.iterdir():
-        if folder.is_dir() and folder.stat().st_mtime < oldest:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 class RememberingEmbedder:

@@ -46,7 +46,9 @@ class Pool:
         self.found = found
         self.total = answer.total
         self.vector = vector
-        trusted = _are_embedded(found)
+        by_word = (found.lexical > 0) & ~found.joined
+        embedded = np.count_nonzero(by_word & (found.vector_chunks != NO_CHUNK))
+        trusted = bool(embedded >= EMBEDDED * np.count_nonzero(by_word))
         self.has_vectors = answer.has_vectors and trusted
         """Whether meaning counts: there are vectors, and most of what the words found has one."""
         self.lexical = found.lexical
@@ -106,16 +108,13 @@ class Pool:
         """How much of the query the best passage covers; all of it where that was not measured."""
         return _highest(self.found.passages.coverage)
 
-    def best_coverage_of_sides(self) -> float:
-        """The same, without the items that were added only as neighbours or by links."""
-        passages = self.found.passages
-        if not self.found.joined.any():
-            return _highest(passages.coverage)
-        return _highest(passages.coverage[~self.found.joined[passages.owners]])
-
-    def best_lexical_of_sides(self) -> float:
-        """The best keyword score, without the items that were added only as neighbours or by links."""
-        return float(self.found.lexical.max(initial=0.0, where=~self.found.joined))
+    def best_of_sides(self) -> tuple[float, float]:
+        """The best keyword score and coverage, without items that were added only as neighbours or by links."""
+        found = self.found
+        coverage = found.passages.coverage
+        if found.joined.any():
+            coverage = coverage[~found.joined[found.passages.owners]]
+        return float(found.lexical.max(initial=0.0, where=~found.joined)), _highest(coverage)
 
 
 class Member:
@@ -204,10 +203,3 @@ def _highest(coverage: Array) -> float:
     """The highest of some shares, without those that were not measured; 1 if none was."""
     best = float(np.fmax.reduce(coverage, initial=np.nan))
     return 1.0 if np.isnan(best) else best
-
-
-def _are_embedded(found: FoundColumns) -> bool:
-    """Whether most of the items that the words found have a vector; the others wait for theirs."""
-    by_word = (found.lexical > 0) & ~found.joined
-    embedded = np.count_nonzero(by_word & (found.vector_chunks != NO_CHUNK))
-    return bool(embedded >= EMBEDDED * np.count_nonzero(by_word))

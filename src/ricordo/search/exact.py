@@ -8,7 +8,8 @@ what only holds its words. ``explain`` shows what a hit gains or loses by it, as
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, groupby, islice
 
@@ -36,17 +37,14 @@ FEWEST_IN_A_ROW = 4
 
 
 @frozen
-class Found:
+class ExactMatch:
     """What a query says of a hit word for word."""
 
-    place: int
+    place: int = 0
     """Of hits with a name that is the query, the higher precedes; 0 if it has none."""
     why: str = ""
     gain: float = 0.0
     """What it gains of the way to a score of 1."""
-
-
-NOTHING = Found(0)
 
 
 class ExactNames:
@@ -77,15 +75,16 @@ class ExactNames:
         covering = {entry.n for entry in looked_at}
         wanted = [entry for place, entry in enumerate(head) if ahead or place < last or entry.n in covering]
         reader.read(wanted, contents=full)
-        found = {entry.n: self._found(entry, reader) for entry in looked_at}
-        named = [(found.get(entry.n) or NOTHING, entry) for entry in head]
-        named = [(what, raised(entry, what.why, what.gain) if what.gain else entry) for what, entry in named]
-        best = max(entry.score for _, entry in named)  # of those with words in a row, too: a name says more
-        named = [(what, entry.scored(best, what.why) if what.place else entry) for what, entry in named]
-        named.sort(key=lambda one: (-one[1].score, -one[0].place))
-        return chain([entry for _, entry in named], rest)  # what is beyond the page is seldom asked for
+        matches = {entry.n: match for entry in looked_at if (match := self._match(entry, reader)) is not None}
+        gaining = {n: (match.why, match.gain) for n, match in matches.items() if match.gain}
+        head = [raised(entry, *gaining[entry.n]) if entry.n in gaining else entry for entry in head]
+        best = max(entry.score for entry in head)  # of those with words in a row, too: a name says more
+        named = {n: match for n, match in matches.items() if match.place}
+        head = [entry.scored(best, named[entry.n].why) if entry.n in named else entry for entry in head]
+        head.sort(key=lambda entry: (-entry.score, -named[entry.n].place if entry.n in named else 0))
+        return chain(head, rest)  # what is beyond the page is seldom asked for
 
-    def _found(self, entry: Ranked, reader: HitReader) -> Found | None:
+    def _match(self, entry: Ranked, reader: HitReader) -> ExactMatch | None:
         """What the query says of a hit; turns of sessions have no names."""
         item = reader.item(entry)
         if item.kind == SESSION:
@@ -99,13 +98,13 @@ class ExactNames:
         ]
         for place, what, name in names:
             if self._is_the_query(name):
-                return Found(place, f"{what} is the query: as high as the best")
+                return ExactMatch(place, f"{what} is the query: as high as the best")
         if any(self._has_same_terms(name) for name in (item.title, *headings)):
-            return Found(0, "a title or heading has the words of the query", SAME_TERMS)
+            return ExactMatch(0, "a title or heading has the words of the query", SAME_TERMS)
         held = [part.text for part in texts if self._may_stand_in_a_row(part.text)]
         longest = max((in_a_row(self.words, folded_words(text)) for text in held), default=0)
         if longest >= self._enough:
-            return Found(0, f"{longest} words of the query in a row", IN_A_ROW * longest / len(self.words))
+            return ExactMatch(0, f"{longest} words of the query in a row", IN_A_ROW * longest / len(self.words))
         return None
 
     def _may_stand_in_a_row(self, text: str) -> bool:
@@ -168,7 +167,7 @@ _OLDEST = re.compile(
 
 
 @frozen
-class Said:
+class NamedTime:
     """The time that a question names: its words, and when it begins and ends."""
 
     words: str
@@ -179,7 +178,7 @@ class Said:
         return self.start <= moment < self.end
 
 
-def time_in(text: str, now: datetime) -> Said | None:
+def time_in(text: str, now: datetime) -> NamedTime | None:
     """The first time that a question names; ``now`` is in local time.
 
     >>> time_in("what did we decide last week about keys", datetime(2026, 11, 18, 9)).words
@@ -188,32 +187,28 @@ def time_in(text: str, now: datetime) -> Said | None:
     """
     found = _DAY.search(text)
     if found is not None and (found["day"].lower() not in WEEKDAYS or found["since"] or found["before"] or found["on"]):
-        said = _said(found[0], found["day"], now)
-        if said is not None and found["since"]:
-            return Said(said.words, said.start, datetime.max.replace(tzinfo=UTC))
-        if said is not None and found["before"]:
-            return Said(said.words, datetime.min.replace(tzinfo=UTC), said.start)
-        return said
+        named = _named(found[0], found["day"], now)
+        if named is not None and found["since"]:
+            return replace(named, end=datetime.max.replace(tzinfo=UTC))
+        if named is not None and found["before"]:
+            return NamedTime(named.words, datetime.min.replace(tzinfo=UTC), named.start)
+        return named
     words = text.strip(" ?.!").split()
     places = [at for at, word in enumerate(words) if may_begin(word)]
     for count in range(DAY_WORDS, 1, -1):  # single words of other languages are too often words of this one
         for at in (place for place in places if place + count <= len(words)):
             name = " ".join(words[at : at + count])
             if (english := in_english(name)) != name:
-                return _said(name, english, now)
+                return _named(name, english, now)
     return None
 
 
-def _said(words: str, day: str, now: datetime) -> Said | None:
+def _named(words: str, day: str, now: datetime) -> NamedTime | None:
     try:
         days = spoken_days(day, now)
-        return Said(words, *(one.astimezone(UTC) for one in days)) if days is not None else None
+        return NamedTime(words, *(one.astimezone(UTC) for one in days)) if days is not None else None
     except (OverflowError, OSError, ValueError):  # before the first day that a date can name
         return None
-
-
-def _has_a_time(item: Item) -> bool:
-    return item.kind == SESSION or item.kind in REMEMBERED_KINDS or is_record(str(item.ref))
 
 
 class QuestionTime:
@@ -231,20 +226,19 @@ class QuestionTime:
         rest = iter(ranked)
         head = list(islice(rest, LOOKED_AT_FOR_TIMES))
         reader.read(head, contents=full)
-        records = [(entry, item) for entry in head if _has_a_time(item := reader.item(entry))]
-        gains = self._of_the_time(records) if self._time else self._by_order(records)
+        kinds = (SESSION, *REMEMBERED_KINDS)
+        items = [(entry, reader.item(entry)) for entry in head]
+        records = [(entry, item) for entry, item in items if item.kind in kinds or is_record(str(item.ref))]
+        if (time := self._time) is not None:
+            gain = (f"it is of the time that was asked for ({time.words})", GAIN)
+            gains = {entry.n: gain for entry, item in records if time.has(item.updated_at)}
+        else:
+            gains = self._by_order(records)
         head = [raised(entry, *gains[entry.n]) if entry.n in gains else entry for entry in head]
         head.sort(key=lambda entry: -entry.score)
         return (*head, *rest)
 
-    def _of_the_time(self, records: Sequence[tuple[Ranked, Item]]) -> Mapping[int, tuple[str, float]]:
-        said = self._time
-        if said is None:
-            return {}
-        why = f"it is of the time that was asked for ({said.words})"
-        return {entry.n: (why, GAIN) for entry, item in records if said.has(item.updated_at)}
-
-    def _by_order(self, records: Sequence[tuple[Ranked, Item]]) -> Mapping[int, tuple[str, float]]:
+    def _by_order(self, records: Sequence[tuple[Ranked, Item]]) -> dict[int, tuple[str, float]]:
         """The newest or oldest of those that match nearly as well as the best gains most, and the last nothing."""
         best = max((entry.score for entry, _ in records), default=0.0)
         near = [(item.updated_at, entry.n) for entry, item in records if entry.score >= NEAR * best]

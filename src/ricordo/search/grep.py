@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ricordo.errors import UsageError
@@ -40,8 +40,9 @@ def grep_texts(
     expression = Expression(pattern, ignore_case=ignore_case, fixed=fixed, seconds=seconds or PATTERN_SECONDS)
     matches: list[GrepMatch] = []
     for _, ref, text, first_line in store.items.texts(filters):
-        for match in _matches(ref, text, first_line, expression, context):
-            matches.append(match)
+        for at, lines in expression.lines(text):
+            before, after = lines[max(0, at - context) : at], lines[at + 1 : at + 1 + context]
+            matches.append(GrepMatch(str(ref), first_line + at, lines[at], tuple(before), tuple(after)))
             if len(matches) >= limit:
                 return matches
     return matches
@@ -76,12 +77,11 @@ class Expression:
                 hint="Use ‹fixed› to look for the text itself.",
             ) from None
 
-    def may_be_in(self, text: str) -> bool:
-        """False when no line of the text can match."""
-        return self._in_text is None or self._search(self._in_text, text)
-
-    def matches(self, line: str) -> bool:
-        return self._search(self._compiled, line)
+    def lines(self, text: str) -> Iterator[tuple[int, list[str]]]:
+        """The place of each line that matches, among all lines of the text."""
+        if self._in_text is None or self._search(self._in_text, text):
+            lines = text.removesuffix("\n").split("\n")
+            yield from ((at, lines) for at, line in enumerate(lines) if self._search(self._compiled, line))
 
     def _search(self, compiled: regex.Pattern[str], text: str) -> bool:
         left = self._deadline - time.monotonic()
@@ -98,21 +98,6 @@ class Expression:
         )
 
 
-def _matches(ref: Ref, text: str, first_line: int, expression: Expression, context: int) -> Iterator[GrepMatch]:
-    if not expression.may_be_in(text):
-        return
-    lines = text.removesuffix("\n").split("\n")
-    for index, line in enumerate(lines):
-        if expression.matches(line):
-            yield GrepMatch(
-                str(ref),
-                first_line + index,
-                line,
-                tuple(lines[max(0, index - context) : index]),
-                tuple(lines[index + 1 : index + 1 + context]),
-            )
-
-
 def tree_of(store: Store, prefix: str | None, depth: int | None) -> TreeNode:
     """All refs, or those below a prefix (``disk:/notes`` or a drive's name), as nested folders."""
     drive, path = None, "/"
@@ -123,35 +108,25 @@ def tree_of(store: Store, prefix: str | None, depth: int | None) -> TreeNode:
         else:
             drive = prefix.removesuffix(":")
             Ref(drive, "/")  # an error if it cannot be a drive
-    root: dict[str, dict[str, object]] = {}
-    leaves: dict[tuple[str, ...], tuple[str, str]] = {}
-    for _, ref, title in store.items.refs_below(drive, path):
-        parts = (f"{ref.drive}:", *ref.path.strip("/").split("/"))
-        leaves[parts] = (str(ref), title)
-        level: dict[str, object] = root  # type: ignore[assignment]
-        for part in parts:
-            level = level.setdefault(part, {})  # type: ignore[assignment]
-    start: tuple[str, ...] = ()
-    name = prefix or ""
-    if drive is not None:
-        start = (f"{drive}:", *(part for part in path.strip("/").split("/") if part))
-    tree: dict[str, object] = root  # type: ignore[assignment]
-    for part in start:
-        tree = tree.get(part, {})  # type: ignore[assignment]
-    return _node(name or "/", start, tree, leaves, depth)
+    leaves = {
+        (f"{ref.drive}:", *ref.path.strip("/").split("/")): (str(ref), title)
+        for _, ref, title in store.items.refs_below(drive, path)
+    }
+    start = (f"{drive}:", *(part for part in path.strip("/").split("/") if part)) if drive is not None else ()
+    return _node(prefix or "/", start, leaves, depth)
 
 
 def _node(
-    name: str,
-    parts: tuple[str, ...],
-    below: dict[str, object],
-    leaves: dict[tuple[str, ...], tuple[str, str]],
-    depth: int | None,
+    name: str, parts: tuple[str, ...], leaves: Mapping[tuple[str, ...], tuple[str, str]], depth: int | None
 ) -> TreeNode:
-    children = tuple(
-        _node(child, (*parts, child), inner, leaves, None if depth is None else depth - 1)  # type: ignore[arg-type]
-        for child, inner in below.items()
-    )
+    """The folder at some parts of a path, with the refs below it."""
+    size = len(parts)
+    below: dict[str, dict[tuple[str, ...], tuple[str, str]]] = {}
+    for place, leaf in leaves.items():
+        if len(place) > size and place[:size] == parts:
+            below.setdefault(place[size], {})[place] = leaf
+    deeper = None if depth is None else depth - 1
+    children = tuple(_node(child, (*parts, child), inner, deeper) for child, inner in below.items())
     ref, title = leaves.get(parts, (None, ""))
     items = sum(child.items for child in children) + (ref is not None)
     path = f"{parts[0]}/{'/'.join(parts[1:])}" if parts else "/"

@@ -40,7 +40,7 @@ from ricordo.search.ranking import (
     with_memories,
 )
 from ricordo.search.refine import questions_in, refine
-from ricordo.search.request import SHOWS_ALL, Boosts, Request
+from ricordo.search.request import SHOWS_ALL, Boosts, Request, since
 from ricordo.search.rerank import LLM_SECONDS, SECONDS, diverse_order, rerank, similarity_of
 from ricordo.search.session_ranking import (
     Later,
@@ -53,7 +53,7 @@ from ricordo.search.session_ranking import (
 from ricordo.search.words import SCORING, ask_for_words, with_parts, without_manner
 from ricordo.store.base import Store
 from ricordo.store.query import NEWEST, SUBSTRING, Ask, Candidates
-from ricordo.text.words import Analyzer
+from ricordo.text.words import Analyzer, fold, holds_phrase
 from ricordo.values.hits import Answer, Explain, Filters, SearchMeta, SignalShare, TermShare
 
 if TYPE_CHECKING:
@@ -142,6 +142,34 @@ class Searcher:
         tiers = (tier,) if tier else ()
         meta = SearchMeta(answer.total, len(hits), since(started), "vector", ranking.weights, tiers, degraded)
         return Answer(hits, meta)
+
+    def why_missing(self, request: Request, n: int) -> str:
+        """Why an item is not among the hits of a request."""
+        item = self.store.items.get(n)
+        if item.state == "archived" and request.as_of is None:
+            return (
+                "it is archived (superseded or forgotten); its history and a search as of an earlier time still show it"
+            )
+        query = parse_query(request.query, literal=request.literal)
+        filters = replace(both(request.filters, query.filters), states=("live", "archived"))
+        if not self.store.items.passes(n, filters):
+            return "a filter leaves it out"
+        ask = ask_for_words(query, self.analyzer, self.store.index.languages, respell=request.respell)
+        terms = set(self.reading.terms(" ".join((item.title, item.ref.path, item.fields.description, item.content))))
+        for word in query.excluded:
+            if (found := self.analyzer.terms(word)) and terms.issuperset(found):
+                return f"it contains the excluded word '{word}'"
+        for phrase in query.phrases:
+            if not holds_phrase((item.content, item.title, item.fields.description), phrase):
+                return f'it does not contain the phrase "{phrase}"'
+        wanted = {term for word in ask.words for term in word.terms}
+        begun = any(term.startswith(fold(prefix)) for prefix in ask.prefixes for term in terms)
+        if (wanted or ask.prefixes) and not begun and not wanted & terms:
+            labels = sorted((*wanted, *(f"{prefix}*" for prefix in ask.prefixes)))
+            return f"it contains none of the words of the query ({', '.join(labels[:8])})"
+        if request.min_score:
+            return f"its score is below the least that was asked for, {request.min_score}"
+        return f"it is not among the best {request.limit}"
 
     @property
     def reading(self) -> Analyzer:
@@ -431,8 +459,3 @@ class Search:
             for what, asked, signal in (("tags", boosts.tags, "tags"), ("domains", boosts.domain, "domain"))
             if asked and signal not in used
         ]
-
-
-def since(started: float) -> float:
-    """The milliseconds since a moment of the clock that counts performance."""
-    return round((time.perf_counter() - started) * 1000, 3)

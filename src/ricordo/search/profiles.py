@@ -194,7 +194,8 @@ def _with_rest(profile: Profile, table: Mapping[str, Any]) -> Profile:
     for key, (is_right, hint) in _RULES.items():
         if key in given:
             if not is_right(given[key]):
-                raise UsageError(f"{key} of the profile '{profile.name}' cannot be {given[key]!r}", hint=hint)
+                where = f"per_side.{key}" if key in limits else key
+                raise UsageError(f"{where} of the profile '{profile.name}' cannot be {given[key]!r}", hint=hint)
             changes[key] = tuple(given[key]) if key in ("sides", "refine") else given[key]
     if profile.fusion != "spread":
         changes["refine"] = ()

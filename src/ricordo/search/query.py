@@ -69,50 +69,46 @@ def parse_query(text: str, *, literal: bool = False) -> ParsedQuery:
     if literal:
         return ParsedQuery(text=text, words=text, notes=tuple(notes))
     text = _DAY.sub(lambda found: found[1] + joined(found[2]), text)
-    words: list[str] = []
+    parts: dict[str, list[str]] = {what: [] for what in (WORDS, *_LOOKED_UP)}
     shown: list[str] = []
-    phrases: list[str] = []
-    prefixes: list[str] = []
-    excluded: list[str] = []
-    excluded_phrases: list[str] = []
     conditions: list[tuple[str, str]] = []
     for match in _PART.finditer(text):
         part = match.groupdict()
+        what, piece = WORDS, part["word"]
         if part["phrase"] is not None:
-            phrase = part["phrase"].strip()
-            if phrase:
-                (excluded_phrases if part["minus"] else phrases).append(phrase)
-                if not part["minus"]:
-                    shown.append(phrase)
+            what, piece = "excluded phrases" if part["minus"] else "phrases", part["phrase"].strip()
         elif part["name"] is not None:
             value = part["quoted"] if part["quoted"] is not None else part["value"]
             problem = _problem(part["name"], value)
             if problem is None:
                 conditions.append((part["name"], value))
-            else:
-                notes.append(problem)
-                words.append(match.group())
-                shown.append(match.group())
+                continue
+            notes.append(problem)
+            piece = match.group()
         elif part["excluded"] is not None:
-            excluded.append(part["excluded"])
-            if _FILTER_NAME.match(part["excluded"]):
+            what, piece = "excluded words", part["excluded"]
+            if _FILTER_NAME.match(piece):
                 notes.append(f"'{match.group()}' leaves out texts with these words: a filter cannot be turned round")
         elif part["prefix"] is not None:
-            prefixes.append(part["prefix"])
-            shown.append(part["prefix"])
-        else:
-            words.append(part["word"])
-            shown.append(part["word"])
+            what, piece = "beginnings of words", part["prefix"]
+        if piece:
+            parts[what].append(piece)
+            if not what.startswith("excluded"):
+                shown.append(piece)
+    looked_up = {field: _first_parts(parts[what], what, notes) for what, field in _LOOKED_UP.items()}
     return ParsedQuery(
-        " ".join(shown),
-        " ".join(words),
-        _first_parts(phrases, "phrases", notes),
-        _first_parts(prefixes, "beginnings of words", notes),
-        _first_parts(excluded, "excluded words", notes),
-        _first_parts(excluded_phrases, "excluded phrases", notes),
-        _filters(conditions),
-        tuple(notes),
+        " ".join(shown), " ".join(parts[WORDS]), filters=_filters(conditions), notes=tuple(notes), **looked_up
     )
+
+
+WORDS = "words"
+_LOOKED_UP = {
+    "phrases": "phrases",
+    "beginnings of words": "prefixes",
+    "excluded words": "excluded",
+    "excluded phrases": "excluded_phrases",
+}
+"""What is looked up piece by piece, as people call it, and the fields that hold it."""
 
 
 def _first_parts(parts: list[str], what: str, notes: list[str]) -> tuple[str, ...]:

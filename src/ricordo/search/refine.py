@@ -169,8 +169,8 @@ def refine(index: SearchIndex, pool: Pool, steps: Collection[str], lexical_share
     if not len(pool):
         return
     if "evidence" in steps and pool.answer.maximum:
-        found = pool.best_lexical_of_sides() * pool.answer.maximum
-        pool.belief = belief(found, pool.best_coverage_of_sides())
+        best, covered = pool.best_of_sides()
+        pool.belief = belief(best * pool.answer.maximum, covered)
     owners = pool.found.passages.owners
     lexical = _covered(pool, owners, pool.best_coverage() ** 2 if "coverage" in steps else 0.0)
     cosines = np.maximum(pool.cosines, 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
@@ -70,3 +71,8 @@ class Request:
     def by_meaning(self) -> bool:
         """Whether meaning may count."""
         return self.by in ("both", "meaning")
+
+
+def since(started: float) -> float:
+    """The milliseconds since ``time.perf_counter`` gave a value."""
+    return round((time.perf_counter() - started) * 1000, 3)

@@ -29,11 +29,11 @@ from ricordo.errors import Error, Unavailable, UsageError
 from ricordo.frozen import frozen
 from ricordo.search.fit import NOTHING_FITS, best_fit, note_of
 from ricordo.search.query import both, parse_query
-from ricordo.search.request import SHOWS_ALL, Request
+from ricordo.search.request import SHOWS_ALL, Request, since
 from ricordo.store.base import Store
 from ricordo.store.values import ContentMark
 from ricordo.text.words import folded_words
-from ricordo.values.hits import Answer, Elsewhere, Filters, Hit, SearchMeta
+from ricordo.values.hits import Answer, Elsewhere, Explanation, Filters, Hit, SearchMeta
 from ricordo.values.items import Ref
 from ricordo.values.kinds import SESSION
 from ricordo.values.reports import TierState
@@ -208,6 +208,8 @@ class Pauses:
 
 TIER_SECONDS = 5.0
 """How long a tier may take before the others answer without it."""
+DEEP = 1_000
+"""How many hits are looked through for an item that is to be explained."""
 MOST_DIFFERENCE = 4_000
 """This many characters of what differs between two tiers' versions are shown."""
 
@@ -286,7 +288,9 @@ class Federation:
         """The merged answer of all tiers that the request asks for."""
         started = time.perf_counter()
         request.check()
-        wanted = _wanted_tiers(request)
+        wanted = request.filters.tiers
+        if "tier:" in request.query:
+            wanted = both(request.filters, parse_query(request.query, literal=request.literal).filters).tiers
         if request.filters.tiers:
             request = replace(request, filters=replace(request.filters, tiers=()))
         chosen = [tier for tier in self.tiers if not wanted or tier.name in wanted]
@@ -296,14 +300,45 @@ class Federation:
                 if "\x00nothing" not in wanted
                 else "the filters name different tiers, and an item has only one"
             )
-            return Answer((), SearchMeta(0, 0, _since(started), request.profile, notes=(note,)))
+            return Answer((), SearchMeta(0, 0, since(started), request.profile, notes=(note,)))
         if not self.weighted:
             return chosen[0].searcher.search(replace(request, tier=chosen[0].name))
-        replies, failures = self._ask(chosen, _deeper(request))
+        # Each of a tier's first hits may end up on the page; some give way to a higher tier's version.
+        depth = 2 * (request.limit + request.offset)
+        asked = replace(request, offset=0, limit=depth, page=request.page or request.limit)
+        replies, failures = self._ask(chosen, asked)
         shown = [_unshadowed(reply, replies[:place]) for place, reply in enumerate(replies)]
         answer = with_other_versions(merged(shown, request), replies)
         degraded = (*answer.meta.degraded, *(f"tier {tier.name}: {reason(error)}" for tier, error in failures))
-        return replace(answer, meta=replace(answer.meta, milliseconds=_since(started), degraded=degraded))
+        return replace(answer, meta=replace(answer.meta, milliseconds=since(started), degraded=degraded))
+
+    def explain(self, request: Request, tier: Tier, n: int) -> Explanation:
+        """Why an item of a tier is where it is in an answer, or why it is not in it.
+
+        The same search is done with far more hits, and the item is looked for among them.
+        """
+        from ricordo.search.session_ranking import is_turn, session_of
+
+        item = tier.store.items.get(n)
+        ref, deep = str(item.ref), replace(request, limit=DEEP)
+        if item.state == "deleted":
+            return Explanation(request.query, ref, False, "it is in the bin; restoring it brings it back")
+        answer = self.search(replace(deep, explain=True))
+        for rank, hit in enumerate(answer.hits, start=1):
+            if hit.ref == ref:
+                where = f"rank {rank} of {answer.meta.candidates} candidates, score {hit.score:.3f}"
+                where += f": beyond the first {request.limit}" if rank > request.limit else ""
+                return Explanation(request.query, ref, True, where, rank, hit)
+        shown = [session_of(hit.ref) for hit in answer.hits if is_turn(hit.ref)]
+        if is_turn(ref) and session_of(ref) in shown:
+            why = "another turn of its session is shown; a filter by thread shows all"
+        elif tier.name not in answer.meta.tiers:
+            why = f"its tier, {tier.name}, was not searched"
+        elif len(answer.meta.tiers) > 1 and any(hit.ref == ref for hit in tier.searcher.search(deep).hits):
+            why = "a higher tier answers with the same ref or the same text"
+        else:
+            why = tier.searcher.why_missing(deep, n)
+        return Explanation(request.query, ref, False, why)
 
     def _ask(self, chosen: Sequence[Tier], request: Request) -> tuple[list[Reply], list[tuple[Tier, Exception]]]:
         """Ask tiers at the same time. A wrong request is refused; other failures count when all tiers fail.
@@ -332,7 +367,11 @@ class Federation:
             else:
                 replies.append(call.result())
         if not replies:
-            raise _none_answered(failures)
+            first = failures[0][1]
+            if not isinstance(first, Error):
+                raise first
+            failed = "; ".join(f"tier {tier.name}: {reason(error)}" for tier, error in failures)
+            raise Unavailable(f"no tier could be searched: {failed}", hint=first.hint)
         return replies, failures
 
     def _may_ask(self, tier: Tier) -> bool:
@@ -392,29 +431,15 @@ def ask(tier: Tier, request: Request) -> Reply:
     return Reply(tier, answer, marks)
 
 
-def _wanted_tiers(request: Request) -> tuple[str, ...]:
-    """The tiers that a request names in its filters or in its query; none if it asks for all."""
-    if "tier:" not in request.query:
-        return request.filters.tiers
-    return both(request.filters, parse_query(request.query, literal=request.literal).filters).tiers
-
-
 def _unshadowed(reply: Reply, higher: Sequence[Reply]) -> Reply:
     """A tier's answer without the refs that a higher tier holds, whether that one showed its version or not."""
     left = {hit.ref: Ref.parse(hit.ref) for hit in reply.answer.hits}
     for one in higher:
-        held = _held(one.tier, list(left.values()))
-        left = {name: ref for name, ref in left.items() if ref not in held}
+        with suppress(Error, OSError):  # it answered a moment ago; what it showed is left out by its ref all the same
+            held = one.tier.store.items.numbers(list(left.values())) if left else {}
+            left = {name: ref for name, ref in left.items() if ref not in held}
     kept = tuple(hit for hit in reply.answer.hits if hit.ref in left)
     return replace(reply, answer=replace(reply.answer, hits=kept))
-
-
-def _held(tier: Tier, refs: Sequence[Ref]) -> set[Ref]:
-    """Which of these refs a tier holds."""
-    try:
-        return set(tier.store.items.numbers(refs)) if refs else set()
-    except (Error, OSError):
-        return set()  # it answered a moment ago; what it showed is left out by its ref all the same
 
 
 def merged(replies: Sequence[Reply], request: Request) -> Answer:
@@ -533,26 +558,6 @@ def _meta(replies: Sequence[Reply], request: Request, page: tuple[Hit, ...]) -> 
     )
 
 
-def _deeper(request: Request) -> Request:
-    """What each tier is asked for: each of its first hits may end up on the page that is asked for.
-
-    It is asked for twice as many, because some give way to a higher tier's version.
-    """
-    return replace(request, offset=0, limit=2 * (request.limit + request.offset), page=request.page or request.limit)
-
-
 def reason(error: Exception) -> str:
     """What went wrong, in one line."""
     return error.message if isinstance(error, Error) else f"{type(error).__name__}: {error}"
-
-
-def _none_answered(failures: Sequence[tuple[Tier, Exception]]) -> Exception:
-    first = failures[0][1]
-    if not isinstance(first, Error):
-        return first
-    failed = "; ".join(f"tier {tier.name}: {reason(error)}" for tier, error in failures)
-    return Unavailable(f"no tier could be searched: {failed}", hint=first.hint)
-
-
-def _since(started: float) -> float:
-    return round((time.perf_counter() - started) * 1000, 3)

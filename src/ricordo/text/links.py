@@ -49,6 +49,7 @@ _ESCAPED = late(r"\\([!-/:-@\[-`{-~])")
 _TICKS = late(r"`+")
 _SITE_ENDING = late(r"\.html?$", re.IGNORECASE)
 _NUMBER = late(r"^\d+[-_. ]+(?=\S)")
+"""The number that orders a file among others: ``02-setup`` is ``setup``."""
 _INDEX = frozenset({"index", "readme"})
 """Files that are the page of their folder, without what folding leaves out."""
 
@@ -133,7 +134,7 @@ def _target_of_path(written: str, ref: Ref) -> Iterator[LinkTarget]:
     elif not _SCHEME.match(target) and not target.startswith("//"):
         path = unquote(target.partition("#")[0].partition("?")[0])
         if _is_site_path(path):
-            name = plain_name(_unnumbered(_SITE_ENDING.sub("", path.rstrip("/").rpartition("/")[2])))
+            name = plain_name(_NUMBER.sub("", _SITE_ENDING.sub("", path.rstrip("/").rpartition("/")[2])))
         else:
             name = _name_at(ref.drive, posixpath.join(posixpath.dirname(ref.path), path)) if path else None
     if name:
@@ -144,11 +145,6 @@ def _is_site_path(path: str) -> bool:
     """Whether a path may begin at the root of a site: it has no ending, or ``.html``."""
     last = path.rstrip("/").rpartition("/")[2]
     return path.startswith("/") and bool(last) and (_SITE_ENDING.search(last) is not None or not _SUFFIX.search(last))
-
-
-def _unnumbered(name: str) -> str:
-    """A name without the number that orders it among others: ``02-setup`` is ``setup``."""
-    return _NUMBER.sub("", name)
 
 
 def _name_at(drive: str, path: str) -> str | None:
@@ -177,16 +173,12 @@ def without_code(text: str) -> str:
         elif match and not ("`" in match["rest"] and match["sign"][0] == "`"):
             fence = match["sign"]
             lines[at] = " " * len(line)
-    return _without_spans("\n".join(lines))
+    paragraphs = re.split(r"(\n[ \t]*\n)", "\n".join(lines))
+    return "".join(_without_spans(part) if "`" in part else part for part in paragraphs)
 
 
 def _without_spans(text: str) -> str:
-    """Blank out `` `code` `` within paragraphs: a run of ticks is closed by the next run as long as itself."""
-    paragraphs = re.split(r"(\n[ \t]*\n)", text)
-    return "".join(_paragraph_without_spans(part) if "`" in part else part for part in paragraphs)
-
-
-def _paragraph_without_spans(text: str) -> str:
+    """A paragraph with blanks for `` `code` ``: a run of ticks is closed by the next run as long as itself."""
     runs = [(match.start(), match.end()) for match in _TICKS.finditer(text)]
     last = {end - start: start for start, end in runs}
     pieces: list[str] = []
@@ -261,7 +253,8 @@ def _match(target: LinkTarget, source: Ref, candidate: LinkCandidate) -> int | N
     own = _path_words(candidate.ref.path)
     if candidate.ref.drive == source.drive:
         folder = _path_words(posixpath.dirname(source.path))
-        if own in (_joined(folder, wanted), wanted):
+        joined = posixpath.normpath(f"/{'/'.join((*folder, *wanted))}").strip("/").split("/")
+        if own in (joined, wanted):
             return 0 if own != wanted else 1
     if len(wanted) > 1 and own[-len(wanted) :] == wanted:
         return 2
@@ -284,7 +277,7 @@ def _site_match(written: str, path: str) -> int | None:
 def _site_words(path: str) -> list[str]:
     """The parts of a path as addresses of a site have them: folded, without numbers and endings, and without index."""
     bare = _SITE_ENDING.sub("", _ENDING.sub("", path.rstrip("/")))
-    words = [plain_name(_unnumbered(part)) for part in bare.split("/") if part and part != "."]
+    words = [plain_name(_NUMBER.sub("", part)) for part in bare.split("/") if part and part != "."]
     return words[:-1] if len(words) > 1 and words[-1] in _INDEX else words
 
 
@@ -292,27 +285,12 @@ def _path_words(path: str) -> list[str]:
     return [_GAPS.sub("-", part.casefold()) for part in _ENDING.sub("", path).split("/") if part and part != "."]
 
 
-def _joined(folder: Sequence[str], relative: Sequence[str]) -> list[str]:
-    joined = list(folder)
-    for part in relative:
-        if part == "..":
-            del joined[-1:]
-        else:
-            joined.append(part)
-    return joined
-
-
 def _distance(source: Ref, other: Ref) -> int:
     """The number of folders between two items; another drive is farther than any folder."""
     if source.drive != other.drive:
         return 1_000_000 + other.path.count("/")
     here, there = source.path.split("/")[:-1], other.path.split("/")[:-1]
-    shared = 0
-    for one, another in zip(here, there, strict=False):
-        if one != another:
-            break
-        shared += 1
-    return len(here) + len(there) - 2 * shared
+    return len(here) + len(there) - 2 * len(posixpath.commonprefix([here, there]))
 
 
 MOST_MENTIONS = 200

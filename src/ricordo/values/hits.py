@@ -15,6 +15,7 @@ from ricordo.verbs.declare import Say
 
 LIVE = ("live",)
 
+
 @frozen
 class Filters(Plain):
     """Conditions on items, applied before the best are picked. Empty means no condition.

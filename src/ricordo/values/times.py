@@ -64,7 +64,7 @@ MOST_WORDS = 5
 _LAST_BEFORE = "letzten, letzter, vorigen, vergangenen, geçen, afgelopen, vorige, в прошлый, в прошлую"
 _LAST_BEHIND = "dernier, pasado, scorso, scorsa, passado, passada"
 _BEFORE_NUMBERS = ("vor", "il y a", "hace", "ha")
-_AGO_ABROAD = re.compile(
+_AGO_IN_OTHERS = re.compile(
     rf"(?:(?:{'|'.join(_BEFORE_NUMBERS)})\s+(?P<before>\d{{1,5}})\s*(?P<unit_before>\D+?)"
     r"|(?P<behind>\d{1,5})\s*(?P<unit_behind>\D+?)\s*(?:fa|atras|geleden|temu|назад|once|之?前|前|전))"
 )
@@ -139,7 +139,7 @@ def in_english(text: str) -> str:
     name = plain(text)
     if name in _english():
         return _english()[name]
-    ago = _AGO_ABROAD.fullmatch(name)
+    ago = _AGO_IN_OTHERS.fullmatch(name)
     if ago is None:
         return text
     unit = _units().get((ago["unit_before"] or ago["unit_behind"]).strip())
@@ -227,7 +227,10 @@ def parse_time(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
-        spoken = _spoken(text)
+        try:
+            spoken = spoken_day(text, datetime.now())  # local time, as for all times without a time zone
+        except OverflowError:
+            spoken = None
         if spoken is None:
             raise UsageError(
                 f"'{text}' is not a date",
@@ -238,13 +241,6 @@ def parse_time(text: str) -> datetime:
         return moment.astimezone(UTC)
     except (OverflowError, OSError, ValueError):
         raise UsageError(f"'{text}' is out of range", hint="Use a date between the years 1970 and 9998.") from None
-
-
-def _spoken(text: str) -> datetime | None:
-    try:
-        return spoken_day(text, datetime.now())  # local time, as for all times without a time zone
-    except OverflowError:
-        return None
 
 
 UNIT_DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0, "m": 30.0, "y": 365.0}
