@@ -70,7 +70,6 @@ class Pool:
         return cls(answer, answer.found, vector)
 
     def without(self, numbers: Collection[int]) -> Pool:
-        """The same pool without some items."""
         left = np.array([n not in numbers for n in self.found.numbers], bool)
         return Pool(self.answer, self.found.kept(left), self.vector)
 
@@ -86,12 +85,10 @@ class Pool:
         return PassageLists(*(part.tolist() for part in parts))
 
     def members(self) -> list[Member]:
-        """Each candidate as a member."""
         return [Member(self, place) for place in range(len(self))]
 
     @property
     def has_words(self) -> bool:
-        """Whether any word of the query was found."""
         return bool(self.lexical.any())
 
     def count_by_word(self) -> int:

@@ -100,8 +100,7 @@ def route(store: Store, spoken: str, own: Embedder, second: SecondModel) -> Rout
         return None
     other = second.embedder()
     if other is None:
-        notes = _offer(spoken, second, unread=unread) or _left_behind(second.left_behind(store))
-        return Route(spoken, by_words=unread, notes=notes)
+        return Route(spoken, by_words=unread, notes=_without_second(store, spoken, second, unread=unread))
     foreign: Collection[str] = getattr(getattr(other, "embedder", other), "languages", ())
     if spoken not in foreign:
         has_other = any(code in foreign for code in languages) and store.index.has_vectors_of(fingerprint_of(other))
@@ -114,17 +113,15 @@ def route(store: Store, spoken: str, own: Embedder, second: SecondModel) -> Rout
     return Route(spoken, second_first=True, both=bool(lacking) and not unread, notes=notes)
 
 
-def _offer(spoken: str, second: SecondModel, *, unread: bool) -> tuple[str, ...]:
-    if not spoken or not second.offered():
-        return ()
-    found = "so only words were looked for" if unread else "which it knows little of"
-    return (
-        f"this question seems to be in {LANGUAGES[spoken].name}, and the model reads English, {found}; {INSTALL},"
-        " then 'ricordo embed', finds texts by meaning in sixteen languages",
-    )
-
-
-def _left_behind(vectors: int) -> tuple[str, ...]:
+def _without_second(store: Store, spoken: str, second: SecondModel, *, unread: bool) -> tuple[str, ...]:
+    """What the second model would do for this question or, without any, for texts that it once read."""
+    if spoken and second.offered():
+        found = "so only words were looked for" if unread else "which it knows little of"
+        return (
+            f"this question seems to be in {LANGUAGES[spoken].name}, and the model reads English, {found}; {INSTALL},"
+            " then 'ricordo embed', finds texts by meaning in sixteen languages",
+        )
+    vectors = second.left_behind(store)
     if not vectors:
         return ()
     return (

@@ -39,7 +39,6 @@ class QueryMeaning:
     notes: tuple[str, ...] = ()
 
     def asked(self, ask: Ask) -> Ask:
-        """An ask with these vectors."""
         return replace(ask, vector=self.vector, other=self.other, model=self.model, second=self.second)
 
     def degraded(self, answer: Candidates) -> list[str]:
@@ -73,13 +72,11 @@ class QueryVectors:
 
     def model(self) -> str:
         """The fingerprint of the model that is set; "" where none is."""
-        embedder = self.embedder()
-        return fingerprint_of(embedder) if embedder is not None else ""
+        return _name_of(self.embedder())
 
     def second_model(self) -> str:
         """The fingerprint of the model for other languages; "" where there is none."""
-        second = self.second.embedder()
-        return fingerprint_of(second) if second is not None else ""
+        return _name_of(self.second.embedder())
 
     def language(self, text: str) -> str:
         """The language of a question; "" for English, and where it cannot be told."""
@@ -118,7 +115,7 @@ class QueryVectors:
     def _routed(self, way: Route, own: Embedder, text: str, questions: Sequence[str]) -> QueryMeaning:
         """The vectors of a question that is in another language, or is asked of passages that are."""
         model, second = fingerprint_of(own), self.second.embedder()
-        name = fingerprint_of(second) if second is not None else ""
+        name = _name_of(second)
         if way.by_words:
             return QueryMeaning(None, model, second=name, notes=way.notes)
         order = [one for one in ((second, own) if way.second_first else (own, second)) if one is not None]
@@ -144,6 +141,10 @@ class QueryVectors:
             return None, f"vectors: the fallback fails too: {error.message}"
         share = f"{counts['embedded']:,} of {counts['chunks']:,} passages"
         return vector, f"vectors: the fallback {second.fingerprint} is used instead, for {share}"
+
+
+def _name_of(embedder: Embedder | None) -> str:
+    return fingerprint_of(embedder) if embedder is not None else ""
 
 
 def _query_vector(embedder: Embedder, fingerprint: str, text: str, questions: Sequence[str]) -> QueryVector:

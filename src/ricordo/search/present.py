@@ -95,16 +95,14 @@ def prose_in(text: str) -> int:
         if bare[:3] in _FENCE and not (before and not fenced and not bare.strip("~")):  # a heading is underlined so
             fenced = not fenced
         elif bare and not fenced and bare[0] not in _NO_PROSE and line[:4] != "    " and line[0] != "\t":
-            size += _sentence_in(bare) if any(map(bare.__contains__, _MARKS)) else len(bare)
+            if not any(map(bare.__contains__, _MARKS)):
+                size += len(bare)
+            elif not _FIELD.match(bare):  # a field with its value is no sentence
+                size += len(_LINK.sub("", bare).strip("* "))
             if size >= ENOUGH:
                 break
         before = bare
     return size
-
-
-def _sentence_in(line: str) -> int:
-    """How many characters a line has without its links and signs; none if it is a field with its value."""
-    return 0 if _FIELD.match(line) else len(_LINK.sub("", line).strip("* "))
 
 
 SNIPPET = 240
@@ -157,7 +155,6 @@ class Marker:
         return share
 
     def count_in(self, text: str) -> int:
-        """How many of the terms asked for stand in a text."""
         return reduce(or_, map(self._bits, self.wanted(text)), 0).bit_count()
 
     def places(self, text: str) -> list[tuple[int, int]]:
@@ -305,7 +302,6 @@ class HitReader:
         return next((part.text for part in self.texts(entry) if part.chunk == entry.best_chunk), "")
 
     def vector(self, entry: Ranked) -> Array | None:
-        """The vector of its best passage."""
         return None if entry.best_chunk is None else self._read[entry.n].vectors.get(entry.best_chunk)
 
     def shares(self, entry: Ranked) -> Sequence[WordShare]:

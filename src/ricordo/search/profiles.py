@@ -46,7 +46,6 @@ class Term:
 
     @property
     def meaning(self) -> str:
-        """What the signal is, in a line."""
         return SIGNALS[self.signal].meaning
 
     def without(self, side: str) -> float:

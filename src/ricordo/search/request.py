@@ -61,7 +61,6 @@ class Request:
     """The limit that a person asked for, where ``limit`` is larger because tiers are merged; 0 is ``limit`` itself."""
 
     def check(self) -> None:
-        """Refuse what cannot be answered."""
         if self.limit < 1 or self.offset < 0:
             raise UsageError("the limit is at least 1 and the offset at least 0")
         if self.mode not in ("scan", "full"):
@@ -69,7 +68,6 @@ class Request:
 
     @property
     def by_meaning(self) -> bool:
-        """Whether meaning may count."""
         return self.by in ("both", "meaning")
 
 

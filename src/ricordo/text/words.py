@@ -125,7 +125,6 @@ class _WordsByTerm:
         self._words: dict[str, set[str]] = {}
 
     def among(self, words: set[str], terms: frozenset[str]) -> list[str]:
-        """Those of some words that have one of the terms."""
         with self._lock:
             fresh = words - self._met
             if len(self._met) + len(fresh) > _MET_LIMIT:
@@ -204,7 +203,6 @@ class Analyzer:
         return sorted(found)
 
     def counts(self, text: str) -> dict[str, int]:
-        """How often each term occurs in the text."""
         return Counter(chain.from_iterable(map(self._cache.__getitem__, runs(text))))
 
     def content_counts(self, text: str) -> dict[str, int]:
@@ -234,7 +232,6 @@ class Analyzer:
         return self._having.among(set(some), terms)
 
     def terms_among(self, text: str, terms: frozenset[str]) -> frozenset[str]:
-        """Those of some terms that occur in the text."""
         return terms.intersection(chain.from_iterable(map(self._cache.__getitem__, runs(text))))
 
     def _analyse(self, word: str) -> tuple[str, ...]:
