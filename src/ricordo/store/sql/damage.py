@@ -6,12 +6,10 @@ show both, so they are computed again here. A row that cannot be read counts as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from ricordo.store.prepare import embed_hash, text_hash
-from ricordo.store.sql.database import Connection, Database
+from ricordo.store.sql.database import Connection, Database, Row
 from ricordo.store.sql.items import draft_of
 from ricordo.values.items import Draft, version_hash
 from ricordo.values.reports import Check, Damage
@@ -23,8 +21,7 @@ MOST_NAMED = 20
 def find_damage(connection: Connection) -> list[Damage]:
     """All damaged versions; if the versions of an item cannot be listed, its current one."""
     found: list[Damage] = []
-    for n, drive, path, head in _items(connection):
-        ref = f"{drive}:{path}"
+    for n, ref, head in stored_items(connection):
         try:
             numbers = [row[0] for row in connection.rows("SELECT number FROM versions WHERE item=?", (n,))]
         except connection.unreadable as error:
@@ -38,24 +35,19 @@ def find_damage(connection: Connection) -> list[Damage]:
     return found
 
 
-def _items(connection: Connection) -> Iterator[tuple[int, str, str, int]]:
-    """Number, drive, path and current version of each item, even if a part of the table cannot be read."""
+def stored_items(connection: Connection) -> list[Row]:
+    """Number, ref and current version of each item, even if a part of the table cannot be read."""
+    sql = "SELECT n, drive || ':' || path, version FROM items"
     try:
-        rows = connection.rows("SELECT n, drive, path, version FROM items ORDER BY n")
+        return connection.rows(f"{sql} ORDER BY n")
     except connection.unreadable:
-        rows = []
+        rows: list[Row] = []
         for n in range(1, connection.last_item_number() + 1):
             try:
-                rows += connection.rows("SELECT n, drive, path, version FROM items WHERE n=?", (n,))
+                rows += connection.rows(f"{sql} WHERE n=?", (n,))
             except connection.unreadable:
-                rows.append((n, "item", f"/{n}", 0))
-    yield from rows
-
-
-def item_places(connection: Connection) -> Iterator[tuple[int, str]]:
-    """Number and ref of each item."""
-    for n, drive, path, _ in _items(connection):
-        yield n, f"{drive}:{path}"
+                rows.append((n, f"item:/{n}", 0))
+        return rows
 
 
 def version_problem(connection: Connection, n: int, number: int) -> str:

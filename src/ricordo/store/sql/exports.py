@@ -38,7 +38,7 @@ from ricordo.exchange.records import (
 from ricordo.store.arrays import Array
 from ricordo.store.prepare import text_hash
 from ricordo.store.sql import files
-from ricordo.store.sql.damage import item_places, version_problem
+from ricordo.store.sql.damage import stored_items, version_problem
 from ricordo.store.sql.database import Connection, moment, optional_moment
 from ricordo.store.sql.database import Row as Columns
 from ricordo.store.sql.items import all_fields, fields_of
@@ -245,7 +245,7 @@ def salvaged(connection: Connection, language: str, left_out: list[str], *, log:
     """Header and records; two passes, because the header says how many there are."""
     sound = []
     known: set[str] = set()
-    for n, ref in item_places(connection):
+    for n, ref, _ in stored_items(connection):
         record = _salvaged_item(connection, n, ref, left_out)
         if record is not None and record.id not in known:
             sound.append((n, ref))

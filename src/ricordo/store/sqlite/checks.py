@@ -18,6 +18,11 @@ _POINTERS = {
     "retrieval_log": "item",
     "links": "source",
 }
+_UNCHECKED = {
+    "links": "target IS NULL AND origin <> 'text'",
+    "jobs": "chunk NOT IN (SELECT id FROM chunks)",
+}
+"""Rows that point at nothing and that the schema itself does not check."""
 _DERIVED = ("vectors", "vector_blocks", "jobs")
 _SAMPLE = 200
 _BATCH = 500
@@ -38,7 +43,9 @@ def references(database: Database, repair: bool) -> Check:
         broken: dict[str, int] = {}
         for table, *_ in connection.rows("PRAGMA foreign_key_check"):
             broken[table] = broken.get(table, 0) + 1
-        broken |= {name: count for name, count in _ends_missing(connection).items() if count}
+        for table, condition in _UNCHECKED.items():
+            if count := connection.rows(f"SELECT count(*) FROM {table} WHERE {condition}")[0][0]:
+                broken[table] = count
     if not broken:
         return Check("references", True, "all lead somewhere")
     detail = ", ".join(f"{count} in {table}" for table, count in sorted(broken.items()))
@@ -47,14 +54,6 @@ def references(database: Database, repair: bool) -> Check:
         with database.write() as connection:
             _drop_pointers(connection)
     return Check("references", False, f"rows that point at nothing: {detail}", repaired=repair and not lost)
-
-
-def _ends_missing(connection: Connection) -> dict[str, int]:
-    """References that the schema itself does not check."""
-    return {
-        "links": connection.rows("SELECT count(*) FROM links WHERE target IS NULL AND origin <> 'text'")[0][0],
-        "jobs": connection.rows("SELECT count(*) FROM jobs WHERE chunk NOT IN (SELECT id FROM chunks)")[0][0],
-    }
 
 
 def _drop_pointers(connection: Connection) -> None:
