@@ -15,7 +15,7 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, TypeVar
 
-from ricordo.errors import Error, MissingExtra, NotFound, StoreError, Unavailable
+from ricordo.errors import Error, MissingExtra, NotFound, StoreError, Unavailable, Unreadable
 from ricordo.ingest.files import FileReader, Gone, hash_of, keeping
 from ricordo.ingest.history import DRIVE, History, repository_of, tree_around, trees_of
 from ricordo.ingest.pipeline import Incoming, Pipeline
@@ -188,8 +188,8 @@ class Refresher:
         for ref in kept.values():
             self._note(Refreshed(str(ref), "missing"))
         for path, reason in work.problems.items():
-            error = {"code": "unreadable", "message": reason, "hint": ""}
-            self._note(Refreshed(str(disk_ref(printable(str(path)), self.refs)), "failed", error))
+            name = str(disk_ref(printable(str(path)), self.refs))
+            self._note(Refreshed(name, "failed", Unreadable(reason).to_dict()))
         return RefreshReport(tuple(self.done), notes=tuple(self.notes))
 
     def _read_by_us(self, items: Mapping[int, Ref], states: Mapping[int, FileState]) -> dict[int, Ref]:
@@ -238,7 +238,8 @@ class Refresher:
         try:
             entry = self._found(path)
         except OSError as error:
-            self._note(Refreshed(str(ref), "failed", _unreadable(error)))
+            problem = Unreadable(f"cannot be read: {error.strerror or error}")
+            self._note(Refreshed(str(ref), "failed", problem.to_dict()))
             return None
         if entry is None:
             missing[n] = ref
@@ -285,19 +286,16 @@ class Refresher:
                 except Error as error:
                     self._note(Refreshed(str(ref), "failed", error.to_dict()))
                 else:
-                    self._keep(n, ref, now)
+                    if isinstance(now, Incoming):
+                        self.notes += [f"{ref}: {warning}" for warning in now.parsed.warnings]
+                        self._save([now], "overwrite")
+                        continue
+                    if now is not None:
+                        self.store.files.note({n: now})
+                    self._note(Refreshed(str(ref), "unchanged"))
         finally:
             if pages is not None:
                 pages.close()
-
-    def _keep(self, n: int, ref: Ref, now: Incoming | FileState | None) -> None:
-        if isinstance(now, Incoming):
-            self.notes += [f"{ref}: {warning}" for warning in now.parsed.warnings]
-            self._save([now], "overwrite")
-            return
-        if now is not None:
-            self.store.files.note({n: now})
-        self._note(Refreshed(str(ref), "unchanged"))
 
     def _incoming(
         self, ref: Ref, entry: FoundFile, data: bytes, item: Item | None, state: FileState | None
@@ -376,7 +374,3 @@ def _skill_files(items: Mapping[int, Item], refs: FileRefs) -> dict[int, Path]:
     here = {n: item for n, item in items.items() if refs.is_said_here(item.fields.metadata)}
     places = {n: Path(str(item.fields.metadata.get("location") or "")) for n, item in here.items()}
     return {n: place for n, place in places.items() if place.name == "SKILL.md" and items[n].fields.source == "file"}
-
-
-def _unreadable(error: OSError) -> dict[str, str]:
-    return {"code": "unreadable", "message": f"cannot be read: {error.strerror or error}", "hint": ""}

@@ -438,10 +438,8 @@ def over_limit(size: int, max_bytes: int) -> str:
 
 
 def _what(mode: int) -> str:
-    for test, name in ((stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket")):
-        if test(mode):
-            return f"{name}, not a file"
-    return "a device, not a file"
+    name = "a named pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+    return f"{name}, not a file"
 
 
 def _reason(error: OSError) -> str:

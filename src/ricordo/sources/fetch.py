@@ -263,10 +263,10 @@ class Fetcher:
     ) -> FetchedPage:
         """The page, within the time that one page may take."""
         self._clock.until = time.monotonic() + self.settings.seconds
-        return self._get(request, validators or {}, wanted)
+        conditions = {_CONDITIONS[name]: value for name, value in (validators or {}).items() if name in _CONDITIONS}
+        return self._get(request, conditions, wanted)
 
-    def _get(self, request: PageRequest, validators: Mapping[str, str], wanted: Wanted | None) -> FetchedPage:
-        conditions = {_CONDITIONS[name]: value for name, value in validators.items() if name in _CONDITIONS}
+    def _get(self, request: PageRequest, conditions: dict[str, str], wanted: Wanted | None) -> FetchedPage:
         url = request.url
         been = [url]
         while True:

@@ -157,16 +157,8 @@ class _Tree:
 
 def _index(top: Path) -> dict[str, str]:
     """The files that git knows, each with the hash of its content; empty where git cannot tell."""
-    process = started(top, "ls-files", "-s", "-z")
-    if process is None:
-        return {}
-    try:
-        output, _ = process.communicate(timeout=HISTORY_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        return {}
-    rows = (row.partition("\t") for row in output.decode("utf-8", "surrogateescape").split("\0") if row)
+    listed = output_of(top, HISTORY_SECONDS, "ls-files", "-s", "-z")
+    rows = (row.partition("\t") for row in listed.split("\0") if row)
     return {name: about.split(" ")[1] for about, _, name in rows}
 
 

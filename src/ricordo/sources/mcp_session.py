@@ -68,7 +68,8 @@ async def opened(
 
             transport = sse_client(server.url, headers=headers, timeout=seconds)
         else:
-            web = await stack.enter_async_context(_bounded_web_client(headers, seconds))
+            web = httpx2.AsyncClient(headers=headers, timeout=seconds, transport=_BoundedTransport())
+            await stack.enter_async_context(web)
             transport = streamable_http_client(server.url, http_client=web)
 
         async def heard(message: Any) -> None:
@@ -157,13 +158,10 @@ def _passed_on(tell: OnProgress) -> Any:
 
     async def heard(progress: float, total: float | None, message: str | None) -> None:
         said = "".join(letter if letter.isprintable() else " " for letter in message or "")
-        tell(Progress(_plain(progress), None if total is None else _plain(total), said[:LONGEST_NOTICE], "calling"))
+        done, whole = (int(one) if one is not None and float(one).is_integer() else one for one in (progress, total))
+        tell(Progress(done or 0, whole, said[:LONGEST_NOTICE], "calling"))
 
     return heard
-
-
-def _plain(number: float) -> float:
-    return int(number) if float(number).is_integer() else number
 
 
 async def show_life(client: Client) -> None:
@@ -350,7 +348,3 @@ class _BoundedTransport(httpx2.AsyncHTTPTransport):
         response = await super().handle_async_request(request)
         response.stream = _Bounded(response.stream)
         return response
-
-
-def _bounded_web_client(headers: dict[str, str], seconds: float) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(headers=headers, timeout=seconds, transport=_BoundedTransport())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
@@ -151,26 +152,17 @@ def _run(words: list[str]) -> subprocess.CompletedProcess[bytes]:
         try:
             out, err = process.communicate(timeout=COMMAND_SECONDS)
         except subprocess.TimeoutExpired:
-            raise Unavailable(
-                f"'{words[0]}' did not end within {COMMAND_SECONDS:g} s",
-                hint="Fix the command.",
-            ) from None
+            slow = f"'{words[0]}' did not end within {COMMAND_SECONDS:g} s"
+            raise Unavailable(slow, hint="Fix the command.") from None
         finally:
-            if process.returncode is None:
-                _end(process)
+            if process.returncode is None:  # kill the command and everything that it started
+                if os.name == "nt":
+                    process.kill()
+                else:
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
     return subprocess.CompletedProcess(words, process.returncode, out, err)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the command and everything that it started."""
-    if os.name == "nt":
-        process.kill()
-    else:
-        import signal
-
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _listed(entry: Any) -> Listed:

@@ -12,7 +12,6 @@ import csv
 import json
 import re
 from itertools import pairwise
-from typing import Any
 
 from ricordo.frozen import frozen
 from ricordo.ingest.formats.source import Source
@@ -221,7 +220,9 @@ def parse_json(source: Source) -> Parsed:
     title, warnings = "", decoded.warnings
     if 0 < len(decoded.text) <= _LARGEST_JSON:
         try:
-            title = _title_of(json.loads(decoded.text))
+            document = json.loads(decoded.text)
+            given = document.get("title") if isinstance(document, dict) else None
+            title = " ".join(given.split())[:300] if isinstance(given, str) else ""
         except RecursionError:
             warnings += ("the JSON is nested too deeply to look inside; it was kept as text",)
         except ValueError as problem:
@@ -241,14 +242,6 @@ def column_names(text: str, delimiter: str = "") -> tuple[str, ...]:
         names = tuple(name.strip() for name in next(csv.reader([first], delimiter=delimiter), []))
     except csv.Error:
         return ()
-    is_header = len(names) > 1 and all(names) and len(set(names)) == len(names) and not any(map(_is_number, names))
+    has_number = any(re.sub(r"[.,-]", "", name).isdigit() for name in names)
+    is_header = len(names) > 1 and all(names) and len(set(names)) == len(names) and not has_number
     return names if is_header else ()
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(".", "").replace(",", "").replace("-", "").isdigit()
-
-
-def _title_of(document: Any) -> str:
-    title = document.get("title") if isinstance(document, dict) else None
-    return " ".join(title.split())[:300] if isinstance(title, str) else ""

@@ -82,19 +82,15 @@ def opencode_transcripts(path: Path) -> Iterator[RecordsTranscript]:
         yield _from_folder(path)
         return
     try:
-        with closing(_opened(path)) as database:
+        # For reading alone: opencode may be writing to it just now.
+        address = f"{path.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True, timeout=5)) as database:
+            database.text_factory = lambda data: data.decode("utf-8", "replace")
             for session in _sessions(database):
                 yield _transcript(path, session, partial(_from_database, database, session.id))
     except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
         hint = "Close opencode and try again; 'opencode db path' says where its database is."
         raise Unreadable(f"{path} cannot be read as opencode's database: {error}", hint=hint) from None
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    """The database, for reading alone: opencode may be writing to it just now."""
-    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5)
-    database.text_factory = lambda data: data.decode("utf-8", "replace")
-    return database
 
 
 def _sessions(database: sqlite3.Connection) -> list[_Session]:
@@ -229,9 +225,7 @@ def _unquoted(text: str) -> str:
 
 
 def _file(path: Path) -> Any:
-    if path.stat().st_size > LARGEST_FILE:
-        return None
-    return _parsed(path.read_bytes())
+    return _parsed(path.read_bytes()) if path.stat().st_size <= LARGEST_FILE else None
 
 
 def _parsed(data: str | bytes) -> Any:

@@ -178,9 +178,9 @@ def open_transcript(path: Path) -> Transcript:
         raise NotFound(f"there is no file {path}", hint="Check the spelling.") from None
     except OSError as error:
         raise Unreadable(f"{path} cannot be read: {error.strerror or error}", hint="Check its permissions.") from None
-    for adapter, belongs, session, makes in _formats(path):
+    for adapter, belongs, session, makes in _FORMATS:
         if any(belongs(line) for line in head):
-            name = session(head)
+            name = session(path, head)
             form = makes(name)
             return Transcript(path, adapter, name, state.st_mtime_ns, state.st_size, form, is_helpers=is_helpers(path))
     with path.open("rb") as file:
@@ -193,16 +193,6 @@ def open_transcript(path: Path) -> Transcript:
         hint="It reads those of Claude Code, Codex, Gemini CLI, Qwen Code and opencode, and JSON lines with role and"
         " content.",
     )
-
-
-def _formats(
-    path: Path,
-) -> Iterator[tuple[str, Callable[[Line], bool], Callable[[list[Line]], str], Callable[[str], Format]]]:
-    yield "codex", is_codex, lambda head: _codex_session(path, head), CodexFormat
-    yield "gemini-cli", is_gemini, lambda head: _named_session(path, head), GeminiFormat
-    yield "qwen-code", is_qwen, lambda head: _named_session(path, head), QwenFormat
-    yield "claude-code", is_claude, lambda head: _claude_session(path, head), ClaudeFormat
-    yield "jsonl", is_plain, lambda head: _plain_session(path, head), PlainFormat
 
 
 def _claude_session(path: Path, head: list[Line]) -> str:
@@ -314,3 +304,12 @@ def find_transcripts(path: Path) -> list[Path]:
 def is_helpers(path: Path) -> bool:
     """Whether a file is the transcript of a sub-agent, in which the user took no part."""
     return path.stem.startswith("agent-") or "subagents" in path.parts
+
+
+_FORMATS: tuple[tuple[str, Callable[[Line], bool], Callable[[Path, list[Line]], str], Callable[[str], Format]], ...] = (
+    ("codex", is_codex, _codex_session, CodexFormat),
+    ("gemini-cli", is_gemini, _named_session, GeminiFormat),
+    ("qwen-code", is_qwen, _named_session, QwenFormat),
+    ("claude-code", is_claude, _claude_session, ClaudeFormat),
+    ("jsonl", is_plain, _plain_session, PlainFormat),
+)
