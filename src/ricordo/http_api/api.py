@@ -381,21 +381,19 @@ def _add_route(group: APIRouter, row: VerbRow) -> None:
     if row.scope == "read":
         reads(group, path_of(row), shape_of(row), **said)(_answers(row, Annotated[model, Query()], answer))
         return
-    if row.looking is not None:
-        _add_look(group, row, answer, said)
-    if row.looking is None or row.looking:
-        writes(group, path_of(row), shape_of(row), scope, **said)(_answers(row, _body(model), answer))
+    if row.looking:
+        _add_look(group, row, row.looking, said)
+    writes(group, path_of(row), shape_of(row), scope, **said)(_answers(row, _body(model), answer))
 
 
-def _add_look(group: APIRouter, row: VerbRow, answer: Answers, said: dict[str, Any]) -> None:
+def _add_look(group: APIRouter, row: VerbRow, fixed: Mapping[str, Any], said: dict[str, Any]) -> None:
     """The route by which a verb only looks: who may change nothing may look, unless it is for administrators alone."""
-    fixed = row.looking or {}
     look = row._replace(scope="read", params=tuple(param for param in row.params if param.name not in fixed))
     given = {name: value for name, value in fixed.items() if value is not None}
     scope = "admin" if row.scope == "admin" else "read"
-    named = said | ({"name": f"{said['name']}{LOOKING}"} if fixed else {})
+    named = said | {"name": f"{said['name']}{LOOKING}"}
     asked: Any = Annotated[parameters_of(look), Query()]
-    looks = _answers(look, asked, lambda engine, _, asked_for: answer(engine, row, asked_for | given))
+    looks = _answers(look, asked, lambda engine, _, asked_for: _answer(engine, row, asked_for | given))
     reads(group, path_of(row), shape_of(row), scope, **named)(looks)
 
 
