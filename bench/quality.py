@@ -8,8 +8,8 @@
   whether the passage that is shown answers, for the questions that were chosen on and those that were held back.
   Ours are in ``bench/questions``; the pages they are about are not in this repository.
 - ``--conversations``: judged sets whose documents are turns: nDCG@10 by category, recall@10 and recall@20 of all judged
-  pieces, and the share that ``gather`` shows in 2,000 tokens for the ``--pieces`` categories. With ``--diverse``, the
-  hits are chosen to differ.
+  pieces, and the share that ``context --gather`` shows in 2,000 tokens for the ``--pieces`` categories. With
+  ``--diverse``, the hits are chosen to differ.
 - ``--sets``: judged sets, as ``ricordo eval`` takes them: nDCG@10 and recall@10.
 
 Each prints its own table; at the end, one table has the figures of all of them. ``--limit`` asks about so many
@@ -27,12 +27,15 @@ from statistics import fmean
 
 from known_items import known_items
 from ricordo.config.loading import Config, load_config
+from ricordo.context.gather import Gatherer
+from ricordo.context.passages import Tokens, passages_of
 from ricordo.engine import Ricordo
 from ricordo.evaluate.datasets import Question, read_dataset
 from ricordo.evaluate.metrics import ndcg, recall
 from ricordo.evaluate.report import aligned
 from ricordo.evaluate.run import BASELINES, evaluate, evaluate_passages, folder_store
 from ricordo.evaluate.stores import cached_store, make_vectors, position_of
+from ricordo.registry import token_counter
 from ricordo.values.hits import Filters
 
 PIECES = "event_ordering,summarization,multi_session_reasoning,multi-hop"
@@ -108,6 +111,14 @@ def passages(trees: Sequence[Path], files: Sequence[Path], summary: Summary) -> 
     return [report.table() for report in reports]
 
 
+def gathered(engine: Ricordo, topic: str, filters: Filters | None) -> list[str]:
+    """The refs that ``context --gather`` shows of a conversation in 2,000 tokens."""
+    answer = engine.search(topic, limit=100, filters=filters, literal=True, track=False, turns=True)
+    passages = passages_of(answer.hits, dict.fromkeys({hit.tier for hit in answer.hits}, engine.store))
+    _, parts = Gatherer(passages, 2_000, Tokens(token_counter())).gather()
+    return [part.ref for part in parts]
+
+
 def conversations(folder: Path, limit: int, pieces: set[str], summary: Summary, *, diverse: bool) -> str:
     """The figures of turns by category; ``gather`` only where many pieces are wanted."""
     dataset, config = read_dataset(folder), settings()
@@ -124,8 +135,7 @@ def conversations(folder: Path, limit: int, pieces: set[str], summary: Summary, 
             ranked = [dataset.documents[position_of(hit.ref)].id for hit in answer.hits]
             figures = {"nDCG@10": ndcg(ranked, judged), **{f"recall@{n}": recall(ranked, judged, n) for n in (10, 20)}}
             if category in pieces:
-                told = engine.gather(question.text, filters=filters).pieces
-                shown = [dataset.documents[position_of(piece.ref)].id for piece in told]
+                shown = [dataset.documents[position_of(ref)].id for ref in gathered(engine, question.text, filters)]
                 figures["gather"] = recall(shown, judged, len(shown))
             for name in (category, "all"):
                 for figure, value in figures.items():
