@@ -16,6 +16,7 @@ from ricordo.http_api.web.formats import shown
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.markup import (
     PassagePlace,
+    Rendered,
     current_heading,
     lines_of,
     mark_html,
@@ -173,13 +174,8 @@ def text_view(
     wanted = place.lines if place else None
     is_part = is_near and place is not None and len(item.content) > AT_ONCE
     part = shown(_around(item, passages, place, 2) if is_part else item, targets(links), wanted)
-    html = with_passage(part.html, wanted)
-    language = engine.config.lexical.language
-    if q.strip() and len(html) <= MARKED_UP_TO:
-        html = mark_html(html, terms_of(q, language), language)
     return {
-        "html": html if item.content.strip() else None,
-        "text_class": part.classes,
+        **_marked(engine, item, part, wanted, q),
         "outline": part.outline if len(part.outline) > 1 and not is_part else (),
         "place": place,
         "current_heading": current_heading(part.outline, wanted[0]) if wanted else "",
@@ -219,11 +215,15 @@ def peek_view(engine: Ricordo, item: Item, *, q: str = "", lines: str = "", is_s
     if len(item.content) > SHORT and passages:
         item = _around(item, passages, place, 0 if is_small else 1)
     part = shown(item, targets(linked(engine, item)), wanted)
-    language = engine.config.lexical.language
-    html = with_passage(part.html, wanted)
-    if q.strip():
+    return {**_marked(engine, item, part, wanted, q), "place": place}
+
+
+def _marked(engine: Ricordo, item: Item, part: Rendered, lines: tuple[int, int] | None, q: str) -> dict[str, Any]:
+    """The HTML of a text with a passage and the words of a question marked; None if there is no text."""
+    html, language = with_passage(part.html, lines), engine.config.lexical.language
+    if q.strip() and len(html) <= MARKED_UP_TO:
         html = mark_html(html, terms_of(q, language), language)
-    return {"html": html if item.content.strip() else None, "text_class": part.classes, "place": place}
+    return {"html": html if item.content.strip() else None, "text_class": part.classes}
 
 
 _VIEWS: dict[str, Any] = {

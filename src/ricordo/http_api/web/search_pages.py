@@ -249,13 +249,10 @@ def home_of(engine: Ricordo, caller: Caller) -> dict[str, Any]:
 
 def _own(questions: tuple[AskedQuestion, ...]) -> list[AskedQuestion]:
     """The latest searches of a person, each text once."""
-    return _once([one for one in questions if one.asker.author == PERSON])
-
-
-def _once(questions: Any) -> list[AskedQuestion]:
     latest: dict[str, AskedQuestion] = {}
-    for one in questions:
-        latest.setdefault(one.text.casefold(), one)
+    for question in questions:
+        if question.asker.author == PERSON:
+            latest.setdefault(question.text.casefold(), question)
     return list(latest.values())[:MOST_QUESTIONS]
 
 
@@ -317,7 +314,9 @@ async def palette_part(
 ) -> Response:
     """What fits the letters; on the page of an item, also what can be done with it."""
     wanted = q.strip()
-    fixed = [one for one in (*_of_item(ref, who), *_places(), *_deeds(who)) if _fits(one.words, wanted)]
+    places = [Choice("Go to", words, address) for address, words in PLACES]
+    deeds = [Choice("Do", words, address) for words, address, scope in DEEDS if who.may(scope)]
+    fixed = [choice for choice in (*_of_item(ref, who), *places, *deeds) if _fits(choice.words, wanted)]
 
     def work(engine: Ricordo) -> list[Choice]:
         return [*_tag_choices(engine, wanted), *_item_choices(engine, wanted)] if wanted else []
@@ -342,14 +341,6 @@ def _fits(words: str, wanted: str) -> bool:
     return wanted.casefold() in line or all(
         any(one.startswith(part) for one in begins) for part in wanted.casefold().split()
     )
-
-
-def _places() -> list[Choice]:
-    return [Choice("Go to", words, address) for address, words in PLACES]
-
-
-def _deeds(who: Caller) -> list[Choice]:
-    return [Choice("Do", words, address) for words, address, scope in DEEDS if who.may(scope)]
 
 
 def _of_item(ref: str, who: Caller) -> list[Choice]:
