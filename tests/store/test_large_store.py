@@ -63,7 +63,7 @@ def _by_both(store: SqliteStore) -> list[list[Candidate]]:
 
 
 def _rows_held(store: SqliteStore, kind: type) -> int:
-    return sum(cache.used for (_, of), cache in store._file.vector_index._rows.items() if of is kind)
+    return sum(cache.used for (_, of), cache in store.opened.vector_index._rows.items() if of is kind)
 
 
 def test_a_store_of_which_few_vectors_fit_into_memory_answers_the_same_and_compares_fewer_exactly(
@@ -87,7 +87,7 @@ def test_estimates_are_kept_in_little_room(file: Path, store: SqliteStore, monke
     monkeypatch.setattr(vectors, "CODE_CACHE_BYTES", WIDTH * 1_500)
     with closing(SqliteStore(file)) as other:
         assert _by_meaning(other) == right
-        caches = other._file.vector_index._rows.values()
+        caches = other.opened.vector_index._rows.values()
         assert sorted((cache.matrix.dtype.name, len(cache.matrix)) for cache in caches) == [
             ("float32", 600), ("int8", 1_500),
         ]  # fmt: skip
@@ -102,7 +102,7 @@ def test_what_a_common_word_adds_is_kept_in_less_room_and_right_to_nine_digits(
         for found, expected in zip(_by_both(other), right, strict=True):
             assert [one.ref for one in found] == [one.ref for one in expected]
             assert [one.lexical for one in found] == pytest.approx([one.lexical for one in expected], rel=1e-9)
-        small, wide = (one._file.lexical.impacts._bytes for one in (other, store))
+        small, wide = (one.opened.lexical.impacts._bytes for one in (other, store))
         assert small < 0.75 * wide  # 4 of 12 bytes less for "rope" and "boat", which every passage holds
 
 
