@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.errors import NotFound, UsageError
 from ricordo.mcp_server import shapes
 from ricordo.mcp_server.tool import (
+    OBJECT,
     READS,
     WRITES,
     Arg,
@@ -61,7 +62,6 @@ SESSIONS: tuple[Tool, ...] = (
             "until": Arg("until", "Until when: a span such as 7d, or a day."),
             "kind": Arg("kinds", "Only this kind of item.", one=True, known=True),
         },
-        effects=READS,
         output=answer("text", text="string"),
         shows=_gathered,
         fixed={"gather": True, "skills": False, "always": False},
@@ -76,7 +76,6 @@ SESSIONS: tuple[Tool, ...] = (
             "kind": Arg("kinds", "Only this kind of item.", one=True, known=True),
             "limit": Arg("limit", "The most events; default 50.", high=500),
         },
-        effects=READS,
         output=answer("events", events="array"),
         shows=events,
     ),
@@ -89,7 +88,6 @@ SESSIONS: tuple[Tool, ...] = (
             "task": Arg("task", "What is to be done."),
             "limit": Arg("limit", "The most points; default 5.", high=50),
         },
-        effects=READS,
         output=answer("routes", routes="array"),
         shows=_routes,
     ),
@@ -97,10 +95,6 @@ SESSIONS: tuple[Tool, ...] = (
 
 
 REMEMBERED = (*REMEMBERED_KINDS, "article")
-OBJECT = answer()
-"""The output schema of these tools. It says only this much, because the list of tools takes tokens in every
-conversation.
-"""
 MOST_CHARACTERS = 20_000
 MOST_REFS = 100
 FACTS = ("store", "items", "chunks", "kinds", "drives", "archived", "in_bin", "backend", "profile", "secrets")
@@ -127,8 +121,6 @@ search = mapped(
         ),
         "tags": Arg("tags_all", "Only items with all these tags."),
     },
-    effects=READS,
-    output=OBJECT,
     shows=_hits,
     fixed={"tool": "mcp.search"},
 )
@@ -286,14 +278,12 @@ recent = mapped(
     "timeline",
     "What happened lately.",
     {
-        "limit": Arg("limit", "Default 20.", high=200, default=20),
+        "limit": Arg("limit", "Default 20.", high=200),
         "since": Arg("since", "Such as 7d or 2026-01-31."),
         "kind": Arg("kinds", "A kind, as in search.", one=True, known=True),
     },
-    effects=READS,
-    output=OBJECT,
     shows=events,
-    fixed={"newest_first": True},
+    fixed={"newest_first": True, "limit": 20},
 )
 
 

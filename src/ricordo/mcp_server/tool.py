@@ -135,6 +135,9 @@ def answer(*required: str, **properties: str | Schema) -> Schema:
     return schema | ({"required": list(required)} if required else {})
 
 
+OBJECT = answer()
+
+
 def checked(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments, if they fit the tool; otherwise a usage error that says what would fit."""
     for name in given:
@@ -246,7 +249,8 @@ class Arg(NamedTuple):
     known: bool = False
     """The choices stand in the description and are not listed in the schema."""
     required: bool = False
-    default: Any = None
+    reads: Callable[[Any], Any] | None = None
+    """What the verb takes for a value that was given."""
 
 
 def mapped(
@@ -255,33 +259,41 @@ def mapped(
     description: str,
     arguments: Mapping[str, Arg],
     *,
-    effects: Effects,
-    output: Schema,
     shows: Shaper,
+    effects: Effects = READS,
+    output: Schema = OBJECT,
     fixed: Mapping[str, Any] = {},
     adds: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda given: {},
 ) -> Tool:
-    """A tool that calls a verb with other names for its parameters. ``adds`` makes parameters of what was given."""
+    """A tool that calls a verb with other names for its parameters. What is ``fixed`` holds unless it was given;
+    ``adds`` makes parameters of what was given. A parameter that the verb does not have is a field of the item.
+    """
     row = verb_named(verb)
-    params = {name: ParamRow(name, "text", many=True) for name in RARE_FILTERS}
-    params |= {param.name: param for param in row.params}
+    own = {name: ParamRow(name, "text", many=True) for name in RARE_FILTERS} | {
+        param.name: param for param in row.params
+    }
+    params = {param.name: param for param in verb_named("remember").params} | own
     schemas = {told: _schema(params[arg.param], arg) for told, arg in arguments.items()}
     required = tuple(told for told, arg in arguments.items() if arg.required or params[arg.param].required)
 
     def run(engine: Ricordo, **given: Any) -> dict[str, Any]:
         asked = dict(fixed)
-        for told, arg in arguments.items():
-            value = given.get(told)
-            if value is None:
-                asked[arg.param] = arg.default if arg.default is not None else asked.get(arg.param)
-            elif params[arg.param].kind == "pair":
+        for told, value in given.items():
+            arg = arguments[told]
+            if params[arg.param].kind == "pair":
                 from ricordo.mcp_server.shapes import links_of
 
-                asked[arg.param] = links_of(value)
+                value = links_of(value)
             elif params[arg.param].kind == "fields":
-                asked[arg.param] = {**value, "source": "agent"}
+                value = {**value, "source": "agent"}
+            elif arg.reads is not None:
+                value = arg.reads(value)
+            elif arg.one:
+                value = (value,)
+            if arg.param in own:
+                asked[arg.param] = value
             else:
-                asked[arg.param] = (value,) if arg.one else value
+                asked["fields"] = {**asked["fields"], arg.param: value}
         return shows(engine, call(engine, row, asked | adds(given)))
 
     return Tool(name, description, schemas, required, output, effects, run)
@@ -308,7 +320,6 @@ def _as_it_is(row: VerbRow) -> Tool:
         row.line,
         arguments,
         effects=READS if row.scope == "read" else WRITES,
-        output={"type": "object"},
         shows=lambda engine, result: plain_answer(row, result),
         fixed={param.name: fixed[param.name] for param in row.params if param.name in fixed},
     )
