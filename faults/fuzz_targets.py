@@ -24,7 +24,7 @@ from ricordo.exchange import records
 from ricordo.hooks import answers
 from ricordo.hooks.payload import NAMES
 from ricordo.hooks.pipe import Outlet
-from ricordo.ingest import importers, vaults
+from ricordo.ingest import importers
 from ricordo.ingest.formats.read import parse_bytes
 from ricordo.mcp_server.service import TOOLSETS, ToolService
 from ricordo.mcp_server.stdio import NotAMessage, read_message
@@ -222,7 +222,7 @@ def exchange_targets(place: Path, stores: Stores) -> dict[str, Target]:
         "memory graph": Target([graph], lambda data: importers.read_memory_server(data, "x")),
         "basic-memory note": Target(
             [(FIXTURES / "formats" / "markdown" / "bees.md").read_bytes()],
-            lambda data: list(vaults._relations(data.decode("utf-8", "replace"))),
+            lambda data: list(importers._RELATION.finditer(data.decode("utf-8", "replace"))),
         ),
         "robots.txt": Target(
             [b"User-agent: *\nDisallow: /a*$\nAllow: /b\nCrawl-delay: 5\n"],

@@ -14,16 +14,16 @@ from ricordo import Ricordo
 from ricordo.cli.show import show_answer
 from ricordo.cli.terminal import Screen
 from ricordo.mcp_server.shapes import hit_row
-from ricordo.search import candidates, ranking
+from ricordo.search import candidates, signals
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
 def test_an_end_or_a_beginning_alone_counts() -> None:
-    assert ranking.temporal(None, NOW - DAY, NOW, NOW) == 0.0
-    assert ranking.temporal(NOW + DAY, None, NOW, NOW) == 0.0
-    assert ranking.temporal(None, NOW + DAY, NOW, NOW) == 1.0
+    assert signals.temporal(None, NOW - DAY, NOW, NOW) == 0.0
+    assert signals.temporal(NOW + DAY, None, NOW, NOW) == 0.0
+    assert signals.temporal(None, NOW + DAY, NOW, NOW) == 1.0
 
 
 def test_an_expired_item_is_marked_and_ranks_low_where_time_counts(engine: Ricordo) -> None:

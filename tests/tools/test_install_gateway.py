@@ -59,7 +59,7 @@ def test_servers_move_behind_the_gateway_and_come_back_byte_for_byte(home: Path,
     run("uninstall", "cursor")
     assert path.read_bytes() == before
     assert sorted(one.name for one in path.parent.iterdir()) == ["mcp.json"]
-    assert run("tools", "servers")["servers"] == []
+    assert run("tools", "list")["tools"] == []
 
 
 def test_what_was_changed_meanwhile_stays_when_servers_come_back(home: Path, raw: Entry) -> None:

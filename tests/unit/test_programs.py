@@ -21,13 +21,14 @@ def test_the_folders_of_skills_that_are_searched_have_those_of_all_programs() ->
     assert projects <= set(FOLDERS["workspace"])
 
 
-def test_servers_are_looked_for_where_install_writes_them(tmp_path: Path) -> None:
-    env = {"HOME": str(tmp_path / "home"), "USERPROFILE": str(tmp_path / "home")}
+def test_servers_are_looked_for_where_install_writes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(tmp_path / "home"))
     for name in (".qwen/settings.json", ".mcp.json"):
         file = tmp_path / "project" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("{}")
-    found = places(tmp_path / "project", env)
+    found = places(tmp_path / "project")
     assert [one.program for one in found if one.project is None] == [
         "ricordo",
         *(name for name, program in PROGRAMS.items() if program.has_plain_servers),

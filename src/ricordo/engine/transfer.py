@@ -531,36 +531,37 @@ def _version_hashes(record: ItemRecord) -> list[tuple[int, str]]:
 
 def _refuse_strangers(source: Store, target: Store) -> None:
     """Refuse a target that holds items that are not in the source, because they must not be overwritten."""
-    for items, _ in _batches(target.transfer.records(log=False)):
-        known = source.items.known_ids([record.id for record in items])
-        for record in items:
-            if record.id not in known:
+    with closing(target.transfer.records(log=False)) as records:
+        for items, _ in _batches(records):
+            known = source.items.known_ids([record.id for record in items])
+            stranger = next((record for record in items if record.id not in known), None)
+            if stranger is not None:
                 raise PathConflict(
-                    f"the target holds items of its own, such as {record.ref}",
+                    f"the target holds items of its own, such as {stranger.ref}",
                     hint="Migrate into an empty store; ‹:export› and ‹:import› join two that both hold items.",
                 )
 
 
 def _copy(source: Store, target: Store, progress: OnProgress) -> tuple[int, Backlog | None]:
     """Copy every record; returns how many items were new, and the model whose vectors the source uses."""
-    records = source.transfer.records()
-    total = _header(records).counts.get("item", 0)
     model: Backlog | None = None
     importer = None
     written = done = 0
-    for items, others in _batches(records):
-        model = model or _model_of(source, items)
-        importer = importer or target.transfer.importer("overwrite", model)
-        if items:
-            saved = importer.items(items)
-            if failed := next((one.error for one in saved if one.error is not None), None):
-                raise from_dict(failed)
-            written += sum(one.status in ("created", "updated") for one in saved)
-            done += len(items)
-            if progress is not None:
-                progress(Progress(done, total, str(items[-1].ref), "copying"))
-        if others:
-            importer.others(others)
+    with closing(source.transfer.records()) as records:
+        total = _header(records).counts.get("item", 0)
+        for items, others in _batches(records):
+            model = model or _model_of(source, items)
+            importer = importer or target.transfer.importer("overwrite", model)
+            if items:
+                saved = importer.items(items)
+                if failed := next((one.error for one in saved if one.error is not None), None):
+                    raise from_dict(failed)
+                written += sum(one.status in ("created", "updated") for one in saved)
+                done += len(items)
+                if progress is not None:
+                    progress(Progress(done, total, str(items[-1].ref), "copying"))
+            if others:
+                importer.others(others)
     return written, model
 
 
@@ -612,17 +613,17 @@ def _summed(store: Store, progress: OnProgress) -> tuple[Counter[str], str]:
     """How many records of each kind a store holds, and a hash of the ids, states and version hashes of its items."""
     from ricordo.exchange.records import ItemRecord, type_of
 
-    records = store.transfer.records()
-    header = _header(records)
-    total = sum(header.counts.values())
-    counts: Counter[str] = Counter({type_of(header): 1})
     digest = hashlib.sha256()
-    for done, record in enumerate(records, 1):
-        counts[type_of(record)] += 1
-        if isinstance(record, ItemRecord):
-            versions = [(version.number, version.hash) for version in record.versions]
-            identity = [record.id, str(record.ref), record.state, record.version, versions]
-            digest.update(json.dumps(identity).encode())
-        if progress is not None and done % _BATCH_ITEMS == 0:
-            progress(Progress(done, total, "", "comparing"))
+    with closing(store.transfer.records()) as records:
+        header = _header(records)
+        total = sum(header.counts.values())
+        counts: Counter[str] = Counter({type_of(header): 1})
+        for done, record in enumerate(records, 1):
+            counts[type_of(record)] += 1
+            if isinstance(record, ItemRecord):
+                versions = [(version.number, version.hash) for version in record.versions]
+                identity = [record.id, str(record.ref), record.state, record.version, versions]
+                digest.update(json.dumps(identity).encode())
+            if progress is not None and done % _BATCH_ITEMS == 0:
+                progress(Progress(done, total, "", "comparing"))
     return counts, digest.hexdigest()
