@@ -8,7 +8,6 @@ import sys
 import textwrap
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -52,7 +51,7 @@ from ricordo.values.hits import (
     TermShare,
 )
 from ricordo.values.items import Fields, Item, Ref, Saved, TreeNode, Version
-from ricordo.values.reports import AddReport, Check, DoctorReport, Progress
+from ricordo.values.reports import AddReport, Check, DoctorReport, Progress, Refreshed, RefreshReport
 
 NOW = datetime(2026, 11, 15, 10, 30, tzinfo=UTC)
 CODES = re.compile(r"\x1b\[[0-9;]*m")
@@ -315,18 +314,17 @@ def test_many_failures_are_cut_unless_verbose(pipe: Screen) -> None:
 
 
 def test_a_refresh_names_what_changed_and_counts_the_rest(pipe: Screen) -> None:
-    items = [
-        {"ref": "note:/a", "status": "updated"},
-        {"ref": "note:/b", "status": "unchanged"},
-        {"ref": "note:/c", "status": "missing"},
-        {"ref": "note:/d", "status": "failed", "error": {"message": "is encrypted", "hint": ""}},
-    ]
-    report = {"checked": 4, "updated": 1, "created": 0, "missing": 1, "failed": 1, "items": items}
-    show_refresh(pipe, SimpleNamespace(to_dict=lambda: report))
+    items = (
+        Refreshed("note:/a", "updated"),
+        Refreshed("note:/b", "unchanged"),
+        Refreshed("note:/c", "missing"),
+        Refreshed("note:/d", "failed", error={"message": "is encrypted", "hint": ""}),
+    )
+    show_refresh(pipe, RefreshReport(items))
     assert out(pipe).splitlines() == [
         "updated note:/a",
         "missing note:/c",
-        "4 checked, 1 updated, 1 missing, 1 failed",
+        "4 checked, 1 updated, 1 unchanged, 1 missing, 1 failed",
     ]
     assert err(pipe).splitlines() == ["error: note:/d: is encrypted", "--prune removes what is missing"]
 
