@@ -16,7 +16,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from ricordo.hosting.credentials import Credentials
+from ricordo.config.files import data_home
+from ricordo.hosting.credentials import FILE_NAME, Credentials
 
 HELLO = {
     "protocolVersion": "2025-06-18",
@@ -124,7 +125,7 @@ class Lines:
 def http_server(folder: Path, *more: str) -> Iterator[tuple[str, str]]:
     """The address of MCP on a server over HTTP, and a token for it."""
     pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
-    token, _ = Credentials(env=environment(folder)).add("test", "admin")
+    token, _ = Credentials(data_home(environment(folder)) / FILE_NAME).add("test", "admin")
     process = subprocess.Popen(
         [sys.executable, "-m", "ricordo", "serve", "--store", str(folder / "store.db"), "--port", "0", *more],
         stdout=subprocess.PIPE,

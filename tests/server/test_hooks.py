@@ -194,14 +194,13 @@ def test_a_token_cannot_ask_for_hooks(project: Path, site: Listening) -> None:
     assert KEYS not in answer.text
 
 
-def test_hooks_leave_out_what_hardly_fits_and_commands_of_the_same_store_do_not(
-    project: Path, site: Listening, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("fit", "is_told"), [("0", True), ("1", False)])
+def test_hooks_leave_out_what_hardly_fits(
+    project: Path, site: Listening, monkeypatch: pytest.MonkeyPatch, fit: str, is_told: bool
 ) -> None:
-    monkeypatch.setenv("RICORDO_HOOKS_MIN_FIT", "1")
+    monkeypatch.setenv("RICORDO_HOOKS_MIN_FIT", fit)
     task = "Which ferry leaves the harbour when the keys of the lighthouse are signed?"
     payload = json.dumps({"prompt": task}).encode()
-    place = (project, None, None)
-    asked = HookRequest(*place, surroundings=(), program={}, payload=payload)
-    assert json.loads(answered(site.serving.open_stores, "user-prompt", asked)) == {}
-    with site.serving.open_stores.opened(*place) as engine:
-        assert KEYS in engine.context(task).text
+    asked = HookRequest(project, None, None, surroundings=(), program={}, payload=payload)
+    answer = answered(site.serving.open_stores, "user-prompt", asked)
+    assert (KEYS in answer.decode()) is is_told

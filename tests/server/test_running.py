@@ -22,7 +22,7 @@ from click.testing import CliRunner
 
 from ricordo.cli.program import program
 from ricordo.hosting import background, sockets
-from ricordo.hosting.running import RunningServer, read_running, state_file, write_running
+from ricordo.hosting.running import RunningServer, read_running, state_path, write_running
 
 from .http_sites import LOCAL, Listening, listen
 
@@ -46,7 +46,7 @@ def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_server_in_the_background_answers_until_it_is_stopped(quiet: None, tmp_path: Path) -> None:
     started = ricordo("serve", "start", "--port", "0", "--store", str(tmp_path / "s.db"))
     try:
-        assert stat.S_IMODE(state_file().stat().st_mode) == 0o600
+        assert stat.S_IMODE(Path(state_path()).stat().st_mode) == 0o600
         status = ricordo("serve", "status")
         assert (status["pid"], status["answers"]) == (started["pid"], True)
         assert status["store"] == str(tmp_path / "s.db")
@@ -67,7 +67,7 @@ def test_a_server_in_the_background_answers_until_it_is_stopped(quiet: None, tmp
     finally:
         stopped = ricordo("serve", "stop")
     assert stopped == {"stopped": started["pid"]}
-    assert not state_file().exists()
+    assert not Path(state_path()).exists()
     assert ricordo("serve", "status", code=3)["code"] == "not_found"
     found = ricordo("search", "ferry", "--store", str(tmp_path / "s.db"))
     assert found["hits"][0]["title"]
@@ -84,7 +84,7 @@ def test_the_foreground_server_says_where_it_is_and_ends_well(quiet: None, tmp_p
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=200)
     assert b"Traceback" not in errors
-    assert not state_file().exists()
+    assert not Path(state_path()).exists()
 
 
 def test_a_store_that_cannot_be_opened_is_told_at_once(quiet: None, tmp_path: Path) -> None:
@@ -99,13 +99,13 @@ def test_without_its_extra_the_server_says_what_to_install(quiet: None, monkeypa
     assert (error["code"], error["hint"]) == ("missing_extra", "pip install 'ricordo[server]'")
 
 
-def test_a_state_file_that_others_can_read_or_of_a_dead_process_counts_for_nothing() -> None:
+def test_a_state_path_that_others_can_read_or_of_a_dead_process_counts_for_nothing() -> None:
     write_running(RunningServer(os.getpid(), "127.0.0.1", 1, "token", "store"))
     assert read_running() is not None
     if os.name == "posix":
-        state_file().chmod(0o644)
+        Path(state_path()).chmod(0o644)
         assert read_running() is None
-        state_file().chmod(0o600)
+        Path(state_path()).chmod(0o600)
         gone = subprocess.Popen([sys.executable, "-c", ""])
         gone.wait()
         write_running(RunningServer(gone.pid, "127.0.0.1", 1, "token", "store"))

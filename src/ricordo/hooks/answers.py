@@ -124,13 +124,7 @@ class _Wanted:
     always: bool = True
 
 
-def _answer(
-    payload: Payload,
-    wanted: _Wanted,
-    provider: Callable[[], Config],
-    outlet: Outlet,
-    place: _Place,
-) -> None:
+def _answer(payload: Payload, wanted: _Wanted, provider: Callable[[], Config], outlet: Outlet, place: _Place) -> None:
     if place.warm is not None:
         with place.warm(payload.folder, place.store, place.tier) as engine:
             _offer(engine, payload, wanted, outlet)
@@ -172,7 +166,7 @@ def for_hooks(config: Config) -> Config:
 
 def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -> None:
     """Offer what fits the tasks, each with its share of the budget."""
-    from ricordo.engine.context import NOT_TRUSTED
+    from ricordo.engine.context import NOT_TRUSTED, sealing_store
     from ricordo.trust.fence import joined, quoted
 
     texts: list[str] = []
@@ -181,13 +175,8 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
     share = wanted.budget // len(wanted.tasks)
     for number, task in enumerate(wanted.tasks):
         with caller_waits(outlet.seconds_left, outlet.at_most):
-            report = engine.context(
-                task,
-                budget=share,
-                recent=not task,
-                always=wanted.always and number == 0,
-                session=payload.session,
-            )
+            always = wanted.always and number == 0
+            report = engine.context(task, budget=share, recent=not task, always=always, session=payload.session)
         if report.text.strip():
             heading = f"# If your task is: {quoted(task, LONGEST_TASK_NAME)}" if len(wanted.tasks) > 1 else ""
             texts.append(joined(heading, report.text, gap="\n"))
@@ -195,8 +184,6 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
             tokens += report.tokens
         if not task and NOT_TRUSTED in report.warnings:  # said once, when a session starts
             texts.append(f"Ricordo: {NOT_TRUSTED}")
-    from ricordo.engine.context import sealing_store
-
     text = joined(*texts)
     outlet.offer(payload.answer(text) if text else {})
     is_noted = refs and engine.config.usage.log
@@ -205,10 +192,11 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
 
 def _start_reading(payload: Payload, config: Config, asked: _Place) -> None:
     """Start a process that reads the transcript and outlives this one; where there is no store, none is made."""
-    import subprocess
+    from subprocess import DEVNULL
 
     from ricordo.config.files import is_left_alone
     from ricordo.config.places import locate
+    from ricordo.hosting.background import start_detached
     from ricordo.programs.table import DOOR
 
     place = locate(asked.store, config, payload.folder, asked.tier).location
@@ -219,17 +207,6 @@ def _start_reading(payload: Payload, config: Config, asked: _Place) -> None:
         log("transcript", "the folder is left alone, because a .ricordoignore says so")
         return
     command = [sys.executable, "-P", "-m", "ricordo", "sessions", "add", str(payload.transcript), "--no-wait"]
-    detached = 0
-    if sys.platform == "win32":
-        detached = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
     with open_log() if not holds_secrets(place.name) else open(os.devnull, "wb") as errors:  # noqa: PTH123 - no path
-        subprocess.Popen(
-            [*command, "--quiet", "--store", place.address or place.name],
-            cwd=payload.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            env={**os.environ, DOOR: "hook"},
-            start_new_session=True,
-            creationflags=detached,
-        )
+        command += ["--quiet", "--store", place.address or place.name]
+        start_detached(command, payload.folder, DEVNULL, errors, **{DOOR: "hook"})

@@ -12,7 +12,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from hmac import compare_digest
 from pathlib import Path
@@ -63,22 +63,20 @@ def read_request(body: bytes) -> HookRequest:
 
 def answered(stores: OpenStores, event: str, asked: HookRequest) -> bytes:
     """Run the hook on an open store; the last answer that it offers is used."""
-    from ricordo.hooks.answers import for_hooks, run
-    from ricordo.hosting.open_stores import changing_settings
+    from ricordo.hooks.answers import run
 
     offered: list[bytes] = []
     outlet = Outlet(offered.append, time.monotonic())
-    with changing_settings(for_hooks):
-        run(
-            event,
-            asked.payload,
-            outlet,
-            store=asked.store,
-            tier=asked.tier,
-            here=asked.folder,
-            warm=stores.opened,
-            env=asked.program,
-        )
+    run(
+        event,
+        asked.payload,
+        outlet,
+        store=asked.store,
+        tier=asked.tier,
+        here=asked.folder,
+        warm=stores.opened,
+        env=asked.program,
+    )
     answers = [line.removeprefix(b"answer ") for line in offered if line.startswith(b"answer ")]
     return answers[-1].strip() if answers else b"{}"
 
@@ -143,7 +141,6 @@ class HookDoor:
                 return
 
     def _answer(self, event: str, body: bytes) -> tuple[int, bytes]:
-
         asked = read_request(body)
         if not asked.is_from_here:
             return 409, b""
@@ -164,26 +161,27 @@ class HookDoor:
             if key in self._warm:
                 return None
             self._warm[key] = False
-        later = threading.Timer(WARMING_AFTER_SECONDS, self._warm_up, (asked, lambda: self._warm.update({key: True})))
+        later = threading.Timer(WARMING_AFTER_SECONDS, self._warm_up, (asked,))
         later.daemon = True
         later.start()
         return None
 
-    def _warm_up(self, asked: HookRequest, done: Callable[[], None]) -> None:
+    def _warm_up(self, asked: HookRequest) -> None:
+        from ricordo.hooks.answers import for_hooks
         from ricordo.hosting.open_stores import OpenStores
 
+        key = (asked.folder, asked.store, asked.tier)
         with self._lock:
             if self._stores is None:
-                self._stores = OpenStores()
+                self._stores = OpenStores(for_hooks)
         try:
-            with self._stores.opened(asked.folder, asked.store, asked.tier) as engine:
+            with self._stores.opened(*key) as engine:
                 engine.context("warm up", budget=100)
+            self._warm[key] = True
         except Error as problem:  # there is no store yet, or it cannot be opened: each hook says so itself
             report("a store could not be opened for hooks", problem)
             with self._lock:
-                self._warm.pop((asked.folder, asked.store, asked.tier), None)
-            return
-        done()
+                self._warm.pop(key, None)
 
 
 def _request(caller: socket.socket, token: str) -> tuple[str, bytes]:

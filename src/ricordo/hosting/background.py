@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import escape
 
 from ricordo.config.files import replace_file, state_home
@@ -38,25 +39,10 @@ def start(arguments: Sequence[str], folder: Path) -> RunningServer:
     log = state_home(os.environ) / LOG_NAME
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    detached = 0
-    if sys.platform == "win32":
-        detached = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
     try:
-        process = subprocess.Popen(
-            command_line(arguments),
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=handle,
-            stderr=handle,
-            start_new_session=True,
-            creationflags=detached,
-        )
+        process = start_detached(command_line(arguments), folder, handle, handle)
     finally:
         os.close(handle)
-    return _wait_until_answering(process, log)
-
-
-def _wait_until_answering(process: subprocess.Popen[bytes], log: Path) -> RunningServer:
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until:
         running = read_running()
@@ -72,6 +58,25 @@ def _wait_until_answering(process: subprocess.Popen[bytes], log: Path) -> Runnin
     raise Unavailable(f"the server did not answer within {START_SECONDS:g} seconds", hint=f"{log} says more.")
 
 
+def start_detached(
+    command: Sequence[str], folder: Path, output: Any, errors: Any, **variables: str
+) -> subprocess.Popen[bytes]:
+    """Start a process that outlives this one."""
+    flags = 0
+    if sys.platform == "win32":
+        flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=errors,
+        env={**os.environ, **variables},
+        start_new_session=True,
+        creationflags=flags,
+    )
+
+
 def is_answering(running: RunningServer, seconds: float = 2.0) -> bool:
     """Whether the server is up."""
     with suppress(OSError, ValueError):
@@ -81,8 +86,7 @@ def is_answering(running: RunningServer, seconds: float = 2.0) -> bool:
 
 def running_server() -> RunningServer:
     """The running server; an error if there is none."""
-    running = read_running()
-    if running is None:
+    if (running := read_running()) is None:
         raise NotFound("no server runs", hint="Start one with ‹:serve start›.")
     return running
 

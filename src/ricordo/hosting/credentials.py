@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ricordo.config.files import Environment, data_home, locked, read_bytes, write_json
+from ricordo.config.files import data_home, locked, read_bytes, write_json
 from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.frozen import frozen
 from ricordo.values.provenance import AGENT, PERSON, Provenance
@@ -82,8 +82,8 @@ class Credential:
 class Credentials:
     """The file of credentials. A change by another process counts from the next request on."""
 
-    def __init__(self, path: Path | None = None, *, env: Environment | None = None) -> None:
-        self.path = path or data_home(os.environ if env is None else env) / FILE_NAME
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or data_home(os.environ) / FILE_NAME
         self._lock = threading.Lock()
         self._seen: tuple[int, int] | None = None
         self._known: dict[str, Credential] = {}

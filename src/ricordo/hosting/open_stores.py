@@ -1,4 +1,4 @@
-"""Keeps the stores open that hooks and commands use; those of all projects of the user ask the same server.
+"""Keeps the stores open that hooks use; those of all projects of the user ask the same server.
 
 Before each use it checks that a new process would open the same store with the same settings. Otherwise the store is
 opened again.
@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,20 +30,6 @@ FOLDERS_REMEMBERED = 200
 """How many folders' settings are kept."""
 
 
-Change = Callable[[Config], Config]
-_change: ContextVar[Change | None] = ContextVar("how the settings are changed for what runs now", default=None)
-
-
-@contextmanager
-def changing_settings(change: Change) -> Iterator[None]:
-    """What this thread asks an open store for is asked with the settings as ``change`` makes them."""
-    token = _change.set(change)
-    try:
-        yield
-    finally:
-        _change.reset(token)
-
-
 @dataclass(slots=True)
 class _Open:
     engine: Ricordo
@@ -53,33 +38,15 @@ class _Open:
     users: int = 0
 
 
-class Embedders:
-    """The models that open stores share, by their settings."""
-
-    def __init__(self) -> None:
-        self._made: dict[Any, Any] = {}
-
-    def of(self, config: Config) -> Any:
-        """The embedder of the settings, already loading; made once."""
-        from ricordo import registry
-
-        if config.embedding not in self._made:
-            self._made[config.embedding] = registry.embedder_ahead(config)
-        return self._made[config.embedding]
-
-
 class OpenStores:
-    """The stores that were asked for, kept open; hooks and commands share them."""
+    """The stores that were asked for, kept open, with the settings as ``change`` makes them."""
 
-    def __init__(self) -> None:
-        self._embedders = Embedders()
+    def __init__(self, change: Callable[[Config], Config]) -> None:
+        self._change = change
+        self._embedders: dict[Any, Any] = {}
         self._lock = threading.Lock()
         self._open: dict[tuple[str, ...], _Open] = {}
         self._settings: dict[Path, ConfigProvider] = {}
-
-    def settings(self, folder: Path) -> Config:
-        """The settings that hold in a folder now."""
-        return self._provider(folder)()
 
     @contextmanager
     def opened(self, folder: Path, store: str | None, tier: str | None) -> Iterator[Ricordo]:
@@ -123,14 +90,18 @@ class OpenStores:
 
     def _make(self, provider: ConfigProvider, folder: Path, store: str | None, tier: str | None) -> Ricordo:
         from ricordo.engine import Ricordo
+        from ricordo.registry import embedder_ahead
 
+        settings = provider()
+        if settings.embedding not in self._embedders:  # stores with the same settings share a model
+            self._embedders[settings.embedding] = embedder_ahead(settings)
         return Ricordo.open(
             store,
-            config=lambda: change(provider()) if (change := _change.get()) else provider(),
+            config=lambda: self._change(provider()),
             create=False,
             start=folder,
             tier=tier,
-            embedder=self._embedders.of(provider()),
+            embedder=self._embedders[settings.embedding],
         )
 
     def _retire(self, key: tuple[str, ...]) -> None:

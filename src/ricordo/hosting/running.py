@@ -7,7 +7,7 @@ by a zero byte, which no path, argument or variable holds, and then bytes as the
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from ricordo._version import __version__
 from ricordo.config.state import state_folder
@@ -15,7 +15,6 @@ from ricordo.config.state import state_folder
 TYPE_CHECKING = False  # type checkers take it for true; importing typing would cost more than the rest of this module
 if TYPE_CHECKING:
     import _socket
-    from pathlib import Path
 
 
 FILE_NAME = "server.json"
@@ -28,14 +27,7 @@ class RunningServer:
     """A running server of this user: its address, its token, its version, and the store that its page shows."""
 
     def __init__(
-        self,
-        pid: int,
-        host: str,
-        port: int,
-        token: str,
-        store: str,
-        started: str = "",
-        version: str = __version__,
+        self, pid: int, host: str, port: int, token: str, store: str, started: str = "", version: str = __version__
     ) -> None:
         self.pid = pid
         self.host = host
@@ -51,26 +43,19 @@ class RunningServer:
         return f"http://{host}:{self.port}"
 
 
-def state_path(env: Mapping[str, str] | None = None) -> str:
+def state_path() -> str:
     """The path of the file, whether or not a server is running."""
-    return os.path.join(state_folder(os.environ if env is None else env), FILE_NAME)  # noqa: PTH118 - pathlib is slow
+    return os.path.join(state_folder(os.environ), FILE_NAME)  # noqa: PTH118 - pathlib is slow
 
 
-def state_file(env: Mapping[str, str] | None = None) -> Path:
-    """The same as a path."""
-    from pathlib import Path
-
-    return Path(state_path(env))
-
-
-def read_running(env: Mapping[str, str] | None = None) -> RunningServer | None:
+def read_running() -> RunningServer | None:
     """The server that the file names, if its process is alive and the file is this user's own."""
-    return _read(state_path(env))
+    return _read(state_path())
 
 
-def read_helpers(env: Mapping[str, str] | None = None) -> list[RunningServer]:
+def read_helpers() -> list[RunningServer]:
     """The MCP servers that answer hooks, the oldest first: all hooks ask the same one, so that it is warm."""
-    folder = _helpers_folder(env)
+    folder = _helpers_folder()
     try:
         names = os.listdir(folder)  # noqa: PTH208 - pathlib is slow
     except OSError:
@@ -79,13 +64,13 @@ def read_helpers(env: Mapping[str, str] | None = None) -> list[RunningServer]:
     return sorted((one for one in found if one is not None), key=lambda one: (one.started, one.pid))
 
 
-def _helpers_folder(env: Mapping[str, str] | None) -> str:
-    return os.path.join(state_folder(os.environ if env is None else env), HELPERS)  # noqa: PTH118 - pathlib is slow
+def _helpers_folder() -> str:
+    return os.path.join(state_folder(os.environ), HELPERS)  # noqa: PTH118 - pathlib is slow
 
 
-def helper_path(pid: int, env: Mapping[str, str] | None = None) -> str:
+def helper_path(pid: int) -> str:
     """The path of the file of an MCP server."""
-    return os.path.join(_helpers_folder(env), f"{pid}.json")  # noqa: PTH118 - pathlib is slow
+    return os.path.join(_helpers_folder(), f"{pid}.json")  # noqa: PTH118 - pathlib is slow
 
 
 def _read(path: str) -> RunningServer | None:
@@ -117,24 +102,24 @@ def _fields(text: str) -> dict[str, str | int]:
     return fields
 
 
-def write_running(running: RunningServer, env: Mapping[str, str] | None = None) -> None:
+def write_running(running: RunningServer) -> None:
     """Say where the server is."""
-    _write(running, state_path(env))
+    _write(running, state_path())
 
 
-def write_helper(helper: RunningServer, env: Mapping[str, str] | None = None) -> None:
+def write_helper(helper: RunningServer) -> None:
     """Say where an MCP server answers hooks, and remove the files of those that ended without doing so."""
-    _write(helper, helper_path(helper.pid, env))
-    for name in os.listdir(_helpers_folder(env)):  # noqa: PTH208 - paths are texts in this module
+    _write(helper, helper_path(helper.pid))
+    for name in os.listdir(_helpers_folder()):  # noqa: PTH208 - paths are texts in this module
         number = name.removesuffix(".json")
         if number.isdigit() and not _is_alive(int(number)):
-            forget_helper(int(number), env)
+            forget_helper(int(number))
 
 
-def forget_helper(pid: int, env: Mapping[str, str] | None = None) -> None:
+def forget_helper(pid: int) -> None:
     """Remove the file of an MCP server that answers no more."""
     try:
-        os.unlink(helper_path(pid, env))  # noqa: PTH108 - pathlib is slow
+        os.unlink(helper_path(pid))  # noqa: PTH108 - pathlib is slow
     except OSError:
         return  # it is gone already
 
@@ -148,20 +133,18 @@ def _write(running: RunningServer, path: str) -> None:
     replace_file(Path(path), json.dumps(vars(running), indent=0, ensure_ascii=False).encode("utf-8", "replace"))
 
 
-def forget_running(pid: int, env: Mapping[str, str] | None = None) -> None:
+def forget_running(pid: int) -> None:
     """Remove the file, if it is still about this process."""
     try:
-        with open(state_path(env), encoding="utf-8") as file:  # noqa: PTH123 - as above
+        with open(state_path(), encoding="utf-8") as file:  # noqa: PTH123 - as above
             is_ours = _fields(file.read()).get("pid") == pid
         if is_ours:
-            os.unlink(state_path(env))  # noqa: PTH108 - the same
+            os.unlink(state_path())  # noqa: PTH108 - the same
     except (OSError, ValueError):
         return  # it is gone already
 
 
-def ask(
-    running: RunningServer, path: str, body: bytes, seconds: float, *, method: str = "POST", first: float | None = None
-) -> tuple[int, bytes]:
+def ask(running: RunningServer, path: str, body: bytes, seconds: float, *, method: str = "POST") -> tuple[int, bytes]:
     """Send one request to the server without an HTTP library, because importing one would take longer than the answer.
 
     ``first`` bounds the wait for the beginning of the answer, ``seconds`` all of it. Raises ``OSError`` when the server
@@ -176,7 +159,7 @@ def ask(
     deadline = time.monotonic() + seconds
     connection = _connected(running.host, running.port, min(seconds, 1.0))
     try:
-        connection.settimeout(seconds if first is None else min(first, seconds))
+        connection.settimeout(seconds)
         connection.sendall(head.encode("ascii") + body)
         received = b""
         while part := connection.recv(65_536):
@@ -236,8 +219,8 @@ def _is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
-        return True
+    except PermissionError:  # it is somebody else's
+        pass
     return True
 
 

@@ -22,6 +22,7 @@ from fastapi import Depends, Request, Response
 from starlette.requests import ClientDisconnect
 
 from ricordo.errors import Error, NotFound, Unavailable, UsageError
+from ricordo.hooks.answers import for_hooks
 from ricordo.hosting.credentials import Caller, Credentials, SignInCodes
 from ricordo.hosting.open_stores import OpenStores
 from ricordo.hosting.service import CallThreads, Service
@@ -57,7 +58,7 @@ class Serving:
         self.lately = Lately()
         self.started = time.time()
         self.tasks = Tasks(self._after_task)
-        self.open_stores = OpenStores()
+        self.open_stores = OpenStores(for_hooks)
         self.local_token = local_token
         self.address = ""
         self.port = 0

@@ -7,12 +7,11 @@ What servers say is data.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, UsageError
 from ricordo.mcp_server import shapes
-from ricordo.mcp_server.tool import BLOCKS, READS, Effects, schema, tool
+from ricordo.mcp_server.tool import BLOCKS, OBJECT, READS, Effects, schema, tool
 from ricordo.tools.servers import ServerFile
 from ricordo.trust.fence import one_line, told_text
 
@@ -29,8 +28,6 @@ PARAMETERS = 300
 """How many letters of a tool's parameters are shown where tools are found."""
 SERVERS = 200
 """How many letters of the names of servers stand in the description."""
-ANSWER = {"type": "object"}
-"""The output schema: only that it is an object, because every word of a schema takes tokens of every agent."""
 LONGEST_TEXT = 4_000
 
 
@@ -43,17 +40,7 @@ def _servers() -> str:
     return f"Servers: {names[:SERVERS]}{'…' if len(names) > SERVERS else ''}" if names else ""
 
 
-def servers_file() -> Path:
-    """The file that the names come from."""
-    return ServerFile().path
-
-
-@tool(
-    effects=READS,
-    output=ANSWER,
-    more=_servers,
-    task=schema("what to do"),
-)
+@tool(effects=READS, output=OBJECT, more=_servers, task=schema("what to do"))
 def find_tools(engine: Ricordo, task: str) -> dict[str, Any]:
     """Find other tools."""
     from ricordo.engine.tools import parameters_in_words
@@ -69,7 +56,7 @@ def find_tools(engine: Ricordo, task: str) -> dict[str, Any]:
     return {"tools": [], "note": "None fits, or none is there yet: the user adds servers with 'ricordo tools add'."}
 
 
-@tool(effects=READS, output=ANSWER, name=schema("its name"))
+@tool(effects=READS, output=OBJECT, name=schema("its name"))
 def describe_tool(engine: Ricordo, name: str) -> dict[str, Any]:
     """What a tool does and takes."""
     one = engine.tools.show(name)
@@ -80,7 +67,7 @@ def describe_tool(engine: Ricordo, name: str) -> dict[str, Any]:
 
 @tool(
     effects=Effects(reaches_out=True),
-    output=ANSWER,
+    output=OBJECT,
     name=schema("its name"),
     arguments=schema("as described", "object"),
 )
