@@ -298,11 +298,22 @@ def same_bytes(item: Item, refs: FileRefs) -> bytes | None:
     return bytes_like(ref_path(item.ref, refs), str(digest)) if is_file and digest else None
 
 
-def profiles(config: Config) -> dict[str, Profile]:
+class Profiles(dict[str, "Profile"]):
+    """The ways to rank, by name; ``default`` is the one in use."""
+
+    def __init__(self, known: dict[str, Profile], default: str) -> None:
+        super().__init__(known)
+        self.default = default
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"profiles": [one.to_dict() for one in self.values()], "default": self.default}
+
+
+def profiles(config: Config) -> Profiles:
     """The ranking profiles by name; no store is needed for this."""
     from ricordo.search.profiles import profiles
 
-    return profiles(config)
+    return Profiles(profiles(config), config.search.profile)
 
 
 def profile(name: str, config: Config) -> Profile:

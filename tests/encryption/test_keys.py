@@ -291,7 +291,7 @@ def test_a_passphrase_comes_from_a_descriptor_or_a_person_and_a_short_one_is_ref
 def test_logs_and_temporary_files_of_a_program_with_an_encrypted_store_hold_no_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ricordo.hooks.log import log as hook_log
+    from ricordo.hook_log import log as hook_log
 
     monkeypatch.setattr(log, "_to_file", True)
     make_encrypted(tmp_path / "store.db", str(tmp_path / "store.key"))

@@ -51,10 +51,19 @@ class Call:
         language = self.opened.config.lexical.language if self.opened is not None else "english"
         return Screen(color=self.color, quiet=self.quiet or self.json, verbose=self.verbose, language=language)
 
-    def engine(self, *, create: bool = False, meaning: bool = False) -> Ricordo:
+    def has_store(self) -> bool:
+        """Whether there seems to be a store."""
+        from ricordo.config.files import current_folder
+        from ricordo.config.loading import load_config
+        from ricordo.config.places import locate
+
+        return locate(self.store, load_config(), current_folder(), self.tier).location.is_there
+
+    def engine(self, *, create: bool = False, meaning: bool = False, storeless: bool = False) -> Ricordo:
         """The store's engine; verbs that only read do not make a store.
 
-        ``meaning`` says that the query's vector will be asked for: the model loads while the engine is imported.
+        ``meaning`` says that the query's vector will be asked for: the model loads while the engine is imported. With
+        ``storeless``, no store is opened.
         """
         from ricordo.config.loading import ConfigProvider
         from ricordo.speaking import speak_as
@@ -76,7 +85,9 @@ class Call:
         from ricordo.engine import Ricordo
         from ricordo.engine.context import before_closing
 
-        engine = Ricordo.open(self.store, config=config, create=create, tier=self.tier, embedder=embedder)
+        engine = Ricordo.open(
+            self.store, config=config, create=create, tier=self.tier, embedder=embedder, storeless=storeless
+        )
         before_closing(engine, lambda: self._last_work(engine, meaning=meaning))
         self.opened = engine
         return engine

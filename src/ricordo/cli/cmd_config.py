@@ -1,9 +1,8 @@
-"""Commands about settings: config, profiles, models. They need no store."""
+"""Commands about settings: config, and one profile. They need no store."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +10,7 @@ import click
 
 from ricordo.cli.call import Call
 from ricordo.cli.command import verb
-from ricordo.cli.generated import command
-from ricordo.cli.terminal import ProgressLine, Screen, one_line, person_answers, span_of_time
+from ricordo.cli.terminal import Screen, one_line
 from ricordo.config.files import current_folder, project_file, user_file
 from ricordo.config.loading import (
     SETTINGS,
@@ -23,14 +21,11 @@ from ricordo.config.loading import (
     profile_entry,
     trust,
 )
-from ricordo.config.places import locate
 from ricordo.config.settings import DROPPED
 from ricordo.errors import NotFound
 
 if TYPE_CHECKING:
     from ricordo import Profile
-    from ricordo.engine.models import Models
-    from ricordo.values.reports import ModelState, ModelSwitch
 
 _SCOPE = click.option("--project", is_flag=True, help="Use the project's settings file, not your own.")
 
@@ -219,28 +214,6 @@ def path(call: Call) -> int:
     return call.answer(plain, draw)
 
 
-@command("profiles list")
-def list_profiles(call: Call) -> int:
-    """The profile marked * is the default. With --verbose, it shows their weights."""
-    from ricordo import registry
-
-    settings = load_config()
-    known, used = registry.profiles(settings), call.profile or settings.search.profile
-
-    def about(profile: Profile, *, verbose: bool) -> str:
-        weights = profile.weights(vectors=True).items() if verbose else ()
-        return " ".join(f"{label}={weight:.2g}" for label, weight in weights if weight) or profile.description
-
-    def draw(screen: Screen) -> None:
-        rows = [
-            (f"{name}{' *' if name == used else ''}", one.source, about(one, verbose=screen.verbose))
-            for name, one in known.items()
-        ]
-        screen.table(("profile", "from", "weights" if screen.verbose else "what it does"), rows)
-
-    return call.answer({"profiles": [one.to_dict() for one in known.values()], "default": used}, draw)
-
-
 @verb(
     "profiles show",
     line="Show one profile: its signals, weights and limits.",
@@ -293,104 +266,3 @@ def _rest(profile: Profile) -> list[str]:
     if profile.counts_as_opening:
         lines.append("what it finds counts as opened")
     return lines
-
-
-@command("models list")
-def list_models(call: Call) -> int:
-    """The provider in use is marked *, the fallback +."""
-    states = _models(call).states()
-
-    def needs(state: ModelState) -> str:
-        return f"lacks {state.lacks}" if state.lacks else state.about or ("has its key" if state.has_key else "")
-
-    def draw(screen: Screen) -> None:
-        marks = {"in use": " *", "fallback": " +"}
-        rows = [
-            (f"{one.provider}{marks.get(one.role, '')}", one.model, str(one.dimensions or ""), needs(one))
-            for one in states
-        ]
-        screen.table(("provider", "model", "dims", ""), rows, right=(2,))
-
-    return call.answer({"models": [state.to_dict() for state in states]}, draw)
-
-
-_SWITCH = (
-    click.Option(
-        ["--reembed/--no-reembed"], default=None, help="Make all vectors again first; on a terminal you are asked."
-    ),
-    click.Option(["--project"], is_flag=True, help="Change the project's settings, not your own."),
-)
-
-
-@command("models use", without=("reembed", "scope"), extra=_SWITCH)
-def use_model(call: Call, provider: str, reembed: bool | None = None, project: bool = False, **options: Any) -> int:
-    """The model is tried before anything is changed. Keys and addresses of the old provider are removed from the
-    settings. With --reembed, searches use the old model until all new vectors are made.
-    """
-    scope = _scope(project)
-    place = locate(call.store, load_config(), current_folder(), call.tier).location
-    if not place.is_there:
-        dry_run, known = options.pop("dry_run", False), _models(call)
-        switch, _ = known.plan(provider, **{"model": "", "dimensions": 0, **options})
-        switch = switch if dry_run else known.write(switch, scope)
-    else:
-        with call.engine() as engine, ProgressLine.for_call(call) as progress:
-            decide = _ask(call) if reembed is None else reembed
-            switch = engine.use_model(provider, reembed=decide, scope=scope, progress=progress, **options)
-    report = switch.embedding
-    problem, code = None, 0
-    if report is not None and (report.stopped or report.failed):
-        why = report.stopped or f"{report.failed} passages failed"
-        problem = {"code": "unavailable", "message": why, "hint": "Nothing was switched; run the same command again."}
-        code = 5
-
-    def draw(screen: Screen) -> None:
-        _show_switch(screen, switch)
-        if problem:
-            screen.error(problem["message"], problem["hint"])
-
-    return call.answer(switch.to_dict(), draw, exit_code=code, error=problem)
-
-
-def _models(call: Call) -> Models:
-    """The models as the settings have them; a store is not needed."""
-    from ricordo.engine.models import Models
-
-    config, here = load_config(), current_folder()
-    place = locate(call.store, config, here, call.tier).location.path
-    folder = place.parent / "models"
-    return Models(config, type(place)(folder), here)
-
-
-def _ask(call: Call) -> Callable[[ModelSwitch], bool]:
-    """Ask a person whether to make the vectors now; a script is not asked."""
-
-    def decide(switch: ModelSwitch) -> bool:
-        if call.json or not switch.chunks or not person_answers():
-            return False
-        return click.confirm(f"{_cost(switch)}. Make them now?", err=True)
-
-    return decide
-
-
-def _show_switch(screen: Screen, switch: ModelSwitch) -> None:
-    name = f"{switch.provider} {one_line(switch.model)}".strip()
-    length = f", {switch.dimensions} dimensions" if switch.dimensions else ""
-    state = "uses" if switch.is_written else "would use"
-    screen.line(f"{state} {name}{length}")
-    if switch.embedding is not None and switch.is_written:
-        made = switch.embedding.embedded + switch.embedding.cached
-        got = "1 passage got" if made == 1 else f"{made:,} passages got"
-        screen.line(f"{got} a vector of it" if made else "every passage has a vector of it already")
-    elif switch.chunks:
-        screen.line(_cost(switch))
-        if switch.is_written:
-            screen.note("until then, search goes by words: ricordo embed")
-    for note in switch.notes:
-        screen.note(f"note: {one_line(note)}")
-
-
-def _cost(switch: ModelSwitch) -> str:
-    time = f", about {span_of_time(max(switch.seconds, 1))}" if switch.seconds is not None else ""
-    need = "1 passage needs" if switch.chunks == 1 else f"{switch.chunks:,} passages need"
-    return f"{need} a vector of it: about {switch.tokens:,} tokens{time}"

@@ -1,20 +1,17 @@
-"""Commands about the program itself: version, doctor, hook, and what ``ricordo`` says without a verb."""
+"""Commands about the program itself: version, hook, and what ``ricordo`` says without a verb."""
 
 from __future__ import annotations
 
 import platform
 import time
-from dataclasses import replace
 
 import click
 
 from ricordo._version import __version__
 from ricordo.cli.call import Call
 from ricordo.cli.command import verb
-from ricordo.cli.generated import command, tell
 from ricordo.cli.terminal import Screen
 from ricordo.errors import Error
-from ricordo.verbs.index import verb_named
 
 _WITHOUT_ITEMS = (
     ("ricordo add notes/", "add a folder of files"),
@@ -94,20 +91,6 @@ def hook(call: Call, event: str, within: float) -> int:
 
     answer(event, store=call.store, tier=call.tier, started=time.monotonic(), within=within)
     return 0
-
-
-@command("doctor")
-def _doctor(call: Call, repair: bool = False) -> int:
-    """It checks the database, indexes, vectors, permissions and free space, and says how often hooks ran out of
-    time. The exit code is 1 when a check fails and was not repaired.
-    """
-    from ricordo.hooks import log
-    from ricordo.values.reports import Check
-
-    with call.engine() as engine:
-        report = engine.doctor(repair=repair)
-    report = replace(report, checks=(*report.checks, Check("hooks", True, log.summary())))
-    return tell(call, verb_named("doctor"), report)
 
 
 @verb(

@@ -1,4 +1,4 @@
-"""Commands that find and show, and differ from their verbs: search, similar, get, open, list, history."""
+"""Commands that show an item: get, which takes several refs, and open."""
 
 from __future__ import annotations
 
@@ -13,22 +13,18 @@ import click
 
 from ricordo.cli.call import Call
 from ricordo.cli.command import verb
-from ricordo.cli.generated import REF, command, with_globals
+from ricordo.cli.generated import REF, command
 from ricordo.cli.show import (
     replaced_text,
     short_ref,
     show_content,
     show_fields,
-    show_items,
     show_several,
     show_stale_citations,
-    show_versions,
 )
 from ricordo.cli.terminal import Screen, one_line
 from ricordo.errors import Error, NotFound, Unavailable, UsageError
 from ricordo.values.items import items_as_text
-from ricordo.verbs.index import verb_named
-from ricordo.verbs.rows import arguments
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -135,49 +131,6 @@ def _open(call: Call, ref: str) -> int:
         place = engine.place_of(item.ref)
     open_place(place, line)
     return call.answer({"ref": str(item.ref), "place": place, "line": line or None}, lambda screen: None)
-
-
-@command("list")
-def _list(call: Call, limit: int = 50, offset: int = 0, **given: Any) -> int:
-    named = arguments(verb_named("list"), with_globals(call, verb_named("list"), given))[1]
-    with call.engine() as engine:
-        items, total = engine.list(limit=limit, offset=offset, **named), engine.count(**named)
-
-    def draw(screen: Screen) -> None:
-        show_items(screen, items)
-        if offset or len(items) < total:
-            last = offset + len(items)
-            screen.note(f"{offset + 1 if items else 0}-{last} of {total:,}; --limit and --offset show others")
-        elif not items:
-            is_asked = any(value not in (None, (), False, "") for value in given.values())
-            screen.note("nothing found" if is_asked else "nothing found; add something with: ricordo add PATH")
-
-    plain = {
-        "items": [item.to_dict(with_content=False) for item in items],
-        "total": total,
-        "limit": limit,
-        "offset": offset,
-    }
-    return call.answer(plain, draw)
-
-
-@command("history")
-def _history(call: Call, ref: str) -> int:
-    """The current version is marked with a star."""
-    with call.engine() as engine:
-        versions = engine.history(ref)
-        newest = next(version for version in versions if not version.commit)  # commits may precede it
-        item = engine.get(ref, track=False) if newest.state == "archived" else None
-    plain = {"ref": ref, "versions": [version.to_dict() for version in versions]}
-    if item is not None:
-        plain |= {name: by for name in ("corrected_by", "superseded_by") if (by := getattr(item, name))}
-
-    def draw(screen: Screen) -> None:
-        show_versions(screen, versions)
-        if item is not None:
-            screen.note(f"archived: {replaced_text(item) or 'restore brings it back'}")
-
-    return call.answer(plain, draw)
 
 
 _LINES = re.compile(r"(\d+)(?:-(\d+))?")

@@ -1,4 +1,4 @@
-"""The verbs of tools that differ on a terminal: add asks before it starts a server, call reads arguments; and the
+"""The verbs of tools that differ on a terminal: add asks before it starts a server; and the
 gateway, behind which ``install --gateway`` moves a program's other MCP servers.
 
 These are taken in first, which starts each once. Only those that answered leave the program's file. A record beside
@@ -13,7 +13,7 @@ import hashlib
 import json
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -91,40 +91,6 @@ def agreed(found: ServerFound) -> bool:
     where = "the project's own file, which others may have written" if found.from_project else found.program
     server = f"{found.name} ({where}: {found.path})\n  {found.starts}"
     return click.confirm(f"{clean(server)}\nStart it and take in its tools?", err=True)
-
-
-@command(
-    "tools call", without=("arguments",), extra=(click.Argument(["given"], nargs=-1, metavar="[NAME=VALUE...|JSON|-]"),)
-)
-def _call(call: Call, name: str, given: tuple[str, ...] = ()) -> int:
-    """Arguments are checked against the tool's schema before the server is asked. A long result is cut; result reads
-    on. If the server reports an error, the exit code is 1.
-    """
-    with call.engine() as engine:
-        answer = engine.tools.call(name, _arguments(given, engine.tools.show(name).schema if given else {}))
-    return tell(call, verb_named("tools call"), answer)
-
-
-def _arguments(given: Sequence[str], schema: Mapping[str, Any]) -> object:
-    """``name=value`` pairs (values read as JSON where they are, unless the schema says text), one JSON object, or ``-``
-    for standard input.
-    """
-    if len(given) == 1 and (given[0] == "-" or given[0].lstrip().startswith("{")):
-        return sys.stdin.read() if given[0] == "-" else given[0]
-    pairs: dict[str, Any] = {}
-    properties = schema.get("properties")
-    known = properties if isinstance(properties, Mapping) else {}
-    for part in given:
-        name, sign, value = part.partition("=")
-        if not sign or not name:
-            raise UsageError(f"'{part}' is not NAME=VALUE", hint="Such as timezone=Asia/Tokyo, or one JSON object.")
-        said = known.get(name)
-        is_text = isinstance(said, Mapping) and said.get("type") == "string"
-        try:
-            pairs[name] = value if is_text else json.loads(value)
-        except ValueError:
-            pairs[name] = value
-    return pairs
 
 
 def moved_behind(call: Call, pieces: list[Piece], *, is_agreed: bool) -> tuple[list[str], list[str]]:

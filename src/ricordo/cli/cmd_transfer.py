@@ -2,39 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ricordo.cli.call import Call, ask_for_passphrases
-from ricordo.cli.generated import PATH, command
-from ricordo.cli.show_reports import counts_text, problem_of, size_text_of
+from ricordo.cli.generated import command
 from ricordo.cli.terminal import ProgressLine, Screen
 from ricordo.errors import UsageError
-
-
-@command(
-    "export", without=("target",), extra=(click.Argument(["target"], required=False, metavar="[FILE|-]", type=PATH),)
-)
-def _export(call: Call, target: str = "-", **given: Any) -> int:
-    """The file has JSON lines: items with all versions, the bin, links, use, verdicts and what was learned. Vectors are
-    not included; they are made again on import. Without a FILE, it writes to standard output.
-    """
-    if target == "-" and call.json:
-        raise UsageError("--json and the export cannot both use standard output", hint="Name a file.")
-    with call.engine() as engine:
-        report = engine.export(sys.stdout.buffer if target == "-" else target, **given)
-    text = f"{counts_text(report.records)} in {size_text_of(report.bytes)}"
-    for one in report.left_out:
-        call.screen().note(f"damaged: {one}")
-    code, error = problem_of(report) or (0, None)
-    if target == "-":
-        call.screen().note(text)
-        return code
-    show = f"{text}: {report.file}"
-    return call.answer(report.to_dict(), lambda screen: screen.line(show), exit_code=code, error=error)
 
 
 @command(

@@ -1,4 +1,4 @@
-"""Commands that write, and differ from their verbs: they ask, read standard input, or open an editor."""
+"""Commands that write, and differ from their verbs: they read standard input, or open an editor."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import click
 
 from ricordo.cli.call import Call, ask_for_passphrases
 from ricordo.cli.command import verb
-from ricordo.cli.generated import YES, command, confirm, run, tell, text_from
-from ricordo.cli.show_reports import problem_of, show_refresh, show_removed, show_trust
-from ricordo.cli.terminal import Screen, one_line, person_answers
+from ricordo.cli.generated import command, run, tell, text_from
+from ricordo.cli.show_reports import show_refresh, show_trust
+from ricordo.cli.terminal import Screen, person_answers
 from ricordo.errors import StaleVersion, UsageError
 from ricordo.values.items import Ref
 from ricordo.verbs.index import verb_named
 from ricordo.verbs.rows import call as call_verb
 
 if TYPE_CHECKING:
-    from ricordo.values.reports import AddReport, WatchEvent
+    from ricordo.values.reports import WatchEvent
 
 
 @verb("init", examples=["ricordo init", "ricordo init ~/projects/site", "ricordo init --encrypt"])
@@ -207,52 +207,3 @@ def _edited(text: str) -> str:
         raise UsageError("nothing to change", hint="Give --title, --tag, --set or --content.")
     changed = click.edit(text, extension=".md")
     return text if changed is None else changed
-
-
-@command("rm", extra=(YES,))
-def _rm(call: Call, **given: Any) -> int:
-    return _put_away(call, "rm", "removed", "Erase for good" if given.get("purge") else "Remove", **given)
-
-
-@command("forget", extra=(YES,))
-def _forget(call: Call, **given: Any) -> int:
-    return _put_away(call, "forget", "archived", "Archive", **given)
-
-
-def _put_away(call: Call, path: str, done: str, what: str, *, yes: bool = False, **given: Any) -> int:
-    row, purge, dry_run = verb_named(path), given.get("purge", False), given.get("dry_run", False)
-    with call.engine() as engine:
-        if not (dry_run or yes or call.json):
-            confirm(what, len(call_verb(engine, row, {**given, "dry_run": True}).items), always=purge)
-        report: AddReport = call_verb(engine, row, given)
-        if purge and not dry_run:
-            from ricordo.cli import last_search
-            from ricordo.engine.context import sealing_store
-
-            last_search.forget([saved.ref for saved in report.items], sealing_store(engine))
-    items = [saved.to_dict() for saved in report.items]
-    count = 0 if dry_run else len(items) - report.failed
-    code, error = problem_of(report) or (0, None)
-    return call.answer(
-        {done: count, "dry_run": dry_run, "items": items, "notes": list(report.notes)},
-        lambda screen: show_removed(screen, items, report.notes),
-        exit_code=code,
-        error=error,
-    )
-
-
-@command("trust", extra=[YES])
-def _trust(call: Call, yes: bool = False, **given: Any) -> int:
-    asks = not yes and not any(given.get(name) for name in ("list", "withdraw", "dry_run"))
-    if asks:
-        with call.engine(create=True) as engine:
-            report = engine.trust(given.get("folder"), dry_run=True)
-        if not person_answers():
-            raise UsageError(
-                "whether you trust a place is asked on a terminal",
-                hint="See what it would grant with --dry-run; --yes does not ask.",
-            )
-        show_trust(call.screen(), report)
-        if not click.confirm(f"Trust {one_line(report.place)}?", err=True):
-            raise UsageError("you did not confirm, so nothing is trusted", hint="Answer y, or use --yes.")
-    return run(call, "trust", given)

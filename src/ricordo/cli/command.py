@@ -132,15 +132,15 @@ OWN: dict[str, Own] = {
 }
 
 _BY_HAND = {
-    "cmd_search": "get open list history",
-    "cmd_write": "init add watch save edit rm forget trust",
-    "cmd_transfer": "export migrate",
+    "cmd_search": "get open",
+    "cmd_write": "init add watch save edit",
+    "cmd_transfer": "migrate",
     "cmd_tools": "tools",
-    "cmd_config": "config profiles models",
+    "cmd_config": "config profiles",
     "cmd_serve": "serve mcp",
     "cmd_install": "install uninstall",
     "cmd_eval": "eval",
-    "cmd_program": "doctor hook version completion",
+    "cmd_program": "hook version completion",
 }
 MODULES = {name: module for module, names in _BY_HAND.items() for name in names.split()}
 """The module of hand-written commands, by their first word."""

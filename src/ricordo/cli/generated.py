@@ -31,14 +31,16 @@ from ricordo.cli.command import (
     write_options,
 )
 from ricordo.cli.completion import RefType
+from ricordo.cli.terminal import ProgressLine, person_answers
 from ricordo.errors import UsageError
 from ricordo.verbs.index import all_verbs, has_verb, verb_named
 from ricordo.verbs.rows import ParamRow, VerbRow, plain_answer, prepared
 
 if TYPE_CHECKING:
-    from ricordo.cli.terminal import ProgressLine, Screen
+    from ricordo.cli.terminal import Screen
     from ricordo.engine import Ricordo
     from ricordo.values.hits import Answer
+    from ricordo.values.reports import RemovalReport
 
 SENTENCE = 100_000
 """A text that may be this long is typed as several words, or read from standard input with ``-``."""
@@ -50,6 +52,9 @@ FORM = (
     click.Option(["--files", "form"], flag_value="files", help="Print only the paths or refs of the hits."),
 )
 """How hits are printed; without one of these as fully as fits the window, and the rest through a pager."""
+PROJECT = click.Option(
+    ["--project", "scope"], flag_value="project", default=None, help="Change the project's settings, not your own."
+)
 YES = click.Option(["--yes", "-y"], is_flag=True, help="Do not ask for confirmation.")
 
 Handler = Callable[..., int]
@@ -69,7 +74,8 @@ def generated(path: str) -> Verb:
     row = verb_named(path)
     words = [param for param in row.on("cli") if param.argument and _is_sentence(param)]
     cls = QueryVerb if any(param.name in ("query", "task") for param in words) else Verb
-    extra = FORM if row.returns == "Answer" else ()
+    extra = [*(FORM if row.returns == "Answer" else ()), *([YES] if row.asks else ())]
+    extra += [PROJECT for param in row.params if param.name == "scope"]
     return _command(row, lambda call, **given: run(call, path, given), cls, extra=extra)
 
 
@@ -117,7 +123,7 @@ class VerbGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         begin = f"{self.path} "
-        paths = [path for path in (*REGISTERED, *OWN, *(row.path for row in all_verbs())) if path.startswith(begin)]
+        paths = [path for path in (*(row.path for row in all_verbs()), *REGISTERED, *OWN) if path.startswith(begin)]
         return [name for name in dict.fromkeys(path.removeprefix(begin) for path in paths) if " " not in name]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -153,18 +159,29 @@ def run(call: Call, path: str, given: Mapping[str, Any]) -> int:
         raise UsageError("say what to refresh", hint="Name refs or folders, or use --all.")
     if given.get("source") == "-":
         given["source"] = sys.stdin.buffer
-    form = given.pop("form", "")
+    if path == "export" and call.json and given.get("target", "-") == "-":
+        raise UsageError("--json and the export cannot both use standard output", hint="Name a file.")
+    if given.get("arguments") == ("-",):
+        given["arguments"] = (sys.stdin.read(),)
+    form, yes = given.pop("form", ""), given.pop("yes", False)
+    for param in row.params:
+        if param.asks and param.name not in given:
+            given[param.name] = lambda would: not call.json and person_answers() and _agrees(would)
     progress: ProgressLine | None = None
     if any(param.name == "progress" for param in row.params):
-        from ricordo.cli.terminal import ProgressLine
-
         progress = ProgressLine.for_call(call)
         given["progress"] = progress
     ask = prepared(row, given)
-    with call.engine(create=row.creates, meaning=_asks_by_meaning(row, given)) as engine, progress or nullcontext():
+    storeless = row.storeless and (row.scope == "read" or not call.has_store())
+    opened = call.engine(create=row.creates, meaning=_asks_by_meaning(row, given), storeless=storeless)
+    with opened as engine, progress or nullcontext():
+        if row.asks and not (yes or given.get("dry_run")):
+            _confirm(call, engine, row, given)
         result = ask(engine)
         if row.returns == "Answer":
             return _tell_hits(call, engine, result, given, form)
+        if row.returns == "RemovalReport" and given.get("purge"):
+            _forget_hits(engine, result)
     return tell(call, row, result, limit=given.get("limit"))
 
 
@@ -181,6 +198,39 @@ def _tell_hits(call: Call, engine: Ricordo, answer: Answer, given: Mapping[str, 
         show_answer(screen, answer, query=given.get("query", ""), first=first, form=form)
 
     return call.answer(answer.to_dict(), draw)
+
+
+def _forget_hits(engine: Ricordo, report: RemovalReport) -> None:
+    from ricordo.cli import last_search
+    from ricordo.engine.context import sealing_store
+
+    last_search.forget([saved.ref for saved in report.items if saved.status == "purged"], sealing_store(engine))
+
+
+def _confirm(call: Call, engine: Ricordo, row: VerbRow, given: Mapping[str, Any]) -> None:
+    """Ask a person on a terminal before it is done; a script is not asked, or must say ``--yes``."""
+    from ricordo.cli.show_reports import present, question_of
+
+    if row.asks == "people" and (call.json or not person_answers()):
+        return
+    would = prepared(row, {**given, "dry_run": True})(engine)
+    if not question_of(would):
+        return
+    if not person_answers():
+        hint = "See what it would do with --dry-run; --yes does not ask."
+        raise UsageError("this is asked on a terminal before it is done", hint=hint)
+    if row.asks == "everybody":
+        present(call.screen(), row, would, {})
+    if not _agrees(would):
+        raise UsageError("you did not confirm, so nothing was done", hint="Answer y, or use --yes.")
+
+
+def _agrees(would: Any) -> bool:
+    """Ask whether what a verb would do shall be done; nobody is asked about nothing."""
+    from ricordo.cli.show_reports import question_of
+
+    question = question_of(would)
+    return bool(question) and click.confirm(question, err=True)
 
 
 def _asks_by_meaning(row: VerbRow, given: Mapping[str, Any]) -> bool:
@@ -202,7 +252,7 @@ def tell(call: Call, row: VerbRow, result: Any, *, limit: int | None = None) -> 
     def draw(screen: Screen) -> None:
         present(screen, row, result, plain)
         most = limit or next((one.default for one in row.params if one.name == "limit"), None)
-        if isinstance(result, list | tuple) and most and len(result) >= most:
+        if isinstance(result, list | tuple) and not hasattr(result, "to_dict") and most and len(result) >= most:
             screen.note(f"stopped at {most:,}; --limit shows more")
 
     return call.answer(plain, draw, exit_code=code, error=error)
@@ -217,15 +267,6 @@ def with_globals(call: Call, row: VerbRow, given: Mapping[str, Any]) -> dict[str
     if call.profile and "profile" in names:
         flags["profile"] = call.profile
     return {**given, **flags}
-
-
-def confirm(what: str, count: int, *, always: bool = False) -> None:
-    """Ask a person on a terminal before more than one item is changed or text is erased; a script is not asked."""
-    from ricordo.cli.terminal import counted, person_answers
-
-    asks = (always or count > 1) and person_answers()
-    if asks and not click.confirm(f"{what} {counted(count, 'item')}?", err=True):
-        raise UsageError("you did not confirm, so nothing was done", hint="Answer y, or use --yes.")
 
 
 def _for_a_terminal(row: VerbRow) -> str:
@@ -281,7 +322,7 @@ def _is_sentence(param: ParamRow) -> bool:
 
 
 def _argument(param: ParamRow) -> click.Argument:
-    many = param.many
+    many = param.many or param.kind == "object"
     name = (param.shown or param.name.upper()) + ("..." if many else "")
     return click.Argument(
         [param.name], nargs=-1 if many else 1, metavar=name if param.required else f"[{name}]", type=_type(param),
@@ -326,7 +367,7 @@ def _type(param: ParamRow) -> click.ParamType[Any]:
         return click.FloatRange(param.low, param.high)
     if param.kind in ("ref", "path"):
         return REF if param.kind == "ref" and param.required and param.name != "new_ref" else PATH
-    return {"object": JSON, "lines": LINES}.get(
+    return {"object": click.STRING if param.argument else JSON, "lines": LINES}.get(
         param.kind, COMMAS if param.many and param.shown == "A,B" else click.STRING
     )
 

@@ -18,7 +18,7 @@ from ricordo.values.items import FRESH
 if TYPE_CHECKING:
     from ricordo.values.context import ContextReport, Skill
     from ricordo.values.hits import Answer, Explain, Explanation, GrepMatch, Hit, Link, LinkReport
-    from ricordo.values.items import Item, TreeNode, Version
+    from ricordo.values.items import Item, Listing, TreeNode, Version, Versions
     from ricordo.values.sessions import Happening, Routes, Session, Timeline, Turn
     from ricordo.values.tools import ToolEntry
 
@@ -167,7 +167,7 @@ def show_hit(screen: Screen, hit: Hit, *, rank: str, highlight: Highlight, form:
         show_why(screen, hit.explain, hit.score, margin)
 
 
-def replaced_text(one: Item | Hit | Happening) -> str:
+def replaced_text(one: Item | Hit | Happening | Versions) -> str:
     """``corrected by memory:/b`` for an item that was replaced; empty for others."""
     if one.corrected_by:
         return f"corrected by {short_ref(one.corrected_by)}"
@@ -309,10 +309,16 @@ def size_text(size: int) -> str:
     return f"{size / 1e9:.1f}G"
 
 
-def show_items(screen: Screen, items: Sequence[Item]) -> None:
-    """One line per item."""
+@shows
+def show_items(screen: Screen, items: Listing) -> None:
+    """One line per item, and which of all they are."""
     rows = [(_where(item), item.kind, f"v{item.version}", local_time(item.updated_at), item.title) for item in items]
     screen.table(("ref", "kind", "version", "changed", "title"), rows, paths=(0,))
+    if items.offset or len(items) < items.total:
+        first, last = items.offset + 1 if items else 0, items.offset + len(items)
+        screen.note(f"{first}-{last} of {items.total:,}; --limit and --offset show others")
+    elif not items:
+        screen.note("nothing found")
 
 
 def _where(item: Item) -> str:
@@ -376,7 +382,7 @@ def _field_text(name: str, value: Any) -> str:
 
 
 @shows
-def show_versions(screen: Screen, versions: Sequence[Version]) -> None:
+def show_versions(screen: Screen, versions: Versions) -> None:
     """The versions of an item; the current one is marked."""
     machines = {version.provenance.machine.partition("#")[0] for version in versions if not version.commit}
 
@@ -399,6 +405,8 @@ def show_versions(screen: Screen, versions: Sequence[Version]) -> None:
         for version in versions
     ]
     screen.table(("version", "made", "size", "hash", "state", "by", "title"), rows, right=(2,))
+    if versions.state == "archived":
+        screen.note(f"archived: {replaced_text(versions) or 'restore brings it back'}")
 
 
 @shows

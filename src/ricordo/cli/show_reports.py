@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.cli import show_log  # noqa: F401 - it brings presenters, too
 from ricordo.cli.show import PRESENTERS, short_ref, show_content, show_diff, shows
-from ricordo.cli.terminal import Screen, clean, counted, one_line
+from ricordo.cli.terminal import Screen, clean, counted, one_line, span_of_time
 from ricordo.errors import Conflict, CorruptStore
 
 if TYPE_CHECKING:
+    from ricordo import Profile
+    from ricordo.registry import Profiles
     from ricordo.values import reports
     from ricordo.values.items import Item
     from ricordo.values.provenance import TrustReport
@@ -133,15 +135,16 @@ def show_refresh(screen: Screen, refreshed: reports.RefreshReport | reports.Watc
     _show_notes(screen, report.get("notes", ()))
 
 
-def show_removed(screen: Screen, items: Sequence[Mapping[str, Any]], notes: Sequence[str] = ()) -> None:
-    """What was removed or archived, or would be."""
+@shows
+def _show_removed(screen: Screen, report: reports.RemovalReport) -> None:
+    items = [saved.to_dict() for saved in report.items]
     for item in items:
         if item["status"] != "failed":
             screen.line(f"{item['status']} {short_ref(item['ref'])}{_reason(item)}")
     show_failures(screen, items)
     if not items:
         screen.note("nothing to do")
-    for note in notes:
+    for note in report.notes:
         screen.note(f"note: {note}")
 
 
@@ -455,6 +458,67 @@ def _show_backup(screen: Screen, report: reports.BackupReport) -> None:
         screen.note(f"damaged, in the store too: {one}")
 
 
+@shows
+def _show_export(screen: Screen, report: reports.ExportReport) -> None:
+    for one in report.left_out:
+        screen.note(f"damaged: {one}")
+    text = f"{counts_text(report.records)} in {size_text_of(report.bytes)}"
+    if report.file == "-":  # standard output is the export
+        screen.note(text)
+    else:
+        screen.line(f"{text}: {report.file}")
+
+
+@shows
+def _show_profiles(screen: Screen, known: Profiles) -> None:
+    def about(profile: Profile) -> str:
+        weights = profile.weights(vectors=True).items() if screen.verbose else ()
+        return " ".join(f"{label}={weight:.2g}" for label, weight in weights if weight) or profile.description
+
+    rows = [
+        (f"{name}{' *' if name == known.default else ''}", profile.source, about(profile))
+        for name, profile in known.items()
+    ]
+    screen.table(("profile", "from", "weights" if screen.verbose else "what it does"), rows)
+
+
+@shows
+def _show_models(screen: Screen, states: Sequence[reports.ModelState]) -> None:
+    def needs(state: reports.ModelState) -> str:
+        return f"lacks {state.lacks}" if state.lacks else state.about or ("has its key" if state.has_key else "")
+
+    marks = {"in use": " *", "fallback": " +"}
+    rows = [
+        (f"{one.provider}{marks.get(one.role, '')}", one.model, str(one.dimensions or ""), needs(one)) for one in states
+    ]
+    screen.table(("provider", "model", "dims", ""), rows, right=(2,))
+
+
+@shows
+def _show_switch(screen: Screen, switch: reports.ModelSwitch) -> None:
+    name = f"{switch.provider} {one_line(switch.model)}".strip()
+    length = f", {switch.dimensions} dimensions" if switch.dimensions else ""
+    screen.line(f"{'uses' if switch.is_written else 'would use'} {name}{length}")
+    if switch.embedding is not None and switch.is_written:
+        made = switch.embedding.embedded + switch.embedding.cached
+        got = "1 passage got" if made == 1 else f"{made:,} passages got"
+        screen.line(f"{got} a vector of it" if made else "every passage has a vector of it already")
+    elif switch.chunks:
+        screen.line(_cost(switch))
+        if switch.is_written:
+            screen.note("until then, search goes by words: ricordo embed")
+    for note in switch.notes:
+        screen.note(f"note: {one_line(note)}")
+    if problem := problem_of(switch):
+        screen.error(problem[1]["message"], problem[1]["hint"])
+
+
+def _cost(switch: reports.ModelSwitch) -> str:
+    time = f", about {span_of_time(max(switch.seconds, 1))}" if switch.seconds is not None else ""
+    need = "1 passage needs" if switch.chunks == 1 else f"{switch.chunks:,} passages need"
+    return f"{need} a vector of it: about {switch.tokens:,} tokens{time}"
+
+
 _RECORDS = {
     "item": ("item", "items"), "link": ("link", "links"), "feedback": ("verdict", "verdicts"),
     "weights": ("change of weights", "changes of weights"), "query": ("query", "queries"),
@@ -489,6 +553,21 @@ def present(screen: Screen, row: VerbRow, result: Any, plain: Mapping[str, Any])
         _show_plain(screen, plain)
 
 
+_QUESTIONS = {"archived": "Archive", "removed": "Remove", "purged": "Erase for good"}
+
+
+def question_of(would: Any) -> str:
+    """What a person is asked before a verb does what it would do; empty where it can be done without."""
+    match type(would).__name__:
+        case "RemovalReport" if len(would.items) > 1 or would.how == "purged":
+            return f"{_QUESTIONS[would.how]} {counted(len(would.items), 'item')}?"
+        case "TrustReport" if would.status == "would be trusted":
+            return f"Trust {one_line(would.place)}?"
+        case "ModelSwitch" if would.chunks:
+            return f"{_cost(would)}. Make them now?"
+    return ""
+
+
 def problem_of(result: Any) -> Problem | None:
     """The exit code and the error of a result of which part failed; None for one that is whole."""
     code, message, hint = "some_failed", "", "Each failed item carries its error in data.items."
@@ -503,6 +582,10 @@ def problem_of(result: Any) -> Problem | None:
         case "EmbedReport" if result.failed:
             message = f"{result.failed} failed"
             hint = "ricordo embed --status shows why; ricordo embed --retry tries again."
+        case "ModelSwitch" if (report := result.embedding) and (report.stopped or report.failed):
+            message = report.stopped or f"{report.failed} passages failed"
+            hint = "Nothing was switched; run the same command again."
+            return 5, {"code": "unavailable", "message": message, "hint": hint}
         case "BackupReport" | "ExportReport":
             damaged = result.damaged if hasattr(result, "damaged") else result.left_out
             hint = "'ricordo doctor' names them."
@@ -520,7 +603,7 @@ def problem_of(result: Any) -> Problem | None:
             code, message, hint = "tool_failed", one_line(result.text)[:300], "The tool's server says so."
         case "SyncReport" if result.failed:
             message = f"{result.failed} of {result.to_dict()['checked']} failed"
-        case "AddReport" | "ImportReport" | "RefreshReport" if result.failed:
+        case "AddReport" | "ImportReport" | "RefreshReport" | "RemovalReport" if result.failed:
             items = result.saved.items if hasattr(result, "saved") else result.items
             message = f"{result.failed} of {len(items)} failed"
     return (1, {"code": code, "message": message, "hint": hint}) if message else None

@@ -478,11 +478,13 @@ class OpenEngine:
         start: Path | None = None,
         tier: str | None = None,
         embedder: Embedder | None = None,
+        storeless: bool = False,
     ) -> Self:
         """Open a store: the one named, else RICORDO_STORE, the nearest project's, or the user's own.
 
         Where the settings name tiers, their stores are searched together with it; ``tier`` opens one of them alone.
-        ``embedder`` is the one that is set, where the caller made it already.
+        ``embedder`` is the one that is set, where the caller made it already. With ``storeless``, no store is opened,
+        for verbs that look at the settings alone.
         """
         provider: Callable[[], Config]
         if config is None:
@@ -495,7 +497,8 @@ class OpenEngine:
         settings = provider()
         folder = start or current_folder()
         located = locate(str(store) if store is not None else None, settings, folder, tier)
-        opened = open_or_error(located, settings, create=create)
+        none = StoreError("no store is open", hint="Open one, without ‹storeless›.")
+        opened = none if storeless else open_or_error(located, settings, create=create)
         try:
             context = EngineContext(opened, located, provider, folder)
         except CorruptStore:  # its head can be read, but not all that the engine looks at first

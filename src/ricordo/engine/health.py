@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ricordo import hook_log, registry
 from ricordo.engine.context import NOT_TRUSTED, EngineContext
 from ricordo.engine.ingest import known_machines
 from ricordo.engine.language_routing import check_second, second_counts
@@ -18,7 +19,6 @@ from ricordo.errors import Error
 from ricordo.keys.keys import way_of
 from ricordo.keys.seal import holds_secrets
 from ricordo.patterns import late
-from ricordo.search.profiles import profiles
 from ricordo.sources.disk import ref_path
 from ricordo.store.base import Store
 from ricordo.values.hits import Filters
@@ -30,7 +30,7 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.search.profiles import Profile
+    from ricordo.registry import Profiles
     from ricordo.verbs.declare import Say
 
 
@@ -115,12 +115,14 @@ class HealthVerbs(RemoveVerbs):
         "look after",
         "Show the ranking profiles and their weights.",
         path="profiles list",
-        answers="profiles",
         examples=("ricordo profiles list",),
+        storeless=True,
     )
-    def profiles(self) -> dict[str, Profile]:
-        """The ways to rank, by name: the built-in ones and those of the settings."""
-        return profiles(self._context.config)
+    def profiles(self) -> Profiles:
+        """The ways to rank, by name: the built-in ones and those of the settings. The one marked * is the default;
+        --verbose shows weights.
+        """
+        return registry.profiles(self._context.config)
 
     @verb("read", "look after", "Show what the store holds.", examples=("ricordo status", "ricordo status --json"))
     def status(self) -> dict[str, Any]:
@@ -177,7 +179,10 @@ class HealthVerbs(RemoveVerbs):
             ),
         ] = False,
     ) -> DoctorReport:
-        """Each check stands for itself: one that fails does not hide the others."""
+        """It checks the database, indexes, vectors, permissions and free space, and says how often hooks ran out of
+        time. Each check stands for itself: one that fails does not hide the others. The command ends with 1 when a
+        check fails and was not repaired.
+        """
         from ricordo.engine.encryption import check_encryption
 
         # Without a look at the knowledge files: the doctor reports how they differ from the store.
@@ -199,6 +204,7 @@ class HealthVerbs(RemoveVerbs):
             ("other languages", lambda repair: check_second(context.models, store, repair=repair)),
             ("trust", self._trust),
             ("encryption", lambda repair: check_encryption(context, repair=repair)),
+            ("hooks", lambda _: Check("hooks", True, hook_log.summary())),
         ]
         if knowledge := context.knowledge:
             checks.append(("knowledge files", lambda repair: knowledge.check(repair=repair)))

@@ -197,9 +197,10 @@ class ModelVerbs(OpenEngine):
         path="models list",
         answers="models",
         examples=("ricordo models list",),
+        storeless=True,
     )
     def models(self) -> tuple[ModelState, ...]:
-        """The reranker is listed, too, if one is set."""
+        """The provider in use is marked *, the fallback +. The reranker is listed, too, if one is set."""
         return self._models().states()
 
     @verb(
@@ -209,6 +210,7 @@ class ModelVerbs(OpenEngine):
         path="models use",
         is_long=True,
         examples=("ricordo models use local", "ricordo models use openai --reembed"),
+        storeless=True,
     )
     def use_model(
         self,
@@ -216,7 +218,9 @@ class ModelVerbs(OpenEngine):
         *,
         model: Annotated[str, Say("Its name.", longest=NAME_TEXT, shown="NAME")] = "",
         dimensions: Annotated[int, Say("The length of its vectors.", 0, most=100_000, shown="N")] = 0,
-        reembed: Annotated[bool | Decide, Say("Make its vectors first.")] = False,
+        reembed: Annotated[
+            bool | Decide, Say("Make all vectors again first, or not; on a terminal you are asked.", asks=True)
+        ] = False,
         dry_run: DryRun = False,
         scope: Annotated[
             str,
@@ -224,16 +228,16 @@ class ModelVerbs(OpenEngine):
         ] = "user",
         progress: Callable[[Progress], None] | None = None,
     ) -> ModelSwitch:
-        """Use another model from now on, if it works; ``reembed`` makes its vectors first, or decides that.
-
-        With it, searches of all processes keep the old model until the new vectors are whole.
+        """The model is tried before anything is changed. Keys and addresses of the old provider are removed from the
+        settings. With ``reembed``, searches use the old model until all new vectors are made.
         """
-        models = self._models()
+        is_there = self._context.located.location.is_there
+        models = self._models(self._context.store if is_there else None)
         switch, embedder = models.plan(provider, model=model, dimensions=dimensions)
         if dry_run:
             return switch
         wanted = reembed(switch) if callable(reembed) else reembed
-        if embedder is None or not wanted:
+        if embedder is None or not wanted or not is_there:
             return models.write(switch, scope)
         report = self._embed_all(switch, embedder, progress)
         if report.stopped or report.failed:
@@ -254,9 +258,9 @@ class ModelVerbs(OpenEngine):
         self._context.store.jobs.enqueue_missing(switch.fingerprint, embedder.dimensions)
         return Worker(self._context.store, embedder, worker_name(), progress).drain()
 
-    def _models(self) -> Models:
+    def _models(self, store: Store | None = None) -> Models:
         config = self._context.models.with_folder(self._context.config)
-        return Models(config, registry.models_folder(config), self._context.start, self._context.store)
+        return Models(config, registry.models_folder(config), self._context.start, store)
 
     @verb(
         "write",

@@ -18,7 +18,7 @@ from ricordo.search.grep import grep_texts, tree_of
 from ricordo.search.query import both, parse_query
 from ricordo.values.file_refs import elsewhere
 from ricordo.values.hits import Evidence, Filters, GrepMatch
-from ricordo.values.items import Item, TreeNode, Version
+from ricordo.values.items import Item, Listing, TreeNode, Version, Versions
 from ricordo.values.kinds import REMEMBERED_KINDS
 from ricordo.values.times import moment_of
 from ricordo.verbs.declare import verb
@@ -171,7 +171,6 @@ class ReadVerbs(OpenEngine):
         "read",
         "find",
         "List items, newest first.",
-        answers="items",
         examples=(
             "ricordo list",
             "ricordo list --kind memory --tag ops",
@@ -195,7 +194,7 @@ class ReadVerbs(OpenEngine):
         filters: Filters | None = None,
         limit: Limit = 50,
         offset: Offset = 0,
-    ) -> builtins.list[Item]:
+    ) -> Listing:
         """Items come without their content. state:archived lists what was forgotten, superseded or corrected,
         state:deleted what is in the bin.
         """
@@ -212,7 +211,9 @@ class ReadVerbs(OpenEngine):
             is_named = item.fields.title or item.kind not in REMEMBERED_KINDS
             return item if is_named else replace(item, opening=store.items.get(n).content)
 
-        return [shown(n, item) for n, item in found]
+        is_last = len(found) < limit and (found or not offset)
+        total = offset + len(found) if is_last else store.items.count(filters)
+        return Listing([shown(n, item) for n, item in found], total=total, limit=limit, offset=offset)
 
     def count(self, filters: Filters | None = None, query: str = "") -> int:
         """How many items pass filters; archived and removed items do not count unless they are asked for."""
@@ -237,13 +238,11 @@ class ReadVerbs(OpenEngine):
             prefix = str(self._context.resolve(prefix))
         return tree_of(self._context.store, prefix, depth)
 
-    @verb(
-        "read", "find", "List the versions of an item.", answers="versions", examples=("ricordo history notes/keys.md",)
-    )
+    @verb("read", "find", "List the versions of an item.", examples=("ricordo history notes/keys.md",))
     @follows("ref")
-    def history(self, ref: ItemName) -> Sequence[Version]:
-        """The newest comes first. Of a file whose repository was added with its history, the commits that changed it
-        stand among its versions.
+    def history(self, ref: ItemName) -> Versions:
+        """The newest comes first, and the current one is marked with a star. Of a file whose repository was added with
+        its history, the commits that changed it stand among its versions.
         """
         n = self._context.number(ref)
         store = self._context.store
@@ -252,12 +251,13 @@ class ReadVerbs(OpenEngine):
             found = [replace(one, apart=one.number in apart) for one in found]
         linking = store.items.get_many([link.source for link in store.links.of([n]) if link.target == n])
         commits = [one for one in linking.values() if one.ref.drive == "git" and one.state == "live"]
-        if not commits:
-            return found
-        from ricordo.ingest.history import commits_of
+        state = found[0].state
+        if commits:
+            from ricordo.ingest.history import commits_of
 
-        found += [commit_version(one) for one in commits_of(store, found[0].ref, commits)]
-        return sorted(found, key=lambda one: one.created_at, reverse=True)
+            found += [commit_version(one) for one in commits_of(store, found[0].ref, commits)]
+            found.sort(key=lambda one: one.created_at, reverse=True)
+        return Versions(found, ref=str(ref), state=state, **replacement(store, n))
 
     @verb(
         "read",

@@ -22,7 +22,7 @@ from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Ref, Saved
 from ricordo.values.kinds import CHECKPOINT, SESSION
 from ricordo.values.log import UNDO, Step, StepItem, UndoReport
-from ricordo.values.reports import AddReport
+from ricordo.values.reports import AddReport, RemovalReport
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class RemoveVerbs(ItemVerbs):
             "ricordo forget --unused-since 6m --kind memory --dry-run",
             "ricordo forget note:/ --older-than 1y --tag scratch",
         ),
+        asks="people",
     )
     @undoable
     @follows_each
@@ -75,7 +76,7 @@ class RemoveVerbs(ItemVerbs):
         kinds: KindsToTake = (),
         tags: TagsToTake = (),
         dry_run: DryRun = False,
-    ) -> AddReport:
+    ) -> RemovalReport:
         """Forgotten items are archived: search no longer finds them, except as of an earlier time; restore brings them
         back. With an age, a kind or a tag, only items that meet all of these are archived, and never those that are
         immutable or protected from decay.
@@ -85,13 +86,14 @@ class RemoveVerbs(ItemVerbs):
         criteria = Criteria(age(older_than), age(unused_since), kinds_of(kinds), texts("tags", tags))
         chosen, notes = self._chosen(refs, criteria)
         if dry_run:
-            return AddReport(tuple(Saved(str(item.ref), "would be archived") for item in chosen.values()), notes)
+            would = tuple(Saved(str(item.ref), "would be archived") for item in chosen.values())
+            return RemovalReport(would, notes, "archived", dry_run=True)
         numbers = list(chosen)
         changes = self._context.store.changes
         # Named items are archived in one transaction. Others are archived in steps, so that no step locks for long.
         step = len(numbers) if criteria.is_empty() else ARCHIVED_AT_ONCE
         parts = [changes.archive(numbers[at : at + step]) for at in range(0, len(numbers), step or 1)]
-        return AddReport(tuple(saved for part in parts for saved in part), notes)
+        return RemovalReport(tuple(saved for part in parts for saved in part), notes, "archived")
 
     @verb(
         "write",
@@ -103,6 +105,7 @@ class RemoveVerbs(ItemVerbs):
             "ricordo rm note:/x --purge",
             "ricordo rm --kind note --older-than 1y --dry-run",
         ),
+        asks="people",
     )
     @undoable
     @follows_each
@@ -115,7 +118,7 @@ class RemoveVerbs(ItemVerbs):
         unused_since: UnusedSince | None = None,
         kinds: KindsToTake = (),
         tags: TagsToTake = (),
-    ) -> AddReport:
+    ) -> RemovalReport:
         """A ref that ends in / or * means everything below it. Removed items go to the bin, and files on disk are not
         deleted. Items can also be chosen by age, use, kind and tag, as for forget; those that are protected stay then.
         """
@@ -153,9 +156,9 @@ class RemoveVerbs(ItemVerbs):
             notes.append(f"{others} file{'' if others == 1 else 's'} of other machines left alone")
         return chosen, tuple(notes)
 
-    def _rm(self, refs: Sequence[str | Ref], *, purge: bool, dry_run: bool) -> AddReport:
+    def _rm(self, refs: Sequence[str | Ref], *, purge: bool, dry_run: bool) -> RemovalReport:
         """Remove items by name: to the bin, or with ``purge`` out of the file."""
-        named = self._named(refs, in_bin=purge)
+        named, how = self._named(refs, in_bin=purge), "purged" if purge else "removed"
         store = self._context.store
         numbers = [number for number, _ in named]
         store.changes.check_removal(numbers)
@@ -164,7 +167,7 @@ class RemoveVerbs(ItemVerbs):
                 refuse_erasing(item)
         shown = [str(ref) for _, ref in named if f"/{CHECKPOINTS}/" not in ref.path or ref.drive != SESSION]
         if dry_run:
-            return AddReport(tuple(Saved(ref, "would be removed") for ref in shown))
+            return RemovalReport(tuple(Saved(ref, "would be removed") for ref in shown), (), how, dry_run=True)
         if purge:
             self._context.flush_use()  # a search that is written down later would name what is erased
         for number, _ in named:
@@ -172,7 +175,7 @@ class RemoveVerbs(ItemVerbs):
         with no_step():
             store.transfer.empty_bin(self._context.config.store.bin_days)
         self._leave_roots(refs)
-        return AddReport(tuple(Saved(ref, "purged" if purge else "removed") for ref in shown))
+        return RemovalReport(tuple(Saved(ref, how) for ref in shown), (), how)
 
     def _leave_roots(self, names: Sequence[str | Ref]) -> None:
         """Forget folders of which everything was removed, so that the next refresh does not bring the files back."""

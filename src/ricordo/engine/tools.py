@@ -309,14 +309,15 @@ class Tools:
     def call(
         self,
         name: ToolName,
-        arguments: Annotated[object, Say("Its arguments, as an object.", kind="object", shown="JSON")] = None,
+        arguments: Annotated[
+            object, Say("Its arguments, as an object.", kind="object", shown="JSON|-|NAME=VALUE")
+        ] = None,
         *,
         progress: Callable[[Progress], None] | None = None,
     ) -> ToolResult:
-        """Call a tool that only reads, or that the user allowed; every call, refused ones too, is logged.
-
-        The arguments are checked against the tool's schema before they are sent. An error of the other server is a
-        result with ``failed``. A long result is cut; calling ``result/ID/START`` reads on in it.
+        """It must only read, or the user must have allowed it; every call, refused ones too, is logged. The arguments
+        are checked against the tool's schema before they are sent. An error of the other server is a result with
+        ``failed``. A long result is cut; calling ``result/ID/START`` reads on in it.
         """
         from ricordo.tools.calls import given_arguments
 
@@ -329,7 +330,7 @@ class Tools:
         try:
             entry = self.show(name)
             called = entry.name
-            given = given_arguments(arguments)
+            given = given_arguments(arguments, entry.schema)
             answer = self._called(entry, given, progress)
             outcome = "failed" if answer.failed else "answered"
             size = len(answer.content)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -76,13 +77,15 @@ class TransferVerbs(ItemVerbs):
                 shown="FILE|-",
                 not_on={"http": "the answer is the file", "mcp": "an export is a file"},
             ),
-        ],
+        ] = "-",
         *,
         log: Annotated[bool, Say("Include the logs of queries and openings (default), or not.")] = True,
         force: Annotated[bool, Say("Replace a file that exists.", not_on={"http": "the answer is the file"})] = False,
         salvage: Annotated[bool, Say("Of a damaged store, export what can be read and name the rest.")] = False,
     ) -> ExportReport:
-        """Write everything the store holds as JSON lines: to a file of its own, or to an open one."""
+        """The file has JSON lines: items with all versions, the bin, links, use, verdicts and what was learned. Vectors
+        are not included; they are made again on import. Without a file, it writes to standard output.
+        """
         from ricordo.exchange.records import type_of, write
         from ricordo.values.reports import ExportReport
 
@@ -97,6 +100,8 @@ class TransferVerbs(ItemVerbs):
             records = (
                 one for one in everything if is_admin() or type_of(one) not in ("audit", "proposal", "proposal_rule")
             )
+            if target == "-":
+                target = sys.stdout.buffer
             if not isinstance(target, (str, Path)):
                 return ExportReport("-", *write(records, target), tuple(left_out))
             path = Path(target).expanduser()

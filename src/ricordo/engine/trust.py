@@ -43,6 +43,7 @@ class TrustVerbs(OpenEngine):
         not_on={"mcp": "only the user gives trust", "http": "places are trusted on the machine that they are on"},
         examples=("ricordo trust", "ricordo trust ~/notes", "ricordo trust --list", "ricordo trust --withdraw"),
         creates=True,
+        asks="everybody",
     )
     def trust(
         self,
@@ -69,6 +70,8 @@ class TrustVerbs(OpenEngine):
         place = self._place(folder)
         store = place / PROJECT_FOLDER / STORE_NAME
         settings = place / PROJECT_FOLDER / CONFIG_NAME
+        if withdraw and dry_run:
+            return TrustReport("would be withdrawn", str(place))
         if withdraw:
             was = withdraw_place(place, store)
             was = distrust(settings) or was

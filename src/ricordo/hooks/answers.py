@@ -20,7 +20,7 @@ from ricordo.config.files import standing_in
 from ricordo.config.loading import Config, ConfigProvider
 from ricordo.errors import Error
 from ricordo.frozen import frozen
-from ricordo.hooks.log import log, open_log
+from ricordo.hook_log import log, open_log
 from ricordo.hooks.payload import NAMES, Payload, is_worth_asking, read_payload
 from ricordo.hooks.pipe import Outlet
 from ricordo.keys.seal import holds_secrets

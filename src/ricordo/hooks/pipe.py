@@ -101,9 +101,9 @@ class Listener:
     @property
     def outcome(self) -> str:
         """What it means that time ran out now."""
-        from ricordo.hooks import log
+        from ricordo.hook_log import SAID_LESS, SAID_NOTHING
 
-        return log.SAID_LESS if self._has_answer else log.SAID_NOTHING
+        return SAID_LESS if self._has_answer else SAID_NOTHING
 
     def hear(self, part: bytes) -> None:
         *lines, self._rest = (self._rest + part).split(b"\n")

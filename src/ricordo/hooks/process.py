@@ -152,7 +152,7 @@ def _say(event: str, answer: bytes) -> None:
         sys.stdout.buffer.write(answer + b"\n")
         sys.stdout.buffer.flush()
         if answer == b"{}" and sys.stderr.isatty():  # a person tries it: an agent's program has no terminal
-            from ricordo.hooks.log import log_path
+            from ricordo.hook_log import log_path
 
             sys.stderr.write(f"nothing to tell; where something went wrong, {log_path()} says what\n")
     except (OSError, ValueError, AttributeError):
@@ -188,18 +188,18 @@ def _in_a_child(event: str, work: Callable[[Outlet], None], listener: Listener, 
     _, status = os.waitpid(child, 0 if ended else os.WNOHANG)
     _note(event, listener, ended)
     if ended and os.WIFSIGNALED(status):
-        from ricordo.hooks.log import log
+        from ricordo.hook_log import log
 
         log(event, f"ended by signal {os.WTERMSIG(status)}")
 
 
 def _note(event: str, listener: Listener, ended: bool) -> None:
     """Write down how long it took, and log it if time ran out."""
-    from ricordo.hooks import log
+    from ricordo.hook_log import IN_TIME, log, note_run
 
-    log.note_run(event, listener.seconds, log.IN_TIME if ended else listener.outcome)
+    note_run(event, listener.seconds, IN_TIME if ended else listener.outcome)
     if not ended:
-        log.log(event, f"out of time; {listener.outcome.replace('-', ' ')}")
+        log(event, f"out of time; {listener.outcome.replace('-', ' ')}")
 
 
 def _beside_a_clock(

@@ -245,14 +245,6 @@ def _route(
     return decorate
 
 
-def _items(engine: Ricordo, row: VerbRow, given: Given) -> Any:
-    """A page of a list, without contents, and how many there are in all."""
-    page = {name: given[name] for name in ("limit", "offset")}
-    named = arguments(row, {name: value for name, value in given.items() if name not in page})[1]
-    items = [item.to_dict(with_content=False) for item in engine.list(**named, **page)]
-    return {"items": items, "total": engine.count(**named), **page}
-
-
 def _sessions(engine: Ricordo, row: VerbRow, given: Given) -> Any:
     return {"sessions": [session.to_dict(with_turns=False) for session in call(engine, row, given)]}
 
@@ -274,7 +266,6 @@ def _profiles(engine: Ricordo, row: VerbRow, given: Given) -> Any:
 
 
 OWN_ANSWERS: Mapping[str, Callable[[Any, VerbRow, Given], Any]] = {
-    "list": _items,
     "profiles list": _profiles,
     "sessions list": _sessions,
 }

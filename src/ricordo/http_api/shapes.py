@@ -108,7 +108,9 @@ VersionShape = _shape(
     "One version of an item.",
     {"version size": int, "previous": int | None, "content_hash created_at ref kind": str, "is_head": bool},
 )
-HistoryShape = _shape("HistoryShape", "An item's versions, the newest first.", {"versions": _list(VersionShape)})
+HistoryShape = _shape(
+    "HistoryShape", "An item's versions, the newest first.", {"ref": str, "versions": _list(VersionShape)}
+)
 DiffShape = _shape("DiffShape", "A unified diff.", {"diff": str})
 PassagesShape = _shape("PassagesShape", "The passages of an item.", {"passages": _list(EvidenceShape)})
 NodeShape = _shape(
@@ -188,9 +190,12 @@ BY_VALUE: Mapping[str, type[Shape]] = {
     "ContextReport": ContextShape,
     "Explanation": ExplanationShape,
     "FeedbackReport": FeedbackShape,
+    "Versions": HistoryShape,
     "Item": ItemShape,
     "Link": LinkShape,
+    "Listing": ItemsShape,
     "LinkReport": LinksShape,
+    "RemovalReport": SavedManyShape,
     "Routes": RoutesShape,
     "Saved": SavedShape,
     "Session": SessionShape,
@@ -202,12 +207,10 @@ BY_VALUE: Mapping[str, type[Shape]] = {
 BY_ANSWER: Mapping[str, type[Shape]] = {
     "count": CountShape,
     "diff": DiffShape,
-    "items": ItemsShape,
     "matches": MatchesShape,
     "passages": PassagesShape,
     "sessions": SessionsShape,
     "skills": SkillsShape,
-    "versions": HistoryShape,
 }
 """The same, by the name under which a list or a number stands in the answer."""
 

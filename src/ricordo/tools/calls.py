@@ -36,10 +36,14 @@ class _TooMuch(Exception):  # noqa: N818 - never leaves this module
     pass
 
 
-def given_arguments(given: object) -> dict[str, Any]:
-    """The arguments as an object; some models write the object as a text."""
+def given_arguments(given: object, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments as an object; some models write the object as a text, and people write ``name=value``."""
     if given is None:
         return {}
+    if isinstance(given, tuple):
+        if len(given) > 1 or not given[0].lstrip().startswith("{"):
+            return dict(_pair(part, schema) for part in given)
+        given = given[0]
     if isinstance(given, str):
         try:
             given = json.loads(given) if given.strip() else {}
@@ -48,6 +52,19 @@ def given_arguments(given: object) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise UsageError("arguments must be an object", hint='Such as {"path": "notes.md"}; describe_tool shows them.')
     return given
+
+
+def _pair(part: str, schema: Mapping[str, Any]) -> tuple[str, Any]:
+    """A name and its value, which is read as JSON where it is, unless the schema says text."""
+    name, sign, value = part.partition("=")
+    if not sign or not name:
+        raise UsageError(f"'{part}' is not NAME=VALUE", hint="Such as timezone=Asia/Tokyo, or one JSON object.")
+    properties = schema.get("properties")
+    said = properties.get(name) if isinstance(properties, Mapping) else None
+    if not (isinstance(said, Mapping) and said.get("type") == "string"):
+        with suppress(ValueError):
+            return name, json.loads(value)
+    return name, value
 
 
 def check_arguments(name: str, arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -366,6 +366,37 @@ class Version(Plain):
     commit: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """The hash, if it is a commit; its number is 0 then."""
     apart: bool = field(default=False, metadata=LEFT_OUT_WHEN_EMPTY)  # written beside another one, on another machine
+
+
+class Listing(list[Item]):
+    """A page of a list: items without their content, and how many there are in all."""
+
+    def __init__(self, items: Iterable[Item] = (), *, total: int = 0, limit: int = 0, offset: int = 0) -> None:
+        super().__init__(items)
+        self.total, self.limit, self.offset = total, limit, offset
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"items": [item.to_dict(with_content=False) for item in self]} | vars(self)
+
+
+class Versions(list[Version]):
+    """The versions of an item, the newest first; for an archived one, the ref of what replaced it, if something did."""
+
+    def __init__(
+        self,
+        versions: Iterable[Version] = (),
+        *,
+        ref: str = "",
+        state: str = "live",
+        corrected_by: str = "",
+        superseded_by: str = "",
+    ) -> None:
+        super().__init__(versions)
+        self.ref, self.state, self.corrected_by, self.superseded_by = ref, state, corrected_by, superseded_by
+
+    def to_dict(self) -> dict[str, Any]:
+        by = {name: value for name in ("corrected_by", "superseded_by") if (value := getattr(self, name))}
+        return {"ref": self.ref, "versions": [version.to_dict() for version in self]} | by
 
 
 @frozen

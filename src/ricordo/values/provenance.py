@@ -126,7 +126,8 @@ class TrustedPlace(Plain):
 
 @frozen
 class TrustReport(Plain):
-    """The answer to ``trust``: ``status`` is listed, would be trusted, trusted, withdrawn or not trusted before.
+    """The answer to ``trust``: ``status`` is listed, would be trusted, trusted, would be withdrawn,
+    withdrawn or not trusted before.
 
     The rest says what is in the place and counts as the user's while it is trusted.
     """

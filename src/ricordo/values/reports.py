@@ -123,6 +123,18 @@ class AddReport(_ItemsReport):
 
 
 @frozen
+class RemovalReport(AddReport):
+    """What was put away, or would be, item by item; ``how`` is archived, removed or purged."""
+
+    how: str = field(default="removed", metadata=NOT_SHOWN)
+    dry_run: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        done = 0 if self.dry_run else len(self.items) - self.failed
+        return {"archived" if self.how == "archived" else "removed": done} | AddReport.to_dict(self)
+
+
+@frozen
 class RefreshReport(_ItemsReport):
     """What a refresh found, item by item."""
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 Scope = Literal["read", "write", "files", "admin"]
 """Who may call a verb: ``files`` reads or writes files of the machine, ``admin`` changes the store as a whole."""
 Face = Literal["cli", "http", "mcp"]
+Asked = Literal["", "people", "everybody"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PYTHON_ONLY = "a Python object; other programs cannot send one"
@@ -45,6 +46,8 @@ class Say(NamedTuple):
     """What it is to a face (see ``ParamRow.kind``), where the type does not say it."""
     argument: bool | None = None
     """Whether the command line takes it without a flag; by default, if it comes first and has no default value."""
+    asks: bool = False
+    """Whether a person at a terminal is asked if it is not given: it takes a function that decides, too."""
     not_on: Mapping[Face, str] | str = {}
     """Faces that do not have it, with the reason; a text is the reason for all of them."""
 
@@ -74,6 +77,12 @@ class Declared(NamedTuple):
     """It brings something in, so that it makes a store where there is none."""
     needs_model: bool = False
     """It turns a query or a task into a vector, and ranks by the profile of the settings or of a parameter."""
+    asks: Asked = ""
+    """Who is asked on the command line before it is done, after a look with ``dry_run``: people, or everybody, so that
+    a script must say ``--yes``.
+    """
+    storeless: bool = False
+    """It works where there is no store."""
 
 
 def verb(
@@ -89,6 +98,8 @@ def verb(
     looking: Mapping[str, Any] | None = None,
     creates: bool = False,
     needs_model: bool = False,
+    asks: Asked = "",
+    storeless: bool = False,
 ) -> Callable[[Function], Function]:
     """Declare a method of the engine as a verb. ``line`` says what it does; the docstring says the rest."""
 
@@ -96,7 +107,7 @@ def verb(
         words = path or function.__name__.strip("_").replace("_", "-")
         said = Declared(
             scope, group, line, words, examples, answers, is_long, not_on, looking, creates=creates,
-            needs_model=needs_model,
+            needs_model=needs_model, asks=asks, storeless=storeless,
         )  # fmt: skip
         function.declared = said  # type: ignore[attr-defined]
         return function

@@ -75,7 +75,7 @@ def _row(name: str, function: Any) -> VerbRow:
     return VerbRow(
         name, said.path, said.scope, said.group, said.line, inspect.cleandoc(function.__doc__ or ""), tuple(params),
         returned, said.answers, said.is_long, tuple(said.examples), not_on, looking=said.looking, creates=said.creates,
-        needs_model=said.needs_model,
+        needs_model=said.needs_model, asks=said.asks, storeless=said.storeless,
     )  # fmt: skip
 
 
@@ -126,7 +126,7 @@ def _param(name: str, hint: Any, default: Any, *, required: bool, group: str = "
         name, kind, say.line, required, plain if plain != [] else None, many, group=group,
         choices=tuple(say.choices) or choices, low=say.low, high=say.high, most=say.most, longest=say.longest,
         short=say.short, alias=say.name, http=say.http, shown=say.shown, example=say.example,
-        not_on=not_on,
+        asks=say.asks, not_on=not_on,
     )  # fmt: skip
 
 

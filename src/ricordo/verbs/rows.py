@@ -39,6 +39,7 @@ class ParamRow(NamedTuple):
     http: str = ""
     shown: str = ""
     example: Any = None
+    asks: bool = False
     not_on: Mapping[str, str] = {}
 
     @property
@@ -75,6 +76,8 @@ class VerbRow(NamedTuple):
     """With these parameters fixed it only looks, which is ``GET`` over HTTP."""
     creates: bool = False
     needs_model: bool = False
+    asks: str = ""
+    storeless: bool = False
 
     def on(self, face: str) -> list[ParamRow]:
         """The parameters that a face has."""
