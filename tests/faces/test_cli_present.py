@@ -50,7 +50,7 @@ from ricordo.values.hits import (
     SignalShare,
     TermShare,
 )
-from ricordo.values.items import Fields, Item, Ref, Saved, TreeNode, Version
+from ricordo.values.items import Fields, Item, Ref, Saved, TreeNode, Version, Versions
 from ricordo.values.reports import AddReport, Check, DoctorReport, Progress, Refreshed, RefreshReport
 
 NOW = datetime(2026, 11, 15, 10, 30, tzinfo=UTC)
@@ -256,7 +256,7 @@ def test_versions_mark_the_current_one(pipe: Screen) -> None:
         Version(2, "b" * 64, NOW, Ref("note", "/a"), "note", Fields(title="New"), 4100, 1, True),
         Version(1, "a" * 64, NOW, Ref("note", "/a"), "note", Fields(title="Old"), 80, state="superseded"),
     ]
-    show_versions(pipe, versions)
+    show_versions(pipe, Versions(versions))
     lines = out(pipe).splitlines()
     assert lines[1].split() == ["2", "*", *local_time(NOW).split(), "4.1k", "b" * 12, "unknown", "New"]
     assert lines[2].split() == ["1", *local_time(NOW).split(), "80", "a" * 12, "superseded", "unknown", "Old"]

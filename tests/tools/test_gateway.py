@@ -191,7 +191,7 @@ def test_tools_are_found_shown_and_called_from_the_command_line(tmp_path: Path, 
     assert run("call", "say_words", '{"text": "json"}')["text"] == "say_words: json"
     assert run("call", "say_words", "nonsense", code=2)["code"] == "usage"
     assert run("call", "always_fails", code=1)["code"] == "tool_failed"
-    assert [one["outcome"] for one in run("log")["calls"]] == ["failed", "answered", "answered"]
+    assert [one["outcome"] for one in run("log")["calls"]] == ["failed", "usage", "answered", "answered"]
     assert {one["server"] for one in run("list")["tools"]} == {"raw"}
     assert run("rm", "raw")["servers"][0]["removed"] == 6
 

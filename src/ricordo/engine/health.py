@@ -204,12 +204,12 @@ class HealthVerbs(RemoveVerbs):
             ("other languages", lambda repair: check_second(context.models, store, repair=repair)),
             ("trust", self._trust),
             ("encryption", lambda repair: check_encryption(context, repair=repair)),
-            ("hooks", lambda _: Check("hooks", True, hook_log.summary())),
         ]
         if knowledge := context.knowledge:
             checks.append(("knowledge files", lambda repair: knowledge.check(repair=repair)))
         if repair:
             checks.append(("links and space", self._relink_and_vacuum))
+        checks.append(("hooks", lambda _: Check("hooks", True, hook_log.summary())))
         reports = [_run(name, check, repair) for name, check in checks]
         return DoctorReport(tuple(report for report in reports if report is not None))
 
