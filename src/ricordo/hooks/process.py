@@ -113,7 +113,6 @@ def answer(event: str, *, store: str | None, tier: str | None, started: float, w
     """
 
     def work(outlet: Outlet) -> None:
-
         content = _standard_input()
         from_server = ask_server(event, content, store=store, tier=tier, seconds=outlet.seconds_left)
         if from_server is not None:

@@ -160,21 +160,16 @@ class SignInCodes:
         self._until: dict[str, float] = {}
 
     def new(self) -> str:
-        code = secrets.token_urlsafe(24)
+        code, now = secrets.token_urlsafe(24), time.monotonic()
         with self._lock:
-            self._drop_old()
-            self._until[digest(code)] = time.monotonic() + self.SECONDS
+            self._until = {old: until for old, until in self._until.items() if until > now}
+            self._until[digest(code)] = now + self.SECONDS
         return code
 
     def redeem(self, code: str) -> bool:
         """Whether the code is valid; it is used up by this."""
         with self._lock:
-            self._drop_old()
-            return self._until.pop(digest(code), None) is not None
-
-    def _drop_old(self) -> None:
-        now = time.monotonic()
-        self._until = {code: until for code, until in self._until.items() if until > now}
+            return self._until.pop(digest(code), float("-inf")) > time.monotonic()
 
 
 def is_same(secret: str, known: str) -> bool:

@@ -69,7 +69,8 @@ class RicordoMemoryTool(BetaAbstractMemoryTool):
     def create(self, command: Any) -> str:
         """A new file."""
         path = _checked(command.path)
-        self._refuse_folder(path)
+        if path == ROOT or self._below(path):
+            raise _Problem(f"{path} is a directory")
         try:
             self._save(path, command.file_text, "error")
         except PathConflict:
@@ -161,10 +162,6 @@ class RicordoMemoryTool(BetaAbstractMemoryTool):
     def _below(self, path: str) -> list[str]:
         below = Filters(drives=("note",), paths=(f"{path}/*",))
         return sorted(item.ref.path for item in self.memory.list(filters=below, limit=_MANY))
-
-    def _refuse_folder(self, path: str) -> None:
-        if path == ROOT or self._below(path):
-            raise _Problem(f"{path} is a directory")
 
     @as_agent("anthropic")
     def _save(self, path: str, text: str, on_conflict: str) -> None:

@@ -75,9 +75,12 @@ class RicordoStore(BaseStore):
 
     def _get(self, namespace: tuple[str, ...], key: str) -> Item | None:
         try:
-            return _item(self.memory.get(_ref(namespace, key)))
+            item = self.memory.get(_ref(namespace, key))
         except NotFound:
             return None
+        return Item(
+            value=_value(item), key=key, namespace=namespace, created_at=item.created_at, updated_at=item.updated_at
+        )
 
     @as_agent("langgraph")
     def _put(self, op: PutOp) -> None:
@@ -102,7 +105,11 @@ class RicordoStore(BaseStore):
             found = [(hit.item, hit.score) for hit in answer.hits]
         else:
             found = [(item, None) for item in self.memory.list(filters=below, limit=wanted)]
-        items = [_search_item(item, score) for item, score in found if _passes(_value(item), op.filter)]
+        items = []
+        for item, score in found:
+            (namespace, key), value = _place(item), _value(item)
+            if all(_fits(value.get(name), condition) for name, condition in (op.filter or {}).items()):
+                items.append(SearchItem(namespace, key, value, item.created_at, item.updated_at, score))
         return items[op.offset : op.offset + op.limit]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
@@ -134,18 +141,6 @@ def _value(item: Kept) -> dict[str, Any]:
     return dict(value) if isinstance(value, Mapping) else {}
 
 
-def _item(item: Kept) -> Item:
-    namespace, key = _place(item)
-    return Item(
-        value=_value(item), key=key, namespace=namespace, created_at=item.created_at, updated_at=item.updated_at
-    )
-
-
-def _search_item(item: Kept, score: float | None) -> SearchItem:
-    namespace, key = _place(item)
-    return SearchItem(namespace, key, _value(item), item.created_at, item.updated_at, score)
-
-
 def _texts(value: Any) -> Iterable[str]:
     """The texts in a value, in their order; numbers and booleans are given with their names, because alone they say
     little.
@@ -167,10 +162,6 @@ def _at(value: Any, path: str) -> Any:
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
-
-
-def _passes(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
-    return all(_fits(value.get(name), condition) for name, condition in (wanted or {}).items())
 
 
 def _fits(value: Any, condition: Any) -> bool:

@@ -185,7 +185,9 @@ def completed(engine: Ricordo, params: Mapping[str, Any]) -> dict[str, Any]:
     """The values an argument may take that fit what was typed so far."""
     match params:
         case {"ref": {"type": "ref/prompt", "name": str(prompt)}, "argument": {"name": str(name), "value": str(typed)}}:
-            _check_prompt(prompt, name)
+            if not any(one.name == prompt and name in one.arguments for one in PROMPTS):
+                known = "; ".join(f"{one.name}: {', '.join(one.arguments)}" for one in PROMPTS)
+                raise UsageError(f"there is no prompt '{prompt[:80]}' with '{name[:80]}'", hint=f"There are: {known}.")
             return _fitting(SPANS if name == "since" else _topics(engine), typed)
         case {"ref": {"type": "ref/resource", "uri": str(uri)}, "argument": {"name": str(name), "value": str(typed)}}:
             if uri != TEMPLATE["uriTemplate"]:
@@ -199,13 +201,6 @@ def completed(engine: Ricordo, params: Mapping[str, Any]) -> dict[str, Any]:
     filters = Filters(drives=(drive,)) if drive else Filters()
     paths = (item.ref.path.lstrip("/") for item in engine.list(filters=filters, limit=LOOKED_THROUGH))
     return _fitting(paths, typed)
-
-
-def _check_prompt(name: str, argument: str) -> None:
-    prompt = next((one for one in PROMPTS if one.name == name), None)
-    if prompt is None or argument not in prompt.arguments:
-        known = "; ".join(f"{one.name}: {', '.join(one.arguments)}" for one in PROMPTS)
-        raise UsageError(f"there is no prompt '{name[:80]}' with '{argument[:80]}'", hint=f"There are: {known}.")
 
 
 def _topics(engine: Ricordo) -> Iterable[str]:
