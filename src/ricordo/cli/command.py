@@ -133,8 +133,7 @@ OWN: dict[str, Own] = {
 
 _BY_HAND = {
     "cmd_search": "get open",
-    "cmd_write": "init add watch save edit",
-    "cmd_transfer": "migrate",
+    "cmd_write": "init add watch save edit migrate",
     "cmd_tools": "tools",
     "cmd_config": "config profiles",
     "cmd_serve": "serve mcp",
