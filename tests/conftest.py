@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 from ricordo import ConfigProvider, Ricordo, log, speaking
 from ricordo.config.machine import MACHINE_NAME
+from ricordo.models.local_onnx import SHIPPED, LocalEmbedder
 from ricordo.programs.table import PROGRAMS
 from ricordo.values.items import Saved
 from ricordo.values.reports import Refreshed
@@ -22,6 +25,14 @@ from ricordo.values.reports import Refreshed
 # Tests start hundreds of commands, and each would compile all of Ricordo again where nobody keeps the outcome.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# Stores wait for the disk at every write, which costs thousands of tests more than what they do. None of them cuts the
+# power, so that memory is as good where there is enough of it and nobody chose another place.
+IN_MEMORY = Path("/dev/shm")
+if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > 4 * 2**30:
+    folder = IN_MEMORY / f"ricordo-tests-{os.getuid()}"
+    folder.mkdir(mode=0o755, exist_ok=True)
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
 
 # A busy machine is no reason to fail: how long an example takes says nothing about what it shows. The examples of a
 # property are the same in every run, so that a change is judged by what it changes. RICORDO_TEST_EXPLORE=1 looks for
@@ -54,6 +65,21 @@ def home_of_all_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     """What several tests share is made on the same machine as what each makes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RICORDO_DATA_HOME", str(new_home(tmp_path_factory) / "data"))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def model_of_all_tests() -> Iterator[None]:
+    """The shipped model is checked and loaded once; each command that a test runs in its process would do so again."""
+    load = LocalEmbedder._open
+    opened = cache(lambda: load(LocalEmbedder()))
+
+    def shared(embedder: LocalEmbedder) -> Any:
+        is_usual = embedder._folder == SHIPPED and embedder._cache is None
+        return opened() if is_usual else load(embedder)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalEmbedder, "_open", shared)
         yield
 
 

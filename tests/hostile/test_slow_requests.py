@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -39,15 +38,18 @@ HELLO = {
 }
 
 
-def started(folder: Path, *words: str) -> tuple[subprocess.Popen[str], int]:
-    """A server as a process of its own, and its port."""
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, str]]:
+    """A server as a process of its own: its port, and a token that it gave."""
+    folder = tmp_path_factory.mktemp("served")
     env = {
         **os.environ,
-        "RICORDO_STATE_HOME": str(folder / "state"),
+        **{f"RICORDO_{name}_HOME": str(folder / name.lower()) for name in ("DATA", "STATE", "CONFIG")},
         "RICORDO_EMBEDDING_PROVIDER": "none",
     }
+    token, _ = Credentials(env=env).add("laptop", "write")
     process = subprocess.Popen(
-        [sys.executable, "-c", HASTY, *words, "--port", "0", "--store", str(folder / "s.db")],
+        [sys.executable, "-c", HASTY, "serve", "--port", "0", "--store", str(folder / "s.db")],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -55,18 +57,17 @@ def started(folder: Path, *words: str) -> tuple[subprocess.Popen[str], int]:
         env=env,
     )
     assert process.stdout is not None
-    for line in process.stdout:
-        if found := re.search(r"http://127\.0\.0\.1:(\d+)", line):
-            return process, int(found[1])
-    raise AssertionError("the server said no address")
+    addresses = (re.search(r"http://127\.0\.0\.1:(\d+)", line) for line in process.stdout)
+    found = next(filter(None, addresses), None)
+    assert found is not None, "the server said no address"
+    yield int(found[1]), token
+    process.terminate()
+    process.communicate(timeout=PATIENCE)
 
 
 @pytest.fixture
-def port(tmp_path: Path) -> Iterator[int]:
-    process, number = started(tmp_path, "serve")
-    yield number
-    process.terminate()
-    process.communicate(timeout=PATIENCE)
+def port(served: tuple[int, str]) -> int:
+    return served[0]
 
 
 def seconds_until_dropped(port: int, begin: bytes, drop: bytes) -> tuple[float, bytes]:
@@ -145,24 +146,14 @@ def test_a_connection_that_stays_open_between_requests_is_served_again(port: int
             assert answer.status == 401
 
 
-def test_another_user_of_the_machine_cannot_use_mcp_over_http_without_a_token(tmp_path: Path) -> None:
-    token, _ = Credentials().add("laptop", "write")
-    process, port = started(tmp_path, "serve")
-    try:
-        assert greeted(port, "") == 401
-        assert greeted(port, "a guess of somebody else") == 401
-        assert greeted(port, token) == 200
-    finally:
-        process.terminate()
-        process.communicate(timeout=PATIENCE)
+def test_another_user_of_the_machine_cannot_use_mcp_over_http_without_a_token(served: tuple[int, str]) -> None:
+    port, token = served
+    assert greeted(port, "") == 401
+    assert greeted(port, "a guess of somebody else") == 401
+    assert greeted(port, token) == 200
 
 
-def test_the_page_and_the_api_tell_nothing_without_signing_in(tmp_path: Path) -> None:
-    process, port = started(tmp_path, "serve")
-    try:
-        for path in ("/api/v1/search?q=a", "/api/v1/status", "/mcp"):
-            assert asked(port, "GET", path) == 401, path
-        assert asked(port, "GET", "/") in (302, 303, 401)
-    finally:
-        process.terminate()
-        process.communicate(timeout=PATIENCE)
+def test_the_page_and_the_api_tell_nothing_without_signing_in(port: int) -> None:
+    for path in ("/api/v1/search?q=a", "/api/v1/status", "/mcp"):
+        assert asked(port, "GET", path) == 401, path
+    assert asked(port, "GET", "/") in (302, 303, 401)

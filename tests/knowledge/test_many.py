@@ -1,4 +1,4 @@
-"""Knowledge folders under load: a thousand files without their store, editors and commands at once, sudden ends."""
+"""Knowledge folders under load: hundreds of files without their store, editors and commands at once, sudden ends."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def start(house: House, script: str, *args: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", _OPEN + script, str(house.place), *args], stdout=subprocess.PIPE)
 
 
-def test_a_thousand_files_give_the_same_refs_ids_and_ranking_without_the_store(house: House) -> None:
+def test_hundreds_of_files_give_the_same_refs_ids_and_ranking_without_the_store(house: House) -> None:
     chance = random.Random(7)
-    for number in range(500):
+    for number in range(200):
         kind = ("memories", "notes", "articles")[number % 3]
         front = f"---\ntitle: {chance.choice(WORDS)} {number}\ntags: [{chance.choice(WORDS)}]\n---\n" * (number % 2)
         path = house.write(f"{kind}/by-hand-{number}.md", f"{front}# {number}\n\n{sentence(chance, number)}\n")
@@ -46,20 +46,20 @@ def test_a_thousand_files_give_the_same_refs_ids_and_ranking_without_the_store(h
 
     engine.save_many(
         Entry(f"memory:/made-{number}", sentence(chance, number), "memory", {"importance": number % 5 + 1})
-        for number in range(500)
+        for number in range(200)
     )
-    assert engine.count() == 1000
-    queries = [" ".join(chance.choices(WORDS, k=3)) for _ in range(100)]
+    assert engine.count() == 400
+    queries = [" ".join(chance.choices(WORDS, k=3)) for _ in range(40)]
     refs = {str(item.ref): item.id for item in engine.list(limit=2000)}
     found = [[(hit.ref, round(hit.score, 9)) for hit in engine.search(query).hits] for query in queries]
     house.forget_store()
     engine = house.open()
     report = engine.sync()
-    assert (report.count("created"), report.failed) == (1000, 0)
+    assert (report.count("created"), report.failed) == (400, 0)
     assert {str(item.ref): item.id for item in engine.list(limit=2000)} == refs
     again = [[(hit.ref, round(hit.score, 9)) for hit in engine.search(query).hits] for query in queries]
     assert [[ref for ref, _ in hits] for hits in again] == [[ref for ref, _ in hits] for hits in found]
-    assert engine.sync().unchanged == 1000
+    assert engine.sync().unchanged == 400
 
 
 def test_vectors_give_the_same_ranking_without_the_store(house: House) -> None:

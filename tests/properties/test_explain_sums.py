@@ -103,7 +103,7 @@ def check(answer: Answer, search: dict[str, Any]) -> None:
     assert order == sorted(order)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(items=items, waiting=phrases, links=links, asked=st.lists(searches(), min_size=3, max_size=6))
 def test_contributions_add_up_to_the_value_that_orders_the_hits(
     items: list[tuple[str, dict[str, Any], str]],

@@ -23,7 +23,7 @@ steps = st.lists(
         st.lists(st.sampled_from(WORDS), min_size=1, max_size=5),
     ),
     min_size=1,
-    max_size=20,
+    max_size=12,
 )
 
 
@@ -65,8 +65,7 @@ def _answers(engine: Ricordo) -> list[list[tuple[str, float]]]:
     ]
     return [
         [(hit.ref, round(hit.score, 6)) for hit in engine.search(query, track=False, **options).hits]
-        for query in ("harbour rope", "lantern")
-        for options in asked
+        for query, options in [("lantern", {}), *(("harbour rope", options) for options in asked)]
     ]
 
 
@@ -79,7 +78,7 @@ def test_a_process_that_saw_every_write_answers_like_a_fresh_one(changes: list[t
         with Ricordo.open(file, config=config) as writer, Ricordo.open(file, config=config) as reader:
             for number in range(20):
                 _do(writer, ("save", number, [WORDS[number % len(WORDS)], "rope"]))
-                _answers(reader)
+                reader.search("harbour rope", track=False)  # its index grows with each
             for step in changes:
                 _do(writer, step)
                 seen = _answers(reader)

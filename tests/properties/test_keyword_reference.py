@@ -141,6 +141,6 @@ class StoreAgainstReference(RuleBasedStateMachine):
 
 
 StoreAgainstReference.TestCase.settings = settings(
-    max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=16, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestStoreAgainstReference = StoreAgainstReference.TestCase

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from ricordo import Ricordo
+from ricordo.bounded import PendingCall
 
 DAY = 86_400_000_000_000
 COSINES = {"alpha": 1.0, "beta": 0.8, "gamma": 0.6, "delta": 0.28}
@@ -35,6 +37,47 @@ class Compass:
     def _vector(self, text: str) -> list[float]:
         cosine = next((COSINES[word] for word in text.lower().split() if word in COSINES), 0.0)
         return [cosine, float(np.sqrt(1 - cosine**2)), 0, 0, 0, 0, 0, 0]
+
+
+class HangingCalls:
+    """Calls of tiers that hang; those who wait for them may be told that their time is over already."""
+
+    def __init__(self) -> None:
+        self.are_waited_for = True
+        self._calls: set[PendingCall[Any]] = set()
+        self._of_thread = threading.local()
+
+    def hang(self, until: threading.Event) -> None:
+        """What a tier does instead of answering."""
+        call = self._of_thread.call
+        self._calls.add(call)
+        until.wait(300)
+        self._calls.discard(call)
+
+    def patch(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        run, wait = PendingCall.run, PendingCall.wait
+
+        def noted(call: PendingCall[Any]) -> None:
+            self._of_thread.call = call
+            run(call)
+
+        def waited(call: PendingCall[Any], seconds: float) -> bool:
+            deadline = time.monotonic() + seconds
+            while self.are_waited_for or call not in self._calls:
+                left = deadline - time.monotonic()
+                if left <= 0 or wait(call, min(left, 0.02)):
+                    break
+            return wait(call, 0)
+
+        monkeypatch.setattr(PendingCall, "run", noted)
+        monkeypatch.setattr(PendingCall, "wait", waited)
+
+
+@pytest.fixture
+def hanging(monkeypatch: pytest.MonkeyPatch) -> HangingCalls:
+    calls = HangingCalls()
+    calls.patch(monkeypatch)
+    return calls
 
 
 Opener = Callable[..., Ricordo]

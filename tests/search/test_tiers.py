@@ -12,12 +12,13 @@ from typing import Any
 import apsw
 import pytest
 
-from ricordo import ConfigProvider, Error, Filters, NotFound, Ricordo, UsageError
+from ricordo import ConfigProvider, Error, Filters, NotFound, Ricordo, UsageError, registry
 from ricordo.errors import StoreError
 from ricordo.search.tiers import SharedQueries, TierThreads
 from ricordo.values.items import Ref
 
 from ..figures import figures
+from .conftest import HangingCalls
 
 NAMES = ("agent", "project", "team")
 
@@ -477,21 +478,31 @@ def test_a_locked_tier_is_left_out_in_time(
     stores: dict[str, Path], opened: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ricordo.search.tiers.TIER_SECONDS", 15.0)
+    allowed: list[float] = []
+
+    def open_store(*args: Any, busy_seconds: float, **options: Any) -> Any:
+        allowed.append(busy_seconds)
+        return real(*args, busy_seconds=1.0, **options)
+
+    memory, real = opened(), registry.open_store
+    monkeypatch.setattr("ricordo.engine.tiers.registry.open_store", open_store)
     lock = apsw.Connection(str(stores["team"]))
     lock.pragma("journal_mode", "delete")
     lock.execute("BEGIN EXCLUSIVE").fetchall()
     try:
-        answer = opened().search("harbour")  # the lock is let go after it has answered
+        answer = memory.search("harbour")  # the lock is let go after it has answered
     finally:
         lock.close()
+    assert set(allowed) == {15.0}
     assert answer.meta.tiers == ("agent", "project")
     assert answer.meta.degraded[0].startswith("tier team: ")
 
 
 def test_a_tier_that_hangs_does_not_hold_up_the_others(
-    opened: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch
+    opened: Callable[..., Ricordo], hanging: HangingCalls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ricordo.search.tiers.TIER_SECONDS", 15.0)
+    hanging.are_waited_for = False
     from ricordo.search.pipeline import Searcher
 
     release = threading.Event()
@@ -499,7 +510,7 @@ def test_a_tier_that_hangs_does_not_hold_up_the_others(
 
     def slow(self: Searcher, request: Any) -> Any:
         if "team" in str(self.store.path):  # type: ignore[attr-defined]
-            release.wait(300)
+            hanging.hang(release)
         return search(self, request)
 
     monkeypatch.setattr(Searcher, "search", slow)

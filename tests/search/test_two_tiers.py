@@ -16,6 +16,8 @@ from ricordo.errors import NotFound, PathConflict, UsageError
 from ricordo.search.pipeline import Searcher
 from ricordo.search.tiers import Pauses, SharedQueries
 
+from .conftest import HangingCalls
+
 WORDS = {"embedding.provider": "none"}
 
 
@@ -283,7 +285,7 @@ def test_a_bare_name_finds_the_one_item_so_named_in_whichever_tier_it_is(
 
 
 @pytest.fixture
-def slow_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, list[str]]]:
+def slow_own(monkeypatch: pytest.MonkeyPatch, hanging: HangingCalls) -> Iterator[tuple[threading.Event, list[str]]]:
     """The user's own store answers only once the event is set; the list says what was asked of it, and what ended."""
     go, heard = threading.Event(), []
     search = Searcher.search
@@ -292,7 +294,7 @@ def slow_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event,
         if ".ricordo" in str(self.store.path):  # type: ignore[attr-defined]
             return search(self, request)
         heard.append("asked")
-        go.wait(300)
+        hanging.hang(go)
         heard.append("ended")
         return search(self, request)
 
@@ -302,9 +304,13 @@ def slow_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event,
 
 
 def test_a_tier_that_hangs_is_left_alone_by_this_process_and_the_next(
-    opened: Callable[..., Ricordo], slow_own: tuple[threading.Event, list[str]], monkeypatch: pytest.MonkeyPatch
+    opened: Callable[..., Ricordo],
+    slow_own: tuple[threading.Event, list[str]],
+    hanging: HangingCalls,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("ricordo.search.tiers.TIER_SECONDS", 20.0)
+    hanging.are_waited_for = False
     go, heard = slow_own
     memory = opened()
     paused = " lately, so it was not asked"
@@ -402,9 +408,13 @@ def test_a_search_that_is_refused_ends_after_all_tiers_did(
 
 
 def test_an_engine_is_closed_after_the_searches_of_late_tiers(
-    opened: Callable[..., Ricordo], slow_own: tuple[threading.Event, list[str]], monkeypatch: pytest.MonkeyPatch
+    opened: Callable[..., Ricordo],
+    slow_own: tuple[threading.Event, list[str]],
+    hanging: HangingCalls,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("ricordo.search.tiers.TIER_SECONDS", 20.0)
+    hanging.are_waited_for = False
     go, heard = slow_own
     memory = opened()
     memory.search("lighthouse")

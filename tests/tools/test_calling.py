@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 
 from ricordo import ContractError, Forbidden, NotFound, Ricordo, Unavailable, UsageError
 from ricordo.cli.program import program
+from ricordo.sources.mcp_client import connected
 from ricordo.sources.mcp_config import ServerTool
 from ricordo.tools import calls as records
 from ricordo.tools.calls import check_arguments
@@ -362,24 +364,36 @@ def test_output_without_end_is_cut_off_and_the_server_ended(with_server: Maker, 
     assert gone(int((tmp_path / "started").read_text().split()[0]))
 
 
+@contextmanager
+def hurried(engine: Ricordo, seconds: float = 1.0) -> Iterator[None]:
+    """Less time for calls of the server that runs already; to start it, the machine may take longer."""
+    running = engine.tools._running
+    before, running._seconds = running._seconds, lambda: seconds
+    running._open["raw"][1].seconds = seconds
+    yield
+    running._seconds = before
+
+
 def test_a_server_that_never_answers_is_ended_in_time_and_starts_anew(with_server: Maker, tmp_path: Path) -> None:
     engine = with_server("silent")
-    engine.tools._running._seconds = lambda: 1.0
-    with pytest.raises(Unavailable, match=r"did not answer within 1 s"):
+    with hurried(engine), pytest.raises(Unavailable, match=r"did not answer within 1 s"):
         engine.tools.call("raw/say_words", {"text": "x"})
-    for process in (tmp_path / "started").read_text().split():
-        assert gone(int(process))
+    (process,) = (tmp_path / "started").read_text().split()
+    assert gone(int(process))
+    assert engine.refresh("tool:/raw").failed == 0
+    assert len((tmp_path / "started").read_text().split()) == 2
 
 
 def test_a_call_that_takes_too_long_does_not_end_its_server(
     with_server: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ricordo.sources.mcp_client.LIFE_SECONDS", 60.0)  # a busy machine lets nobody answer at once
-    engine = with_server("slow", **{"tools.seconds": 15.0})
-    with pytest.raises(Unavailable, match=r"did not answer within 15 s") as slow:
-        engine.tools.call("raw/say_words", {"text": "x"})
-    assert "still runs" in slow.value.hint
-    assert engine.tools.call("raw/long_answer").text.startswith("line 00000")
+    engine = with_server("slow")
+    with hurried(engine, 5.0):
+        with pytest.raises(Unavailable, match=r"did not answer within 5 s") as slow:
+            engine.tools.call("raw/say_words", {"text": "x"})
+        assert "still runs" in slow.value.hint
+        assert engine.tools.call("raw/long_answer").text.startswith("line 00000")
     assert len((tmp_path / "started").read_text().split()) == 1
 
 
@@ -394,12 +408,22 @@ def test_a_server_that_dies_in_a_call_is_named_with_its_last_words(with_server: 
 
 @pytest.mark.parametrize(("behaviour", "words"), [("never-starts", "did not start"), ("no-start", "no configuration")])
 def test_a_server_that_does_not_start_is_named_and_the_others_are_taken_in(
-    open_engine: Callable[..., Ricordo], tmp_path: Path, raw: Entry, behaviour: str, words: str
+    open_engine: Callable[..., Ricordo],
+    tmp_path: Path,
+    raw: Entry,
+    behaviour: str,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if behaviour == "never-starts":
+        monkeypatch.setattr(
+            "ricordo.tools.servers.connected",
+            lambda servers, seconds: connected(servers, 1.0 if servers[0].name == "bad" else seconds),
+        )
     file = tmp_path / "servers.json"
     servers = {"bad": raw(behaviour), "good": raw("honest")}
     file.write_text(json.dumps({"mcpServers": servers}))
-    engine = open_engine(**{"tools.seconds": 30.0})
+    engine = open_engine(**{"tools.seconds": 60.0})
     bad, good = engine.tools.add(agree=lambda found: True, files=[file]).servers
     assert (bad.status, good.status) == ("unavailable", "listed")
     assert words in bad.problem

@@ -11,13 +11,15 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 from ricordo.bounded import BoundedCall
 from ricordo.errors import ContractError, Error, Unavailable
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 ATTEMPTS = 3
@@ -47,6 +49,14 @@ class Trouble(Exception):  # noqa: N818 - never leaves this folder; what users s
 def bearer(key: str) -> dict[str, str]:
     """The usual header for a key; no header without a key."""
     return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """The certificates that are trusted; to read them takes longer than many requests do."""
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 class Remote:
@@ -88,7 +98,7 @@ class Remote:
         """The HTTP client, which keeps its connections between requests."""
         import httpx
 
-        client = httpx.Client()
+        client = httpx.Client(verify=_trusted())
         weakref.finalize(self, client.close)
         return client
 
