@@ -272,7 +272,7 @@ def test_a_port_that_is_taken_is_told_in_one_line() -> None:
     assert (refused.exit_code, "cannot listen" in refused.stderr) == (5, True)
 
 
-def test_ten_clients_make_1000_calls_on_one_store_and_nothing_fails_or_is_lost(
+def test_ten_clients_make_400_calls_on_one_store_and_nothing_fails_or_is_lost(
     door: tuple[str, str], home: Path
 ) -> None:
     """Two servers over standard input and output, and one over HTTP that serves eight clients."""
@@ -280,7 +280,7 @@ def test_ten_clients_make_1000_calls_on_one_store_and_nothing_fails_or_is_lost(
 
     async def work(client: Client, number: int) -> None:
         mine: list[str] = []
-        for turn in range(25):
+        for turn in range(10):
             text = f"Client {number} learned in turn {turn} that code {number * 1000 + turn} opens door {turn * 37}."
             saved = await works(client, "remember", text=text, on_duplicate="save", tags=[f"client-{number}"])
             assert saved["status"] == "created"
@@ -303,7 +303,7 @@ def test_ten_clients_make_1000_calls_on_one_store_and_nothing_fails_or_is_lost(
                 tasks.start_soon(one, number)
 
     anyio.run(all_of_them)
-    assert len(refs) == 500
+    assert len(refs) == 200
     with Ricordo.open(home / "store.db", config=ConfigProvider({"embedding.provider": "none"})) as engine:
         assert {str(item.ref) for item in engine.list(limit=2000)} >= refs
         assert engine.doctor().ok

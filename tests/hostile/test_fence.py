@@ -120,7 +120,7 @@ def test_there_are_three_hundred_strings_each_with_its_mark() -> None:
 def test_a_context_tells_all_strings_inside_fences(engine: Ricordo) -> None:
     told: dict[str, set[str]] = {}
     for group in ("", *GROUPS):
-        report = engine.context(group, budget=BUDGET if not group else 4000, recent=True, always=not group)
+        report = engine.context(group, budget=BUDGET if not group else 4000, recent=not group, always=not group)
         check_text(report.text)
         assert all(part.fenced for part in report.parts)
         for part in report.parts:

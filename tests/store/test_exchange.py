@@ -426,10 +426,14 @@ def test_an_import_that_is_killed_leaves_whole_items_and_can_be_done_again(
     assert other.doctor().ok
 
 
-def test_many_items_come_back_in_several_batches(engine: Ricordo, open_engine: Opener) -> None:
-    engine.save_many([Entry(f"note:/{n}", f"Number {n}, [[{n + 1}]].", "note") for n in range(1_203)], wait=False)
+def test_many_items_come_back_in_several_batches(
+    engine: Ricordo, open_engine: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ricordo.engine.transfer._BATCH_ITEMS", 50)
+    monkeypatch.setattr("ricordo.engine.transfer._BATCH_OTHERS", 100)
+    engine.save_many([Entry(f"note:/{n}", f"Number {n}, [[{n + 1}]].", "note") for n in range(123)], wait=False)
     other = open_engine("other")
-    assert taken(other, exported(engine))["created"] == 1_203
+    assert taken(other, exported(engine))["created"] == 123
     assert exported(other) == exported(engine)
     assert other.doctor().ok
 
