@@ -123,24 +123,26 @@ def nested() -> dict[str, bytes]:
     }
 
 
-@cache
-def bombs() -> dict[str, bytes]:
+def bombs() -> dict[str, Callable[[], bytes]]:
+    """Files that are small until they are read, each made when called, because that takes long."""
     laughing = _LAUGHS + "<document><body><p><r><t>&j;</t></r></p></body></document>"
     container = _LAUGHS + "<container><rootfiles><rootfile full-path='&j;'/></rootfiles></container>"
     return {
-        "zip-bomb.docx": zip_bomb(),
-        "zip-bomb.pptx": zip_bomb("ppt/presentation.xml"),
-        "zip-bomb.xlsx": zip_bomb("xl/workbook.xml"),
-        "zip-bomb.epub": zip_bomb("META-INF/container.xml"),
-        "lying-bomb.xlsx": lying_zip_bomb(),
-        "lying-bomb.docx": lying_zip_bomb("word/document.xml"),
-        "many-parts.docx": archive({f"word/document{n}.xml": b"" for n in range(25_000)}),
-        "xml-bomb.docx": word(laughing),
-        "xml-bomb.epub": archive({"META-INF/container.xml": container, "x.opf": laughing}),
-        "xml-bomb.xlsx": archive({"_rels/.rels": _RELS.format("xl/workbook.xml"), "xl/workbook.xml": laughing}),
-        "xml-bomb.xml": laughing.encode(),
-        "xml-bomb.html": laughing.encode(),
-        "outside-entity.docx": word('<!DOCTYPE d [<!ENTITY x SYSTEM "file:///etc/passwd">]><d><body>&x;</body></d>'),
+        "zip-bomb.docx": zip_bomb,
+        "zip-bomb.pptx": lambda: zip_bomb("ppt/presentation.xml"),
+        "zip-bomb.xlsx": lambda: zip_bomb("xl/workbook.xml"),
+        "zip-bomb.epub": lambda: zip_bomb("META-INF/container.xml"),
+        "lying-bomb.xlsx": lying_zip_bomb,
+        "lying-bomb.docx": lambda: lying_zip_bomb("word/document.xml"),
+        "many-parts.docx": lambda: archive({f"word/document{n}.xml": b"" for n in range(25_000)}),
+        "xml-bomb.docx": lambda: word(laughing),
+        "xml-bomb.epub": lambda: archive({"META-INF/container.xml": container, "x.opf": laughing}),
+        "xml-bomb.xlsx": lambda: archive({"_rels/.rels": _RELS.format("xl/workbook.xml"), "xl/workbook.xml": laughing}),
+        "xml-bomb.xml": lambda: laughing.encode(),
+        "xml-bomb.html": lambda: laughing.encode(),
+        "outside-entity.docx": lambda: word(
+            '<!DOCTYPE d [<!ENTITY x SYSTEM "file:///etc/passwd">]><d><body>&x;</body></d>'
+        ),
     }
 
 

@@ -93,14 +93,14 @@ def test_a_pdf_that_only_restricts_its_owner_is_read() -> None:
 
 @pytest.mark.parametrize("name", [name for name in bad_files.bombs() if name.startswith(("zip-bomb", "many"))])
 def test_a_zip_bomb_is_not_unpacked(name: str) -> None:
-    problem = outcome(name, bad_files.bombs()[name])
+    problem = outcome(name, bad_files.bombs()[name]())
     assert isinstance(problem, Unreadable)
     assert "unpack" in problem.message
 
 
 @pytest.mark.parametrize("name", [n for n in bad_files.bombs() if n.startswith(("xml-bomb", "outside", "lying"))])
 def test_an_xml_bomb_or_a_lying_archive_does_no_harm(name: str) -> None:
-    result = outcome(name, bad_files.bombs()[name])
+    result = outcome(name, bad_files.bombs()[name]())
     if isinstance(result, Parsed):
         assert name in ("xml-bomb.xml", "xml-bomb.html")
         assert len(result.text) < 1000

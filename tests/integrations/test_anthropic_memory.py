@@ -6,18 +6,21 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ricordo import ConfigProvider, Ricordo
 from ricordo.values.hits import Filters
 
-pytest.importorskip("anthropic", reason="anthropic is not installed (extra 'anthropic')")
-pytestmark = pytest.mark.filterwarnings("default")
+if TYPE_CHECKING:
+    from ricordo.integrations.anthropic_memory import RicordoMemoryTool
 
-from ricordo.integrations.anthropic_memory import RicordoMemoryTool  # noqa: E402 - only where the framework is
+if find_spec("anthropic") is None:
+    pytest.skip("anthropic is not installed (extra 'anthropic')", allow_module_level=True)
+pytestmark = pytest.mark.filterwarnings("default")
 
 
 @pytest.fixture
@@ -31,6 +34,8 @@ def memory(tmp_path: Path) -> Iterator[Ricordo]:
 
 @pytest.fixture
 def tool(memory: Ricordo) -> RicordoMemoryTool:
+    from ricordo.integrations.anthropic_memory import RicordoMemoryTool  # takes seconds, which only these tests need
+
     return RicordoMemoryTool(memory)
 
 

@@ -49,7 +49,8 @@ ODD_NAMES = ("emoji 🎉.md", "new\nline.md", "quote'\".md", "tab\t.md", "-dash.
 
 def fill(folder: Path) -> None:
     """The whole corpus, with a good file at either end of the walk."""
-    corpus = bad_files.broken() | bad_files.bombs() | bad_files.looping_pdfs() | bad_files.nested()
+    bombs = {name: make() for name, make in bad_files.bombs().items()}
+    corpus = bad_files.broken() | bombs | bad_files.looping_pdfs() | bad_files.nested()
     for name, data in corpus.items():
         if name not in COSTLY:
             (folder / name).write_bytes(data)
