@@ -15,7 +15,7 @@ from contextlib import closing
 
 import pytest
 
-from ricordo.hosting.credentials import Credentials
+from ricordo.hosting.credentials import FILE_NAME, Credentials
 
 pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
 
@@ -47,7 +47,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, str]
         **{f"RICORDO_{name}_HOME": str(folder / name.lower()) for name in ("DATA", "STATE", "CONFIG")},
         "RICORDO_EMBEDDING_PROVIDER": "none",
     }
-    token, _ = Credentials(env=env).add("laptop", "write")
+    token, _ = Credentials(folder / "data" / FILE_NAME).add("laptop", "write")
     process = subprocess.Popen(
         [sys.executable, "-c", HASTY, "serve", "--port", "0", "--store", str(folder / "s.db")],
         stdout=subprocess.PIPE,
