@@ -33,7 +33,6 @@ READING: dict[str, Verb] = {
     "links": lambda engine, folder: engine.links(NOTE),
     "log": lambda engine, folder: engine.log(),
     "list": lambda engine, folder: engine.list(),
-    "models": lambda engine, folder: engine.models(),
     "original": lambda engine, folder: engine.original(NOTE),
     "place_of": lambda engine, folder: engine.place_of(NOTE),
     "review": lambda engine, folder: engine.review(),
@@ -54,7 +53,7 @@ READING: dict[str, Verb] = {
 }
 REPORTS_WHAT_DIFFERS = {"doctor"}
 ASKS_NO_ITEMS = {
-    "close", "open", "profiles", "resolve", "tier", "team_init", "team_invite", "team_remove",
+    "close", "models", "open", "profiles", "resolve", "tier", "team_init", "team_invite", "team_remove",
     "team_status", "index",
 }  # fmt: skip
 """They use an answer, the settings, the server or the name alone; an id is looked up, and that is tested below."""

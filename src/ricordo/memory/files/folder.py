@@ -13,14 +13,15 @@ import hashlib
 import os
 import re
 import stat
+import sys
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from itertools import count, groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from ricordo.errors import StoreError
 from ricordo.frozen import frozen
@@ -74,7 +75,14 @@ def place(source: Spot, target: Spot) -> None:
 
 
 def swap(one: Spot, other: Spot) -> None:
-    """Exchange two files. If somebody makes ``other`` anew in between, that is an error, and nothing is overwritten."""
+    """Exchange two files in one step, so that an editor never finds ``other`` missing; where the system cannot do that,
+    in two. If somebody makes ``other`` anew in between, that is an error, and nothing is overwritten.
+    """
+    exchange = _exchange()
+    with one.reached() as (name, within), other.reached() as (new, there):
+        has_handles = within is not None and there is not None
+        if has_handles and exchange is not None and exchange(within, os.fsencode(name), there, os.fsencode(new)):
+            return
     aside = temporary_beside(one)
     other.rename(aside)
     try:
@@ -84,6 +92,31 @@ def swap(one: Spot, other: Spot) -> None:
             place(aside, other)
         raise
     aside.rename(one)
+
+
+@cache
+def _exchange() -> Any:
+    """Exchange two files with the system's own call; returns whether it did."""
+    import ctypes
+
+    try:
+        library = ctypes.CDLL(None, use_errno=True)
+        if sys.platform == "darwin":
+            call = library.renameatx_np
+        else:
+            call = library.renameat2
+        return lambda within, one, there, other: _done(ctypes, call(within, one, there, other, 2))
+    except (OSError, AttributeError, TypeError):
+        return None
+
+
+def _done(ctypes: Any, answer: int) -> bool:
+    if answer == 0:
+        return True
+    number = ctypes.get_errno()
+    if number == errno.ENOENT:
+        raise FileNotFoundError(number, os.strerror(number))
+    return False
 
 
 UNSETTLED = -1
