@@ -193,7 +193,6 @@ class Conversation:
             if error.data is not None:
                 reply["error"]["data"] = error.data
         self._send(reply, message["id"])
-        self._settle(message["id"])
 
     def _check_version(self, method: str, version: object) -> None:
         """Refuse versions that are not spoken here, and what comes before a greeting."""
@@ -212,13 +211,15 @@ class Conversation:
             self._turn.notify_all()
 
     def _send(self, message: Message, request: str | int | None = None) -> None:
-        """Write a message; one about a request only as long as that waits for its answer."""
+        """Write a message; one about a request only as long as that waits for its answer. The request is settled before
+        its answer can be read, because the client may use the id again.
+        """
         rest = memoryview(written(message) + b"\n")
         with self._turn:
             if self._writer is None or (request is not None and request not in self._waiting):
                 return
-            if "method" not in message:
-                self._waiting.discard(request or 0)
+            if request is not None and "method" not in message:
+                self._settle(request)
             try:
                 while rest:
                     rest = rest[self._writer.write(rest) :]
