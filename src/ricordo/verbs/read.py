@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, Unpack, get_args, get_origin, get_type_hints
 
+from ricordo.plugin import Plugin
 from ricordo.values.hits import Filters
 from ricordo.values.items import Fields, Ref
 from ricordo.verbs import parameters
@@ -50,15 +51,24 @@ class _Names(dict[str, Any]):
         return _Unknown
 
 
-def verb_rows(owners: Mapping[str, type]) -> list[VerbRow]:
-    """The verbs of classes, by the name under which ``Ricordo`` holds an object of each ("" for itself)."""
+def verb_rows(owners: Mapping[str, type], package: str = "") -> list[VerbRow]:
+    """The verbs of classes, by the name under which ``Ricordo`` holds an object of each ("" for itself); of a package
+    alone, if one is named.
+    """
     found: dict[str, Any] = {}
     for prefix, cls in owners.items():
         for name in dir(cls):
             function = getattr(cls, name)
-            if isinstance(getattr(function, "declared", None), Declared):
+            is_declared = isinstance(getattr(function, "declared", None), Declared)
+            if is_declared and function.__module__.startswith(package):
                 found[f"{prefix}.{name}" if prefix else name] = function
     return sorted((_row(name, function) for name, function in found.items()), key=lambda row: row.path)
+
+
+def plugin_rows(plugin: Plugin) -> list[VerbRow]:
+    """The verbs that a plugin brings."""
+    rows = verb_rows({"": type("Verbs", tuple(map(plugin.load, plugin.verbs)), {})}, plugin.package)
+    return [*rows, *verb_rows({name: plugin.load(place) for name, place in plugin.parts.items()})]
 
 
 def _row(name: str, function: Any) -> VerbRow:

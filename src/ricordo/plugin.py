@@ -1,0 +1,106 @@
+"""What a plugin is, and which ones are installed.
+
+A plugin is a folder below ``plugins/``, or a package of somebody else that names its declaration in an entry point of
+the group ``ricordo.plugins``. The declaration is one value, ``PLUGIN = Plugin(__name__, ...)``. It says what the plugin
+brings to which seam, as ``module:name`` inside the plugin's package, and that is imported when it is first needed. So a
+plugin that nobody uses costs the import of its declaration. The core imports no plugin by its name.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ricordo.log import report
+
+GROUP = "ricordo.plugins"
+FOLDER = Path(__file__).with_name("plugins")
+
+
+class Plugin(NamedTuple):
+    """What one plugin brings. All but the first two fields are optional."""
+
+    package: str
+    """``__name__``: names without a package are looked up in it."""
+    about: str
+    """What it does, in one sentence."""
+    needs: tuple[str, ...] = ()
+    """The plugins that this one imports; without them it is left out."""
+    verbs: tuple[str, ...] = ()
+    """Classes whose methods that are declared with ``@verb`` become methods of ``Ricordo``, and verbs of every face."""
+    parts: Mapping[str, str] = {}
+    """Classes with verbs of which ``Ricordo`` holds an object, by the name of the attribute."""
+    settings: Mapping[str, type] = {}
+    """Sections of the settings, by name."""
+    tables: str = ""
+    """A mapping of ``Table``: what a store has besides the core's tables."""
+
+    @property
+    def name(self) -> str:
+        """Its name: the last part of its package."""
+        return self.package.rpartition(".")[2]
+
+    def load(self, place: str) -> Any:
+        """What stands at ``module:name`` in the package; ``:name`` is in the package itself."""
+        module, _, name = place.partition(":")
+        return getattr(import_module(f"{self.package}.{module}" if module else self.package), name)
+
+
+@cache
+def installed() -> Mapping[str, Plugin]:
+    """All plugins by name: our own, then those of others."""
+    found = {name: import_module(f"ricordo.plugins.{name}").PLUGIN for name in _own_names()}
+    found |= {plugin.name: plugin for plugin in _of_others()}
+    return {name: plugin for name, plugin in found.items() if all(need in found for need in plugin.needs)}
+
+
+def brought(seam: str) -> Iterator[Any]:
+    """What all plugins bring to a seam that is a list of places."""
+    for plugin in installed().values():
+        for place in getattr(plugin, seam):
+            yield plugin.load(place)
+
+
+def _own_names() -> list[str]:
+    try:
+        return sorted(
+            entry.name
+            for entry in os.scandir(FOLDER)
+            if entry.is_dir() and entry.name.isidentifier() and not entry.name.startswith("_")
+        )
+    except FileNotFoundError:
+        return []
+
+
+def _of_others() -> Iterator[Plugin]:
+    """The plugins of other packages. Files are looked into first, because asking Python costs a fresh process more."""
+    if not any(f"[{GROUP}]" in text for text in _entry_point_files()):
+        return
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP):
+        try:
+            plugin = point.load()
+            if not isinstance(plugin, Plugin):
+                raise TypeError(f"{point.value} is no Plugin")
+            yield plugin
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and the others must go on working
+            report(f"the plugin '{point.name}' cannot be loaded", error)
+
+
+def _entry_point_files() -> Iterator[str]:
+    for folder in sys.path:
+        try:
+            entries = [entry.path for entry in os.scandir(folder or ".") if entry.name.endswith(".dist-info")]
+        except OSError:
+            continue
+        for entry in entries:
+            try:
+                yield Path(entry, "entry_points.txt").read_text(encoding="utf-8")
+            except OSError:
+                continue
