@@ -55,7 +55,7 @@ def pages() -> dict[str, str]:
 
 def config_page() -> str:
     parts = [INTRODUCTION]
-    sections = {one.name: one.default for one in fields(Config)}
+    sections = {one.name: one.default for one in fields(Config)} | dict(Config().of_plugins)
     for section in SECTIONS:
         about = type(sections[section]).__doc__
         parts.append(f"\n## `[{section}]`\n\n{_code_marks(str(about))}\n\n")

@@ -155,19 +155,19 @@ class _Layers:
                 self._take(known, checked, "flag", base)
 
     def config(self) -> Config:
-        plain = Config()
-        changed: dict[str, dict[str, Any]] = {}
-        for name, value in self.values.items():
-            known = SETTINGS[name]
-            changed.setdefault(known.section, {})[known.key] = value
-        sections = {section: replace(getattr(plain, section), **values) for section, values in changed.items()}
-        return Config(
-            **sections,
+        config = Config(
             profiles=self.profiles,
             untrusted=tuple(sorted(self.untrusted)),
             dropped=tuple(sorted(set(self.dropped))),
             sources=self.sources,
         )
+        changed: dict[str, dict[str, Any]] = {}
+        for name, value in self.values.items():
+            known = SETTINGS[name]
+            changed.setdefault(known.section, {})[known.key] = value
+        for section, values in changed.items():
+            config = config.with_section(section, replace(getattr(config, section), **values))
+        return config
 
     def _take(self, known: Setting, value: Any, source: str, base: Path) -> None:
         self.values[known.name] = _absolute(value, base) if known.is_path else value

@@ -101,7 +101,7 @@ class ToolService(Service):
         return Outcome(answer_for_agents(answer, self.tools, words), blocks=blocks)
 
     def _unknown(self, name: str) -> Outcome:
-        from ricordo.config.settings import nearest
+        from ricordo.config.declare import nearest
 
         near = nearest(name, tuple(self.tools))
         hint = f"Did you mean '{near[0]}'? " if near else ""

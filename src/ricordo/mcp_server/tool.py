@@ -152,7 +152,7 @@ def checked(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _known(tool: Tool, name: str) -> str:
-    from ricordo.config.settings import nearest
+    from ricordo.config.declare import nearest
 
     near = nearest(name, tuple(tool.arguments)) if name else []
     listed = ", ".join(f"{known} (required)" if known in tool.required else known for known in tool.arguments)
