@@ -22,6 +22,16 @@ GROUP = "ricordo.plugins"
 FOLDER = Path(__file__).with_name("plugins")
 
 
+class Command(NamedTuple):
+    """A command that is no verb of the engine: one of the program, or a group of verbs."""
+
+    section: str
+    line: str
+    alone: str = ""
+    """The part of a group that it runs when it is called alone; its own name, if it is a command with options, too."""
+    details: str = ""
+
+
 class Plugin(NamedTuple):
     """What one plugin brings. All but the first two fields are optional."""
 
@@ -35,6 +45,10 @@ class Plugin(NamedTuple):
     """Classes whose methods that are declared with ``@verb`` become methods of ``Ricordo``, and verbs of every face."""
     parts: Mapping[str, str] = {}
     """Classes with verbs of which ``Ricordo`` holds an object, by the name of the attribute."""
+    commands: Mapping[str, Command] = {}
+    """Commands that are no verbs, and groups of verbs, by their words."""
+    cli: str = ""
+    """The module with the commands that are written by hand, and with what shows values to a person."""
     settings: Mapping[str, type] = {}
     """Sections of the settings, by name."""
     tables: str = ""
@@ -44,6 +58,11 @@ class Plugin(NamedTuple):
     def name(self) -> str:
         """Its name: the last part of its package."""
         return self.package.rpartition(".")[2]
+
+    def load_cli(self) -> None:
+        """Import the commands that are written by hand, and what shows values; both register themselves."""
+        if self.cli:
+            import_module(f"{self.package}.{self.cli}")
 
     def load(self, place: str) -> Any:
         """What stands at ``module:name`` in the package; ``:name`` is in the package itself."""

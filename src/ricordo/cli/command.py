@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ricordo.cli.call import Call
 from ricordo.errors import UsageError
 from ricordo.log import keep_log
+from ricordo.plugin import Command, installed
 from ricordo.verbs.index import all_verbs, has_verb, verb_named
 
 if TYPE_CHECKING:
@@ -36,27 +38,17 @@ FIRST = (
 """What the first help shows."""
 
 
-class Own(NamedTuple):
-    """A command that is no verb of the engine: one of the program, or a group of verbs."""
-
-    section: str
-    line: str
-    alone: str = ""
-    """The part of a group that it runs when it is called alone; its own name, if it is a command with options, too."""
-    details: str = ""
-
-
-OWN: dict[str, Own] = {
-    "init": Own("add", "Make a store for this project."),
-    "roots": Own(
+OWN: dict[str, Command] = {
+    "init": Command("add", "Make a store for this project."),
+    "roots": Command(
         "add",
         "Show the folders that were added, leave one, or say that it was moved.",
         "list",
         "refresh finds new files in these folders. 'roots rm' leaves a folder and keeps its items; 'rm FOLDER/' removes"
         " the items, too.",
     ),
-    "open": Own("find", "Open an item in your editor, or its page in the browser."),
-    "skills": Own(
+    "open": Command("find", "Open an item in your editor, or its page in the browser."),
+    "skills": Command(
         "agents",
         "Index skills, and find the one for a task.",
         "search",
@@ -64,8 +56,8 @@ OWN: dict[str, Own] = {
         " searched in the workspace, then in your home folder, then in system folders; if two have the same name, the"
         " first is used.",
     ),
-    "sessions": Own("agents", "Index and show sessions of agents.", "list"),
-    "tools": Own(
+    "sessions": Command("agents", "Index and show sessions of agents.", "list"),
+    "tools": Command(
         "agents",
         "Find and call the tools of other MCP servers.",
         "list",
@@ -73,62 +65,62 @@ OWN: dict[str, Own] = {
         " prompts. Taken in here, the few that fit a task are found instead of all being listed to the agent. Tools"
         " that say they only read can be called; others when the setting tools.allow of your own names them.",
     ),
-    "install": Own("agents", "Set up an agent's program to use Ricordo."),
-    "uninstall": Own("agents", "Undo install."),
-    "hook": Own("agents", "Answer a hook of an agent's program: JSON in, JSON out."),
-    "mcp": Own("agents", "Serve agents over the Model Context Protocol."),
-    "serve": Own("agents", "Serve the page, the API, MCP and hooks.", "serve"),
-    "serve tokens": Own(
+    "install": Command("agents", "Set up an agent's program to use Ricordo."),
+    "uninstall": Command("agents", "Undo install."),
+    "hook": Command("agents", "Answer a hook of an agent's program: JSON in, JSON out."),
+    "mcp": Command("agents", "Serve agents over the Model Context Protocol."),
+    "serve": Command("agents", "Serve the page, the API, MCP and hooks.", "serve"),
+    "serve tokens": Command(
         "agents",
         "Make and take away tokens for the server.",
         "list",
         "Programs send a token as 'Authorization: Bearer TOKEN'. Only a hash of it is kept.",
     ),
-    "config": Own(
+    "config": Command(
         "look after",
         "Read and change settings.",
         "list",
         "A flag wins over a RICORDO_* variable, that over the project's file, that over yours. A change takes effect at"
         " the next query of every running process.",
     ),
-    "sync-folder": Own(
+    "sync-folder": Command(
         "look after",
         "Sync with your other machines through a folder.",
         "status",
         "The folder is brought to your machines by something else: Syncthing, iCloud, Dropbox, git, a USB stick."
         " 'sync', without a folder, brings your Markdown files and the store together.",
     ),
-    "team": Own(
+    "team": Command(
         "look after",
         "Make a team of a store on a server, and say who may do what.",
         "status",
         "A team shares a store on a server. Its members are roles of that server: readers search, writers save, owners"
         " upgrade and invite, and a backup role reads everything.",
     ),
-    "learn": Own(
+    "learn": Command(
         "look after",
         "Show, freeze or undo what feedback did to the ranking.",
         "status",
         "With 30 verdicts or more, the weight of the text signal in the profiles default and vault is their own plus"
         " (acceptance - 0.5) x 0.30, so at most 0.15 away from it; the other weights keep their proportions.",
     ),
-    "profiles": Own(
+    "profiles": Command(
         "look after",
         "Show the ranking profiles and their weights.",
         "list",
         "A profile is a list of signals and their weights, which sum to 1. Add your own to config.toml as"
         " [profiles.NAME] with base and weights, or with signals of its own; --weights changes them for one search.",
     ),
-    "models": Own(
+    "models": Command(
         "look after",
         "Show, test and choose the embedding model.",
         "list",
         "What turns text into vectors. The model inside the package needs nothing; others need a key, a server or a"
         " download. Vectors of different models are never compared, so a switch means making them again.",
     ),
-    "eval": Own("look after", "Measure the ranking on a set of judged queries."),
-    "completion": Own("look after", "Print the completion script of a shell."),
-    "version": Own("look after", "Print the version."),
+    "completion": Command("look after", "Print the completion script of a shell."),
+    "version": Command("look after", "Print the version."),
+    **{name: command for plugin in installed().values() for name, command in plugin.commands.items()},
 }
 
 _BY_HAND = {
@@ -138,11 +130,19 @@ _BY_HAND = {
     "cmd_config": "config profiles",
     "cmd_serve": "serve mcp",
     "cmd_install": "install uninstall",
-    "cmd_eval": "eval",
     "cmd_program": "hook version completion",
 }
-MODULES = {name: module for module, names in _BY_HAND.items() for name in names.split()}
-"""The module of hand-written commands, by their first word."""
+_MODULES = {name: module for module, names in _BY_HAND.items() for name in names.split()}
+_PLUGINS = {name: plugin for plugin in installed().values() for name in plugin.commands}
+
+
+def load_commands(path: str) -> None:
+    """Import the module of hand-written commands that begin with the first of these words."""
+    first = path.partition(" ")[0]
+    if module := _MODULES.get(first):
+        import_module(f"ricordo.cli.{module}")
+    elif first in _PLUGINS:
+        _PLUGINS[first].load_cli()
 
 
 def shown_commands() -> dict[str, tuple[str, str]]:

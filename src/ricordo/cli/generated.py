@@ -13,7 +13,6 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,11 +20,11 @@ import click
 from ricordo.cli.call import Call
 from ricordo.cli.command import (
     GLOBAL_OPTIONS,
-    MODULES,
     OWN,
     REGISTERED,
     QueryVerb,
     Verb,
+    load_commands,
     refuse_profile,
     write_help_text,
     write_options,
@@ -62,8 +61,7 @@ Handler = Callable[..., int]
 
 def find_command(path: str) -> click.Command | None:
     """The command of these words: a group, one that is written by hand, or one that calls its verb."""
-    if module := MODULES.get(path.partition(" ")[0]):
-        import_module(f"ricordo.cli.{module}")
+    load_commands(path)
     if path in OWN and OWN[path].alone:
         return VerbGroup(path)
     return REGISTERED.get(path) or (generated(path) if has_verb(path) else None)

@@ -14,6 +14,7 @@ from ricordo.cli import show_log  # noqa: F401 - it brings presenters, too
 from ricordo.cli.show import PRESENTERS, short_ref, show_content, show_diff, shows
 from ricordo.cli.terminal import Screen, clean, counted, one_line, span_of_time
 from ricordo.errors import Conflict, CorruptStore
+from ricordo.plugin import installed
 
 if TYPE_CHECKING:
     from ricordo import Profile
@@ -545,6 +546,8 @@ _VERBS: dict[str, Callable[[Screen, Any], None]] = {
 
 def present(screen: Screen, row: VerbRow, result: Any, plain: Mapping[str, Any]) -> None:
     """Write the result of a verb for a person; names and values on lines, where its type has no form."""
+    if row.plugin:
+        installed()[row.plugin].load_cli()
     several = re.fullmatch(r"(?:builtins\.)?(?:list|tuple|Sequence)\[(\w+)(?:, \.\.\.)?\]", row.returns)
     kind = f"Sequence[{several[1]}]" if several else row.returns.replace("dict[", "Mapping[")
     if show := PRESENTERS.get(kind) or _VERBS.get(row.name):

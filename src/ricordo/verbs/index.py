@@ -28,7 +28,8 @@ def _plain() -> dict[str, dict[str, Any]]:
     rows = _read(FILE)
     for plugin in installed().values():
         if plugin.verbs:
-            rows += _read(plugin_file(plugin)) if plugin_file(plugin).exists() else _declared(plugin)
+            plain = _read(plugin_file(plugin)) if plugin_file(plugin).exists() else _declared(plugin)
+            rows += [row | {"plugin": plugin.name} for row in plain]
     return {row["path"]: row for row in sorted(rows, key=lambda row: str(row["path"]))}
 
 
