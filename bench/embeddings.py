@@ -21,9 +21,9 @@ from corpus import SourceDocument
 from ricordo import registry
 from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
-from ricordo.evaluate.stores import RememberingEmbedder
 from ricordo.ingest.embed import fingerprint_of
 from ricordo.models.base import Embedder
+from ricordo.plugins.evaluate.stores import RememberingEmbedder
 
 Matrix = npt.NDArray[np.float32]
 _STEP = 512

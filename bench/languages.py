@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ricordo.evaluate.run import evaluate
 from ricordo.models.local_onnx import LocalEmbedder
 from ricordo.models.multilingual import MultilingualEmbedder
+from ricordo.plugins.evaluate.run import evaluate
 
 PROFILES = ("bm25", "vector", "default")
 

@@ -30,11 +30,11 @@ from ricordo.config.loading import Config, load_config
 from ricordo.context.gather import Gatherer
 from ricordo.context.passages import Tokens, passages_of
 from ricordo.engine import Ricordo
-from ricordo.evaluate.datasets import Question, read_dataset
-from ricordo.evaluate.metrics import ndcg, recall
-from ricordo.evaluate.report import aligned
-from ricordo.evaluate.run import BASELINES, evaluate, evaluate_passages, folder_store
-from ricordo.evaluate.stores import cached_store, make_vectors, position_of
+from ricordo.plugins.evaluate.datasets import Question, read_dataset
+from ricordo.plugins.evaluate.metrics import ndcg, recall
+from ricordo.plugins.evaluate.report import aligned
+from ricordo.plugins.evaluate.run import BASELINES, evaluate, evaluate_passages, folder_store
+from ricordo.plugins.evaluate.stores import cached_store, make_vectors, position_of
 from ricordo.registry import token_counter
 from ricordo.values.hits import Filters
 

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ricordo.evaluate.metrics import percentile
-from ricordo.evaluate.report import aligned
+from ricordo.plugins.evaluate.metrics import percentile
+from ricordo.plugins.evaluate.report import aligned
 
 __all__ = [
     "CLOCKS",

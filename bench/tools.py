@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from ricordo import ConfigProvider, Error, Filters, Ricordo, registry
-from ricordo.evaluate.datasets import Dataset, read_dataset
 from ricordo.mcp_server import gateway_tools
 from ricordo.mcp_server.protocol import described
+from ricordo.plugins.evaluate.datasets import Dataset, read_dataset
 from ricordo.sources.mcp_config import ServerTool
 from ricordo.values.tools import ToolEntry
 from timing import print_json

@@ -20,8 +20,8 @@ from embeddings import give_vectors, query_vectors, real_vectors, remembering, s
 from peers import query_words
 from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
-from ricordo.evaluate.datasets import read_dataset
 from ricordo.ingest.embed import Worker
+from ricordo.plugins.evaluate.datasets import read_dataset
 from ricordo.store.index.entries import COMPARED_AT_LEAST, COMPARED_SHARE, EXACT_BELOW
 from ricordo.store.index.lexical import LexicalIndex
 from ricordo.store.sqlite.store import SqliteStore

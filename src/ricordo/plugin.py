@@ -16,6 +16,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ricordo.bounded import call_plugin
+from ricordo.errors import Error
 from ricordo.log import report
 
 GROUP = "ricordo.plugins"
@@ -30,6 +32,8 @@ class Command(NamedTuple):
     alone: str = ""
     """The part of a group that it runs when it is called alone; its own name, if it is a command with options, too."""
     details: str = ""
+    takes_profile: bool = False
+    """Whether it ranks with a profile that ``--profile`` may name."""
 
 
 class Plugin(NamedTuple):
@@ -103,13 +107,14 @@ def _of_others() -> Iterator[Plugin]:
     from importlib.metadata import entry_points
 
     for point in entry_points(group=GROUP):
+        problem = f"the plugin '{point.name}' cannot be loaded"
         try:
-            plugin = point.load()
-            if not isinstance(plugin, Plugin):
-                raise TypeError(f"{point.value} is no Plugin")
+            plugin = call_plugin(point.load, problem, hint=f"Reinstall {point.value.partition(':')[0]}, or remove it.")
+        except Error as error:
+            report(problem, error)
+            continue
+        if isinstance(plugin, Plugin):
             yield plugin
-        except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and the others must go on working
-            report(f"the plugin '{point.name}' cannot be loaded", error)
 
 
 def _entry_point_files() -> Iterator[str]:

@@ -292,7 +292,7 @@ def _as_text(value: Any) -> Any:
 def takes_profile(command: str) -> bool:
     """Whether a command ranks with a profile: one that the verb is given, or that of the settings."""
     if not has_verb(command):
-        return command == "eval"
+        return command in OWN and OWN[command].takes_profile
     row = verb_named(command)
     return row.needs_model or any(param.name == "profile" for param in row.params)
 
@@ -300,7 +300,7 @@ def takes_profile(command: str) -> bool:
 def refuse_profile(call: Call, command: str) -> None:
     """Refuse a profile for a verb that does not rank with it, because it would have no effect."""
     if call.profile and not takes_profile(command):
-        known = ["eval", *(row.path for row in all_verbs() if takes_profile(row.path))]
+        known = sorted(path for path in (*OWN, *(row.path for row in all_verbs())) if takes_profile(path))
         raise UsageError(
             f"'{command}' ranks nothing with a profile, so --profile has no effect on it",
             hint=f"Leave it out. These verbs take it: {', '.join(known)}. For servers and hooks, set search.profile.",

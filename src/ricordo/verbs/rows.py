@@ -78,6 +78,8 @@ class VerbRow(NamedTuple):
     needs_model: bool = False
     asks: str = ""
     storeless: bool = False
+    plugin: str = ""
+    """The plugin that brings it; empty for a verb of the core."""
 
     def on(self, face: str) -> list[ParamRow]:
         """The parameters that a face has."""

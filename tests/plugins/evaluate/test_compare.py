@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ricordo.errors import NotFound, Unreadable, UsageError
-from ricordo.evaluate.report import (
+from ricordo.plugins.evaluate.report import (
     QueryResult,
     Report,
     Suite,

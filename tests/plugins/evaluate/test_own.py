@@ -10,9 +10,9 @@ import pytest
 from ricordo import Ricordo
 from ricordo.config.loading import ConfigProvider
 from ricordo.errors import NotFound
-from ricordo.evaluate.run import ENOUGH_QUERIES, evaluate_own, own_judgements
+from ricordo.plugins.evaluate.run import ENOUGH_QUERIES, evaluate_own, own_judgements
 
-from ..figures import figures
+from ...figures import figures
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from ricordo.errors import UsageError
 from ricordo.values.store_addresses import is_address
 
 if TYPE_CHECKING:
-    from ricordo.evaluate.report import Comparison, Suite
+    from ricordo.plugins.evaluate.report import Comparison, Suite
 
 
 @verb(
@@ -62,7 +62,7 @@ def _eval(
     if passages is not None:
         return _passages(call, folders, passages, _names(call, profiles), plain=not (own or compare or per_query))
     if compare and all(Path(name).is_file() for name in compare):
-        from ricordo.evaluate import report
+        from ricordo.plugins.evaluate import report
 
         comparison = report.compare(*map(report.read_results, compare))
         return call.answer(comparison.to_dict(), lambda screen: _show_comparison(screen, comparison))
@@ -77,12 +77,12 @@ def _eval(
         names = list(dict.fromkeys([*names, *compare]))
     suite = _run_own(call, names) if own else _run(call, folders, names, limit_queries)
     if per_query is not None:
-        from ricordo.evaluate.report import write_results
+        from ricordo.plugins.evaluate.report import write_results
 
         write_results(suite.reports, per_query)
     if not compare:
         return _answer(call, suite)
-    from ricordo.evaluate.report import compare_profiles
+    from ricordo.plugins.evaluate.report import compare_profiles
 
     return _answer(call, suite, compare_profiles(suite.reports, *compare))
 
@@ -94,7 +94,7 @@ def _names(call: Call, profiles: tuple[str, ...]) -> list[str]:
 
 def _passages(call: Call, folders: tuple[Path, ...], questions: Path, names: list[str], *, plain: bool) -> int:
     """Whether the passages that are shown answer."""
-    from ricordo.evaluate.run import evaluate_passages
+    from ricordo.plugins.evaluate.run import evaluate_passages
 
     if len(folders) != 1 or not plain:
         raise UsageError(
@@ -107,7 +107,7 @@ def _passages(call: Call, folders: tuple[Path, ...], questions: Path, names: lis
 
 
 def _run(call: Call, folders: tuple[Path, ...], names: list[str], limit_queries: int | None) -> Suite:
-    from ricordo.evaluate.run import DEFAULT_PROFILES, evaluate_all
+    from ricordo.plugins.evaluate.run import DEFAULT_PROFILES, evaluate_all
 
     server = call.store if call.store and is_address(call.store) else None
     with ProgressLine.for_call(call) as progress:
@@ -117,15 +117,15 @@ def _run(call: Call, folders: tuple[Path, ...], names: list[str], limit_queries:
 
 
 def _run_own(call: Call, names: list[str]) -> Suite:
-    from ricordo.evaluate.report import Suite
-    from ricordo.evaluate.run import OWN_PROFILES, evaluate_own
+    from ricordo.plugins.evaluate.report import Suite
+    from ricordo.plugins.evaluate.run import OWN_PROFILES, evaluate_own
 
     with call.engine() as engine, ProgressLine.for_call(call) as progress:
         return Suite((evaluate_own(engine, profiles=names or OWN_PROFILES, progress=progress),))
 
 
 def _answer(call: Call, suite: Suite, comparison: Comparison | None = None) -> int:
-    from ricordo.evaluate.report import results_table
+    from ricordo.plugins.evaluate.report import results_table
 
     plain = suite.to_dict()
     if comparison is not None:
@@ -144,7 +144,7 @@ def _answer(call: Call, suite: Suite, comparison: Comparison | None = None) -> i
 
 
 def _show_comparison(screen: Screen, comparison: Comparison) -> None:
-    from ricordo.evaluate.report import comparison_table
+    from ricordo.plugins.evaluate.report import comparison_table
 
     screen.line(comparison_table(comparison))
     for note in comparison.notes:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ricordo.errors import NotFound, Unreadable, UsageError
-from ricordo.evaluate.datasets import read_dataset
+from ricordo.plugins.evaluate.datasets import read_dataset
 
 
 @pytest.fixture

@@ -20,10 +20,11 @@ from typing import Any
 from ricordo.config.loading import Config, load_config
 from ricordo.engine import Ricordo
 from ricordo.errors import NotFound, Unreadable, UsageError
-from ricordo.evaluate.datasets import Dataset, Question, read_dataset
-from ricordo.evaluate.metrics import judge
-from ricordo.evaluate.report import QueryResult, Report, Suite, aligned
-from ricordo.evaluate.stores import (
+from ricordo.frozen import frozen
+from ricordo.plugins.evaluate.datasets import Dataset, Question, read_dataset
+from ricordo.plugins.evaluate.metrics import judge
+from ricordo.plugins.evaluate.report import QueryResult, Report, Suite, aligned
+from ricordo.plugins.evaluate.stores import (
     cached_store,
     default_cache_folder,
     index_settings,
@@ -31,7 +32,6 @@ from ricordo.evaluate.stores import (
     position_of,
     server_store,
 )
-from ricordo.frozen import frozen
 from ricordo.search.profiles import find_profile
 from ricordo.values.hits import Filters, Hit
 from ricordo.values.plain import Plain, named

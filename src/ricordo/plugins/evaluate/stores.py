@@ -24,10 +24,10 @@ from ricordo.config.files import replace_file
 from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
 from ricordo.errors import StoreError
-from ricordo.evaluate.datasets import Dataset, Document
 from ricordo.ingest.embed import Worker
 from ricordo.models import multilingual
 from ricordo.models.base import Embedder, fingerprint_of
+from ricordo.plugins.evaluate.datasets import Dataset, Document
 from ricordo.store.backlog import worker_name
 from ricordo.values.items import Entry
 from ricordo.values.reports import Progress
@@ -159,7 +159,7 @@ def _code_digest() -> str:
     somebody who tries a change gets the figures of that change.
     """
     digest = hashlib.sha256()
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parents[2]
     for folder in INDEXING_CODE:
         for path in sorted((package / folder).glob("*.py")):
             digest.update(path.read_bytes())

@@ -10,7 +10,7 @@ import pytest
 
 from ricordo.config.loading import Config, load_config
 from ricordo.errors import NotFound, Unreadable
-from ricordo.evaluate.run import evaluate_passages
+from ricordo.plugins.evaluate.run import evaluate_passages
 
 QUESTION = {
     "question": "how often do I feed the starter",

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ricordo.errors import NotFound, Unreadable, UsageError
-from ricordo.evaluate.metrics import METRICS, Significance, mean, percentile, significance
 from ricordo.frozen import frozen
+from ricordo.plugins.evaluate.metrics import METRICS, Significance, mean, percentile, significance
 from ricordo.values.plain import NOT_SHOWN, Plain, named, rounded
 
 COLUMNS: tuple[str, ...] = (*METRICS, "ms_p50")

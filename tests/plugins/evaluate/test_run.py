@@ -15,10 +15,10 @@ from ricordo.config.loading import Config
 from ricordo.config.settings import LexicalSettings, RetrievalSettings
 from ricordo.engine import Ricordo
 from ricordo.errors import UsageError
-from ricordo.evaluate.metrics import METRICS, judge
-from ricordo.evaluate.report import Report, read_results, write_results
-from ricordo.evaluate.run import evaluate, evaluate_all
-from ricordo.evaluate.stores import position_of, ref_of
+from ricordo.plugins.evaluate.metrics import METRICS, judge
+from ricordo.plugins.evaluate.report import Report, read_results, write_results
+from ricordo.plugins.evaluate.run import evaluate, evaluate_all
+from ricordo.plugins.evaluate.stores import position_of, ref_of
 from ricordo.values.reports import Progress
 
 KITCHEN = Path(__file__).parent / "sets" / "kitchen"
@@ -150,7 +150,7 @@ def test_results_per_query_can_be_kept_and_read_again(cache: Path, tmp_path: Pat
 
 
 def test_of_two_that_build_the_same_store_the_slower_takes_what_the_faster_made(tmp_path: Path) -> None:
-    from ricordo.evaluate.stores import _put_in_place
+    from ricordo.plugins.evaluate.stores import _put_in_place
 
     for name in ("building-1", "building-2"):
         (tmp_path / name).mkdir()
