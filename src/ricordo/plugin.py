@@ -16,12 +16,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ricordo.bounded import call_plugin
-from ricordo.errors import Error
-from ricordo.log import report
-
 GROUP = "ricordo.plugins"
 FOLDER = Path(__file__).with_name("plugins")
+BROKEN: dict[str, Exception] = {}
+"""Why plugins of others cannot be loaded, by their names; ``doctor`` says so."""
 
 
 class Command(NamedTuple):
@@ -107,11 +105,10 @@ def _of_others() -> Iterator[Plugin]:
     from importlib.metadata import entry_points
 
     for point in entry_points(group=GROUP):
-        problem = f"the plugin '{point.name}' cannot be loaded"
         try:
-            plugin = call_plugin(point.load, problem, hint=f"Reinstall {point.value.partition(':')[0]}, or remove it.")
-        except Error as error:
-            report(problem, error)
+            plugin = point.load()
+        except Exception as error:  # noqa: BLE001 - a package of others may raise anything, and the rest must go on
+            BROKEN[point.name] = error
             continue
         if isinstance(plugin, Plugin):
             yield plugin

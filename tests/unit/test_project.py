@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from ricordo.plugin import installed
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 PACKAGE = SOURCE / "ricordo"
@@ -26,9 +28,10 @@ RANKS = (
     | dict.fromkeys(ADAPTERS, 2)
     | dict.fromkeys(PARTS, 3)
     | {"sync": 3}
-    | {"registry": 4, "engine": 5, "": 6, "evaluate": 7, "hosting": 7, "hooks": 8}
+    | {"registry": 4, "engine": 5, "": 6, "hosting": 7, "hooks": 8}
     | dict.fromkeys(FACES, 9)
 )
+PLUGINS = "plugins"
 COMPOSITION_ROOTS = {
     "__main__.py": {"cli"},
     "cli/__init__.py": {"mcp_server"},
@@ -38,7 +41,7 @@ COMPOSITION_ROOTS = {
 
 LONGEST_MODULE = 900
 LONGEST_FUNCTION = 60
-MOST_BROAD_EXCEPTS = 10
+MOST_BROAD_EXCEPTS = 11
 SHARED_NAMES: dict[str, str] = {}
 LONG_MODULES: dict[str, str] = {}
 LONG_FUNCTIONS = {"engine/ingest.py:add": "its signature declares what every face takes; 51 lines come after that"}
@@ -80,14 +83,23 @@ def imports() -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 @functools.cache
 def home(dotted: str) -> str:
-    """The folder or module at the top of the package that a dotted name belongs to; "" for the package."""
-    first = dotted.partition(".")[0]
+    """The folder or module at the top of the package that a dotted name belongs to, or the plugin; "" for itself."""
+    first, *rest = dotted.split(".")
+    if first == PLUGINS and rest:
+        return f"{PLUGINS}.{rest[0]}"
     return first if (PACKAGE / first).is_dir() or (PACKAGE / f"{first}.py").is_file() else ""
 
 
 def place_of(file: str) -> str:
-    first = file.partition("/")[0].removesuffix(".py")
+    first, *rest = file.removesuffix(".py").split("/")
+    if first == PLUGINS and len(rest) > 1:
+        return f"{PLUGINS}.{rest[0]}"
     return "" if first == "__init__" else first
+
+
+def rank(place: str) -> int:
+    """Whatever is of a lower rank may be imported; plugins may import all of the core."""
+    return 10 if place.startswith(f"{PLUGINS}.") else RANKS.get(place, 0)
 
 
 def test_imports_point_from_faces_to_the_engine_to_the_parts_to_the_values() -> None:
@@ -95,9 +107,21 @@ def test_imports_point_from_faces_to_the_engine_to_the_parts_to_the_values() -> 
         f"{file} imports ricordo.{name}"
         for file, names in imports()
         for name in names
-        if RANKS.get(home(name), 0) > RANKS.get(place_of(file), 0)
+        if rank(home(name)) > rank(place_of(file))
     ]
     assert upwards == []
+
+
+def test_a_plugin_imports_no_other_plugin_except_those_that_it_says_it_needs() -> None:
+    others = [
+        f"{file} imports ricordo.{name}"
+        for file, names in imports()
+        for name in names
+        if (plugin := home(name)).startswith(f"{PLUGINS}.")
+        and plugin != place_of(file)
+        and plugin.partition(".")[2] not in installed()[place_of(file).partition(".")[2]].needs
+    ]
+    assert others == []
 
 
 BEHIND = {
@@ -290,6 +314,7 @@ def test_links_in_the_documents_lead_somewhere(document: str) -> None:
 def test_the_architecture_names_every_folder_of_the_package() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     folders = [path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))]
+    folders += [f"{PLUGINS}/{name}" for name in installed()]
     assert [name for name in folders if f"(src/ricordo/{name}/)" not in text] == []
 
 
