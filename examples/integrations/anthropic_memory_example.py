@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from ricordo import Ricordo
-from ricordo.integrations.anthropic_memory import RicordoMemoryTool
+from ricordo.plugins.frameworks.anthropic_memory import RicordoMemoryTool
 
 with tempfile.TemporaryDirectory() as folder, Ricordo.open(Path(folder) / "memory.db") as memory:
     tool = RicordoMemoryTool(memory)

@@ -8,7 +8,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 
 from ricordo import Ricordo
-from ricordo.integrations.langgraph import RicordoStore
+from ricordo.plugins.frameworks.langgraph import RicordoStore
 
 
 class State(TypedDict):

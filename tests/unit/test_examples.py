@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src"
-NEEDS_MORE = "ricordo/integrations/"
+NEEDS_MORE = "ricordo/plugins/frameworks/"
 """Adapters import the framework that they are for."""
 
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 PACKAGE = SOURCE / "ricordo"
 
-FACES = {"cli", "mcp_server", "http_api", "integrations", "__main__"}
+FACES = {"cli", "mcp_server", "http_api", "__main__"}
 PARTS = {"ingest", "search", "memory", "context", "tools"}
 ADAPTERS = {"store", "models", "sources"}
 # Every other folder or module at the top of the package is a foundation: it imports nothing from above.

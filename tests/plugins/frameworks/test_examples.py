@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "integrations"
+EXAMPLES = Path(__file__).parents[3] / "examples" / "integrations"
 SAID = {
     "langchain": ("langchain_mcp_adapters", "note:/keys"),
     "langgraph": ("langgraph", "Ada prefers tea over coffee."),
@@ -43,7 +43,7 @@ def test_an_adapter_without_its_framework_says_what_to_install(name: str) -> Non
     library = SAID[name][0]
     probe = (
         f"import sys\nsys.modules['{library}'] = None\n"
-        f"try:\n    import ricordo.integrations.{name}\n"
+        f"try:\n    import ricordo.plugins.frameworks.{name}\n"
         "except Exception as error:\n    print(type(error).__name__, error.hint)\n"
     )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)

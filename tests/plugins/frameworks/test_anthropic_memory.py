@@ -16,7 +16,7 @@ from ricordo import ConfigProvider, Ricordo
 from ricordo.values.hits import Filters
 
 if TYPE_CHECKING:
-    from ricordo.integrations.anthropic_memory import RicordoMemoryTool
+    from ricordo.plugins.frameworks.anthropic_memory import RicordoMemoryTool
 
 if find_spec("anthropic") is None:
     pytest.skip("anthropic is not installed (extra 'anthropic')", allow_module_level=True)
@@ -34,7 +34,7 @@ def memory(tmp_path: Path) -> Iterator[Ricordo]:
 
 @pytest.fixture
 def tool(memory: Ricordo) -> RicordoMemoryTool:
-    from ricordo.integrations.anthropic_memory import RicordoMemoryTool  # takes seconds, which only these tests need
+    from ricordo.plugins.frameworks.anthropic_memory import RicordoMemoryTool  # takes seconds, which only these tests need
 
     return RicordoMemoryTool(memory)
 

@@ -11,7 +11,7 @@ from ricordo import Ricordo
 pytest.importorskip("langgraph", reason="langgraph is not installed (dependency group 'integrations')")
 pytestmark = pytest.mark.filterwarnings("default")
 
-from ricordo.integrations.langgraph import RicordoStore  # noqa: E402 - only where the framework is
+from ricordo.plugins.frameworks.langgraph import RicordoStore  # noqa: E402 - only where the framework is
 
 
 def test_values_come_back_as_they_were_put_and_go_away(engine: Ricordo) -> None:

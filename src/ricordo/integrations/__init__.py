@@ -1,1 +1,0 @@
-"""Adapters for what an MCP client cannot do: LangGraph's store and Anthropic's memory tool."""
