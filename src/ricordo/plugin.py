@@ -54,7 +54,16 @@ class Plugin(NamedTuple):
     settings: Mapping[str, type] = {}
     """Sections of the settings, by name."""
     tables: str = ""
-    """A mapping of ``Table``: what a store has besides the core's tables."""
+    """A mapping of ``Table``: what a store in a file has besides the core's tables."""
+    on: Mapping[str, str] = {}
+    """Functions that are called when something happens, by its name:
+
+    - ``opened(context)``: a store was opened.
+    - ``work_done(engine, now_and_then=False)``: a command is done, or a program that stays has done a call; such a
+      program says so ``now_and_then``, too.
+    - ``versions_apart(store, id)``: the numbers of an item's versions that were written independently of each other.
+    - ``before_encryption(store)``: it may refuse that a store is encrypted.
+    """
 
     @property
     def name(self) -> str:
@@ -85,6 +94,19 @@ def brought(seam: str) -> Iterator[Any]:
     for plugin in installed().values():
         for place in getattr(plugin, seam):
             yield plugin.load(place)
+
+
+def ask(event: str, *given: Any, **named: Any) -> list[Any]:
+    """What the plugins answer that care for an event."""
+    handlers = [plugin.load(plugin.on[event]) for plugin in installed().values() if event in plugin.on]
+    return [handler(*given, **named) for handler in handlers]
+
+
+@cache
+def plugin_tables() -> Mapping[str, Any]:
+    """The tables that plugins add to a store in a file."""
+    plugins = [plugin for plugin in installed().values() if plugin.tables]
+    return {name: table for plugin in plugins for name, table in plugin.load(plugin.tables).items()}
 
 
 def _own_names() -> list[str]:

@@ -97,15 +97,14 @@ class Call:
         if the model is loaded anyway; and sync if something was changed.
         """
         from ricordo.engine.context import embed_waiting_texts, took_in_edits
-        from ricordo.engine.sync import sync_what_changed
         from ricordo.errors import Error
+        from ricordo.plugin import ask
 
         with suppress(Error):  # the answer is complete without them; the texts stay in the backlog
             if left := embed_waiting_texts(engine) if meaning or took_in_edits(engine) else 0:
                 what = "passage waits for its vector" if left == 1 else "passages wait for their vectors"
                 self.screen().note(f"{left:,} {what}: 'ricordo embed' makes them")
-        if not self.command.startswith("sync-folder"):
-            sync_what_changed(engine)
+        ask("work_done", engine)
 
     def answer(
         self,

@@ -83,13 +83,6 @@ OWN: dict[str, Command] = {
         "A flag wins over a RICORDO_* variable, that over the project's file, that over yours. A change takes effect at"
         " the next query of every running process.",
     ),
-    "sync-folder": Command(
-        "look after",
-        "Sync with your other machines through a folder.",
-        "status",
-        "The folder is brought to your machines by something else: Syncthing, iCloud, Dropbox, git, a USB stick."
-        " 'sync', without a folder, brings your Markdown files and the store together.",
-    ),
     "team": Command(
         "look after",
         "Make a team of a store on a server, and say who may do what.",

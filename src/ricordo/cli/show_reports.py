@@ -313,51 +313,6 @@ def _show_index(screen: Screen, report: reports.IndexReport) -> None:
 
 
 @shows
-def _show_run(screen: Screen, report: reports.SyncRun) -> None:
-    screen.line(f"{counted(report.written, 'change')} written, {counted(report.taken, 'change')} taken in")
-    counts = {"new": report.created, "changed": report.updated, "archived": report.archived}
-    counts |= {"moved to the bin": report.removed, "erased": report.erased}
-    if parts := [f"{counted(count, 'item')} {name}" for name, count in counts.items() if count]:
-        screen.line(", ".join(parts))
-    for ref in report.apart:
-        name = one_line(ref)
-        screen.warn(f"{name} was changed on two machines, both versions are kept: 'ricordo history {name}'")
-    for problem in report.problems:
-        screen.warn(one_line(problem))
-
-
-@shows
-def _show_state(screen: Screen, state: reports.SyncState) -> None:
-    if not state.folders:
-        screen.note("this store syncs through no folder; 'ricordo sync-folder add PATH' names one")
-        return
-    screen.line(f"what travels: {', '.join(state.what)}")
-    for folder in state.folders:
-        _show_folder(screen, folder)
-
-
-@shows
-def _show_folder(screen: Screen, folder: reports.SyncFolder) -> None:
-    screen.line(screen.bold(one_line(folder.path)) + (", encrypted" if folder.is_encrypted else ""))
-    if folder.unwritten:
-        screen.line(f"  {counted(folder.unwritten, 'change')} to write")
-    for machine in folder.machines:
-        _show_machine(screen, machine, "  ")
-    for problem in folder.problems:
-        screen.warn(one_line(problem))
-    if any(not machine.let_in for machine in folder.machines):
-        screen.note("'ricordo sync-folder accept MACHINE' lets in a machine of your own")
-
-
-@shows
-def _show_machine(screen: Screen, machine: reports.SyncMachine, indent: str = "") -> None:
-    state = "this machine" if machine.is_this else "let in" if machine.let_in else "not let in"
-    waiting = f", {machine.waiting:,} not taken in" if machine.waiting else ""
-    name = f"{indent}{one_line(machine.name)} ({machine.id})"
-    screen.line(f"{name}: {state}, {counted(machine.files, 'file')}{waiting}")
-
-
-@shows
 def show_trust(screen: Screen, report: TrustReport) -> None:
     """What is trusted, or would be, and what that grants."""
     if report.status == "listed":
@@ -597,9 +552,6 @@ def problem_of(result: Any) -> Problem | None:
         case "DoctorReport" if bad := [one.name for one in result.checks if not (one.ok or one.repaired)]:
             code, message = "unhealthy", f"these checks failed: {', '.join(bad)}"
             hint = "Read the details above, or try: ricordo doctor --repair"
-        case "SyncRun" if result.problems:
-            code, message = "incomplete", result.problems[0]
-            hint = "'ricordo sync-folder status' shows the folders and machines; 'accept' lets one in."
         case "ToolsReport" if result.failed:
             message, hint = f"{result.failed} of {len(result.servers)} servers failed", ""
         case "ToolResult" if result.failed:
@@ -609,4 +561,6 @@ def problem_of(result: Any) -> Problem | None:
         case "AddReport" | "ImportReport" | "RefreshReport" | "RemovalReport" if result.failed:
             items = result.saved.items if hasattr(result, "saved") else result.items
             message = f"{result.failed} of {len(items)} failed"
+        case _ if failure := getattr(result, "failure", None):  # a value of a plugin says it itself
+            code, message, hint = failure
     return (1, {"code": code, "message": message, "hint": hint}) if message else None

@@ -26,6 +26,7 @@ from ricordo.errors import CorruptStore, Error, NotFound, StoreError, Unavailabl
 from ricordo.keys.seal import holds_secrets
 from ricordo.memory.use import Tracker
 from ricordo.permissions import refuse_written_ref
+from ricordo.plugin import ask
 from ricordo.sources.disk import disk_ref
 from ricordo.steps import no_step
 from ricordo.store.backlog import worker_name
@@ -111,15 +112,15 @@ class EngineContext:
         self.took_in_edits = False
         self.background: BacklogThread | None = None
         """What makes vectors while nobody waits for them, once a program asked for that."""
-        self.synced_at = opened.changes_seen() if not isinstance(opened, Error) and opened.syncs else 0
-        """How the store was when it last synced through its folders, or was opened."""
-        self.next_sync = 0.0
+        self.of_plugins: dict[str, Any] = {}
+        """What plugins keep while the store is open, by their names."""
         self.unreported: deque[SyncReport] | None = None
         """While files are watched: what verbs took in from knowledge files, which the watcher has yet to report."""
         if not isinstance(opened, Error):
             self.look_after(opened, located.location, located.location.origin)
         self.knowledge = None if isinstance(opened, Error) else self.knowledge_of(opened, located.location)
         self.tiers = Tiers(self)
+        ask("opened", self)
 
     @property
     def config(self) -> Config:

@@ -17,6 +17,7 @@ from ricordo.engine.context import EngineContext, OpenEngine
 from ricordo.errors import CorruptStore, UsageError
 from ricordo.keys.keys import find_key, forget_key, is_encrypted, is_plain, look_again, make_key, note_path, way_of
 from ricordo.keys.seal import holds_secrets
+from ricordo.plugin import ask
 from ricordo.store.base import Store
 from ricordo.values.reports import Check
 
@@ -156,29 +157,20 @@ def forget_what_was_noted(path: Path) -> None:
 def _settle(path: Path, *, refuse_readable: bool = False) -> None:
     """Take in the edits of knowledge files, write what waits, and close: nobody may have the file open.
 
-    With ``refuse_readable``, a store is refused whose texts lie readable in a folder through which it syncs, or in
+    With ``refuse_readable``, a store is refused whose texts lie readable elsewhere, as a plugin may know, or in
     knowledge files that could not be taken in: these would be left readable, or lost.
     """
     with OpenEngine.open(path, create=False) as engine:
         engine.store.usage.can_record()
         if not refuse_readable:
             return
-        from ricordo.sync.state import sync_log
-
-        log = sync_log(engine.store)
-        folders = log.folders() if log is not None else []
+        ask("before_encryption", engine.store)
         unread = [row for row in engine.store.knowledge.files().values() if row.problem]
     if unread:
         names = ", ".join(row.name for row in unread[:3]) + (", …" if len(unread) > 3 else "")
         raise UsageError(
             f"{len(unread):,} knowledge file{'s' if len(unread) > 1 else ''} could not be taken in: {names}",
             hint="‹:sync› says why. Mend the files, or remove them; then encrypt the store.",
-        )
-    if readable := [folder.path for folder in folders if not folder.key]:
-        raise UsageError(
-            f"the store syncs through {readable[0]}, where its texts are readable",
-            hint=f"Encrypt that first: ‹:sync-folder add {readable[0]} --encrypt›; or end it: ‹:sync-folder rm"
-            f" {readable[0]}›. After that, ‹:sync-folder add {readable[0]} --readable› brings a readable one back.",
         )
 
 

@@ -14,6 +14,7 @@ from ricordo.engine.context import OpenEngine
 from ricordo.engine.items import cited_now, replacement
 from ricordo.engine.tiers import follows
 from ricordo.errors import NotFound, Unavailable, UsageError
+from ricordo.plugin import ask
 from ricordo.search.grep import grep_texts, tree_of
 from ricordo.search.query import both, parse_query
 from ricordo.values.file_refs import elsewhere
@@ -357,12 +358,7 @@ def _passages(store: Store, n: int, version: int) -> tuple[Evidence, ...]:
 
 def _apart(store: Store, item: str) -> tuple[int, ...]:
     """The versions of an item that were written on two machines at the same time."""
-    if not store.syncs:
-        return ()
-    from ricordo.sync.state import sync_log
-
-    log = sync_log(store)
-    return log.apart(item) if log is not None else ()
+    return tuple(number for numbers in ask("versions_apart", store, item) for number in numbers)
 
 
 def _version_at(store: Store, n: int, name: str, when: datetime) -> int:

@@ -59,9 +59,9 @@ class Service:
 
     def _embed_some(self) -> bool:
         from ricordo.engine.context import embed_some
-        from ricordo.engine.sync import sync_what_changed
+        from ricordo.plugin import ask
 
-        sync_what_changed(self.engine(), now_and_then=True)
+        ask("work_done", self.engine(), now_and_then=True)
         return embed_some(self.engine())
 
     def wake(self) -> None:

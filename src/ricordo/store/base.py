@@ -296,7 +296,7 @@ class Store:
     schema_version: int
     transfer: SharedTransfer
     is_file: bool = False
-    """Whether it is a file of one person, which can sync through folders."""
+    """Whether it is a file of one person."""
 
     def __init__(self, opened: OpenStore) -> None:
         self.opened = opened
@@ -321,10 +321,6 @@ class Store:
         """What feeds a search engine beside it; None if it has none."""
         self.proposals = Proposals(opened.database)
         self.steps = Steps(opened.database, self.changes)
-
-    @property
-    def syncs(self) -> bool:
-        return False
 
     @property
     def language(self) -> str:

@@ -137,32 +137,3 @@ class PreparedItem:
     """The file, address or session that a loader read the text from; empty for a text that somebody gave."""
     vouched: bool = False
     """Whether it has the user's word although a loader read it: its file is in a folder that the user trusts."""
-
-
-@frozen
-class KnownFolder:
-    """A folder through which a store syncs, and the log that this machine writes there."""
-
-    id: int
-    path: str
-    trust_all: bool
-    log: str
-    number: int
-    digest: str
-    upto: int
-    is_whole: bool
-    stale: int
-    """1 if the log must be written anew, 2 while that is being done."""
-    key: bytes = b""
-    """What its files are encrypted with; empty if they are not."""
-    is_complete: bool = False
-    """Whether the log says all that this machine has to say, so that earlier logs of it are not needed."""
-
-
-@frozen
-class Taken:
-    """What taking in a file of another machine did."""
-
-    entries: int = 0
-    counts: Mapping[str, int] = field(default_factory=dict)
-    apart: tuple[str, ...] = ()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ricordo.config.machine import this_machine
 from ricordo.errors import NewerSchema, ReadOnlyStore, StoreError
+from ricordo.plugin import plugin_tables
 from ricordo.store.sql.files import HOME_MACHINE
 from ricordo.store.sqlite.connection import APPLICATION_ID, Connection, Database
-from ricordo.store.tables import SYNC_TABLES, TABLES, sqlite_statements
+from ricordo.store.tables import TABLES, Table, sqlite_statements
 
 SCHEMA_VERSION = 12
 RELEASED = 6
@@ -44,12 +47,16 @@ DROP TABLE vocabulary_before;
 
 def _make(connection: Connection) -> None:
     """The tables of a new store. Its files belong to the machine that makes it."""
-    for name, table in (TABLES | SYNC_TABLES).items():
-        for statement in sqlite_statements(name, table):
-            connection.run(statement)
+    _make_tables(connection, {**TABLES, **plugin_tables()})
     connection.run("INSERT INTO meta VALUES('index_epoch', 0), ('vector_epoch', 0), ('jobs_done', 0)")
     connection.run_many("INSERT INTO lexical_stats VALUES(?, 0)", [(field,) for field in range(-1, 12)])
     connection.set_meta(HOME_MACHINE, this_machine().id)
+
+
+def _make_tables(connection: Connection, tables: Mapping[str, Table]) -> None:
+    for name, table in tables.items():
+        for statement in sqlite_statements(name, table):
+            connection.run(statement)
 
 
 def _upgrade(connection: Connection) -> None:
@@ -57,12 +64,7 @@ def _upgrade(connection: Connection) -> None:
     machine. The languages of passages are found when the store is opened.
     """
     connection.run(_SINCE_RELEASE)
-    for name in _ADDED:
-        for statement in sqlite_statements(name, TABLES[name]):
-            connection.run(statement)
-    for name, table in SYNC_TABLES.items():
-        for statement in sqlite_statements(name, table):
-            connection.run(statement)
+    _make_tables(connection, {**{name: TABLES[name] for name in _ADDED}, **plugin_tables()})
     connection.run(_MOVED)
     connection.set_meta(HOME_MACHINE, this_machine().id)
     connection.run("UPDATE roots SET machine=?", (this_machine().id,))

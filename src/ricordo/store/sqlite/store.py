@@ -46,12 +46,6 @@ class SqliteStore(Store):
         super().__init__(opened)
         self.transfer = Transfer(opened, self.database)
 
-    @property
-    def syncs(self) -> bool:
-        """Whether it syncs through a folder, or did, so that the log of that holds texts."""
-        with self.database.read() as connection:
-            return bool(connection.rows("SELECT 1 FROM sync_folders UNION ALL SELECT 1 FROM sync_entries LIMIT 1"))
-
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
         from ricordo.store.sqlite import checks
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from ricordo.exchange.records import BlobRecord, ChunkRecord, ItemRecord, VersionRecord
+from ricordo.plugins.sync import rows
+from ricordo.plugins.sync.capture import SEEN, forget
+from ricordo.plugins.sync.log import VersionBody, version_body
+from ricordo.plugins.sync.merge import Merged, erased, merged
 from ricordo.store import backlog
 from ricordo.store.base import OpenStore
 from ricordo.store.index import segments
 from ricordo.store.sql import changes, files, history, imports, links
 from ricordo.store.sql.database import Connection, NewChunk, in_parts, moment, now_micros
 from ricordo.store.values import Backlog
-from ricordo.sync import rows
-from ricordo.sync.capture import SEEN, forget
-from ricordo.sync.log import VersionBody, version_body
-from ricordo.sync.merge import Merged, erased, merged
 from ricordo.text.links import targets_in
 from ricordo.values.file_refs import DISK, FileRefs
 from ricordo.values.items import Draft, Ref, version_hash

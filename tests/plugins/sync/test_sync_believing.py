@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ricordo.errors import Forbidden, UsageError
+from ricordo.plugins.sync.log import digest_of
 from ricordo.speaking import as_agent
-from ricordo.sync.log import digest_of
 from ricordo.values.items import Entry
 
 from .conftest import MakePlaces, Place, carry, settle

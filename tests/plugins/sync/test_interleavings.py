@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ricordo.errors import Error
-from ricordo.sync.log import ERASE, STATE, VERSION, LogEntry, text_mark
-from ricordo.sync.merge import merged
+from ricordo.plugins.sync.log import ERASE, STATE, VERSION, LogEntry, text_mark
+from ricordo.plugins.sync.merge import merged
 
-from ..machines.conftest import Place, carry, settle
+from .conftest import Place, carry, settle
 
 NAMES = ("note:/a", "note:/b")
 PLACES = st.integers(0, 2)

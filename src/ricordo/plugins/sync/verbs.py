@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,14 +18,15 @@ from ricordo.engine.context import EngineContext, OpenEngine
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.keys.seal import folder_key, has_key, holds_secrets
 from ricordo.permissions import refuse_agents, refuse_settings
-from ricordo.values.reports import WHAT, SyncFolder, SyncMachine, SyncRun, SyncState
+from ricordo.plugins.sync.values import WHAT, SyncFolder, SyncMachine, SyncRun, SyncState
+from ricordo.store.base import Store
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.store.values import KnownFolder
-    from ricordo.sync.state import SyncLog
+    from ricordo.plugins.sync.state import SyncLog
+    from ricordo.plugins.sync.values import KnownFolder
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, REF_TEXT
 
@@ -77,7 +79,7 @@ class SyncVerbs(OpenEngine):
         and pages whole. The first machine that encrypts makes the key; on the others, the same passphrase or a copy of
         the key file is needed once.
         """
-        from ricordo.sync.run import state_of
+        from ricordo.plugins.sync.run import state_of
 
         refuse_settings("where a store is synced")
         refuse_agents("choose where memory travels")
@@ -129,7 +131,7 @@ class SyncVerbs(OpenEngine):
     )
     def sync_folder_status(self) -> SyncState:
         """Also whether a folder is gone, which machines are not let in, and what waits to be written or taken in."""
-        from ricordo.sync.run import state_of
+        from ricordo.plugins.sync.run import state_of
 
         log = self._sync_log()
         return SyncState(log.what(), tuple(state_of(log, folder) for folder in log.folders()))
@@ -205,7 +207,7 @@ class SyncVerbs(OpenEngine):
             )
 
     def _sync_log(self) -> SyncLog:
-        from ricordo.sync.state import sync_log
+        from ricordo.plugins.sync.state import sync_log
 
         log = sync_log(self._context.store)
         if log is None:
@@ -241,13 +243,40 @@ class SyncVerbs(OpenEngine):
 
 def run_sync(context: EngineContext, log: SyncLog) -> SyncRun:
     """Sync through all folders of a store, and look up links again if entities are among what came."""
-    from ricordo.sync.run import FolderSync
+    from ricordo.plugins.sync.run import FolderSync
 
     report = FolderSync(log, context.models.backlog()).run()
-    context.synced_at = context.unsynced_store.changes_seen()
+    _times(context).synced_at = context.unsynced_store.changes_seen()
     if report.created + report.updated and context.unsynced_store.items.entity_titles():
         context.unsynced_store.links.relink()
     return report
+
+
+@dataclass
+class _SyncTimes:
+    """How a store was when it last synced here, or was opened, and when a program that stays looks again."""
+
+    synced_at: int
+    next_look: float = 0.0
+
+
+def note_state(context: EngineContext) -> None:
+    """Note how a store was when it was opened, if it syncs."""
+    if context.is_open and _has_synced(context.unsynced_store):
+        context.of_plugins["sync"] = _SyncTimes(context.unsynced_store.changes_seen())
+
+
+def _has_synced(store: Store) -> bool:
+    """Whether it syncs through a folder, or did, so that the log of that holds texts."""
+    if not store.is_file:
+        return False
+    with store.opened.database.read() as connection:
+        return bool(connection.rows("SELECT 1 FROM sync_folders UNION ALL SELECT 1 FROM sync_entries LIMIT 1"))
+
+
+def _times(context: EngineContext) -> _SyncTimes:
+    times: _SyncTimes = context.of_plugins.setdefault("sync", _SyncTimes(-1))
+    return times
 
 
 def sync_what_changed(engine: OpenEngine, *, now_and_then: bool = False) -> None:
@@ -256,14 +285,14 @@ def sync_what_changed(engine: OpenEngine, *, now_and_then: bool = False) -> None
     status``, and tried again next time.
     """
     context = engine._context
-    if not context.is_open or not context.unsynced_store.syncs:
+    if not context.is_open or not _has_synced(context.unsynced_store):
         return
-    if now_and_then and time.monotonic() >= context.next_sync:
-        context.next_sync = time.monotonic() + SYNC_SECONDS
-        context.synced_at = -1
-    if context.unsynced_store.changes_seen() == context.synced_at:
+    times = _times(context)
+    if now_and_then and time.monotonic() >= times.next_look:
+        times.next_look, times.synced_at = time.monotonic() + SYNC_SECONDS, -1
+    if context.unsynced_store.changes_seen() == times.synced_at:
         return
-    from ricordo.sync.state import sync_log
+    from ricordo.plugins.sync.state import sync_log
 
     with suppress(Error):
         log = sync_log(context.unsynced_store)
@@ -271,7 +300,7 @@ def sync_what_changed(engine: OpenEngine, *, now_and_then: bool = False) -> None
             run_sync(context, log)
         elif log is not None and log.has_entries():
             log.capture(context.models.backlog())  # what is erased must also go from the log of former folders
-            context.synced_at = context.unsynced_store.changes_seen()
+            times.synced_at = context.unsynced_store.changes_seen()
 
 
 def _absolute(start: Path, folder: str | Path) -> Path:

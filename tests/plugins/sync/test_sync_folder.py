@@ -292,7 +292,7 @@ def test_a_file_that_is_only_half_there_is_taken_in_when_it_is_whole(two: tuple[
 
 
 def test_a_ref_of_a_file_that_walks_through_folders_is_refused(two: tuple[Place, Place]) -> None:
-    from ricordo.sync.log import digest_of
+    from ricordo.plugins.sync.log import digest_of
 
     desk, laptop = two
     with desk.at() as engine:
@@ -311,7 +311,7 @@ def test_a_ref_of_a_file_that_walks_through_folders_is_refused(two: tuple[Place,
 def test_entries_of_kinds_that_only_earlier_versions_wrote_are_skipped_and_that_is_said_once(
     two: tuple[Place, Place],
 ) -> None:
-    from ricordo.sync.log import digest_of
+    from ricordo.plugins.sync.log import digest_of
 
     desk, laptop = two
     with desk.at() as engine:
@@ -333,8 +333,8 @@ def test_entries_of_kinds_that_only_earlier_versions_wrote_are_skipped_and_that_
 def test_what_an_earlier_version_wrote_down_of_proposals_and_references_leaves_the_log(
     two: tuple[Place, Place],
 ) -> None:
-    from ricordo.sync import rows
-    from ricordo.sync.log import LogEntry
+    from ricordo.plugins.sync import rows
+    from ricordo.plugins.sync.log import LogEntry
 
     desk, laptop = two
     with desk.at() as engine:
@@ -349,7 +349,7 @@ def test_what_an_earlier_version_wrote_down_of_proposals_and_references_leaves_t
 
 
 def test_nobody_can_write_in_the_name_of_the_machine_itself(two: tuple[Place, Place]) -> None:
-    from ricordo.sync.log import digest_of
+    from ricordo.plugins.sync.log import digest_of
 
     desk, laptop = two
     with desk.at() as engine:

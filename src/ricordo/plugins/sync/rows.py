@@ -6,8 +6,8 @@ import json
 import zlib
 from collections.abc import Collection, Iterable, Iterator
 
+from ricordo.plugins.sync.log import KINDS, LogEntry
 from ricordo.store.sql.database import Connection, in_parts, marks
-from ricordo.sync.log import KINDS, LogEntry
 
 _COLUMNS = "uid, kind, item, clock, writer, parents, body"
 

@@ -10,17 +10,18 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 
 from ricordo.config.machine import this_machine
+from ricordo.errors import UsageError
+from ricordo.plugins.sync import rows
+from ricordo.plugins.sync.apply import Application, Applied
+from ricordo.plugins.sync.capture import Capture, actual_links, wanted_links
+from ricordo.plugins.sync.log import FEEDBACK, LINK, NO_ITEMS, LogEntry
+from ricordo.plugins.sync.values import USUALLY, WHAT, KnownFolder, Taken
 from ricordo.store.base import Store
 from ricordo.store.index import segments
 from ricordo.store.sql.changes import store_words
 from ricordo.store.sql.database import Connection, now_micros
-from ricordo.store.values import Backlog, KnownFolder, Taken
-from ricordo.sync import rows
-from ricordo.sync.apply import Application, Applied
-from ricordo.sync.capture import Capture, actual_links, wanted_links
-from ricordo.sync.log import FEEDBACK, LINK, NO_ITEMS, LogEntry
+from ricordo.store.values import Backlog
 from ricordo.values.items import Saved
-from ricordo.values.reports import USUALLY, WHAT
 
 _WHAT = "sync_what"
 _KEY = "sync_key "
@@ -35,6 +36,24 @@ _FOLDER = "id, path, trust_all, log, number, digest, upto, is_whole, stale"
 def sync_log(store: Store) -> SyncLog | None:
     """What a store knows about sync; None for one that many share."""
     return SyncLog(store) if store.is_file else None
+
+
+def versions_apart(store: Store, item: str) -> tuple[int, ...]:
+    """The versions of an item that were written on two machines at the same time."""
+    log = sync_log(store)
+    return log.apart(item) if log is not None else ()
+
+
+def refuse_readable_folders(store: Store) -> None:
+    """Refuse to encrypt a store whose texts are readable in a folder through which it syncs."""
+    log = sync_log(store)
+    folders = log.folders() if log is not None else []
+    if readable := [folder.path for folder in folders if not folder.key]:
+        raise UsageError(
+            f"the store syncs through {readable[0]}, where its texts are readable",
+            hint=f"Encrypt that first: ‹:sync-folder add {readable[0]} --encrypt›; or end it: ‹:sync-folder rm"
+            f" {readable[0]}›. After that, ‹:sync-folder add {readable[0]} --readable› brings a readable one back.",
+        )
 
 
 class SyncLog:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ricordo.frozen import frozen
-from ricordo.sync.log import ERASE, STATE, VERSION, WORD, LogEntry, text_mark
+from ricordo.plugins.sync.log import ERASE, STATE, VERSION, WORD, LogEntry, text_mark
 
 
 @frozen

@@ -111,7 +111,7 @@ def test_what_is_erased_after_the_last_folder_was_removed_goes_from_the_store(ma
         desk.sync()
         engine.sync_folder_rm(desk.folder)
         engine.rm("memory:/bagpipes-are-played-on-sunday", purge=True)
-        from ricordo.engine.sync import sync_what_changed
+        from ricordo.plugins.sync.verbs import sync_what_changed
 
         sync_what_changed(engine, now_and_then=True)
     desk.close()
@@ -179,7 +179,7 @@ def test_a_folder_that_cannot_be_written_does_not_stop_the_others(
     make_places: MakePlaces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ricordo.errors import Unavailable
-    from ricordo.sync.log import MachineFiles
+    from ricordo.plugins.sync.log import MachineFiles
 
     (desk,) = make_places("desk")
     broken, write = desk.folder, MachineFiles.write

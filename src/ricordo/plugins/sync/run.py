@@ -16,12 +16,12 @@ from ricordo.config.files import data_home, locked
 from ricordo.config.machine import this_machine
 from ricordo.errors import Unavailable, Unreadable
 from ricordo.keys.seal import has_key, note_in, put_note
-from ricordo.store.values import Backlog, KnownFolder
-from ricordo.sync.log import LogFile, MachineFiles, parts_of
-from ricordo.values.reports import SyncFolder, SyncMachine, SyncRun
+from ricordo.plugins.sync.log import LogFile, MachineFiles, parts_of
+from ricordo.plugins.sync.values import KnownFolder, SyncFolder, SyncMachine, SyncRun
+from ricordo.store.values import Backlog
 
 if TYPE_CHECKING:
-    from ricordo.sync.state import SyncLog
+    from ricordo.plugins.sync.state import SyncLog
 
 
 _AT_ONCE = 2_000

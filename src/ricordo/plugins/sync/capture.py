@@ -12,11 +12,22 @@ from typing import Any
 
 from ricordo import speaking
 from ricordo.exchange.records import ItemRecord, VersionRecord
+from ricordo.plugins.sync import rows
+from ricordo.plugins.sync.log import (
+    ERASE,
+    FEEDBACK,
+    LINK,
+    STATE,
+    VERSION,
+    WORD,
+    LogEntry,
+    VersionBody,
+    plain_body,
+    text_mark,
+)
+from ricordo.plugins.sync.merge import Merged, merged
 from ricordo.store.sql import exports
 from ricordo.store.sql.database import Connection, marks, now_micros
-from ricordo.sync import rows
-from ricordo.sync.log import ERASE, FEEDBACK, LINK, STATE, VERSION, WORD, LogEntry, VersionBody, plain_body, text_mark
-from ricordo.sync.merge import Merged, merged
 from ricordo.values.provenance import read
 
 SEEN = (

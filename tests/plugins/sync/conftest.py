@@ -13,7 +13,7 @@ import pytest
 from ricordo import ConfigProvider, Ricordo
 from ricordo.config.machine import MACHINE_NAME
 from ricordo.exchange.records import ItemRecord, Row
-from ricordo.values.reports import SyncRun
+from ricordo.plugins.sync.values import SyncRun
 
 
 class Place:

@@ -1,1 +1,0 @@
-"""Sync between the machines of one person, through a folder that some other program copies."""
