@@ -34,7 +34,7 @@ def memory(tmp_path: Path) -> Iterator[Ricordo]:
 
 @pytest.fixture
 def tool(memory: Ricordo) -> RicordoMemoryTool:
-    from ricordo.plugins.frameworks.anthropic_memory import RicordoMemoryTool  # takes seconds, which only these tests need
+    from ricordo.plugins.frameworks.anthropic_memory import RicordoMemoryTool  # takes seconds
 
     return RicordoMemoryTool(memory)
 
