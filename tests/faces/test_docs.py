@@ -95,7 +95,7 @@ def prepare(house: House, home: Path) -> None:
     for name, text in files.items():
         house.write(name, text)
     shutil.copytree(ROOT / "examples", house.folder / "examples")
-    shutil.copytree(ROOT / "tests" / "evaluate" / "sets" / "kitchen", house.folder / "sets" / "kitchen")
+    shutil.copytree(ROOT / "tests" / "plugins" / "evaluate" / "sets" / "kitchen", house.folder / "sets" / "kitchen")
     foreign = ROOT / "tests" / "fixtures" / "foreign"
     shutil.copytree(foreign / "vault", home / "vault")
     shutil.copytree(foreign / "basic-memory", home / "basic-memory")

@@ -51,7 +51,7 @@ def test_every_command_of_the_page_works_for_an_operator_who_is_no_superuser(
 ) -> None:
     pytest.importorskip("qdrant_edge")
     monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
-    shutil.copytree(ROOT / "tests" / "evaluate" / "sets" / "kitchen", house.folder / "sets" / "kitchen")
+    shutil.copytree(ROOT / "tests" / "plugins" / "evaluate" / "sets" / "kitchen", house.folder / "sets" / "kitchen")
     old = tmp_path / "old.db"
     house.run("save", "note:/keys", "Rotate the signing keys every quarter.", "--store", str(old))
     member = f"bob_{uuid.uuid4().hex[:8]}"

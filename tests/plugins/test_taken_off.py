@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -72,7 +71,7 @@ def env(plugin: Plugin, tmp_path: Path) -> dict[str, str]:
 
 
 def test_everything_else_works_without_a_plugin_and_nothing_names_it(
-    plugin: Plugin, env: dict[str, str], tmp_path: Path, house: Any
+    plugin: Plugin, env: dict[str, str], tmp_path: Path
 ) -> None:
     store = tmp_path / "store.db"
     with Ricordo.open(store) as memory:  # with all plugins, and with their tables

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ricordo.config.declare import Setting
 from ricordo.config.files import (
     CONFIG_NAME,
     PROJECT_FOLDER,
@@ -40,7 +41,6 @@ from ricordo.config.settings import (
     SETTINGS,
     VARIABLES,
     Config,
-    Setting,
     find_setting,
     unknown_setting,
 )

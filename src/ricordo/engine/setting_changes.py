@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ricordo.config.declare import Setting
 from ricordo.config.loading import (
     Config,
     ProfileEntry,
@@ -16,7 +17,7 @@ from ricordo.config.loading import (
     set_value,
     unset_value,
 )
-from ricordo.config.settings import DROPPED, Setting
+from ricordo.config.settings import DROPPED
 from ricordo.errors import Forbidden
 from ricordo.frozen import frozen
 from ricordo.permissions import is_agent, refuse_settings
