@@ -18,6 +18,7 @@ from ricordo.cli.call import Call
 from ricordo.cli.command import FIRST, SECTIONS, Verb, shown_commands
 from ricordo.cli.generated import VerbGroup
 from ricordo.cli.program import program
+from ricordo.plugin import installed
 
 ROOT = Path(__file__).parents[2]
 
@@ -201,7 +202,8 @@ def test_help_and_version_import_nothing_but_click_and_the_table(imported: Calla
         "ricordo", "ricordo.cli", "ricordo.cli.program", "ricordo.cli.command", "ricordo.verbs",
         "ricordo.verbs.index", "ricordo.verbs.rows",
         "ricordo.cli.call", "ricordo.cli.terminal", "ricordo.errors",
-        "ricordo._version", "ricordo.log",
+        "ricordo._version", "ricordo.log", "ricordo.plugin", "ricordo.plugins",
+        *(plugin.package for plugin in installed().values()),
     }  # fmt: skip
     found = imported("--help")
     assert {name for name in found if name.split(".")[0] == "ricordo"} == allowed
