@@ -1,10 +1,12 @@
 # make test   lint, types and tests, in a virtual environment made on first use
+# make check  style, types, and the tests that take no programs and no servers: three minutes
 # make external  the tests with agents' own programs, which npm installs
 # make coverage  which lines of src/ricordo the tests reach; TESTS names fewer of them
 # make demo   take examples/ into a throw-away store and search it
 # make site   build the documentation as a site, into build/site
 # make bundle pack the MCP bundle, dist/ricordo.mcpb (needs Node)
 # make faults kill, damage and starve stores on purpose, and check what is left (minutes; SEED repeats a run)
+# make mutations  put 150 faults into the code, one at a time, and say which of them no test notices (an hour; SEED)
 # make audit  known holes in the locked dependencies (needs the network); make sbom lists them, make lock renews the lock
 # make bench  Ricordo beside other engines over CORPUS (a folder of documents; docs/ unless given), at SIZES passages
 
@@ -15,15 +17,20 @@ CORPUS ?= docs
 SIZES ?= 10000
 SEED ?= $(shell date +%s)
 TESTS ?= tests
+FAST := $(addprefix tests/,unit values properties scenarios search memory context trust knowledge ingest)
 
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 STAMP := $(VENV)/.installed
+AUDIT := build/audit/$(notdir $(BIN))/pip-audit
 UV := $(shell command -v uv 2>/dev/null)
 
-.PHONY: demo test external coverage lint format bench docs site bundle faults audit lock sbom clean
+.PHONY: demo check test external coverage lint format bench docs site bundle faults mutations audit lock sbom clean
 
 demo: $(STAMP)
 	@$(BIN)/python tools/demo.py
+
+check: lint
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(FAST)
 
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not external"
@@ -76,11 +83,18 @@ faults: $(STAMP)
 	$(BIN)/python faults/broken_disk.py --most 200 --cuts 30 --limits 50 --seed $(SEED)
 	$(BIN)/python faults/fuzz.py --seconds 600 --seed $(SEED)
 
+mutations: $(STAMP)
+	$(BIN)/python tools/mutate.py . --count 150 --seed $(SEED)
+
 lock:
 	$(UV) pip compile --quiet --universal --generate-hashes --extra all --no-header pyproject.toml --output-file requirements.lock
 
-audit: $(STAMP)
-	$(UV) tool run pip-audit --requirement requirements.lock --disable-pip
+audit: $(AUDIT)
+	$(AUDIT) --requirement requirements.lock --disable-pip
+
+$(AUDIT):
+	$(PYTHON) -m venv build/audit
+	$(dir $(AUDIT))python -m pip install --quiet pip-audit
 
 sbom: $(STAMP)
 	$(BIN)/python tools/make_sbom.py > sbom.json

@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from ricordo.memory.contradictions import contradiction
+from ricordo.plugins.upkeep.contradictions import contradiction
 
-PAIRS = Path(__file__).parents[1] / "tests" / "fixtures" / "contradictions"
+PAIRS = Path(__file__).parents[1] / "tests" / "plugins" / "upkeep" / "pairs"
 
 
 class Pair(NamedTuple):
@@ -87,7 +87,7 @@ def sentence(n: int) -> str:
 def measure_saving(count: int) -> None:
     """Fill a store, then save in turn with and without looking for contradictions; prints both medians."""
     from ricordo import Ricordo
-    from ricordo.memory import duplicates
+    from ricordo.plugins.upkeep import pairs as comparison
 
     with tempfile.TemporaryDirectory() as folder, Ricordo.open(Path(folder) / "store.db") as engine:
         for n in range(count):
@@ -96,7 +96,7 @@ def measure_saving(count: int) -> None:
         times: dict[bool, list[float]] = {True: [], False: []}
         for n in range(count, count + 400):
             looks = n % 2 == 0
-            duplicates.CLAIMING = ("memory",) if looks else ()
+            comparison.CLAIMING = ("memory",) if looks else ()
             started = time.perf_counter()
             engine.remember(sentence(n), on_duplicate="save" if n % 4 > 1 else None)
             times[looks].append((time.perf_counter() - started) * 1000)

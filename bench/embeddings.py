@@ -20,7 +20,7 @@ from platformdirs import user_cache_path
 from corpus import SourceDocument
 from ricordo import registry
 from ricordo.config.loading import Config
-from ricordo.engine import Ricordo
+from ricordo.engine.ricordo import Ricordo
 from ricordo.ingest.embed import fingerprint_of
 from ricordo.models.base import Embedder
 from ricordo.plugins.evaluate.stores import RememberingEmbedder

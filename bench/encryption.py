@@ -18,9 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from ricordo import ConfigProvider, Entry, Ricordo
-from ricordo.engine.encryption import make_encrypted
-from ricordo.keys import keys
+from ricordo import ConfigProvider, Entry, Ricordo, vault
+from ricordo.plugins.encryption.conversion import make_encrypted
 
 KINDS = ("plain", "encrypted")
 BATCH = 200
@@ -80,8 +79,8 @@ def passphrase_seconds(place: Path) -> float:
     Ricordo.open(place / "phrase.db").close()
     took = []
     for _ in range(5):
-        keys._found.clear()
-        took.append(timed(lambda: keys.find_key(place / "phrase.db")))
+        vault._installed_vault.cache_clear()
+        took.append(timed(lambda: vault.find_key(place / "phrase.db")))
     return median(took)
 
 

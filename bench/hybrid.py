@@ -34,7 +34,7 @@ from embeddings import Matrix, give_vectors, query_vectors, real_vectors, shippe
 from peers import ask_fts5, ask_sqlite_vec, fill_fts5, fill_sqlite_vec, load_sqlite_vec, open_peer, query_words
 from ricordo import registry
 from ricordo.config.loading import Config
-from ricordo.engine import Ricordo
+from ricordo.engine.ricordo import Ricordo
 from ricordo.models.base import Embedder
 from ricordo.text.words import Analyzer
 from ricordo.values.hits import Filters

@@ -19,7 +19,7 @@ import apsw
 from corpus import add_corpus_options, documents_with, read_corpus
 from embeddings import shipped_embedder
 from ricordo.config.loading import Config
-from ricordo.engine import Ricordo
+from ricordo.engine.ricordo import Ricordo
 from ricordo.store.prepare import embedded_text
 from stores import entry_of
 from timing import aligned, print_json

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from ricordo.models.local_onnx import LocalEmbedder
-from ricordo.models.multilingual import MultilingualEmbedder
 from ricordo.plugins.evaluate.run import evaluate
+from ricordo.plugins.multilingual.embedder import MultilingualEmbedder
 
 PROFILES = ("bm25", "vector", "default")
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from corpus import add_corpus_options, read_corpus
 from ricordo.config.loading import Config
-from ricordo.engine import Ricordo
+from ricordo.engine.ricordo import Ricordo
 from stores import GrowingStore
 from timing import aligned, print_json
 

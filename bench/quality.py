@@ -29,7 +29,7 @@ from known_items import known_items
 from ricordo.config.loading import Config, load_config
 from ricordo.context.gather import Gatherer
 from ricordo.context.passages import Tokens, passages_of
-from ricordo.engine import Ricordo
+from ricordo.engine.ricordo import Ricordo
 from ricordo.plugins.evaluate.datasets import Question, read_dataset
 from ricordo.plugins.evaluate.metrics import ndcg, recall
 from ricordo.plugins.evaluate.report import aligned

@@ -32,7 +32,7 @@ import httpx
 from corpus import QUESTIONS, add_corpus_options, questions_for, read_corpus
 from embeddings import give_vectors, real_vectors, shipped_embedder, spread
 from hook import ask as ask_hook
-from ricordo.engine import Ricordo
+from ricordo.engine.ricordo import Ricordo
 from ricordo.hosting.running import RunningServer, read_running, state_file
 from stores import GrowingStore
 from timing import aligned, keep_byte_code, machine, print_json, summary

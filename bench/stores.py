@@ -14,7 +14,7 @@ import apsw
 from corpus import SourceDocument, documents_with
 from ricordo.cli import GARBAGE
 from ricordo.config.loading import Config
-from ricordo.engine import Ricordo
+from ricordo.engine.ricordo import Ricordo
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.values.items import Entry
 

@@ -27,11 +27,11 @@ from pathlib import Path
 from typing import Any
 
 from ricordo import ConfigProvider, Error, Filters, Ricordo, registry
-from ricordo.mcp_server import gateway_tools
 from ricordo.mcp_server.protocol import described
 from ricordo.plugins.evaluate.datasets import Dataset, read_dataset
-from ricordo.sources.mcp_config import ServerTool
-from ricordo.values.tools import ToolEntry
+from ricordo.plugins.gateway import mcp_tools
+from ricordo.plugins.gateway.mcp_config import ServerTool
+from ricordo.plugins.gateway.values import ToolEntry
 from timing import print_json
 
 TASKS = Path(__file__).with_name("tool_tasks.tsv")
@@ -76,7 +76,7 @@ def costs(engine: Ricordo) -> dict[str, Any]:
         for one in every
         if one.what == "tool"
     ]
-    gateway = tokens([described(tool) for tool in gateway_tools.TOOLS])
+    gateway = tokens([described(tool) for tool in mcp_tools.TOOLS])
     return {
         "servers": len({one.server for one in every}),
         "tools": len(listed),

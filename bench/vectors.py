@@ -58,7 +58,7 @@ def ask_store(store: SqliteStore, fingerprint: int, size: int) -> Callable[[Matr
 
     def ask(query: Matrix) -> list[int]:
         with store.database.read() as connection:
-            chunks, _, _ = index.search(connection, fingerprint, query, RESULTS, visible)
+            chunks, _, _ = index.search(connection, fingerprint, query, RESULTS, visible=visible)
         return [int(chunk) for chunk in chunks[:RESULTS]]
 
     return ask

@@ -18,27 +18,28 @@ from typing import Any
 from fuzz_inputs import changed, changed_json, text_of, value_of
 from ricordo import ConfigProvider, Ricordo
 from ricordo.config.loading import load_config
-from ricordo.context.facets import turn_facets
 from ricordo.errors import Error
-from ricordo.exchange import records
 from ricordo.hooks import answers
 from ricordo.hooks.payload import NAMES
 from ricordo.hooks.pipe import Outlet
-from ricordo.ingest import importers
 from ricordo.ingest.formats.read import parse_bytes
 from ricordo.mcp_server.service import TOOLSETS, ToolService
 from ricordo.mcp_server.stdio import NotAMessage, read_message
 from ricordo.memory.files import format as file_format
-from ricordo.programs import json_text
+from ricordo.plugins.importers import programs
+from ricordo.plugins.install import json_text
+from ricordo.plugins.sessions.facets import turn_facets
+from ricordo.plugins.sessions.transcripts.files import open_transcript
+from ricordo.plugins.transfer import export_file
+from ricordo.plugins.web.crawl import read_robots
 from ricordo.search.query import parse_query
 from ricordo.secrets.find import redact
-from ricordo.sources.crawl import read_robots
-from ricordo.sources.sessions.reading import open_transcript
 from ricordo.text.links import targets_in
 from ricordo.trust.fence import clean, told_item
 from ricordo.values.items import Ref
 
 FIXTURES = Path(__file__).parents[1] / "tests" / "fixtures"
+SESSIONS = FIXTURES.parent / "plugins" / "sessions" / "fixtures"
 SETTINGS = {"embedding.provider": "none", "knowledge.enabled": False}
 RENEW_AFTER = 1_000
 """After so many inputs a store is made anew, so that it stays small."""
@@ -166,7 +167,9 @@ def exchange_targets(place: Path, stores: Stores) -> dict[str, Target]:
         b'[search]\nprofile = "default"\nlimit = 5\n[embedding]\nprovider = "none"\n'
         b"[profiles.mine.weights]\nvector = 0.5\n[llm]\nseconds = 1e9\n"
     )
-    transcripts = [file.read_bytes() for file in sorted((FIXTURES / "sessions").glob("*.jsonl"))]
+    transcripts = [
+        file.read_bytes() for file in sorted((FIXTURES.parent / "plugins" / "sessions" / "fixtures").glob("*.jsonl"))
+    ]
     chats = json.dumps(
         [{"uuid": "a", "name": "x", "chat_messages": [{"sender": "human", "text": "hi", "created_at": "2024-01-01"}]}]
     )
@@ -204,7 +207,7 @@ def exchange_targets(place: Path, stores: Stores) -> dict[str, Target]:
         json_text.drop(json_text.put(text, ("mcpServers", "ricordo"), {"command": "x"}), ("mcpServers", "ricordo"))
 
     return {
-        "export lines": Target([export], lambda data: list(records.read(io.BytesIO(data), "x"))),
+        "export lines": Target([export], lambda data: list(export_file.read(io.BytesIO(data), "x"))),
         "import": Target([export], imported),
         "knowledge file": Target([note], lambda data: file_format.read(data, "notes/a.md")),
         "settings": Target([settings], configured),
@@ -213,16 +216,17 @@ def exchange_targets(place: Path, stores: Stores) -> dict[str, Target]:
             [b'{"mcpServers": {"other": {"command": "y"}}, // c\n "a": [1,]}'], edited
         ),
         "mem0": Target(
-            [(FIXTURES / "foreign" / "mem0.json").read_bytes()], lambda data: importers.read_memories(data, "x")
+            [(FIXTURES / "foreign" / "mem0.json").read_bytes()],
+            lambda data: programs.read_memories(io.BytesIO(data), None),
         ),
         "conversations": Target(
             [chats.encode()],
-            lambda data: (importers.read_claude(data, "x"), importers.read_chatgpt(data, "x")),
+            lambda data: [read(io.BytesIO(data), None) for read in (programs.read_claude, programs.read_chatgpt)],
         ),
-        "memory graph": Target([graph], lambda data: importers.read_memory_server(data, "x")),
+        "memory graph": Target([graph], lambda data: programs.read_memory_server(io.BytesIO(data), None)),
         "basic-memory note": Target(
             [(FIXTURES / "formats" / "markdown" / "bees.md").read_bytes()],
-            lambda data: list(importers._RELATION.finditer(data.decode("utf-8", "replace"))),
+            lambda data: list(programs._RELATION.finditer(data.decode("utf-8", "replace"))),
         ),
         "robots.txt": Target(
             [b"User-agent: *\nDisallow: /a*$\nAllow: /b\nCrawl-delay: 5\n"],

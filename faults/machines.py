@@ -240,11 +240,13 @@ class People:
 
 def picture(engine: Ricordo) -> dict[str, Any]:
     """All that a store shows, by the ids of its items, without what is a machine's own, such as use."""
-    from ricordo.exchange.records import ItemRecord, Row
+    from ricordo.exchange.records import ItemRecord
+    from ricordo.plugins.transfer.export import records
+    from ricordo.plugins.transfer.export_file import Row
 
     store = engine._context.store
     shown: dict[str, Any] = {}
-    for record in store.transfer.records(log=False):
+    for record in records(store.opened, log=False):
         if isinstance(record, ItemRecord):
             versions = [
                 (one.number, one.hash, str(one.ref), record.content(one), dict(one.fields), dict(one.provenance))

@@ -19,7 +19,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ricordo.errors import Error, Unavailable
-from ricordo.store.postgres.store import PostgresStore
+from ricordo.plugins.postgres.address import parse
+from ricordo.plugins.postgres.store import PostgresStore
 from ricordo.store.prepare import prepare
 from ricordo.store.query import Ask, AskedWord
 from ricordo.store.values import PreparedItem
@@ -83,7 +84,7 @@ class Clients:
             time.sleep(0.05)
 
     def _client(self, number: int) -> None:
-        store = PostgresStore(self.address, connections=2)
+        store = PostgresStore(parse(self.address), connections=2)
         turn = 0
         try:
             while not self.over.is_set():
@@ -121,7 +122,7 @@ class Clients:
             self.searched += 1
 
     def _report(self, seconds: float) -> dict[str, Any]:
-        store = PostgresStore(self.address)
+        store = PostgresStore(parse(self.address))
         try:
             kept = Counter(str(ref) for _, ref, _ in store.items.refs_below("note", f"/{self.run}/"))
             found = 0

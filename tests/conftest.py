@@ -10,17 +10,23 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from ricordo import ConfigProvider, Ricordo, log, speaking
 from ricordo.config.machine import MACHINE_NAME
+from ricordo.config.trust_lists import TRUSTED, note_place, withdraw_place
 from ricordo.models.local_onnx import SHIPPED, LocalEmbedder
 from ricordo.programs.table import PROGRAMS
 from ricordo.values.items import Saved
 from ricordo.values.reports import Refreshed
+
+# Failed assertions in the contract of a store show both sides, as they do in test files.
+pytest.register_assert_rewrite(
+    *(f"tests.store.contract_{part}" for part in ("items", "records", "search", "languages"))
+)
 
 # Tests start hundreds of commands, and each would compile all of Ricordo again where nobody keeps the outcome.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -143,3 +149,17 @@ def error_of(saved: Saved | Refreshed) -> Mapping[str, str]:
     """What went wrong with a thing that could not be saved or refreshed."""
     assert saved.error is not None
     return saved.error
+
+
+def import_trusted(engine: Ricordo, source: Path | str | BinaryIO, **options: Any) -> Any:
+    """Import a file as from a folder that the user trusts."""
+    with tempfile.TemporaryDirectory() as made:
+        if not isinstance(source, (str, Path)):
+            (Path(made) / "all.jsonl").write_bytes(source.read())
+            source = Path(made) / "all.jsonl"
+        folder = Path(source) if Path(source).is_dir() else Path(source).parent
+        note_place(folder, TRUSTED)
+        try:
+            return engine.import_(source, **options)
+        finally:
+            withdraw_place(folder)

@@ -36,13 +36,14 @@ $ ricordo config path                    # which files and which store are in us
 ```
 
 The files are TOML: `search.limit` is `limit` in the table `[search]`. A running program uses a change at its next
-query. An unknown name or a value of the wrong type is an error that names the nearest settings. A value of 0 is 0, not
-"unset". In a project's file, relative paths begin at the project's folder; in your own file, at the folder of that
+query. An unknown name or a value of the wrong type is an error that names the nearest settings; a section of a plugin
+that is not installed is ignored with a notice. A value of 0 is 0, not "unset". In a project's file, relative paths
+begin at the project's folder; in your own file, at the folder of that
 file; elsewhere, at the current folder.
 
-Settings marked 🔒 decide which hosts are reached, what is run, or where something is written. In a project's file they
-are ignored, with a warning, until you trust the project (`ricordo trust`). If the file changes, it is no longer
-trusted.
+Agents, tokens (an administrator's, too) and projects that you do not trust may set only those marked ✎. All others in
+a project's file are ignored, with a warning, until you trust the project (`ricordo trust`), and so is what is wrong in
+it. If the file changes, it is no longer trusted.
 
 Tables `[profiles.NAME]` define ranking profiles of your own.
 """
@@ -71,8 +72,8 @@ def config_page() -> str:
 
 
 def _row(known: Setting) -> str:
-    lock = " 🔒" if known.sensitive else ""
-    return f"| `{known.name}`{lock} | {_type(known)} | {_default(known.default)} | {known.doc} |\n"
+    mark = " ✎" if known.harmless else ""
+    return f"| `{known.name}`{mark} | {_type(known)} | {_default(known.default)} | {known.doc} |\n"
 
 
 def _type(known: Setting) -> str:

@@ -1,11 +1,13 @@
 """Puts small faults into the code, one at a time, and says which of them no test notices.
 
-    python tools/mutate.py http_api tools --tests tests/server tests/tools --count 30 --seed 1
+    python tools/mutate.py http_api plugins/gateway --tests tests/server tests/plugins/gateway --count 30 --seed 1
 
-The faults are put into a copy of the project. First the tests run there once as they are, and it is noted which of them
-reach which line. Then each fault is tried with the tests that reach its line, in packages named as below
-``src/ricordo`` (``http_api``, ``store/postgres``) or modules (``cli/hook_shown.py``). A fault in a line that no test
-reaches is unnoticed. Some unnoticed faults change nothing that anybody could see; for the others a test is missing.
+The faults are put into a copy of the project, in packages named as below ``src/ricordo`` (``http_api``,
+``plugins/postgres``; ``.`` is all) or modules (``cli/show.py``). First the tests run there once without a fault, and
+the function around each fault notes which tests run it, also in programs that they start. Then each fault is tried
+with these tests, or with some of them drawn by lot (``--most``), so that the share of noticed faults is a lower bound.
+A fault in a function that no test runs is unnoticed. Some unnoticed faults change nothing that anybody could see; for
+the others a test is missing.
 """
 
 from __future__ import annotations
@@ -18,13 +20,29 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
 CODE = "src/ricordo"
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+PROBE = "fault_probes"
+REACH = """
+import os
+
+noted = set()
+
+
+def reach(numbers):
+    test = os.environ.get("PYTEST_CURRENT_TEST", "")
+    if fresh := [number for number in numbers if (number, test) not in noted]:
+        noted.update((number, test) for number in fresh)
+        with open(NOTED, "a") as file:
+            file.write("".join(f"{number}\\t{test}\\n" for number in fresh))
+"""
+"""The module that the functions with faults call in the first run: it notes the test that runs them."""
 LARGE = 100
 """Larger numbers are left alone: mostly they are limits, and one more or less of them is no fault."""
 OPPOSITE: dict[type[ast.AST], Any] = {
@@ -98,7 +116,7 @@ def copied(place: Path) -> Path:
     own = place / packages.relative_to(ROOT)
     own.mkdir(parents=True)
     for one in packages.iterdir():
-        if not one.name.startswith("_editable_impl_ricordo"):
+        if not (one.suffix == ".pth" and "ricordo" in one.name):
             (own / one.name).symlink_to(one)
     (own / "ricordo.pth").write_text(str(place / "src"))
     shutil.copy2(ROOT / ".venv" / "pyvenv.cfg", place / ".venv")
@@ -118,37 +136,52 @@ def problems(place: Path, *words: str, seconds: float | None = None) -> str:
     return done.stdout + done.stderr if done.returncode else ""
 
 
-def failing(place: Path, tests: Iterable[str]) -> set[str]:
-    """Run tests in the copy as it is, note which lines they reach, and name those that fail: they are left out.
+def probed(source: str, numbers: Mapping[int, Fault]) -> str:
+    """A file whose functions note that they run: the one around each fault, or all of them if it is in none."""
+    lines = source.splitlines(keepends=True)
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, FUNCTIONS)]
+    probes: dict[int, list[int]] = {}
+    for number, fault in numbers.items():
+        around = [node for node in functions if node.body[0].lineno <= fault.start[0] <= (node.end_lineno or 0)]
+        for node in around[-1:] or functions:
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            if not body:
+                continue
+            first = min(part.lineno for part in (body[0], *getattr(body[0], "decorator_list", ())))
+            if first > node.lineno and lines[first - 1][: body[0].col_offset].isspace():
+                probes.setdefault(first, []).append(number)
+    for first in sorted(probes, reverse=True):
+        margin = lines[first - 1][: len(lines[first - 1]) - len(lines[first - 1].lstrip())]
+        lines.insert(first - 1, f"{margin}__import__({PROBE!r}).reach({probes[first]})\n")
+    return "".join(lines)
 
-    Some fail because coverage is measured (what a process imports) or because files are missing in the copy.
+
+def reaching(place: Path, faults: Sequence[Fault], tests: Iterable[str], workers: int) -> dict[int, list[str]]:
+    """The tests that run the function of each fault, here or in a program that they start; those that fail in the copy
+    as it is (because they count what is imported, say) are left out.
     """
-    said = problems(place, "-n", "2", "--cov", "--cov-context=test", "--cov-report=", *tests)
-    found = {
-        line.removeprefix("FAILED ").partition(" - ")[0] for line in said.splitlines() if line.startswith("FAILED ")
-    }
-    if said and not found:
-        sys.exit(f"{said[-2000:]}\nThese tests do not run without any fault; mend them, or name others with --tests.")
-    return found
-
-
-def reaching(place: Path, fault: Fault, every: list[str], without: set[str]) -> list[str]:
-    """The tests that run a line of the fault. It is not known which ones run a line at an import or in a program that
-    they start; then it is those that run the file, or all.
-    """
-    import coverage
-
-    data = coverage.CoverageData(str(place / ".coverage"))
-    data.read()
-    tests = data.contexts_by_lineno(str(place / fault.file))
-    bodies = [node for node in ast.walk(parsed(fault.file)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    is_inside = any(one.body[0].lineno <= fault.start[0] <= (one.end_lineno or 0) for one in bodies)
-    reached = {line for line in range(fault.start[0], fault.end[0] + 1) if line in tests}
-
-    def running(lines: Iterable[int]) -> list[str]:
-        return sorted({name.rpartition("|")[0] for line in lines for name in tests[line] if name} - without)
-
-    return (running(reached) if is_inside else []) or (running(tests) or every if reached else [])
+    by_file: dict[str, dict[int, Fault]] = {}
+    for number, fault in enumerate(faults):
+        by_file.setdefault(fault.file, {})[number] = fault
+    sources = {file: (place / file).read_text(encoding="utf-8") for file in by_file}
+    for file, numbers in by_file.items():
+        (place / file).write_text(probed(sources[file], numbers), encoding="utf-8")
+    (packages,) = (place / ".venv").glob("lib/python*/site-packages")
+    noted = place / "reached.txt"
+    (packages / f"{PROBE}.py").write_text(f"NOTED = {str(noted)!r}\n{REACH}", encoding="utf-8")
+    output = problems(place, "-n", str(workers), "--dist", "worksteal", *tests)
+    named = (line for line in output.splitlines() if line.startswith("FAILED "))
+    failed = {line.removeprefix("FAILED ").partition(" - ")[0] for line in named}
+    if output and not failed:
+        sys.exit(f"{output[-2000:]}\nThese tests do not run without any fault; mend them, or name others with --tests.")
+    print(*(f"left out, because it fails without any fault: {name}" for name in sorted(failed)), sep="\n", flush=True)
+    for file, source in sources.items():
+        (place / file).write_text(source, encoding="utf-8")
+    reached: dict[int, set[str]] = {}
+    for line in noted.read_text(encoding="utf-8").splitlines():
+        number, _, test = line.partition("\t")
+        reached.setdefault(int(number), set()).add(test.rpartition(" (")[0])
+    return {number: sorted(names - failed - {""}) for number, names in reached.items()}
 
 
 def main() -> None:
@@ -157,31 +190,31 @@ def main() -> None:
     parser.add_argument("--tests", nargs="+", default=["tests"], help="the tests that may notice")
     parser.add_argument("--count", type=int, default=20, help="how many faults are tried")
     parser.add_argument("--seed", type=int, default=1, help="the same number chooses the same faults")
+    parser.add_argument("--most", type=int, default=60, help="of more tests that reach a fault, this many are run")
+    parser.add_argument("--workers", type=int, default=2, help="processes of the first run")
     parser.add_argument("--seconds", type=float, default=600.0, help="tests that take longer count as having noticed")
-    given = parser.parse_args()
-    paths = [ROOT / CODE / name for name in given.packages]
+    options = parser.parse_args()
+    paths = [ROOT / CODE / name for name in options.packages]
     files = sorted({file for path in paths for file in (path.rglob("*.py") if path.is_dir() else [path])})
     every = [fault for file in files for fault in faults_of(str(file.relative_to(ROOT)))]
-    chosen = random.Random(given.seed).sample(every, min(given.count, len(every)))
+    choice = random.Random(options.seed)
+    chosen = choice.sample(every, min(options.count, len(every)))
     noticed = 0
     with tempfile.TemporaryDirectory(prefix="ricordo-faults-") as folder:
         place = copied(Path(folder))
-        without = failing(place, given.tests)
-        print(
-            *(f"left out, because it fails without any fault: {name}" for name in sorted(without)), sep="\n", flush=True
-        )
-        for number, fault in enumerate(chosen, 1):
+        reached = reaching(place, chosen, options.tests, options.workers)
+        for number, fault in enumerate(chosen):
             source = (place / fault.file).read_text(encoding="utf-8")
             faulty = fault.put_into(source)
             (place / fault.file).write_text(faulty, encoding="utf-8")
-            tests = reaching(place, fault, given.tests, without)
-            but = [f"--deselect={name}" for name in without]
-            is_noticed = bool(tests and problems(place, "-n", "0", "-x", *but, *tests, seconds=given.seconds))
+            tests = reached.get(number, [])
+            some = tests if len(tests) <= options.most else choice.sample(tests, options.most)
+            is_noticed = bool(some and problems(place, "-n", "0", "-x", *some, seconds=options.seconds))
             (place / fault.file).write_text(source, encoding="utf-8")
             noticed += is_noticed
             lines = difflib.unified_diff(source.splitlines(), faulty.splitlines(), fault.file, lineterm="", n=0)
-            said = "noticed" if is_noticed else "unnoticed"
-            print(f"{number}: {said} by {len(tests)} tests\n" + "\n".join(lines), flush=True)
+            outcome = "noticed" if is_noticed else "unnoticed"
+            print(f"{number + 1}: {outcome} by {len(some)} of {len(tests)} tests\n" + "\n".join(lines), flush=True)
     print(f"{noticed} of {len(chosen)} faults were noticed ({len(every):,} are possible).")
 
 

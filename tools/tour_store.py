@@ -131,5 +131,5 @@ def _questions(memory: Ricordo) -> None:
     with speaking(AGENT):
         found = memory.search("why does the gateway reject tokens").hits
         memory.get(found[0].ref)
-    told_log.note("user-prompt", memory.location, [hit.ref for hit in found[:3]], stored(AGENT), 412)
-    told_log.note("session-start", memory.location, [found[0].ref], stored(AGENT), 181)
+    told_log.note("user-prompt", memory.location, [hit.ref for hit in found[:3]], asker=stored(AGENT), tokens=412)
+    told_log.note("session-start", memory.location, [found[0].ref], asker=stored(AGENT), tokens=181)

@@ -19,7 +19,7 @@ from corpus import SourceDocument, questions_for
 from embeddings import give_vectors, query_vectors, real_vectors, remembering, shipped_embedder, spread
 from peers import query_words
 from ricordo.config.loading import Config
-from ricordo.engine import Ricordo
+from ricordo.engine.ricordo import Ricordo
 from ricordo.ingest.embed import Worker
 from ricordo.plugins.evaluate.datasets import read_dataset
 from ricordo.store.index.entries import COMPARED_AT_LEAST, COMPARED_SHARE, EXACT_BELOW

@@ -9,7 +9,7 @@ from pathlib import Path
 from compared.base import Collection, ComparedEngine, Matrix, slice_of
 from ricordo import registry
 from ricordo.config.loading import Config
-from ricordo.engine import Ricordo
+from ricordo.engine.ricordo import Ricordo
 from ricordo.models.base import Embedder, fingerprint_of
 from ricordo.store.query import Ask, QueryVector
 from ricordo.values.hits import Filters

@@ -15,7 +15,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ricordo import Ricordo
-from ricordo.store.postgres.store import PostgresStore
+from ricordo.plugins.postgres.address import parse
+from ricordo.plugins.postgres.store import PostgresStore
 from ricordo.store.query import Ask, AskedWord, QueryVector
 from ricordo.values.items import Ref
 from team.passages import Passages, item
@@ -33,7 +34,7 @@ def writers_beside_searchers(address: str, passages: Passages, seconds: float) -
     run = uuid.uuid4().hex[:6]
 
     def work(number: int, *, writes: bool) -> None:
-        store = PostgresStore(address, connections=2)
+        store = PostgresStore(parse(address), connections=2)
         try:
             turn = number
             while time.monotonic() < until:
@@ -59,7 +60,7 @@ def writers_beside_searchers(address: str, passages: Passages, seconds: float) -
         thread.start()
     for thread in threads:
         thread.join()
-    store = PostgresStore(address)
+    store = PostgresStore(parse(address))
     known = {str(ref) for _, ref, _ in store.items.refs_below("memory", "")}
     store.close()
     return {

@@ -15,7 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 import psycopg
 
-from ricordo.store.postgres.store import PostgresStore
+from ricordo.plugins.postgres.address import parse
+from ricordo.plugins.postgres.store import PostgresStore
 from ricordo.store.query import Ask, AskedWord, QueryVector
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.store.values import Backlog
@@ -45,7 +46,7 @@ class Ricordo:
         self.passages = passages
         joined = "&" if "?" in dsn else "?"
         self.address = f"{dsn}{joined}workspace=bench-{passages.count}"
-        self.store = PostgresStore(self.address)
+        self.store = PostgresStore(parse(self.address))
 
     def load(self) -> dict[str, float]:
         """Save all texts, then their vectors, then make the index; what an earlier run saved is passed over."""

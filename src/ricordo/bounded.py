@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 
 from ricordo.errors import ContractError, Error
 from ricordo.log import report
+from ricordo.plugin import attempt
 
 T = TypeVar("T")
 
@@ -104,10 +105,10 @@ def call_within(seconds: float, work: Callable[[], T], name: str) -> T:
 
 def call_plugin(call: Callable[[], T], problem: str, *, hint: str, kind: type[Error] = ContractError) -> T:
     """The result of a call into a plugin; ``problem`` says what it means if that fails: ``the plugin 'x' failed``."""
-    try:
-        return call()
-    except Error:
-        raise
-    except Exception as error:  # a plugin may raise anything, and it must not end the whole command
-        report(problem, error)
-        raise kind(f"{problem}: {type(error).__name__}: {error}", hint=hint) from error
+    result = attempt(call)
+    if not isinstance(result, Exception):
+        return result
+    if isinstance(result, Error):
+        raise result
+    report(problem, result)
+    raise kind(f"{problem}: {type(result).__name__}: {result}", hint=hint) from result

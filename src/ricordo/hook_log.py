@@ -82,15 +82,15 @@ def _read(since: float) -> list[tuple[float, str]]:
     from contextlib import suppress
 
     path = log_path().with_name(RUNS)
-    found: list[tuple[float, str]] = []
-    for one in (path.with_name(f"{RUNS}.1"), path):
+    runs: list[tuple[float, str]] = []
+    for file in (path.with_name(f"{RUNS}.1"), path):
         try:
-            lines = one.read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             continue
         for line in lines:
             parts = line.split()
             with suppress(ValueError):
                 if len(parts) == 4 and float(parts[0]) >= since:
-                    found.append((float(parts[2]), parts[3]))
-    return found
+                    runs.append((float(parts[2]), parts[3]))
+    return runs

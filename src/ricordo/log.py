@@ -25,7 +25,7 @@ _to_file = False
 _to_screen = False
 _without_texts = False
 _handlers: list[logging.Handler] = []
-_made_for: tuple[Path | None, TextIO | None] = (None, None)
+_targets: tuple[Path | None, TextIO | None] = (None, None)
 
 
 def keep_log(*, verbose: bool = False) -> None:
@@ -43,7 +43,7 @@ def leave_out_texts() -> None:
     _without_texts = True
 
 
-def is_kept() -> bool:
+def is_own_program() -> bool:
     """Whether this process is a program of ours, which writes a log; not one that uses Ricordo as a library."""
     return _to_file
 
@@ -65,17 +65,17 @@ def _logger() -> logging.Logger:
 
     from ricordo.config.files import state_home
 
-    global _made_for
+    global _targets
     logger = logging.getLogger("ricordo")
-    wanted = (state_home(os.environ) / FILE_NAME if _to_file else None, sys.stderr if _to_screen else None)
-    if wanted != _made_for:
+    targets = (state_home(os.environ) / FILE_NAME if _to_file else None, sys.stderr if _to_screen else None)
+    if targets != _targets:
         while _handlers:
             logger.removeHandler(_handlers[-1])
             _handlers.pop().close()
-        _handlers.extend(_make_handlers(*wanted))
+        _handlers.extend(_make_handlers(*targets))
         for handler in _handlers:
             logger.addHandler(handler)
-        _made_for = wanted
+        _targets = targets
     if not logger.handlers:
         logger.addHandler(logging.NullHandler())  # a library prints nothing unless it is asked to
     return logger
@@ -84,12 +84,12 @@ def _logger() -> logging.Logger:
 def _make_handlers(path: Path | None, screen: TextIO | None) -> Iterator[logging.Handler]:
     import logging
 
-    if path is not None and (to_file := _file_handler(path)) is not None:
-        yield to_file
+    if path is not None and (handler := _file_handler(path)) is not None:
+        yield handler
     if screen is not None:
-        on_screen = logging.StreamHandler(screen)
-        on_screen.setFormatter(_formatter("%(message)s"))
-        yield on_screen
+        handler = logging.StreamHandler(screen)
+        handler.setFormatter(_formatter("%(message)s"))
+        yield handler
 
 
 def _file_handler(path: Path) -> logging.Handler | None:
@@ -134,6 +134,8 @@ def _places_in(record: logging.LogRecord) -> str:
     error = record.exc_info[1] if record.exc_info else None
     while error is not None:
         lines.append(f"{type(error).__name__}:")
-        lines += [f"  {one.filename}:{one.lineno} {one.name}" for one in traceback.extract_tb(error.__traceback__)]
+        lines += [
+            f"  {frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)
+        ]
         error = error.__cause__ or error.__context__
     return "\n".join(lines)

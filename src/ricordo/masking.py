@@ -36,7 +36,7 @@ def masked(value: str) -> str:
 
 def masked_in(text: str) -> str:
     """A text with the secrets of all addresses in it masked."""
-    return _IN_TEXT.sub(lambda found: masked(found[0]), text) if "://" in text else text
+    return _IN_TEXT.sub(lambda match: masked(match[0]), text) if "://" in text else text
 
 
 def is_masked(value: str) -> bool:

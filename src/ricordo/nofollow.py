@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ricordo.errors import StoreError
@@ -21,8 +21,6 @@ HAS_HANDLES = hasattr(os, "O_NOFOLLOW") and hasattr(os, "O_DIRECTORY") and os.op
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _NO_FOLDER = (errno.ENOTDIR, errno.ELOOP, errno.EMLINK)
 """What opening a link as a folder fails with; which of them depends on the system."""
-
-
 _LOOKS = 100
 """How often a path is looked at again while somebody exchanges links on it for folders."""
 
@@ -58,14 +56,15 @@ def folder_handle(root: Path, folder: str, *, make: bool = False) -> Iterator[in
         _look_for_links(root, folder, make=make)
         yield None
         return
-    handle = _opened(root, None, root)
+    handle = _open_folder(root, None, root)
     try:
         so_far = root
         for part in folder.split("/") if folder else ():
             so_far = so_far / part
             if make:
-                _made(part, handle)
-            inner = _opened(part, handle, so_far)
+                with suppress(FileExistsError):
+                    os.mkdir(part, 0o700, dir_fd=handle)
+            inner = _open_folder(part, handle, so_far)
             os.close(handle)
             handle = inner
         yield handle
@@ -73,20 +72,13 @@ def folder_handle(root: Path, folder: str, *, make: bool = False) -> Iterator[in
         os.close(handle)
 
 
-def _opened(name: str | Path, within: int | None, path: Path) -> int:
+def _open_folder(name: str | Path, within: int | None, path: Path) -> int:
     try:
         return os.open(name, _FOLDER, dir_fd=within)
     except OSError as error:
         if error.errno in _NO_FOLDER and stat.S_ISLNK(os.stat(name, dir_fd=within, follow_symlinks=False).st_mode):
-            raise _linked(path) from None
+            raise _link_error(path) from None
         raise
-
-
-def _made(name: str, within: int) -> None:
-    try:
-        os.mkdir(name, 0o700, dir_fd=within)
-    except FileExistsError:
-        return
 
 
 def _look_for_links(root: Path, folder: str, *, make: bool) -> None:
@@ -94,12 +86,12 @@ def _look_for_links(root: Path, folder: str, *, make: bool) -> None:
     for part in ("", *folder.split("/")):
         so_far = so_far / part
         if so_far.is_symlink():
-            raise _linked(so_far)
+            raise _link_error(so_far)
         if make:
             so_far.mkdir(exist_ok=True, mode=0o700)
 
 
-def _linked(path: Path) -> LinkedFolder:
+def _link_error(path: Path) -> LinkedFolder:
     return LinkedFolder(
         f"the folder {path} is a link, and links are not followed there",
         hint="Put a real folder in its place. A knowledge folder of your own can be named with knowledge.folder.",

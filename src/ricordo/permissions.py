@@ -37,8 +37,8 @@ def asked_with(scope: str) -> Iterator[None]:
 
 def refuse_files(sources: Sequence[str | Path]) -> None:
     """Refuse files of the machine, because a caller that may only write must not read them."""
-    files = [one for one in map(str, sources) if not one.lower().startswith(("http://", "https://"))]
-    if files and _SCOPE.get() != "admin":
+    files = [source for source in map(str, sources) if not source.lower().startswith(("http://", "https://"))]
+    if files and not is_admin():
         raise Forbidden(
             f"'{files[0][:200]}' is on the server's machine, which needs the scope 'admin'",
             hint="Give a URL, or send the text itself.",
@@ -49,7 +49,7 @@ def refuse_written_ref(ref: Ref) -> None:
     """Refuse to write under a ref that names a file or a repository, because a later refresh would read it, and an
     agent to write a record.
     """
-    if ref.drive in FILE_DRIVES and _SCOPE.get() != "admin":
+    if ref.drive in FILE_DRIVES and not is_admin():
         what = "a file" if ref.drive == "disk" else "a repository of this machine"
         raise Forbidden(f"{ref} names {what}, which needs the scope 'admin'", hint="Use another drive, such as note:/.")
     refuse_record(ref)
@@ -79,8 +79,8 @@ def is_agent() -> bool:
     from ricordo.speaking import speaker
     from ricordo.values.provenance import AGENT
 
-    said = speaker()
-    return said.author == AGENT and not (said.via == "http" and is_admin())
+    record = speaker()
+    return record.author == AGENT and not (record.via == "http" and is_admin())
 
 
 def refuse_erasing(item: Item) -> None:
@@ -114,7 +114,7 @@ def refuse_agents(what: str) -> None:
 
 def refuse_settings(name: str) -> None:
     """Refuse to change settings."""
-    if _SCOPE.get() != "admin":
+    if not is_admin():
         raise Forbidden(
             f"to change {name} needs the scope 'admin'",
             hint="‹:serve tokens add NAME --scope admin› makes such a token.",

@@ -6,7 +6,6 @@ request share. Threads that belong to no request speak as the process does.
 
 from __future__ import annotations
 
-import getpass
 import os
 import time
 from collections.abc import Iterator
@@ -37,6 +36,8 @@ BRANCH_SECONDS = 0.05
 @cache
 def user_name() -> str:
     """The login name of the person whose process this is; empty where the system knows none."""
+    import getpass
+
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
@@ -48,13 +49,13 @@ def speaker() -> Provenance:
     global _last_named
     from ricordo.config.machine import this_machine
 
-    found, machine, known = _OF_REQUEST.get() or _process(), this_machine(), _KNOWN_AS.get()
-    before, on, under, named = _last_named
-    if found is not before or machine is not on or known != under:
-        name = found.name or ((known or user_name()) if found.author == PERSON else "")
-        named = replace(found, name=name, machine=found.machine or str(machine))
-        _last_named = (found, machine, known, named)
-    return named
+    author, machine, alias = _OF_REQUEST.get() or _process(), this_machine(), _KNOWN_AS.get()
+    last_author, last_machine, last_alias, record = _last_named
+    if author is not last_author or machine is not last_machine or alias != last_alias:
+        name = author.name or ((alias or user_name()) if author.author == PERSON else "")
+        record = replace(author, name=name, machine=author.machine or str(machine))
+        _last_named = (author, machine, alias, record)
+    return record
 
 
 @contextmanager
@@ -69,22 +70,21 @@ def known_as(name: str) -> Iterator[None]:
 
 def author_now(origin: str = "") -> Provenance:
     """Who writes a version now; ``origin`` is where a loader read its text."""
-    found = speaker()
+    record = speaker()
     if not origin:
-        return found
-    return replace(found, author=IMPORT if found.author == IMPORT else LOADER, origin=origin)
+        return record
+    return replace(record, author=IMPORT if record.author == IMPORT else LOADER, origin=origin)
 
 
 @contextmanager
 def as_agent(name: str = "") -> Iterator[None]:
     """Say that an agent speaks, through the adapter of its framework or a program that says so."""
-    found = speaker()
-    lowered = found if found.author == AGENT else replace(found, author=AGENT, name=name, via="adapter")
-    with speaking(lowered):
+    record = speaker()
+    with speaking(record if record.author == AGENT else replace(record, author=AGENT, name=name, via="adapter")):
         yield
 
 
-def on_branch(said: Provenance) -> Provenance:
+def on_branch(record: Provenance) -> Provenance:
     """The record with the branch that is checked out where the caller is, unless it is the one that all share.
 
     Nothing is known of where the callers of a server are, nor on which branch a text was written that is imported or
@@ -93,29 +93,29 @@ def on_branch(said: Provenance) -> Provenance:
     global _last_branch
     from ricordo.config.files import current_folder
 
-    if said.author in (IMPORT, LOADER) or said.via in ("page", "http", "file") or said.token:
-        return said
+    if record.author in (IMPORT, LOADER) or record.via in ("page", "http", "file") or record.token:
+        return record
     try:
         folder = current_folder()
     except NotFound:  # the folder was removed
-        return said
+        return record
     before, where, at, placed = _last_branch
-    if said is not before or folder != where or time.monotonic() - at > BRANCH_SECONDS:
-        placed = _on_branch_of(folder, said)
-        _last_branch = (said, folder, time.monotonic(), placed)
+    if record is not before or folder != where or time.monotonic() - at > BRANCH_SECONDS:
+        placed = _on_branch_of(folder, record)
+        _last_branch = (record, folder, time.monotonic(), placed)
     return placed
 
 
-def _on_branch_of(folder: Path, said: Provenance) -> Provenance:
+def _on_branch_of(folder: Path, record: Provenance) -> Provenance:
     from ricordo.config.repository import repository_around
 
-    found = repository_around(folder)
-    branch = found.branch() if found is not None else ""
-    if found is None or branch in ("", found.default_branch()):
-        return said
-    commit = found.checked_out()
-    has_own = commit not in found.default_commits()
-    return replace(said, branch=branch, repository=found.name, commit=commit if has_own else "")
+    repository = repository_around(folder)
+    branch = repository.branch() if repository is not None else ""
+    if repository is None or branch in ("", repository.default_branch()):
+        return record
+    commit = repository.checked_out()
+    has_own = commit not in repository.default_commits()
+    return replace(record, branch=branch, repository=repository.name, commit=commit if has_own else "")
 
 
 def asker() -> str:
@@ -135,16 +135,16 @@ def _process() -> Provenance:
     return _of_process or NOBODY
 
 
-def speak_as(found: Provenance) -> None:
+def speak_as(record: Provenance) -> None:
     """Say for the whole process who speaks."""
     global _of_process
-    _of_process = found
+    _of_process = record
 
 
 @contextmanager
-def speaking(found: Provenance) -> Iterator[None]:
+def speaking(record: Provenance) -> Iterator[None]:
     """Say for one request who speaks."""
-    before = _OF_REQUEST.set(found)
+    before = _OF_REQUEST.set(record)
     try:
         yield
     finally:

@@ -7,15 +7,13 @@ an item was before. What happens on the side, such as taking in edited files, be
 from __future__ import annotations
 
 import functools
-import secrets
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-_ID_BYTES = 4
 
 
 class CurrentStep(NamedTuple):
@@ -40,7 +38,7 @@ def one_step(verb: str) -> Iterator[CurrentStep]:
     if outer is not None:
         yield outer
         return
-    step = CurrentStep(secrets.token_hex(_ID_BYTES), verb)
+    step = CurrentStep(os.urandom(4).hex(), verb)
     before = _NOW.set(step)
     try:
         yield step
@@ -62,8 +60,8 @@ def undoable(function: Function) -> Function:
     """Make each call of a verb one step; if it calls other verbs, their changes belong to it."""
 
     @functools.wraps(function)
-    def taken(*args: Any, **options: Any) -> Any:
+    def call_as_step(*args: Any, **options: Any) -> Any:
         with one_step(function.__name__.strip("_")):
             return function(*args, **options)
 
-    return cast("Function", taken)
+    return cast("Function", call_as_step)

@@ -20,16 +20,16 @@ from ricordo.config.files import replace_file, state_home
 from ricordo.config.state import open_log
 from ricordo.errors import Error
 from ricordo.frozen import frozen
-from ricordo.keys.seal import seal_at_hand, seal_of
 from ricordo.values import provenance
 from ricordo.values.provenance import Provenance
+from ricordo.vault import seal_at_hand, seal_of
 
 NAME = "hooks.shown"
 LONGEST_FILE = 500_000
 """A longer file is renamed to ``hooks.shown.1``, in place of an older one."""
 
 
-def note(event: str, store: str, refs: Sequence[str], asker: str = "", tokens: int = 0, sealing: str = "") -> None:
+def note(event: str, store: str, refs: Sequence[str], *, asker: str = "", tokens: int = 0, sealing: str = "") -> None:
     """Append an answer; a file that cannot be written must not fail the hook. ``sealing`` is the store whose key seals
     it, if one of those that were asked is encrypted.
     """
@@ -47,14 +47,14 @@ def note(event: str, store: str, refs: Sequence[str], asker: str = "", tokens: i
 def lines(since: float) -> Iterator[dict[str, Any]]:
     """The answers since a time, in seconds."""
     path: Path = state_home(os.environ) / NAME
-    for one in (path.with_name(f"{NAME}.1"), path):
+    for file in (path.with_name(f"{NAME}.1"), path):
         try:
-            content = one.read_text(encoding="utf-8", errors="replace")
+            content = file.read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue
         for text in content.splitlines():
             try:
-                line = _opened(json.loads(text))
+                line = _unseal(json.loads(text))
                 if line["at"] >= since and isinstance(line["refs"], list):
                     yield line
             except (ValueError, KeyError, TypeError):  # a line that was cut when the machine stopped
@@ -69,7 +69,7 @@ def forget(store: str) -> None:
             replace_file(path, b"".join(line for line in path.read_bytes().splitlines(True) if mark not in line))
 
 
-def _opened(line: dict[str, Any]) -> dict[str, Any]:
+def _unseal(line: dict[str, Any]) -> dict[str, Any]:
     """A line with its refs, if they were sealed and the key is at hand."""
     if "sealed" in line and (seal := seal_at_hand(line["by"])) is not None:
         line["refs"], line["asker"] = seal.opened(line["sealed"])
@@ -108,7 +108,7 @@ class ToldAnswer:
 
 def answers_of_hooks(store: str, days: float = 30) -> tuple[list[ToldAnswer], int]:
     """What hooks told from a store lately, the latest first; and how many answers other stores gave."""
-    found: list[ToldAnswer] = []
+    answers: list[ToldAnswer] = []
     elsewhere = 0
     for line in lines(time.time() - days * DAY):
         if line["store"] != store:
@@ -117,8 +117,9 @@ def answers_of_hooks(store: str, days: float = 30) -> tuple[list[ToldAnswer], in
         asker = provenance.read(line.get("asker") or "")
         refs = tuple(dict.fromkeys(map(str, line["refs"])))
         at = datetime.fromtimestamp(line["at"], UTC)
-        found.append(ToldAnswer(at, str(line["event"]), asker, refs, int(line.get("tokens") or 0)))
-    return found[::-1], elsewhere
+        tokens = int(line.get("tokens") or 0)
+        answers.append(ToldAnswer(at=at, event=str(line["event"]), asker=asker, refs=refs, tokens=tokens))
+    return answers[::-1], elsewhere
 
 
 def shown_by_hooks(store: str, days: float = 30) -> tuple[int, list[ShownItem]]:
@@ -128,18 +129,18 @@ def shown_by_hooks(store: str, days: float = 30) -> tuple[int, list[ShownItem]]:
     for answer in answers:
         for ref in answer.refs:
             times.setdefault(ref, []).append(answer.at)
-    shown = [ShownItem(ref, len(at), min(at), max(at)) for ref, at in times.items()]
-    return len(answers), sorted(shown, key=lambda one: (-one.count, -one.last_at.timestamp(), one.ref))
+    items = [ShownItem(ref, len(at), min(at), max(at)) for ref, at in times.items()]
+    return len(answers), sorted(items, key=lambda item: (-item.count, -item.last_at.timestamp(), item.ref))
 
 
 def with_openings(engine: Any, items: Sequence[ShownItem]) -> list[ShownItem]:
     """The same items with their titles, and whether they were opened since they were first shown; none that is gone."""
     rows = []
-    for one in items:
+    for row in items:
         try:
-            item = engine.get(one.ref, track=False)
+            item = engine.get(row.ref, track=False)
         except Error:  # it was removed since
             continue
-        opened = item.last_accessed_at is not None and item.last_accessed_at >= one.first_at
-        rows.append(replace(one, title=item.title, opened=opened))
+        opened = item.last_accessed_at is not None and item.last_accessed_at >= row.first_at
+        rows.append(replace(row, title=item.title, opened=opened))
     return rows

@@ -69,8 +69,8 @@ async def use_memory_tools(client: Client) -> set[str]:
     embedded = await works(client, "batch_embed", type="note", limit=5)
     assert embedded["counts"] == {"note": 0}
     assert "switched off" in embedded["stopped"]
-    changed = await works(client, "set_config", key="retrieval.vector_weight", value="0.5")
-    assert (changed["value"], changed["in_force"]) == (0.5, True)
+    changed = await works(client, "set_config", key="search.limit", value="7")
+    assert (changed["value"], changed["in_force"]) == (7, True)
     refused = await fails(client, "set_config", {"key": "embedding.base_url", "value": "https://example.org"})
     assert "ricordo config set" in refused["next_action_hint"]
     stats = await works(client, "get_query_stats", days=1, by="tool")
@@ -172,7 +172,7 @@ async def use_told_tools(client: Client) -> set[str]:
 
 
 async def use_gateway_tools(client: Client) -> set[str]:
-    """Without servers; what they do with some is tested in ``tests/tools``."""
+    """Without servers; what they do with some is tested in ``tests/plugins/gateway``."""
     found = await works(client, "find_tools", task="what time is it")
     assert (found["tools"], "ricordo tools add" in found["note"]) == ([], True)
     assert (await fails(client, "describe_tool", {"name": "time/now"}))["error_type"] == "not_found"

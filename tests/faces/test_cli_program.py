@@ -15,10 +15,12 @@ import pytest
 
 from ricordo._version import __version__
 from ricordo.cli.call import Call
-from ricordo.cli.command import FIRST, SECTIONS, Verb, shown_commands
+from ricordo.cli.command import FIRST, SECTIONS, Verb, declared_commands, shown_commands
+from ricordo.cli.command_list import COMMANDS, PLUGINS
 from ricordo.cli.generated import VerbGroup
 from ricordo.cli.program import program
 from ricordo.plugin import installed
+from ricordo.verbs.index import all_verbs
 
 ROOT = Path(__file__).parents[2]
 
@@ -123,6 +125,7 @@ def test_global_flags_stand_on_either_side_and_the_later_one_wins(house: Any) ->
 def test_wrong_usage_exits_2_with_a_hint_and_one_envelope(
     house: Any, args: list[str], command: str, words: str
 ) -> None:
+    house.run("init")
     printed = house.run(*args, code=2)
     assert printed.stdout == ""
     first, second = printed.stderr.splitlines()
@@ -199,11 +202,9 @@ def test_completion_offers_verbs_without_loading_them(house: Any) -> None:
 
 def test_help_and_version_import_nothing_but_click_and_the_table(imported: Callable[..., set[str]]) -> None:
     allowed = {
-        "ricordo", "ricordo.cli", "ricordo.cli.program", "ricordo.cli.command", "ricordo.verbs",
-        "ricordo.verbs.index", "ricordo.verbs.rows",
+        "ricordo", "ricordo.cli", "ricordo.cli.program", "ricordo.cli.command", "ricordo.cli.command_list",
         "ricordo.cli.call", "ricordo.cli.terminal", "ricordo.errors",
-        "ricordo._version", "ricordo.log", "ricordo.plugin", "ricordo.plugins",
-        *(plugin.package for plugin in installed().values()),
+        "ricordo._version", "ricordo.log", "ricordo.plugin", "ricordo.patterns",
     }  # fmt: skip
     found = imported("--help")
     assert {name for name in found if name.split(".")[0] == "ricordo"} == allowed
@@ -227,3 +228,9 @@ def test_config_verbs_import_no_engine(imported: Callable[..., set[str]]) -> Non
 def test_config_alone_lists_the_settings(house: Any) -> None:
     assert house.run("config").stdout == house.run("config", "list").stdout
     assert house.json("config")["settings"]
+
+
+def test_the_list_that_the_help_reads_is_as_plugins_and_verbs_declare_it() -> None:
+    assert dict(COMMANDS) == declared_commands(all_verbs())
+    ours = [plugin.name for plugin in installed().values() if plugin.package.startswith("ricordo.")]
+    assert list(PLUGINS) == ours

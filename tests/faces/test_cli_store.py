@@ -593,3 +593,22 @@ def test_a_title_that_is_no_utf_8_is_mended(house: Any) -> None:
         process.communicate()
     assert process.returncode == 0
     assert house.json("get", "a.md")["title"] == "caf?"
+
+
+def test_a_backup_is_a_store(notes: Any) -> None:
+    shown = notes.json("backup", "copy.db")
+    assert shown["bytes"] == Path("copy.db").stat().st_size
+    assert notes.json("--store", "copy.db", "search", "signing")["hits"]
+    assert notes.json("backup", "copy.db", code=4)["hint"]
+    assert "copy.db" in notes.run("backup", "copy.db", "--force").stdout
+    assert notes.json("backup", "no/such/copy.db", code=5)["message"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["backup", "mv", "mv note:/a", "restore", "link", "history", "roots rm", "sync-folder add", "sync-folder accept",
+     "sync-folder rm"],
+)  # fmt: skip
+def test_an_argument_that_is_missing_is_named(house: Any, words: str) -> None:
+    answer = house.run(*words.split(), code=2)
+    assert "missing argument" in answer.stderr

@@ -40,8 +40,10 @@ LEFT_OUT = re.compile(
 )
 WITH_MODEL = ("README", "search", "knowledge", "languages")
 """Pages that print what a search by meaning finds; the others are followed without vectors, which is quicker."""
-OF_FRAMEWORKS = "integrations"
+OF_FRAMEWORKS = "mcp"
 """Its samples are pieces of the scripts in examples/integrations, which tests/integrations runs."""
+INSTALLED = "plugins"
+"""Its samples are files of a package, which tests/plugins/test_of_others.py installs."""
 
 
 def console(page: str) -> list[tuple[str, list[str]]]:
@@ -157,7 +159,7 @@ def test_every_command_of_a_page_runs_and_prints_what_the_page_says(
         assert missing == [], line
 
 
-@pytest.mark.parametrize("page", [page for page in followed(samples) if page not in (OF_FRAMEWORKS, "pages")])
+@pytest.mark.parametrize("page", [page for page in followed(samples) if page not in (OF_FRAMEWORKS, INSTALLED)])
 def test_every_python_sample_of_a_page_runs(page: str, desk: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
     for sample in samples(page):

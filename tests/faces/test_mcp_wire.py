@@ -171,7 +171,7 @@ def test_a_cancelled_call_is_not_answered(tmp_path: Path) -> None:
 
 STUCK = """
 import time
-from ricordo.engine import Ricordo
+from ricordo.engine.ricordo import Ricordo
 from ricordo.mcp_server import stdio
 stdio.FINISHING_SECONDS = stdio.CLOSING_SECONDS = 0.5
 Ricordo.close = lambda self: time.sleep(60)

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
-from tests.store import postgres_server
+from tests.plugins.postgres import server as postgres_server
 
 from .conftest import House
 from .test_docs import ROOT, console

@@ -128,7 +128,7 @@ def server_file(folder: Path) -> Path:
     tools.append({"name": "fails", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}})
     told = {"tools": tools, "calls": {"echo": {"content": [said, linked]}, "fails": answer}}
     (folder / "told.json").write_text(json.dumps(told))
-    script = Path(__file__).parents[1] / "tools" / "raw_server.py"
+    script = Path(__file__).parents[1] / "plugins" / "gateway" / "raw_server.py"
     file = folder / "servers.json"
     entry = {"command": sys.executable, "args": [str(script), "told", str(folder)]}
     file.write_text(json.dumps({"mcpServers": {"raw": entry}}))

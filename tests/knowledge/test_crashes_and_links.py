@@ -57,7 +57,7 @@ def renamed(self, other):
 
 
 folder.swap, Spot.rename = swapped, renamed
-folder._is_known = kill
+folder._is_as_expected = kill
 if verb == "save":
     engine.save("note:/plan", "second plan of the engine", on_conflict="overwrite")
 else:

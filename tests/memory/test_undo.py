@@ -8,7 +8,7 @@ import pytest
 
 from ricordo import NotFound, Ricordo, UsageError
 from ricordo.errors import Conflict, Forbidden
-from ricordo.speaking import speaking
+from ricordo.speaking import as_agent, speaking
 from ricordo.store.sql import history
 from ricordo.values.items import Entry
 from ricordo.values.provenance import AGENT, Provenance
@@ -159,7 +159,7 @@ def test_an_agent_cannot_take_back_what_the_user_decided(opens: Opens) -> None:
         engine.edit(ref, content="Answer in American English.")
     engine.review(ref, "accept")
     step = engine.undo(list=True).steps[0]
-    with speaking(CLAUDE), pytest.raises(Forbidden, match="only you may"):
+    with speaking(CLAUDE), pytest.raises(Forbidden, match="only the user may"):
         engine.undo(step.id)
     assert engine.review().waiting == ()
     engine.undo(step.id)
@@ -191,3 +191,15 @@ def test_a_step_is_named_by_a_text(opens: Opens) -> None:
     with pytest.raises(UsageError, match="step"):
         engine.undo(wrong)
     assert len(refs(engine)) == 1
+
+
+def test_undoing_a_refusal_leaves_the_text_of_an_agent_the_agents(engine: Ricordo) -> None:
+    rule = engine.remember("Never push on Fridays.", loading="always").ref
+    with as_agent("claude-code"):
+        engine.edit(rule, "Push whenever you like.")
+    engine.review(rule, "refuse")
+    engine.undo()
+    item = engine.get(rule)
+    assert (item.content, item.vouched) == ("Push whenever you like.", 3)
+    assert (item.provenance.author, item.provenance.name) == ("agent", "claude-code")
+    assert engine.history(rule)[0].provenance.author == "agent"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,8 +22,7 @@ QUICK = [f"tests/scenarios/test_{name}.py" for name in ("memory_story", "version
 """Tests of the core that take seconds."""
 NAMES = sorted(name for name, plugin in installed().items() if plugin.package.startswith("ricordo.plugins."))
 SMOKE = """
-import json, subprocess, sys, threading
-from pathlib import Path
+import json, subprocess, sys
 from ricordo import Ricordo
 
 store, notes = sys.argv[1:]
@@ -32,20 +33,23 @@ with Ricordo.open(store) as memory:
     memory.remember("Backups run at four in the morning.")
     told["found"] = memory.search("when do backups run").hits[0].snippet
     told["context"] = memory.context("check the backups").text
-    told["notes"] = list(memory.status().get("notes", ()))
-def run(*words, **named):
-    return subprocess.run([sys.executable, "-m", "ricordo", *words], text=True, capture_output=True, **named)
-told["help"] = run("--help", "--all").stdout
-told["tool"] = run("mcp", "--store", store, input="".join(json.dumps(one) + "\\n" for one in (
+def start(*words):
+    return subprocess.Popen([sys.executable, "-m", "ricordo", *words], text=True, stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+told["help"] = start("--help", "--all").communicate()[0]
+client = start("mcp", "--store", store)
+client.stdin.write("".join(json.dumps(one) + "\\n" for one in (
     {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
     {"jsonrpc": "2.0", "method": "notifications/initialized"},
     {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
         "name": "search", "arguments": {"query": "backups"}}},
-))).stdout
-server = subprocess.Popen([sys.executable, "-m", "ricordo", "serve", "--store", store, "--port", "0"],
-                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-told["served"] = next((line for line in server.stdout if "http://" in line), "")
+)))
+client.stdin.flush()
+told["tool"] = next((line for line in client.stdout if '"id":2' in line), "")  # a call is cut off when its input ends
+client.communicate()
+server = start("serve", "--store", store, "--port", "0")
+told["served"] = next((line for line in server.stdout if "http://" in line), "") + server.stdout.readline()
 server.terminate()
 server.wait()
 print(json.dumps(told))
@@ -61,12 +65,11 @@ def plugin(request: pytest.FixtureRequest) -> Plugin:
 def env(plugin: Plugin, tmp_path: Path) -> dict[str, str]:
     """An environment in which the package has all folders but that of the plugin, and of those that need it."""
     dependents = {name for name, one in installed().items() if plugin.name in one.needs} | {plugin.name}
-    package = Path(str(FOLDER)).parent
 
     def left_out(folder: str, names: list[str]) -> set[str]:
-        return {"__pycache__"} | (dependents if Path(folder) == FOLDER else set())
+        return {"__pycache__"} | (dependents if folder == FOLDER else set())
 
-    shutil.copytree(package, tmp_path / "site" / "ricordo", copy_function=os.symlink, ignore=left_out)
+    shutil.copytree(Path(FOLDER).parent, tmp_path / "site" / "ricordo", copy_function=os.symlink, ignore=left_out)
     return {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
@@ -89,6 +92,7 @@ def test_everything_else_works_without_a_plugin_and_nothing_names_it(
     assert "four in the morning" in told["found"] + told["context"]
     assert "four in the morning" in told["tool"]
     assert "http://" in told["served"]
+    assert ("There is no page" in told["served"]) == bool(plugin.page)
     verbs = {row.path.partition(" ")[0] for row in all_verbs() if row.plugin == plugin.name} | set(plugin.commands)
     shown = {line.split()[0] for line in told["help"].splitlines() if line.startswith("  ") and line.split()}
     assert not verbs & shown
@@ -98,3 +102,18 @@ def test_the_quick_tests_of_the_core_pass_without_a_plugin(plugin: Plugin, env: 
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", *QUICK]
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, check=False, text=True)
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_a_store_that_was_made_without_a_plugin_works_with_it(
+    plugin: Plugin, env: dict[str, str], tmp_path: Path
+) -> None:
+    store = tmp_path / "store.db"
+    made = (
+        "import sys; from ricordo import Ricordo; Ricordo.open(sys.argv[1]).save('note:/a', 'Ferries leave at noon.')"
+    )
+    subprocess.run([sys.executable, "-c", made, str(store)], env=env, check=True)
+    with Ricordo.open(store) as memory:
+        assert memory.history("note:/a")[0].number == 1
+    with closing(sqlite3.connect(store)) as db:
+        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
+    assert set(plugin.load(plugin.tables) if plugin.tables else ()) <= tables

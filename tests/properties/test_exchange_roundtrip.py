@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.conftest import import_trusted
 
 from ricordo import ConfigProvider, Error, Ricordo
 
@@ -69,7 +70,7 @@ def test_an_export_taken_in_is_exported_the_same(steps: list[tuple[str, str, str
                     act(one, step)
             data = exported(one)
         with Ricordo.open(Path(folder) / "two.db", config=config) as two:
-            two.import_(io.BytesIO(data), trust=True)
+            import_trusted(two, io.BytesIO(data))
             assert exported(two) == data
             report = two.doctor()
             assert report.ok, report

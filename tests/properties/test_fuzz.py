@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 from ricordo import ConfigProvider, Ricordo, UsageError
 from ricordo.config.loading import load_config
 from ricordo.errors import Error
-from ricordo.exchange import records
 from ricordo.hooks.payload import read_payload
 from ricordo.ingest.formats.read import parse_bytes
 from ricordo.mcp_server.service import TOOLSETS, ToolService
 from ricordo.mcp_server.stdio import NotAMessage, read_message
 from ricordo.memory.files import format as file_format
+from ricordo.plugins.transfer import export_file
 from ricordo.search.query import parse_query
 from ricordo.secrets.find import redact
 from ricordo.text.links import targets_in
@@ -104,7 +104,7 @@ READERS: dict[str, Callable[[bytes], Any]] = {
     "a notebook": lambda data: parse_bytes(data, "a.ipynb"),
     "reStructuredText": lambda data: parse_bytes(data, "a.rst"),
     "a knowledge file": lambda data: file_format.read(data, "notes/a.md"),
-    "an export": lambda data: list(records.read(io.BytesIO(data), "x")),
+    "an export": lambda data: list(export_file.read(io.BytesIO(data), "x")),
     "a hook's payload": lambda data: hook("user-prompt", data),
     "a line of MCP": lambda data: line_of_mcp(data),
 }
@@ -141,7 +141,7 @@ def test_any_json_as_a_hooks_payload_or_an_export_is_read_or_refused(value: obje
         with within_bounds():
             hook("session-start", data)
         with within_bounds():
-            list(records.read(io.BytesIO(data + b"\n"), "x"))
+            list(export_file.read(io.BytesIO(data + b"\n"), "x"))
 
 
 @bounded

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ricordo import ConfigProvider, Filters, Ricordo
+from ricordo.plugins.gateway.mcp_config import ServerTool
 from ricordo.search.fit import EVEN, FITS, NOTHING_FITS, STEEP, fit_from
-from ricordo.sources.mcp_config import ServerTool
 from ricordo.values.hits import FitPart
 
 from .conftest import COSINES

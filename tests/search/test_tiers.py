@@ -581,19 +581,15 @@ def test_several_tiers_embed_a_query_once() -> None:
     asked: list[str] = []
 
     class Counting:
-        fingerprint, dimensions, max_tokens = "counting", 3, 8
-
         def embed_query(self, text: str) -> list[str]:
             asked.append(text)
             return [text]
 
-        def embed_documents(self, texts: list[str]) -> list[str]:
-            return texts
-
-    shared = SharedQueries(Counting())  # type: ignore[arg-type]
-    assert [shared.embed_query("a"), shared.embed_query("a"), shared.embed_query("b")] == [["a"], ["a"], ["b"]]
+    shared, model, other = SharedQueries(), Counting(), Counting()
+    assert [shared.embed(model, text) for text in ("a", "a", "b")] == [["a"], ["a"], ["b"]]  # type: ignore[arg-type]
     assert asked == ["a", "b"]
-    assert (shared.fingerprint, shared.dimensions, shared.max_tokens) == ("counting", 3, 8)
+    assert shared.embed(other, "a") == ["a"]  # type: ignore[arg-type]
+    assert asked == ["a", "b", "a"]
 
 
 def test_tiers_are_searched_by_meaning_too(tmp_path: Path) -> None:

@@ -167,12 +167,12 @@ def test_who_asks_for_a_vector_while_it_is_computed_waits_for_it_and_a_failure_i
             return super().embed_documents([text])[0]
 
     slow = Slow()
-    shared = SharedQueries(slow)
+    shared = SharedQueries()
     failed: list[type[BaseException]] = []
 
     def ask() -> None:
         try:
-            shared.embed_query("a")
+            shared.embed(slow, "a")
         except OSError as error:
             failed.append(type(error))
 
@@ -185,7 +185,7 @@ def test_who_asks_for_a_vector_while_it_is_computed_waits_for_it_and_a_failure_i
     first.join()
     second.join()
     assert failed in ([OSError], [OSError, OSError])  # the second waits for the first, or comes after it
-    assert shared.embed_query("a").shape == (4,)
+    assert shared.embed(slow, "a").shape == (4,)
     assert slow.asked == ["a", "a"]
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,29 @@ def test_files_that_were_sent_are_not_left_lying_about(
     monkeypatch.setattr(Ricordo, "add", fails)
     assert site.client.post("/api/v1/upload?wait=20", files=files).json()["state"] == "failed"
     assert list(between.glob("ricordo-upload-*")) == []
+
+
+def test_files_of_an_upload_that_is_refused_or_never_begun_are_not_left_lying_about(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    between = tmp_path / "between"
+    between.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(between))
+    files = [("files", ("a.md", b"Some text.", "text/plain"))]
+    with monkeypatch.context() as full:
+        full.setattr(state, "MOST_TASKS_WAITING", 0)
+        assert site.client.post("/api/v1/upload", files=files).status_code == 503
+        assert site.client.post("/api/v1/import", files={"file": ("a.jsonl", b"{}")}).status_code == 503
+    assert list(between.iterdir()) == []
+    with monkeypatch.context() as lost:
+        lost.setattr(type(site.serving.service), "engine", fails)
+        assert site.client.post("/api/v1/upload?wait=20", files=files).json()["state"] == "failed"
+    site.serving.tasks.close()
+    assert site.client.post("/api/v1/upload", files=files).status_code == 503
+    deadline = time.monotonic() + 20
+    while list(between.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert list(between.iterdir()) == []
 
 
 def fails(*_: Any, **__: Any) -> None:

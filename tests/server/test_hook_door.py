@@ -94,7 +94,7 @@ def test_a_caller_with_other_variables_or_without_the_token_gets_nothing(
             patch.setattr(process, "own_surroundings", lambda theirs=theirs: theirs)
             assert asked() is None
     (helper,) = read_helpers()
-    stranger = RunningServer(helper.pid, helper.host, helper.port, "not the token", "")
+    stranger = RunningServer(helper.pid, helper.host, helper.port, "not the token", store="")
     body = packed((str(Path.cwd()), "", "", *own_surroundings()), PROMPT)
     with pytest.raises((ValueError, OSError)):
         ask(stranger, "/api/v1/hook/user-prompt", body, DEADLINE)
@@ -120,7 +120,7 @@ def test_the_program_is_the_hook_s_and_not_that_of_the_server(
 
 def test_a_server_is_asked_before_an_mcp_server(opened: HookDoor) -> None:
     until(asked)
-    write_running(RunningServer(os.getpid(), "127.0.0.1", 1, "token", ""))
+    write_running(RunningServer(os.getpid(), "127.0.0.1", 1, "token", store=""))
     assert asked() is None
 
 

@@ -47,7 +47,7 @@ def site(tmp_path: Path) -> Iterator[Listening]:
     home.mkdir()
     served, end = listen(home)
     served.engine.context("warm up", budget=100)  # as the server does by itself when it starts
-    write_running(RunningServer(os.getpid(), "127.0.0.1", served.port, LOCAL, str(home / "store.db")))
+    write_running(RunningServer(os.getpid(), "127.0.0.1", served.port, LOCAL, store=str(home / "store.db")))
     yield served
     end()
 
@@ -105,7 +105,7 @@ def test_the_server_answers_for_the_project_of_the_hook_as_the_hook_would_alone(
     through = hook(project, **PROMPT)
     assert count(site) == 1
     assert KEYS in through["hookSpecificOutput"]["additionalContext"]
-    site_of_nobody = RunningServer(os.getpid(), "127.0.0.1", 1, LOCAL, "")
+    site_of_nobody = RunningServer(os.getpid(), "127.0.0.1", 1, LOCAL, store="")
     write_running(site_of_nobody)
     assert hook(project, **PROMPT) == through
     assert count(site) == 1

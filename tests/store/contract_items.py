@@ -271,7 +271,7 @@ class ItemsContract(StoreFixtures):
         state = FileState(123, 45, "abc", {"title": "T"})
         n = self.put(store, "disk:/a.md", "Text.")
         store.files.note({n: state})
-        assert store.files.known("disk", ["/a.md", "/b.md"]) == {"/a.md": state}
+        assert store.files.states_by_path("disk", ["/a.md", "/b.md"]) == {"/a.md": state}
         assert store.files.states([n]) == {n: state}
         store.files.remember_root("/docs", ["*.md"])
         store.files.remember_root("/docs", ["*.md", "*.txt"])

@@ -71,7 +71,8 @@ class LanguageContract(SearchContract):
     def test_what_the_second_model_embedded_can_lose_the_vectors_of_the_first(self, store: Store) -> None:
         own, second = self.fill_both(store, settled=False)
         assert store.vectors.counts(own.fingerprint)["embedded"] == 2
-        store.vectors.settle(own.fingerprint, second.fingerprint, ("de", "fr"))
+        other = Backlog(second.fingerprint, second.dimensions)
+        store.vectors.settle(Backlog(own.fingerprint, 64, Languages(without=("de", "fr")), other))
         assert store.vectors.counts(own.fingerprint)["embedded"] == 1
         vector = QueryVector(own.fingerprint, own.embed_query("Monate"))
         cosines = {one.ref: one.vector_chunk for one in listed(store.index.candidates(Ask(vector=vector)))}

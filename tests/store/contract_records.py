@@ -12,7 +12,10 @@ import pytest
 from tests.store.contract_fixtures import prepared
 from tests.store.contract_items import ItemsContract
 
-from ricordo.exchange.records import ItemRecord, Row
+from ricordo.exchange.records import ItemRecord
+from ricordo.plugins.transfer import export
+from ricordo.plugins.transfer.export_file import Row
+from ricordo.plugins.transfer.import_rows import Importer
 from ricordo.steps import one_step
 from ricordo.store.base import Store
 from ricordo.store.query import Shown
@@ -59,7 +62,7 @@ class RecordsContract(ItemsContract):
         store.proposals.add([one])
         store.proposals.decide(one.id, "refused")
         store.proposals.set_rule("pattern rule", "never")
-        records = [one for one in store.transfer.records() if isinstance(one, Row)]
+        records = [one for one in export.records(store.opened) if isinstance(one, Row)]
         assert [one["state"] for one in records if one.type == "proposal"] == ["refused"]
         assert [one["rule"] for one in records if one.type == "proposal_rule"] == ["never"]
 
@@ -120,7 +123,7 @@ class RecordsContract(ItemsContract):
         for n in (a, b):
             store.lessons.add_feedback("a question", n, "accepted", counted=True)
         store.changes.remove(a, purge=True)
-        records = [one for one in store.transfer.records() if isinstance(one, Row)]
+        records = [one for one in export.records(store.opened) if isinstance(one, Row)]
         queries = [one for one in records if one.type == "query"]
         assert [(one["text"], one["refs"], one["results"]) for one in queries] == [
             ("a question", ("note:/other",), 2)
@@ -259,8 +262,8 @@ class RecordsContract(ItemsContract):
         store.changes.archive([b])
         store.lessons.add_feedback("q", a, "accepted", counted=True)
         other = open_elsewhere()
-        importer = other.transfer.importer("error", None)
-        records = list(store.transfer.records())
+        importer = Importer(other.opened, "error", None)
+        records = list(export.records(store.opened))
         items = [record for record in records if isinstance(record, ItemRecord)]
         assert [saved.status for saved in importer.items(items)] == ["created", "created"]
         importer.others([record for record in records if isinstance(record, Row)])

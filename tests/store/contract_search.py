@@ -247,7 +247,7 @@ class SearchContract(ItemsContract):
         self.embed(store, embedder)
         copy = prepared("note:/copy", TEXTS["memory:/lunch"][0])
         store.changes.save([copy], backlog=backlog)
-        known = store.jobs.known_vectors(embedder.fingerprint, [copy.chunks[0].embed_hash, b"never seen"])
+        known = store.jobs.stored_vectors(embedder.fingerprint, [copy.chunks[0].embed_hash, b"never seen"])
         assert list(known) == [copy.chunks[0].embed_hash]
         computed = embedder.embed_documents([embedded_text(copy.chunks[0].prefix, copy.chunks[0].text)])[0]
         assert known[copy.chunks[0].embed_hash].tolist() == pytest.approx(computed.tolist())
@@ -259,7 +259,7 @@ class SearchContract(ItemsContract):
         new = prepared("note:/new", "A text that nobody saved yet.")
         digest = new.chunks[0].embed_hash
         store.jobs.finish(embedder.fingerprint, [], {digest: embedder.embed_documents([new.chunks[0].text])[0]})
-        assert list(store.jobs.known_vectors(embedder.fingerprint, [digest])) == [digest]
+        assert list(store.jobs.stored_vectors(embedder.fingerprint, [digest])) == [digest]
 
     def test_the_vectors_of_the_model_before_are_kept(self, store: Store) -> None:
         before, after = FakeEmbedder(name="before"), FakeEmbedder(name="after")
@@ -269,7 +269,7 @@ class SearchContract(ItemsContract):
         again = [prepared(f"{ref}-again", text) for ref, (text, _) in TEXTS.items()]
         store.changes.save(again, backlog=Backlog(after.fingerprint, after.dimensions))
         self.embed(store, after)
-        assert list(store.jobs.known_vectors(before.fingerprint, [digest])) == [digest]
+        assert list(store.jobs.stored_vectors(before.fingerprint, [digest])) == [digest]
 
     def test_similar_items_are_those_with_the_nearest_passages(self, store: Store) -> None:
         embedder = FakeEmbedder()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.conftest import import_trusted
 
 from ricordo import ConfigProvider, CorruptStore, Ricordo
 from ricordo.cli.program import program
@@ -138,6 +139,47 @@ def test_a_backup_is_checked_and_names_what_was_damaged_already(engine: Ricordo,
     assert (tmp_path / "two.db").exists()
 
 
+def test_a_flipped_bit_in_the_name_of_a_column_is_noticed_by_doctor_and_backup_and_mended(
+    tmp_path: Path,
+) -> None:
+    store = tmp_path / "store.db"
+    with Ricordo.open(store, config=NO_VECTORS) as engine:
+        engine.save("note:/keys", "Keys rotate.", fields={"description": "When they change."})
+    data = store.read_bytes()
+    assert data.count(b"description TEXT") == 1
+    store.write_bytes(data.replace(b"description TEXT", b"descripthon TEXT"))
+    with Ricordo.open(store, config=NO_VECTORS) as engine:
+        check = next(check for check in engine.doctor().checks if check.name == "schema")
+        assert not check.ok
+        assert "items has no column description but descripthon" in check.detail
+        with pytest.raises(StoreError, match="no column description"):
+            engine.backup(tmp_path / "copy.db")
+        assert not (tmp_path / "copy.db").exists()
+        assert next(check for check in engine.doctor(repair=True).checks if check.name == "schema").repaired
+        assert all(check.ok for check in engine.doctor().checks if check.name in ("schema", "fields", "texts"))
+        assert engine.get("note:/keys").fields.description == "When they change."
+        engine.backup(tmp_path / "copy.db")
+
+
+def test_a_damaged_text_that_was_rescued_says_that_it_is_damaged_wherever_it_goes(
+    engine: Ricordo, open_engine: Opener, tmp_path: Path
+) -> None:
+    engine.save("note:/keys", "Keys rotate in March.")
+    engine.save("note:/sound", "Sound.")
+    change(engine, "UPDATE chunks SET text = replace(text, 'March', 'Narch')")
+    engine.export(tmp_path / "rescued.jsonl", salvage=True)
+    with open_engine("other") as other:
+        import_trusted(other, tmp_path / "rescued.jsonl")
+        item = other.get("note:/keys")
+        assert (item.content, item.fields.metadata) == (
+            "Keys rotate in Narch.",
+            {"damaged": "its text is not what was saved"},
+        )
+        assert other.get("note:/sound").fields.metadata == {}
+        other.export(tmp_path / "again.jsonl")
+    assert "its text is not what was saved" in (tmp_path / "again.jsonl").read_text(encoding="utf-8")
+
+
 def test_the_commands_say_what_is_damaged_and_end_with_1(engine: Ricordo, tmp_path: Path) -> None:
     engine.save("note:/a", "the bridge is closed on Monday")
     change(engine, "UPDATE chunks SET text = replace(text, 'Monday', 'Sunday')")
@@ -211,7 +253,7 @@ def rescued(store: Path, open_engine: Opener) -> tuple[Ricordo, tuple[str, ...]]
     with Ricordo.open(store, create=False) as engine:
         left_out = engine.export(out, salvage=True, force=True).left_out
     copy = open_engine("copy")
-    copy.import_(out, trust=True)
+    import_trusted(copy, out)
     assert copy.doctor().ok, copy.doctor()
     return copy, left_out
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.store import postgres_server
+from tests.plugins.postgres import server as postgres_server
 
 from ricordo import ConfigProvider, ContractError, Entry, Ricordo, Unavailable
 from ricordo.values.reports import EmbedReport

@@ -129,4 +129,4 @@ def test_the_nearest_passages_of_each_item_are_found_whatever_their_numbers_are(
     query = np.ones(64, np.float32)
     sketches = sketch(np.array([[1.0] * same + [-1.0] * (64 - same) for same in (10, 60, 50, 20)], np.float32))
     owners = np.array([3, 3 + 65_536, 3, 3 + 65_536], np.int32)
-    assert nearest_of_each(sketches, query, np.arange(4), owners, 1).tolist() == [1, 2]
+    assert nearest_of_each(sketches, query, np.arange(4), owners, few=1).tolist() == [1, 2]

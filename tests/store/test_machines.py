@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.store import postgres_server
+from tests.conftest import import_trusted
+from tests.plugins.postgres import server as postgres_server
 
 from ricordo import ConfigProvider, NotFound, Ricordo
 from ricordo.config.machine import MACHINE_NAME, this_machine
 from ricordo.errors import UsageError
-from ricordo.store.postgres.store import PostgresStore
+from ricordo.plugins.postgres.store import PostgresStore
 from ricordo.values.file_refs import FileRefs
 from ricordo.values.hits import Filters
 from ricordo.values.items import Ref
@@ -287,7 +288,7 @@ def test_an_export_keeps_the_machine_of_files_and_folders(copied: tuple[Machine,
         engine.add(desk.place)
         engine.export(tmp_path / "all.jsonl")
         with Ricordo.open(tmp_path / "new.db", config=NO_VECTORS) as new:
-            new.import_(tmp_path / "all.jsonl", trust=True)
+            import_trusted(new, tmp_path / "all.jsonl")
             assert new.get(f"disk:{desk.place}/a.md").content == "the desk's zebra"
             assert {item.machine for item in new.list()} == {"", "laptop"}
             assert {(root.machine, root.items) for root in new.roots()} == {("", 1), ("laptop", 1)}

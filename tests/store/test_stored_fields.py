@@ -7,10 +7,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.store import postgres_server
+from tests.plugins.postgres import server as postgres_server
 
 from ricordo import Ricordo
-from ricordo.store.postgres.store import PostgresStore
+from ricordo.plugins.postgres.store import PostgresStore
 from ricordo.store.sql.items import all_fields
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.values.items import FIELD_NAMES, Fields
@@ -26,7 +26,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def _opened(place: str) -> SqliteStore | PostgresStore:
-    return SqliteStore(Path(place)) if place.endswith(".db") else PostgresStore(place)
+    return SqliteStore(Path(place)) if place.endswith(".db") else postgres_server.open_store(place)
 
 
 def _written(place: str) -> list[str]:

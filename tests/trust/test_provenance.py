@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.conftest import Opener
+from tests.conftest import Opener, import_trusted
 from tests.server.http_sites import make_site
 
 from ricordo import ConfigProvider, Ricordo
@@ -100,7 +100,7 @@ def test_a_trusted_export_brings_its_authors(open_engine: Opener, tmp_path: Path
     ref = rule(first)
     with (tmp_path / "all.jsonl").open("wb") as file:
         first.export(file)
-    second.import_(tmp_path / "all.jsonl", trust=True)
+    import_trusted(second, tmp_path / "all.jsonl")
     assert second.get(ref).provenance.author == PERSON
     assert RULE in told(second)
 
@@ -303,7 +303,7 @@ def test_audit_is_kept_by_an_export_that_is_trusted(open_engine: Opener, tmp_pat
         first.rm("note:/a")
     with (tmp_path / "all.jsonl").open("wb") as file:
         first.export(file)
-    second.import_(tmp_path / "all.jsonl", trust=True)
+    import_trusted(second, tmp_path / "all.jsonl")
     third.import_(tmp_path / "all.jsonl")
     assert [entry.what for entry in second.log("changed").entries] == ["removed", "created"]
     assert [entry.what for entry in third.log("changed").entries] == ["created"]
@@ -398,7 +398,7 @@ def test_an_old_export_without_authors_is_read(open_engine: Opener, tmp_path: Pa
         for version in line.get("versions", ()):
             version.pop("provenance")
     (tmp_path / "old.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
-    second.import_(tmp_path / "old.jsonl", trust=True)
+    import_trusted(second, tmp_path / "old.jsonl")
     assert RULE in told(second)
 
 

@@ -27,11 +27,11 @@ def test_the_weights_of_all_terms_of_a_word_are_added_up_at_each_place(size: int
 def test_a_word_is_kept_in_place_of_its_terms_and_room_is_counted_by_what_is_kept() -> None:
     impacts, state = Impacts(), (1, Scoring())
     some = Held(np.arange(1_000, dtype=np.int32), np.ones(1_000), 1_000)
-    assert impacts.known(state, ()) == {}  # from now on, what is kept is of this state
+    assert impacts.cached(state, ()) == {}  # from now on, what is kept is of this state
     impacts.keep(state, {"run": some, "runs": some, "tea": some})
     impacts.keep(state, {"run\nruns": some}, instead_of=("run", "runs", "running"))
-    assert impacts.known(state, ("run", "runs", "tea", "run\nruns")).keys() == {"tea", "run\nruns"}
+    assert impacts.cached(state, ("run", "runs", "tea", "run\nruns")).keys() == {"tea", "run\nruns"}
     many = CACHE_BYTES // (12 * 1_000)  # with what counts for each beside its places, more than there is room for
     impacts.keep(state, {f"w{n}": some for n in range(many - 4)})
-    assert impacts.known(state, ("tea",)) == {}, "the oldest had to go"
-    assert len(impacts.known(state, [f"w{n}" for n in range(many)])) > many * 0.9
+    assert impacts.cached(state, ("tea",)) == {}, "the oldest had to go"
+    assert len(impacts.cached(state, [f"w{n}" for n in range(many)])) > many * 0.9

@@ -186,7 +186,6 @@ def test_a_value_of_the_wrong_type_or_range_is_a_usage_error_with_a_hint(place: 
         ("[serch]\nlimit = 3", "search.limit"),
         ("limit = 3", "search.limit"),
         ("[search]\nzzz = 3", "backend"),
-        ("[qqq]\nzzz = 3", "embedding"),
     ],
 )
 def test_an_unknown_setting_is_refused_with_the_nearest_names(place: Place, line: str, near: str) -> None:
@@ -195,6 +194,13 @@ def test_an_unknown_setting_is_refused_with_the_nearest_names(place: Place, line
         place.load()
     assert near in refused.value.hint
     assert str(place.user_file) in refused.value.message
+
+
+def test_a_section_that_no_plugin_brings_any_more_is_ignored_and_named(place: Place) -> None:
+    place.write_user("[calendar]\nfolder = '/somewhere'\n[search]\nlimit = 3")
+    config = place.load()
+    assert config.search.limit == 3
+    assert config.dropped == ("calendar",)
 
 
 def test_a_misspelled_variable_of_a_known_section_is_refused(place: Place) -> None:
@@ -236,6 +242,8 @@ def test_keys_appear_neither_in_repr_nor_in_listings_nor_in_errors(place: Place)
 def test_profiles_are_kept_as_written_and_the_projects_replace_the_users(place: Place) -> None:
     place.write_user("[profiles.mine.weights]\nvector = 1\n[profiles.other]\nk = 60\n")
     place.write_project("[profiles.mine]\nweights = {lexical = 0.5}\n")
+    assert place.load().profiles == {"mine": {"weights": {"vector": 1}}, "other": {"k": 60}}
+    trust(place.project_file, env=place.env)
     assert place.load().profiles == {"mine": {"weights": {"lexical": 0.5}}, "other": {"k": 60}}
 
 

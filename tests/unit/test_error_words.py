@@ -13,7 +13,7 @@ from ricordo.errors import Face, UsageError, in_words_of
 from ricordo.plugin import installed
 
 PACKAGE = Path(errors.__file__).parent
-FACES = ("cli", "programs", "http_api", "mcp_server", "hosting", "hooks")
+FACES = ("cli", "programs", "http_api", "mcp_server", "hosting", "hooks", "plugins/page")
 NAMES = {name for name in vars(errors) if isinstance(getattr(errors, name), type)}
 
 

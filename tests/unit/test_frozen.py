@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
-from dataclasses import FrozenInstanceError, asdict, field, replace
+from dataclasses import FrozenInstanceError, asdict, field, fields, replace
+from inspect import signature
 
 import pytest
 
@@ -90,3 +91,19 @@ def test_a_missing_or_unknown_field_is_an_error_that_names_it() -> None:
         Place()  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="roof"):
         Place("office", roof=1)  # type: ignore[call-arg]
+
+
+def test_the_first_values_of_a_class_are_like_all_later_ones() -> None:
+    assert [Office("a", desk=str(n)).desk for n in range(100)] == [str(n) for n in range(100)]
+    for _ in range(100):
+        assert Place("a", 1) == Place(name="a", floor=1, tags=[])
+        with pytest.raises(TypeError, match="multiple values"):
+            Place("a", name="b")  # type: ignore[misc]
+
+
+def test_what_dataclasses_knows_of_a_class_is_complete() -> None:
+    assert [(member.name, member.type) for member in fields(Office)] == [
+        ("name", "str"), ("floor", "int"), ("tags", "list[str]"), ("desk", "str"),
+    ]  # fmt: skip
+    assert list(signature(Office).parameters) == ["name", "floor", "tags", "desk"]
+    assert Office.__match_args__ == ("name", "floor", "tags", "desk")

@@ -6,11 +6,10 @@ from datetime import datetime
 
 import pytest
 
-from ricordo.config.settings import SPOKEN
 from ricordo.models.local_onnx import UNREAD, shipped_counter
 from ricordo.search.query import parse_query
 from ricordo.search.words import QueryWords, topic_of
-from ricordo.text.languages import LANGUAGES, language_of, passage_languages
+from ricordo.text.languages import language_of, passage_languages
 from ricordo.text.words import Analyzer, fold
 from ricordo.values.times import spoken_day
 
@@ -81,10 +80,6 @@ def test_two_small_words_of_another_language_do_not_take_a_title_out_of_an_engli
     texts = [title, english, german]
     assert language_of(title) == "it"
     assert passage_languages("\n".join(texts), texts) == ["en", "en", "de"]
-
-
-def test_the_settings_know_the_languages_that_are_recognised() -> None:
-    assert set(SPOKEN) == set(LANGUAGES)
 
 
 @pytest.mark.parametrize("code", SENTENCES)

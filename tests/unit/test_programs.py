@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ricordo.plugins.gateway.servers import places
+from ricordo.plugins.skills.folders import FOLDERS
 from ricordo.programs.table import PROGRAMS, folders, session_places
-from ricordo.sources.skills import FOLDERS
-from ricordo.tools.servers import places
 
 
 def test_the_folders_of_skills_that_are_searched_have_those_of_all_programs() -> None:

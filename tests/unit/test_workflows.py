@@ -32,7 +32,7 @@ def jobs() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_workflows_and_templates_are_yaml_that_github_can_read() -> None:
-    assert {path.stem for path in WORKFLOWS} == {"ci", "publish"}
+    assert {path.stem for path in WORKFLOWS} == {"ci", "nightly", "publish"}
     for path in WORKFLOWS:
         assert read(path)["permissions"] == {"contents": "read"}
     assert read(ROOT / ".github" / "dependabot.yml")["version"] == 2
@@ -52,7 +52,7 @@ def test_every_action_is_named_by_its_commit_and_its_version() -> None:
         line.partition("uses: ")[2]
         for path in WORKFLOWS
         for line in path.read_text(encoding="utf-8").splitlines()
-        if "uses:" in line
+        if "uses:" in line and "uses: ./" not in line
     ]
     assert used
     assert [line for line in used if not PINNED.fullmatch(line)] == []
@@ -67,7 +67,13 @@ def test_an_action_has_one_version_in_all_workflows() -> None:
 
 
 def test_every_job_ends_by_itself() -> None:
-    assert [name for name, job in jobs() if "timeout-minutes" not in job] == []
+    assert [name for name, job in jobs() if "timeout-minutes" not in job and "uses" not in job] == []
+
+
+def test_a_tag_is_published_only_after_everything_that_a_change_must_pass() -> None:
+    publish = dict(jobs())
+    assert publish["publish.yml: tests"]["uses"] == "./.github/workflows/ci.yml"
+    assert publish["publish.yml: build"]["needs"] == "tests"
 
 
 def test_only_the_job_that_publishes_can_prove_who_it_is() -> None:

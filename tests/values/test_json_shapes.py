@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
+import importlib.util
 import json
 import pkgutil
 import sys
@@ -17,6 +17,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 
 from ricordo import values
+from ricordo.plugin import installed
 from ricordo.values.items import Fields, Ref
 
 RECORDED = Path(__file__).with_name("json_shapes.json")
@@ -24,14 +25,18 @@ RECORDED = Path(__file__).with_name("json_shapes.json")
 
 ``python tests/values/test_json_shapes.py`` writes it anew.
 """
-MODULES = sorted(one.name for one in pkgutil.iter_modules(values.__path__))
+PLACES = [f"{plugin.package}.values" for plugin in installed().values()]
+MODULES = [
+    *sorted(f"ricordo.values.{module.name}" for module in pkgutil.iter_modules(values.__path__)),
+    *(place for place in PLACES if importlib.util.find_spec(place)),
+]
 MOMENT = datetime(2026, 1, 31, 12, 30, 15, 123456, tzinfo=UTC)
 
 
 def classes() -> dict[str, type]:
     found: dict[str, type] = {}
     for name in MODULES:
-        module = importlib.import_module(f"ricordo.values.{name}")
+        module = importlib.import_module(name)
         own: list[type] = [value for value in vars(module).values() if isinstance(value, type)]
         for value in own:
             is_value = dataclasses.is_dataclass(value) and hasattr(value, "to_dict")
@@ -43,7 +48,7 @@ def classes() -> dict[str, type]:
 def hints_of(cls: type) -> dict[str, Any]:
     every: dict[str, Any] = {}
     for name in MODULES:
-        every |= vars(importlib.import_module(f"ricordo.values.{name}"))
+        every |= vars(importlib.import_module(name))
     return get_type_hints(cls, globalns={**every, **vars(sys.modules[cls.__module__])})
 
 
@@ -107,7 +112,7 @@ def test_every_value_that_programs_are_handed_says_itself_as_json() -> None:
 
     import ricordo
 
-    public = {name: getattr(ricordo, name) for name in ricordo.__all__}
+    public = {name: getattr(ricordo, name) for name in dir(ricordo)}
     handed = [one for one in public.values() if inspect.isclass(one) and not issubclass(one, Exception)]
     silent = [one.__name__ for one in handed if not hasattr(one, "to_dict")]
     assert sorted(silent) == ["ConfigProvider", "Ref", "Ricordo"]  # a ref is a text in JSON

@@ -11,7 +11,7 @@ import gc
 import os
 import sys
 
-GARBAGE = 50_000
+GARBAGE = 150_000
 """How many new objects trigger a garbage collection; a command that imports makes many objects and drops few."""
 
 

@@ -10,13 +10,12 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ricordo.cli.terminal import Screen, person_answers
+from ricordo.cli.terminal import Screen
 
 if TYPE_CHECKING:
-    from ricordo.engine import Ricordo
+    from ricordo.engine.ricordo import Ricordo
     from ricordo.values.provenance import Provenance
 
 
@@ -32,20 +31,21 @@ def said_at_terminal(env: Mapping[str, str]) -> Provenance:
     return Provenance(AGENT, program, via=via) if program else Provenance(PERSON, via=via)
 
 
-@dataclass(slots=True)
 class Call:
     """The global flags (before or after the verb; after wins), filled while the command line is read."""
 
     store: str | None = None
-    json: bool = False
-    quiet: bool = False
-    verbose: bool = False
+    json = False
+    quiet = False
+    verbose = False
     tier: str | None = None
     profile: str | None = None
     color: bool | None = None
-    command: str = ""
-    started: float = field(default_factory=time.perf_counter)
+    command = ""
     opened: Ricordo | None = None
+
+    def __init__(self) -> None:
+        self.started = time.perf_counter()
 
     def screen(self) -> Screen:
         language = self.opened.config.lexical.language if self.opened is not None else "english"
@@ -68,11 +68,10 @@ class Call:
         from ricordo.config.loading import ConfigProvider
         from ricordo.speaking import speak_as
 
-        ask_for_passphrases()
         speak_as(said_at_terminal(os.environ))
         config = ConfigProvider({"search.profile": self.profile} if self.profile else None)
         if dropped := config().dropped:
-            self.screen().note(f"earlier settings are ignored: {', '.join(dropped)} (ricordo config list)")
+            self.screen().note(f"settings that are gone are ignored: {', '.join(dropped)} (ricordo config list)")
         if self.profile:
             from ricordo.registry import profile
 
@@ -82,8 +81,8 @@ class Call:
             from ricordo.registry import embedder_ahead
 
             embedder = embedder_ahead(config())
-        from ricordo.engine import Ricordo
         from ricordo.engine.context import before_closing
+        from ricordo.engine.ricordo import Ricordo
 
         engine = Ricordo.open(
             self.store, config=config, create=create, tier=self.tier, embedder=embedder, storeless=storeless
@@ -118,16 +117,22 @@ class Call:
 
         ``error`` goes with an exit code other than 0 when there is a result all the same (some items failed).
         """
-        usage = self.opened.llm_usage if self.opened is not None else None
+        spent = self._spent() if self.opened is not None else {}
         if self.json:
-            data = {**plain, "llm_usage": usage.to_dict()} if usage and isinstance(plain, Mapping) else plain
-            write_envelope(self, data, error)
+            added = {name: value.to_dict() for name, value in spent.items()}
+            write_envelope(self, {**plain, **added} if added and isinstance(plain, Mapping) else plain, error)
         else:
             screen = self.screen()
             draw(screen)
-            if usage is not None:
-                screen.note(str(usage))
+            for value in spent.values():
+                screen.note(str(value))
         return exit_code
+
+    def _spent(self) -> Mapping[str, Any]:
+        """What the answer cost, as plugins say it."""
+        from ricordo.plugin import ask
+
+        return {name: value for spent in ask("spent", self.opened) for name, value in spent.items()}
 
 
 def write_envelope(call: Call, plain: object, error: Mapping[str, str] | None) -> None:
@@ -142,15 +147,3 @@ def write_envelope(call: Call, plain: object, error: Mapping[str, str] | None) -
         "ms": round((time.perf_counter() - call.started) * 1000, 3),
     }
     sys.stdout.write(json.dumps(envelope, ensure_ascii=False, default=str) + "\n")
-
-
-def ask_for_passphrases() -> None:
-    """From now on, the passphrase of an encrypted store is asked for when it is needed, if a person sits there."""
-    from ricordo.keys.keys import ask_with
-
-    def ask(what: str, is_new: bool) -> str:
-        import click
-
-        return str(click.prompt(what, hide_input=True, confirmation_prompt=is_new, err=True))
-
-    ask_with(ask if person_answers() else None)

@@ -168,10 +168,13 @@ def list_settings(call: Call, section: str | None, changed: bool, everything: bo
         )
         if rows and not (changed or everything):
             screen.note(f"{len(SETTINGS) - len(rows)} more are at their defaults; --all shows them")
+        for problem in settings.problems:
+            screen.warn(f"left out: {problem}")
         if settings.untrusted:
             screen.warn(f"not trusted, so not used: {', '.join(settings.untrusted)} (ricordo config trust)")
         for name in settings.dropped:
-            screen.warn(f"{name} is ignored: {DROPPED[name]} (ricordo config unset {name})")
+            why = f"{DROPPED[name]} (ricordo config unset {name})" if name in DROPPED else "no plugin has this section"
+            screen.warn(f"{name} is ignored: {why}")
 
     return call.answer({"settings": rows, "untrusted": list(settings.untrusted)}, draw)
 

@@ -27,7 +27,7 @@ from ricordo.errors import Error, NotFound, Unavailable, UsageError
 from ricordo.values.items import items_as_text
 
 if TYPE_CHECKING:
-    from ricordo.engine import Ricordo
+    from ricordo.engine.ricordo import Ricordo
     from ricordo.values.items import Item
 
 Lines = tuple[int, int]
@@ -43,7 +43,7 @@ _SEVERAL = (
 
 @command("get", without=("ref",), extra=_SEVERAL)
 def _get(
-    call: Call, refs: tuple[str, ...], meta: bool = False, form: str = "", lines: Lines | None = None, **given: Any
+    call: Call, refs: tuple[str, ...], meta: bool = False, form: str = "", *, lines: Lines | None = None, **given: Any
 ) -> int:
     """One ref prints the text exactly as it is stored; several print each under its ref. With lines behind the ref, as
     search prints them (notes/keys.md:8-12), or with --lines, it prints these lines only. A file that is kept without

@@ -13,9 +13,11 @@ import click
 from ricordo.cli.call import Call
 from ricordo.cli.command import verb
 from ricordo.cli.terminal import Screen
+from ricordo.errors import NotFound
 from ricordo.log import keep_log
-from ricordo.mcp_server.service import TOOLSETS
+from ricordo.mcp_server.service import OF_PLUGINS, TOOLSETS
 from ricordo.permissions import is_agent, refuse_agents
+from ricordo.plugin import has_page, installed
 
 _OPTIONS = (
     click.option(
@@ -93,8 +95,10 @@ def _tell(screen: Screen, address: str, link: str) -> None:
     screen.line(f"Ricordo is at {address}")
     if link:
         screen.line(f"Open this once to sign your browser in: {link}")
-    else:
+    elif has_page():
         screen.line("To sign a browser in, the user runs 'ricordo serve link' at a terminal.")
+    else:
+        screen.line("There is no page, because no plugin brings one.")
 
 
 def _store_flags(call: Call) -> list[str]:
@@ -160,6 +164,8 @@ def link(call: Call, opens: bool) -> int:
     from ricordo.hosting import background
 
     refuse_agents("sign a browser in")
+    if not has_page():
+        raise NotFound("there is no page, because no plugin brings one", hint="The API is under /api/v1.")
     made = background.new_link(background.running_server())
     if opens:
         webbrowser.open(made)
@@ -260,15 +266,21 @@ def remove_token(call: Call, name: str) -> int:
     )
 
 
-@verb("mcp", examples=["ricordo mcp", "ricordo mcp --toolset context --toolset vault", "ricordo mcp --toolset tools"])
+_TOOLSET_FLAGS = [[f"--toolset {name}" for name in plugin.tools] for plugin in installed().values()]
+
+
+@verb(
+    "mcp",
+    examples=["ricordo mcp", *(" ".join(["ricordo mcp", *flags]) for flags in _TOOLSET_FLAGS if flags)],
+    details="".join(f" {toolset.details}" for _, toolset in OF_PLUGINS.values() if toolset.details),
+)
 @click.option(
     "--toolset", "toolsets", multiple=True, type=click.Choice(TOOLSETS), help="Offer these tools as well (repeatable)."
 )
 def mcp(call: Call, toolsets: tuple[str, ...]) -> int:
     """Agents' programs start this command; 'ricordo install' sets it up. Standard output carries only the
     protocol; messages go to standard error. The server ends when its standard input ends. Over HTTP, agents
-    are served by 'ricordo serve', at /mcp. The toolset 'tools' lets an agent call
-    tools of other MCP servers; alone, it replaces the core tools, and with --toolset core both are there.
+    are served by 'ricordo serve', at /mcp.
     """
     keep_log(verbose=True)  # programs that start servers show or keep what these write to standard error
     from ricordo.mcp_server import stdio

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ricordo.cli.call import Call, ask_for_passphrases
+from ricordo.cli.call import Call
 from ricordo.cli.command import verb
 from ricordo.cli.generated import command, run, tell, text_from
 from ricordo.cli.show_reports import show_refresh, show_trust
-from ricordo.cli.terminal import ProgressLine, Screen, person_answers
+from ricordo.cli.terminal import Screen, person_answers
 from ricordo.errors import StaleVersion, UsageError
+from ricordo.plugin import ask
 from ricordo.values.items import Ref
 from ricordo.verbs.index import verb_named
 from ricordo.verbs.rows import call as call_verb
@@ -25,11 +26,9 @@ if TYPE_CHECKING:
     from ricordo.values.reports import WatchEvent
 
 
-@verb("init", examples=["ricordo init", "ricordo init ~/projects/site", "ricordo init --encrypt"])
+@verb("init", examples=["ricordo init", "ricordo init ~/projects/site"])
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-@click.option("--encrypt", is_flag=True, help="Encrypt the new store.")
-@click.option("--key", metavar="WHERE", default="", help="With --encrypt: keyring, passphrase or a key file.")
-def init(call: Call, folder: Path | None, encrypt: bool, key: str) -> int:
+def init(call: Call, folder: Path | None, **options: Any) -> int:
     """It makes a folder .ricordo with a store. Every command that runs in this folder or below it then uses that
     store. Without one, items go to your own store. With --store, such as the address of a team's store, the project
     uses that one. Running it again changes nothing. In a git repository, it asks on a
@@ -38,48 +37,29 @@ def init(call: Call, folder: Path | None, encrypt: bool, key: str) -> int:
     from ricordo.config.files import PROJECT_FOLDER
     from ricordo.config.loading import init_project, set_value
 
-    if key and not encrypt:
-        raise UsageError("‹key› says how a new store is encrypted", hint="Give ‹encrypt›, too, or leave out ‹key›.")
     is_new = not ((folder or Path()) / PROJECT_FOLDER).exists()
     place = init_project(folder or Path())
     named = call.store
     with ExitStack() as failing:
         if is_new:  # an empty project's folder would get a plain store from whatever is saved next
             failing.callback(rmtree, place, ignore_errors=True)
-        if encrypt:
-            from ricordo.config.loading import ConfigProvider, locate_store
-            from ricordo.engine.encryption import make_encrypted
-
-            ask_for_passphrases()
-            make_encrypted(locate_store(named or str(place), ConfigProvider()(), place.parent).path, key)
+        properties = ask("before_store_is_made", named or str(place), place.parent, options)
         call.store = named or str(place)
         with call.engine(create=True) as engine:
             failing.pop_all()
             if named:  # the project's commands use it from now on, and not a file in the project's folder
                 set_value("store.location", named, scope="project", start=place.parent)
-            location, mine, spoken = engine.location, engine.config.language.mine, _spoken()
+            location, notes = engine.location, [note for note in ask("store_made", engine) if note]
             if _wants_history(call, place.parent):
                 engine.add(place.parent, history=True, wait=False)
 
     def draw(screen: Screen) -> None:
-        screen.line(f"the store of this project is {location}{', encrypted' if encrypt else ''}")
+        screen.line(", ".join((f"the store of this project is {location}", *filter(None, properties))))
         screen.note("next: ricordo add PATH")
-        if spoken and not mine:
-            screen.note(
-                f"your system speaks {spoken}: 'ricordo config set language.mine {spoken},en' lets questions in it find"
-                " English texts by meaning (pip install 'ricordo[multilingual]'; a second vector for each passage)"
-            )
+        for note in notes:
+            screen.note(note)
 
     return call.answer({"store": location, "folder": str(place)}, draw)
-
-
-def _spoken() -> str:
-    """The language of the user's locale, if it is one that a question may be in besides English."""
-    from ricordo.config.settings import SPOKEN
-
-    named = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
-    code = named[:2].lower()
-    return code if code in SPOKEN and code != "en" and not named[2:3].isalnum() else ""
 
 
 def _wants_history(call: Call, folder: Path) -> bool:
@@ -207,71 +187,3 @@ def _edited(text: str) -> str:
         raise UsageError("nothing to change", hint="Give --title, --tag, --set or --content.")
     changed = click.edit(text, extension=".md")
     return text if changed is None else changed
-
-
-@command(
-    "migrate",
-    without=("target",),
-    extra=(
-        click.Argument(["source"], metavar="[FROM]", required=False),
-        click.Argument(["target"], metavar="[TO]", required=False),
-        click.Option(["--rekey"], is_flag=True, help="Keep the key of an encrypted store elsewhere (--key)."),
-    ),
-)
-def _migrate(call: Call, source: str = "", target: str = "", rekey: bool = False, **given: Any) -> int:
-    """Everything is copied: items with all versions, links, logs, what was learned, and vectors. FROM is only read. TO
-    is empty, or was begun by an earlier run, which is taken up again. At the end both are compared, by counts and by
-    hashes. Without TO, --encrypt and --decrypt change the store where it lies; nobody else may use it meanwhile.
-    """
-    from ricordo import Ricordo
-
-    ask_for_passphrases()
-    if not target:
-        return _in_place(call, source, rekey=rekey, **given)
-    if rekey:
-        raise UsageError("--rekey changes a store where it lies", hint="Leave out TO.")
-    with Ricordo.open(source, create=False) as engine, ProgressLine.for_call(call) as progress:
-        report = engine.migrate(target, progress=progress, **given)
-
-    def draw(screen: Screen) -> None:
-        screen.line(f"{report.items:,} items are in {report.target}, {report.written:,} of them copied now")
-        screen.note(f"{report.vectors:,} vectors came along; counts and hashes agree ({report.seconds:.1f} s)")
-
-    return call.answer(report.to_dict(), draw)
-
-
-def _in_place(
-    call: Call, source: str, *, rekey: bool, encrypt: bool = False, decrypt: bool = False, key: str = ""
-) -> int:
-    """Encrypt or decrypt a store where it lies, or keep its key elsewhere."""
-    from ricordo.config.loading import ConfigProvider
-    from ricordo.config.places import locate
-    from ricordo.engine import encryption
-
-    if encrypt + decrypt + rekey != 1:
-        raise UsageError(
-            "there is no store to copy into", hint="Name it, or pass one of --encrypt, --decrypt, --rekey."
-        )
-    location = locate(source or call.store, ConfigProvider()(), Path.cwd(), call.tier).location
-    if source and not location.address and not location.path.exists():
-        raise UsageError(
-            f"there is no store at {location.path}", hint="Name one that exists; a copy is made by ‹:migrate FROM TO›."
-        )
-    how = ""
-    if encrypt:
-        how = encryption.encrypt_in_place(location, key)
-    elif rekey:
-        how = encryption.keep_key_elsewhere(location, key)
-    else:
-        encryption.decrypt_in_place(location)
-
-    def draw(screen: Screen) -> None:
-        if how:
-            screen.line(f"the store {location.name} is encrypted; its key is {how}")
-            screen.note(
-                "without the key nothing of it can be read: keep a copy of it, and of the file beside the store"
-            )
-        else:
-            screen.line(f"the store {location.name} is no longer encrypted")
-
-    return call.answer({"store": location.name, "encrypted": how or None}, draw)

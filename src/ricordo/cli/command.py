@@ -1,13 +1,15 @@
 """What every command shares: its place in the help, the global flags on both sides of the verb, help with examples.
 
 Commands are made from the declarations of verbs (``generated``); the tables here name those that are no verbs of the
-engine, and those that are written by hand. The first help reads nothing but them and the index of verbs.
+engine, and those that are written by hand. The help reads nothing but the list of commands that ``make docs`` writes,
+as long as the plugins are those of that list.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +18,12 @@ import click
 from ricordo.cli.call import Call
 from ricordo.errors import UsageError
 from ricordo.log import keep_log
-from ricordo.plugin import Command, installed
-from ricordo.verbs.index import all_verbs, has_verb, verb_named
+from ricordo.plugin import Command, Plugin, are_all, installed
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+    from ricordo.verbs.rows import VerbRow
 
 SECTIONS: dict[str, str] = {
     "add": "Add",
@@ -37,8 +40,7 @@ FIRST = (
 )  # fmt: skip
 """What the first help shows."""
 
-
-OWN: dict[str, Command] = {
+_CORE: dict[str, Command] = {
     "init": Command("add", "Make a store for this project."),
     "roots": Command(
         "add",
@@ -48,25 +50,6 @@ OWN: dict[str, Command] = {
         " the items, too.",
     ),
     "open": Command("find", "Open an item in your editor, or its page in the browser."),
-    "skills": Command(
-        "agents",
-        "Index skills, and find the one for a task.",
-        "search",
-        "A skill is a folder with a file SKILL.md, which has a name, a description, and instructions. Skills are"
-        " searched in the workspace, then in your home folder, then in system folders; if two have the same name, the"
-        " first is used.",
-    ),
-    "sessions": Command("agents", "Index and show sessions of agents.", "list"),
-    "tools": Command(
-        "agents",
-        "Find and call the tools of other MCP servers.",
-        "list",
-        "MCP servers that your programs know (Claude, Cursor, VS Code, Codex, Gemini, …) offer tools, resources and"
-        " prompts. Taken in here, the few that fit a task are found instead of all being listed to the agent. Tools"
-        " that say they only read can be called; others when the setting tools.allow of your own names them.",
-    ),
-    "install": Command("agents", "Set up an agent's program to use Ricordo."),
-    "uninstall": Command("agents", "Undo install."),
     "hook": Command("agents", "Answer a hook of an agent's program: JSON in, JSON out."),
     "mcp": Command("agents", "Serve agents over the Model Context Protocol."),
     "serve": Command("agents", "Serve the page, the API, MCP and hooks.", "serve"),
@@ -82,13 +65,6 @@ OWN: dict[str, Command] = {
         "list",
         "A flag wins over a RICORDO_* variable, that over the project's file, that over yours. A change takes effect at"
         " the next query of every running process.",
-    ),
-    "team": Command(
-        "look after",
-        "Make a team of a store on a server, and say who may do what.",
-        "status",
-        "A team shares a store on a server. Its members are roles of that server: readers search, writers save, owners"
-        " upgrade and invite, and a backup role reads everything.",
     ),
     "learn": Command(
         "look after",
@@ -113,20 +89,22 @@ OWN: dict[str, Command] = {
     ),
     "completion": Command("look after", "Print the completion script of a shell."),
     "version": Command("look after", "Print the version."),
-    **{name: command for plugin in installed().values() for name, command in plugin.commands.items()},
 }
 
 _BY_HAND = {
     "cmd_search": "get open",
-    "cmd_write": "init add watch save edit migrate",
-    "cmd_tools": "tools",
+    "cmd_write": "init add watch save edit",
     "cmd_config": "config profiles",
     "cmd_serve": "serve mcp",
-    "cmd_install": "install uninstall",
     "cmd_program": "hook version completion",
 }
 _MODULES = {name: module for module, names in _BY_HAND.items() for name in names.split()}
-_PLUGINS = {name: plugin for plugin in installed().values() for name in plugin.commands}
+
+
+@cache
+def own_commands() -> Mapping[str, Command]:
+    """The commands that are no verbs, those of plugins included."""
+    return _CORE | {name: command for plugin in installed().values() for name, command in plugin.commands.items()}
 
 
 def load_commands(path: str) -> None:
@@ -134,20 +112,41 @@ def load_commands(path: str) -> None:
     first = path.partition(" ")[0]
     if module := _MODULES.get(first):
         import_module(f"ricordo.cli.{module}")
-    elif first in _PLUGINS:
-        _PLUGINS[first].load_cli()
+    elif plugin := _plugin_of(first):
+        plugin.load_cli()
 
 
-def shown_commands() -> dict[str, tuple[str, str]]:
+def _plugin_of(name: str) -> Plugin | None:
+    from ricordo.verbs.index import has_verb, verb_named
+
+    for plugin in installed().values():
+        if name in plugin.commands:
+            return plugin
+    return installed().get(verb_named(name).plugin) if has_verb(name) else None
+
+
+def shown_commands() -> Mapping[str, tuple[str, str]]:
     """All commands with their section and line: the first ones, then the others by name."""
-    known = {name: (own.section, own.line) for name, own in OWN.items() if " " not in name}
-    known |= {row.path: (row.group, row.line) for row in all_verbs() if "cli" not in row.not_on and " " not in row.path}
-    return {name: known[name] for name in (*FIRST, *sorted(known.keys() - set(FIRST)))}
+    from ricordo.cli.command_list import COMMANDS, PLUGINS
+
+    if are_all(PLUGINS):
+        return COMMANDS
+    from ricordo.verbs.index import all_verbs
+
+    return declared_commands(all_verbs())
+
+
+def declared_commands(verbs: Iterable[VerbRow]) -> dict[str, tuple[str, str]]:
+    """The same, from all verbs and what plugins declare."""
+    known = {name: (own.section, own.line) for name, own in own_commands().items() if " " not in name}
+    known |= {row.path: (row.group, row.line) for row in verbs if "cli" not in row.not_on and " " not in row.path}
+    return {name: known[name] for name in (*FIRST, *sorted(known.keys() - set(FIRST))) if name in known}
 
 
 def first_commands() -> dict[str, tuple[str, str]]:
     """Those of the first help."""
-    return {name: OWN[name][:2] if name in OWN else (verb_named(name).group, verb_named(name).line) for name in FIRST}
+    commands = shown_commands()
+    return {name: commands[name] for name in FIRST if name in commands}
 
 
 _GLOBAL = "of_all_"
@@ -261,18 +260,28 @@ REGISTERED: dict[str, Verb] = {}
 """The commands that are written by hand, by all their words; their modules put them here."""
 
 
-def verb(path: str, *, examples: Sequence[str], line: str = "") -> Callable[[Callable[..., int]], Verb]:
+def verb(
+    path: str, *, examples: Sequence[str], line: str = "", details: str = ""
+) -> Callable[[Callable[..., int]], Verb]:
     """Make a command of a function that takes the call first and returns the exit code; its docstring is the rest of
-    the help.
+    the help, before the ``details``.
     """
 
     def decorate(function: Callable[..., int]) -> Verb:
-        details, help_line = inspect.cleandoc(function.__doc__ or ""), line or OWN[path].line
-        make = click.command(path.split()[-1], cls=Verb, help=help_line, details=details, examples=examples)
-        REGISTERED[path] = made = make(click.pass_obj(function))
-        return made
+        text, help_line = inspect.cleandoc(function.__doc__ or "") + details, line or own_commands()[path].line
+        make = click.command(path.split()[-1], cls=Verb, help=help_line, details=text, examples=examples)
+        return register(path, make(click.pass_obj(function)))
 
     return decorate
+
+
+def register(path: str, command: Verb) -> Verb:
+    """Put a command that is written by hand where it is looked up, with what plugins add to it."""
+    REGISTERED[path] = command
+    for plugin in installed().values():
+        if path in plugin.extends:
+            plugin.load(plugin.extends[path])(command)
+    return command
 
 
 def _as_text(value: Any) -> Any:
@@ -284,8 +293,11 @@ def _as_text(value: Any) -> Any:
 
 def takes_profile(command: str) -> bool:
     """Whether a command ranks with a profile: one that the verb is given, or that of the settings."""
+    from ricordo.verbs.index import has_verb, verb_named
+
     if not has_verb(command):
-        return command in OWN and OWN[command].takes_profile
+        own = own_commands()
+        return command in own and own[command].takes_profile
     row = verb_named(command)
     return row.needs_model or any(param.name == "profile" for param in row.params)
 
@@ -293,7 +305,9 @@ def takes_profile(command: str) -> bool:
 def refuse_profile(call: Call, command: str) -> None:
     """Refuse a profile for a verb that does not rank with it, because it would have no effect."""
     if call.profile and not takes_profile(command):
-        known = sorted(path for path in (*OWN, *(row.path for row in all_verbs())) if takes_profile(path))
+        from ricordo.verbs.index import all_verbs
+
+        known = sorted(path for path in (*own_commands(), *(row.path for row in all_verbs())) if takes_profile(path))
         raise UsageError(
             f"'{command}' ranks nothing with a profile, so --profile has no effect on it",
             hint=f"Leave it out. These verbs take it: {', '.join(known)}. For servers and hooks, set search.profile.",

@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from ricordo.engine import Ricordo
+    from ricordo.engine.ricordo import Ricordo
 
 REFS_OFFERED = 60
 """How many refs are offered at once."""
@@ -119,7 +119,7 @@ def _refs(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
 
 def _opened(ctx: click.Context) -> Ricordo:
     """The store that the command line means; a missing store is not made."""
-    from ricordo.engine import Ricordo
+    from ricordo.engine.ricordo import Ricordo
 
     call = ctx.find_root().obj  # with the global flags on the line so far
     return Ricordo.open(getattr(call, "store", None), tier=getattr(call, "tier", None), create=False)

@@ -20,12 +20,13 @@ import click
 from ricordo.cli.call import Call
 from ricordo.cli.command import (
     GLOBAL_OPTIONS,
-    OWN,
     REGISTERED,
     QueryVerb,
     Verb,
     load_commands,
+    own_commands,
     refuse_profile,
+    register,
     write_help_text,
     write_options,
 )
@@ -37,7 +38,7 @@ from ricordo.verbs.rows import ParamRow, VerbRow, plain_answer, prepared
 
 if TYPE_CHECKING:
     from ricordo.cli.terminal import Screen
-    from ricordo.engine import Ricordo
+    from ricordo.engine.ricordo import Ricordo
     from ricordo.values.hits import Answer
     from ricordo.values.reports import RemovalReport
 
@@ -62,7 +63,8 @@ Handler = Callable[..., int]
 def find_command(path: str) -> click.Command | None:
     """The command of these words: a group, one that is written by hand, or one that calls its verb."""
     load_commands(path)
-    if path in OWN and OWN[path].alone:
+    own = own_commands()
+    if path in own and own[path].alone:
         return VerbGroup(path)
     return REGISTERED.get(path) or (generated(path) if has_verb(path) else None)
 
@@ -91,8 +93,7 @@ def command(
     """
 
     def decorate(function: Handler) -> Verb:
-        REGISTERED[path] = made = _command(row or verb_named(path), function, Verb, without, extra)
-        return made
+        return register(path, _command(row or verb_named(path), function, Verb, without, extra=extra))
 
     return decorate
 
@@ -104,7 +105,7 @@ class VerbGroup(click.Group):
     """
 
     def __init__(self, path: str) -> None:
-        own = OWN[path]
+        own = own_commands()[path]
         super().__init__(path.split()[-1], help=own.line, callback=self._alone, invoke_without_command=True)
         self.path = path
         self.itself = REGISTERED.get(path)
@@ -121,7 +122,11 @@ class VerbGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         begin = f"{self.path} "
-        paths = [path for path in (*(row.path for row in all_verbs()), *REGISTERED, *OWN) if path.startswith(begin)]
+        paths = [
+            path
+            for path in (*(row.path for row in all_verbs()), *REGISTERED, *own_commands())
+            if path.startswith(begin)
+        ]
         return [name for name in dict.fromkeys(path.removeprefix(begin) for path in paths) if " " not in name]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -143,7 +148,7 @@ class VerbGroup(click.Group):
         if context.invoked_subcommand:
             return 0
         call = context.ensure_object(Call)
-        command = self.itself or self.get_command(context, OWN[self.path].alone)
+        command = self.itself or self.get_command(context, own_commands()[self.path].alone)
         assert command is not None, "the group has the verb that it does alone"
         refuse_profile(call, call.command if self.itself else f"{call.command} {command.name}")
         return int(context.invoke(command, **given))
@@ -153,12 +158,8 @@ def run(call: Call, path: str, given: Mapping[str, Any]) -> int:
     """Call a verb and print its answer."""
     row = verb_named(path)
     given = with_globals(call, row, given)
-    if path == "refresh" and not (given.get("refs") or given.get("all")):
-        raise UsageError("say what to refresh", hint="Name refs or folders, or use --all.")
     if given.get("source") == "-":
         given["source"] = sys.stdin.buffer
-    if path == "export" and call.json and given.get("target", "-") == "-":
-        raise UsageError("--json and the export cannot both use standard output", hint="Name a file.")
     if given.get("arguments") == ("-",):
         given["arguments"] = (sys.stdin.read(),)
     form, yes = given.pop("form", ""), given.pop("yes", False)
@@ -177,13 +178,13 @@ def run(call: Call, path: str, given: Mapping[str, Any]) -> int:
             _confirm(call, engine, row, given)
         result = ask(engine)
         if row.returns == "Answer":
-            return _tell_hits(call, engine, result, given, form)
+            return _tell_hits(call, engine, result, given, form=form)
         if row.returns == "RemovalReport" and given.get("purge"):
             _forget_hits(engine, result)
     return tell(call, row, result, limit=given.get("limit"))
 
 
-def _tell_hits(call: Call, engine: Ricordo, answer: Answer, given: Mapping[str, Any], form: str) -> int:
+def _tell_hits(call: Call, engine: Ricordo, answer: Answer, given: Mapping[str, Any], *, form: str) -> int:
     """Print hits, and keep their numbers for the next command."""
     from ricordo.cli import last_search
     from ricordo.cli.show import show_answer
@@ -279,7 +280,12 @@ def _for_a_terminal(row: VerbRow) -> str:
 
 
 def _command(
-    row: VerbRow, function: Handler, cls: type[Verb], without: Sequence[str] = (), extra: Sequence[click.Parameter] = ()
+    row: VerbRow,
+    function: Handler,
+    cls: type[Verb],
+    without: Sequence[str] = (),
+    *,
+    extra: Sequence[click.Parameter] = (),
 ) -> Verb:
     params = [param for param in row.on("cli") if param.name not in without]
     arguments = [param for param in params if param.argument]

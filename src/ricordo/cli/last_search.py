@@ -13,7 +13,7 @@ from typing import Any
 
 from ricordo.config.files import current_folder, read_json, state_home, write_json
 from ricordo.errors import Unavailable, UsageError
-from ricordo.keys.seal import seal_at_hand, seal_of
+from ricordo.vault import seal_at_hand, seal_of
 
 NAME = "last-searches.json"
 MOST_TERMINALS = 20
@@ -23,26 +23,26 @@ _NUMBER = re.compile(r"([1-9][0-9]{0,3})(:[0-9]+(?:-[0-9]+)?)?")
 
 def keep(refs: Sequence[str], first: int, store: str) -> None:
     """Keep what a search showed, numbered from ``first`` on; a file that cannot be written must not fail the search."""
-    mine = _terminal()
-    others = [(name, found) for name, found in _kept().items() if name != mine]
-    _write(dict([*others, (mine, _closed(refs, first, store))][-MOST_TERMINALS:]))
+    terminal = _terminal()
+    others = [(name, search) for name, search in _read().items() if name != terminal]
+    _write(dict([*others, (terminal, _record(refs, first, store))][-MOST_TERMINALS:]))
 
 
 def forget(refs: Collection[str], store: str) -> None:
     """Drop the names of what was erased; the other hits keep their numbers. ``store`` as it was for ``keep``."""
-    kept, changed = _kept(), False
-    for name, found in kept.items():
-        if found.get("store", store) != store:
+    searches, is_changed = _read(), False
+    for name, search in searches.items():
+        if search.get("store", store) != store:
             continue  # sealed with the key of another store, which needs not be at hand
-        shown = _refs(found)
-        if not set(refs).isdisjoint(shown):
-            left = ["" if ref in refs else ref for ref in shown]
-            kept[name], changed = _closed(left, found["first"], found.get("store", "")), True
-    if changed:
-        _write(kept)
+        hits = _refs(search)
+        if not set(refs).isdisjoint(hits):
+            rest = ["" if ref in refs else ref for ref in hits]
+            searches[name], is_changed = _record(rest, search["first"], search.get("store", "")), True
+    if is_changed:
+        _write(searches)
 
 
-def _closed(refs: Sequence[str], first: int, store: str) -> dict[str, Any]:
+def _record(refs: Sequence[str], first: int, store: str) -> dict[str, Any]:
     """What is kept of one search: its refs, sealed where the store is encrypted."""
     seal = seal_at_hand(store)
     if seal is None:
@@ -50,9 +50,9 @@ def _closed(refs: Sequence[str], first: int, store: str) -> dict[str, Any]:
     return {"first": first, "store": store, "sealed": seal.sealed(list(refs))}
 
 
-def _write(kept: dict[str, Any]) -> None:
+def _write(searches: dict[str, Any]) -> None:
     with suppress(Unavailable):
-        write_json(state_home(os.environ) / NAME, kept)
+        write_json(state_home(os.environ) / NAME, searches)
 
 
 def ref_of(name: str) -> str:
@@ -63,13 +63,13 @@ def ref_of(name: str) -> str:
     number = _NUMBER.fullmatch(name)
     if number is None or (current_folder() / name).exists():
         return name
-    found = _kept().get(_terminal())
-    if found is None:
+    search = _read().get(_terminal())
+    if search is None:
         raise UsageError(
             f"{name} would be a hit of the last search, and there was none at this terminal",
             hint="Search first, or name the item by its ref, id, path or URL.",
         )
-    refs, first = _refs(found), found["first"]
+    refs, first = _refs(search), search["first"]
     place = int(number[1]) - first
     if not 0 <= place < len(refs):
         shown = f"hits {first} to {first + len(refs) - 1}" if refs else "no hits"
@@ -84,13 +84,13 @@ def _terminal() -> str:
     return str(os.getsid(0) if hasattr(os, "getsid") else os.getppid())
 
 
-def _refs(found: dict[str, Any]) -> list[str]:
-    if "sealed" not in found:
-        return list(found["refs"])
-    seal = seal_of(found["store"])
-    return list(seal.opened(found["sealed"]) or ()) if seal is not None else []
+def _refs(search: dict[str, Any]) -> list[str]:
+    if "sealed" not in search:
+        return list(search["refs"])
+    seal = seal_of(search["store"])
+    return list(seal.opened(search["sealed"]) or ()) if seal is not None else []
 
 
-def _kept() -> dict[str, Any]:
-    found = read_json(state_home(os.environ) / NAME)
-    return found if isinstance(found, dict) else {}
+def _read() -> dict[str, Any]:
+    searches = read_json(state_home(os.environ) / NAME)
+    return searches if isinstance(searches, dict) else {}

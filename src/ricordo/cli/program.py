@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
+from click import formatting
 
 from ricordo.cli.call import Call, write_envelope
 from ricordo.cli.command import GLOBAL_OPTIONS, SECTIONS, first_commands, shown_commands, write_options
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 ALL = "ricordo.all"
 """Whether the help shows all verbs."""
+
+WIDEST_HELP = 100
 
 _OPENING = """\
 Ricordo keeps what you and your agents know, and finds it again.
@@ -56,7 +60,10 @@ class Program(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-") and not ctx.resilient_parsing:
+        command = self.get_command(ctx, args[0])
+        if command is not None:
+            return args[0], command, args[1:]
+        if not args[0].startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches
 
             near = get_close_matches(args[0], shown_commands(), n=1)
@@ -93,7 +100,8 @@ class Program(click.Group):
         argv = list(sys.argv[1:] if args is None else args)
         code = 0
         try:
-            code = super().main(args, prog_name or "ricordo", standalone_mode=False, obj=call, **extra)
+            extra |= {"standalone_mode": False, "obj": call, "terminal_width": _help_width()}
+            code = super().main(args, prog_name or "ricordo", **extra)
             sys.stdout.flush()
         except BrokenPipeError:
             code = _let_the_reader_go(code)
@@ -117,6 +125,19 @@ class Program(click.Group):
         except BrokenPipeError:
             return _let_the_reader_go(0)
         return code
+
+
+def _help_width() -> int:
+    """How wide help is. Click would say the same, but it asks ``shutil``, which takes long to import."""
+    if formatting.FORCED_WIDTH:
+        return int(formatting.FORCED_WIDTH)
+    columns = 0
+    with suppress(KeyError, ValueError):
+        columns = int(os.environ["COLUMNS"])
+    if columns <= 0:
+        with suppress(AttributeError, ValueError, OSError):
+            columns = os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
+    return max(min(columns or 80, WIDEST_HELP) - 2, 50)
 
 
 def _fail(call: Call, argv: Sequence[str], error: dict[str, str], code: int) -> int:
@@ -206,6 +227,6 @@ program = Program(
     callback=_start,
     help=_OPENING,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": WIDEST_HELP},
     params=[click.Option(["--version", "show_version"], is_flag=True, help="Print the version."), *GLOBAL_OPTIONS],
 )

@@ -1,4 +1,4 @@
-"""How what was found looks to a person: hits and why, items, versions, trees, contexts, sessions."""
+"""How what was found looks to a person: hits and why, items, versions, trees, contexts, what happened."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from ricordo.errors import NotFound
 from ricordo.values.items import FRESH
 
 if TYPE_CHECKING:
-    from ricordo.values.context import ContextReport, Skill
+    from ricordo.values.context import ContextReport
     from ricordo.values.hits import Answer, Explain, Explanation, GrepMatch, Hit, Link, LinkReport
     from ricordo.values.items import Item, Listing, TreeNode, Version, Versions
-    from ricordo.values.sessions import Happening, Routes, Session, Timeline, Turn
-    from ricordo.values.tools import ToolEntry
+    from ricordo.values.log import Happening, Timeline
 
 Function = TypeVar("Function", bound=Callable[..., None])
 PRESENTERS: dict[str, Callable[..., None]] = {}
-"""What writes a value for a person, by the name of its type, such as ``Answer`` or ``Sequence[Root]``."""
+"""What writes a value for a person, by the name of its type (``Answer``, ``Sequence[Root]``) or else of its verb."""
 
 
 def shows(function: Function) -> Function:
@@ -64,13 +63,13 @@ def show_answer(screen: Screen, answer: Answer, *, query: str = "", first: int =
     hits = answer.hits if several else tuple(replace(hit, tier="") for hit in answer.hits)
 
     def drawn(shown: str) -> str:
-        return screen.drawn(lambda: _show_hits(screen, hits, first, shown, highlight))
+        return screen.drawn(lambda: _show_hits(screen, hits, first, shown, highlight=highlight))
 
     if form == "files":
         for place in dict.fromkeys(short_ref(hit.ref) for hit in hits):
             screen.line(place)
     elif form == "brief":
-        _show_hits(screen, hits, first, "line", highlight)
+        _show_hits(screen, hits, first, "line", highlight=highlight)
     elif screen.is_terminal and hits:
         asked_for_more = any(hit.explain is not None or hit.item is not None for hit in hits)
         room = screen.height - _LINES_BELOW
@@ -78,11 +77,11 @@ def show_answer(screen: Screen, answer: Answer, *, query: str = "", first: int =
         fitting = next((text for text in texts if text.count("\n") <= room), None)
         screen.page(fitting or drawn("whole"), is_long=fitting is None)
     else:
-        _show_hits(screen, hits, first, "whole", highlight)
+        _show_hits(screen, hits, first, "whole", highlight=highlight)
     _show_meta(screen, answer, query)
 
 
-def _show_hits(screen: Screen, hits: Sequence[Hit], first: int, form: str, highlight: Highlight) -> None:
+def _show_hits(screen: Screen, hits: Sequence[Hit], first: int, form: str, *, highlight: Highlight) -> None:
     for rank, hit in enumerate(hits, first):
         if form == "whole" and rank > first:
             screen.line()
@@ -510,20 +509,7 @@ def _show_context(screen: Screen, report: ContextReport) -> None:
     screen.note(f"{report.tokens:,} of {report.budget:,} tokens, {counted(len(report.parts), 'part')}")
 
 
-@shows
-def _show_skills(screen: Screen, skills: Sequence[Skill]) -> None:
-    head = ("skill", *(("from",) if screen.verbose else ()), "what it is for")
-    rows = [(one.name, *((one.location or one.scope,) if screen.verbose else ()), one.description) for one in skills]
-    _scored_table(screen, head, rows, [one.score for one in skills])
-
-
-@shows
-def _show_tools(screen: Screen, tools: Sequence[ToolEntry]) -> None:
-    rows = [(one.name, "yes" if one.callable else "no", one.description or one.title) for one in tools]
-    _scored_table(screen, ("tool", "call", "what it is for"), rows, [one.score for one in tools])
-
-
-def _scored_table(
+def scored_table(
     screen: Screen, head: Sequence[str], rows: Sequence[Sequence[str]], scores: Sequence[float | None]
 ) -> None:
     """A table whose first column is the score, if any row has one."""
@@ -532,61 +518,14 @@ def _scored_table(
     screen.table(head, rows)
 
 
-_ROLES = {"user": "green", "assistant": "cyan", "tool": "yellow"}
-_LINE = 300
-
-
-@shows
-def _show_sessions(screen: Screen, sessions: Sequence[Session]) -> None:
-    rows = [(one.id, local_time(one.ended), f"{one.count:,}", one.adapter, one.facets.title) for one in sessions]
-    empty = "there are no sessions yet; 'ricordo sessions add' takes them in"
-    screen.table(("session", "last turn", "turns", "from", "title"), rows, right=(2,), empty=empty)
-
-
-@shows
-def _show_session(screen: Screen, session: Session) -> None:
-    facets = session.facets
-    screen.line(screen.bold(one_line(facets.title)))
-    rows = {
-        "session": session.id,
-        "from": " ".join(filter(None, (session.adapter, session.folder, session.branch))),
-        "when": f"{local_time(session.started)} to {local_time(session.ended)}, {session.count:,} turns",
-        "summary": facets.summary,
-        "keywords": ", ".join(facets.keywords),
-        "entities": ", ".join(facets.entities),
-        "topics": ", ".join(facets.topics),
-        "tools": ", ".join(facets.tools),
-        "files": ", ".join(facets.files),
-    }
-    for name, value in rows.items():
-        if value:
-            screen.line(f"{screen.dim(name.ljust(8))}  {one_line(value)}")
-    for turn in session.turns:
-        _show_turn(screen, turn)
-    last = session.turns[-1].seq if session.turns else 0
-    if last and last < session.count:
-        screen.note(f"{session.count - last:,} more turns; --from {last + 1} goes on")
-
-
-def _show_turn(screen: Screen, turn: Turn) -> None:
-    marks = [name for name in ("praise", "correction", "frustration") if getattr(turn.facets, name)]
-    tail = f"  {screen.dim(', '.join(marks))}" if marks else ""
-    name = turn.role + (f" {turn.tool}" if turn.tool and turn.direction == "received" else "")
-    name = screen.style(name, fg=_ROLES.get(turn.role))
-    head = f"{screen.dim(f'{turn.seq:>4}  {local_time(turn.at)}')}  {name}{tail}"
-    if screen.verbose:
-        screen.line()
-        screen.line(head)
-        screen.line(clean(turn.text))
-    else:
-        screen.line(f"{head}  {clip(one_line(turn.text), max(40, screen.width - 45) if screen.is_terminal else _LINE)}")
+LINE = 300
+"""Characters of a line that is not cut by the width of a terminal."""
 
 
 @shows
 def _show_timeline(screen: Screen, timeline: Timeline) -> None:
     rows = [
-        (local_time(one.at), _what(one), clip(one_line(one.title), _LINE), short_ref(one.ref))
-        for one in timeline.events
+        (local_time(one.at), _what(one), clip(one_line(one.title), LINE), short_ref(one.ref)) for one in timeline.events
     ]
     screen.table(("when", "what", "title", "ref"), rows, empty="nothing happened in that time")
     if timeline.more:
@@ -600,18 +539,3 @@ def _what(event: Happening) -> str:
         return "session"
     replaced = replaced_text(event)
     return f"{event.what} {event.kind}" + (f" ({replaced})" if replaced else "")
-
-
-@shows
-def _show_routes(screen: Screen, routes: Routes) -> None:
-    if not routes.forks:
-        screen.note("no earlier session has anything like this; 'ricordo sessions add' takes sessions in")
-    for place, fork in enumerate(routes.forks, start=1):
-        score = f"{fork.score:.2f}"
-        screen.line(f"{place}. {screen.bold(one_line(fork.title))}  {screen.dim(f'score {score}')}")
-        when = f"  {local_time(fork.at)}" if fork.at else ""
-        screen.line(f"   session {fork.session}  turn {fork.turn}  quality {fork.quality:.2f}{screen.dim(when)}")
-        if fork.files:
-            screen.line(screen.dim(f"   files {one_line(', '.join(fork.files[:6]))}"))
-    for note in routes.notes:
-        screen.note(f"note: {one_line(note)}")

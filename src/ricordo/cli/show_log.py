@@ -162,6 +162,7 @@ def _show_proposals(screen: Screen, proposals: Sequence[Proposal]) -> None:
     """What sessions seem to teach, each with the words that it comes from."""
     for one in proposals:
         about = f"about {one_line(one.file)}" if one.file else f"for this {one.scope}"
+        about += f", instead of {one_line(one.corrects)}" if one.corrects else ""
         screen.line(f"{screen.bold(one.ref)}  {one_line(one.text)}")
         screen.note(
             f"{one.kind} by {one.way}, {about}, from session:/{one_line(one.session)}/{one.turn}"
@@ -251,10 +252,11 @@ def _state(step: Step) -> str:
 
 def _show_findings(screen: Screen, report: ReviewReport) -> None:
     """What should be done about memories, by kind, each with its id, its items, why, and what is suggested."""
-    from ricordo.values.review import FINDING_KINDS
+    from ricordo.values.review import finding_kinds
 
+    words = finding_kinds()
     for kind, count in report.counts.items():
-        screen.line(screen.bold(f"{kind}: {count:,} {FINDING_KINDS[kind]}"))
+        screen.line(screen.bold(f"{kind}: {count:,} {words[kind]}"))
         shown = [one for one in report.findings if one.kind == kind]
         for one in shown:
             screen.line(f"  {one.id}  {', '.join(map(one_line, one.refs))}")

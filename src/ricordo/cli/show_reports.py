@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ricordo.cli import show_log  # noqa: F401 - it brings presenters, too
 from ricordo.cli.show import PRESENTERS, short_ref, show_content, show_diff, shows
-from ricordo.cli.terminal import Screen, clean, counted, one_line, span_of_time
+from ricordo.cli.terminal import Screen, counted, one_line, span_of_time
 from ricordo.errors import Conflict, CorruptStore
 from ricordo.plugin import installed
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from ricordo.values import reports
     from ricordo.values.items import Item
     from ricordo.values.provenance import TrustReport
-    from ricordo.values.tools import ToolEntry, ToolResult, ToolsReport
     from ricordo.verbs.rows import VerbRow
 
 SHOWN_ITEMS = 3
@@ -36,7 +34,7 @@ _COLORS = {"created": "green", "updated": "green", "restored": "green", "failed"
 
 
 @shows
-def show_saved(screen: Screen, report: reports.AddReport | reports.ImportReport) -> None:
+def show_saved(screen: Screen, report: reports.AddReport) -> None:
     """``12 created, 3 skipped, 1 failed``, and a reason for what was not saved; which items are nearly the same, and
     which secrets were removed.
     """
@@ -60,8 +58,6 @@ def show_saved(screen: Screen, report: reports.AddReport | reports.ImportReport)
         if item.get("redacted"):
             screen.warn(f"redacted: {', '.join(item['redacted'])} (--allow-secrets keeps them)")
     _show_notes(screen, plain.get("notes", ()))
-    if plain.get("records"):
-        screen.note(f"with them {counts_text(plain['records'])}")
     problem = problem_of(report)
     if problem is not None and problem[1]["code"] == "needs_decision":
         screen.error("nothing was saved", problem[1]["hint"])
@@ -259,60 +255,6 @@ def _show_backlog(screen: Screen, plain: Mapping[str, Any]) -> None:
 
 
 @shows
-def _show_result(screen: Screen, answer: ToolResult) -> None:
-    screen.line(clean(answer.text))
-    if answer.failed:
-        screen.warn("the server answered with an error")
-    if answer.next_char is not None:
-        screen.note(
-            f"{answer.chars:,} characters in all; read on: ricordo tools call result/{answer.id}/{answer.next_char}"
-        )
-
-
-@shows
-def _show_team(screen: Screen, report: reports.TeamReport) -> None:
-    screen.line(f"{report.store}: {report.bytes / 1e6:,.1f} MB on the server")
-    screen.line(f"model: {report.model or 'none chosen yet'}")
-    if report.lag_seconds is not None:
-        screen.line(f"the furthest replica is {report.lag_seconds:,.1f} s behind")
-    _show_members(screen, report.members)
-    if report.slowest:
-        screen.line("slowest questions of the last seven days:")
-        screen.table(
-            ("ms", "when", "question"), [(f"{one.ms:,.0f}", one.at, one_line(one.text)) for one in report.slowest]
-        )
-
-
-@shows
-def _show_members(screen: Screen, found: Sequence[reports.TeamMember]) -> None:
-    screen.table(("member", "role", "connections"), [(one.name, one.role, str(one.connections)) for one in found])
-
-
-@shows
-def _show_invitation(screen: Screen, invitation: reports.TeamInvitation) -> None:
-    screen.line(invitation.command)
-    if invitation.is_new_login:
-        screen.note(f"{invitation.name} runs this in a project's folder; the password in it is shown this once")
-    else:
-        screen.note(f"{invitation.name} runs this in a project's folder, with the password of that login")
-    if invitation.role == "backup":
-        screen.note("for a backup, give the same address without what follows ? to pg_dump --enable-row-security")
-
-
-@shows
-def _show_index(screen: Screen, report: reports.IndexReport) -> None:
-    screen.line(f"{report.engine}: beside {report.passages:,} passages")
-    for model, count in report.vectors.items():
-        screen.line(f"vectors of {model}: {count:,}")
-    if report.waiting:
-        screen.line(f"{report.waiting:,} changes wait, the oldest for {report.lag_seconds:,.1f} s")
-    if report.feeding:
-        screen.line(f"fed by process {report.feeding}")
-    if report.problem:
-        screen.warn(report.problem)
-
-
-@shows
 def show_trust(screen: Screen, report: TrustReport) -> None:
     """What is trusted, or would be, and what that grants."""
     if report.status == "listed":
@@ -351,40 +293,6 @@ def _show_plain(screen: Screen, plain: Mapping[str, Any]) -> None:
             screen.line(f"{label}: {_fact(value) or '-'}")
 
 
-@shows
-def _show_server_reports(screen: Screen, report: ToolsReport) -> None:
-    for one in report.servers:
-        counts = (("tool", one.tools), ("resource", one.resources), ("prompt", one.prompts))
-        offers = ", ".join(counted(count, what) for what, count in counts if count)
-        changes = {"new": one.created, "changed": one.updated, "gone": one.removed}
-        changed = ", ".join(f"{count} {what}" for what, count in changes.items() if count)
-        text = one_line(one.problem or offers or "offers nothing")
-        screen.line(f"{one.status:<11}  {one_line(one.server):<20}  {text}{f' ({changed})' if changed else ''}")
-        for note in one.notes:
-            screen.warn(f"  left out: {one_line(note)}")
-    for note in report.notes:
-        screen.warn(one_line(note))
-    if not report.servers:
-        screen.note("no servers; take some in with: ricordo tools add [--from FILE]")
-
-
-@shows
-def _show_tool(screen: Screen, entry: ToolEntry) -> None:
-    screen.line(screen.bold(one_line(entry.name)))
-    screen.line(clean(entry.description or entry.title))
-    screen.line(json.dumps(entry.schema, indent=2, ensure_ascii=False))
-    screen.note("can be called" if entry.callable else entry.why_not)
-
-
-def _show_tool_calls(screen: Screen, calls: Sequence[Mapping[str, Any]]) -> None:
-    screen.table(
-        ("at", "outcome", "ms", "tool", "arguments"),
-        [(str(one["at"])[:19], one["outcome"], f"{one['ms']:.0f}", one["tool"], one["arguments"]) for one in calls],
-        right=(2,),
-        empty="no calls yet",
-    )
-
-
 def _show_unlinked(screen: Screen, count: int) -> None:
     screen.line(f"{counted(count, 'link')} removed")
 
@@ -412,17 +320,6 @@ def _show_backup(screen: Screen, report: reports.BackupReport) -> None:
     screen.line(f"{size_text_of(report.bytes)} in {report.seconds:.1f} s, checked, {count}: {report.file}")
     for one in report.damaged:
         screen.note(f"damaged, in the store too: {one}")
-
-
-@shows
-def _show_export(screen: Screen, report: reports.ExportReport) -> None:
-    for one in report.left_out:
-        screen.note(f"damaged: {one}")
-    text = f"{counts_text(report.records)} in {size_text_of(report.bytes)}"
-    if report.file == "-":  # standard output is the export
-        screen.note(text)
-    else:
-        screen.line(f"{text}: {report.file}")
 
 
 @shows
@@ -491,12 +388,7 @@ def counts_text(records: Mapping[str, int]) -> str:
 Problem = tuple[int, Mapping[str, str]]
 """An exit code, and the error that it stands for."""
 
-_VERBS: dict[str, Callable[[Screen, Any], None]] = {
-    "diff": show_diff,
-    "tools.log": _show_tool_calls,
-    "unlink": _show_unlinked,
-}
-"""Texts, numbers and plain rows, by the name of the verb."""
+PRESENTERS.update(diff=show_diff, unlink=_show_unlinked)  # texts, numbers and plain rows go by the verb
 
 
 def present(screen: Screen, row: VerbRow, result: Any, plain: Mapping[str, Any]) -> None:
@@ -505,7 +397,7 @@ def present(screen: Screen, row: VerbRow, result: Any, plain: Mapping[str, Any])
         installed()[row.plugin].load_cli()
     several = re.fullmatch(r"(?:builtins\.)?(?:list|tuple|Sequence)\[(\w+)(?:, \.\.\.)?\]", row.returns)
     kind = f"Sequence[{several[1]}]" if several else row.returns.replace("dict[", "Mapping[")
-    if show := PRESENTERS.get(kind) or _VERBS.get(row.name):
+    if show := PRESENTERS.get(kind) or PRESENTERS.get(row.name):
         show(screen, plain if result is None else result)
     else:
         _show_plain(screen, plain)
@@ -544,23 +436,17 @@ def problem_of(result: Any) -> Problem | None:
             message = report.stopped or f"{report.failed} passages failed"
             hint = "Nothing was switched; run the same command again."
             return 5, {"code": "unavailable", "message": message, "hint": hint}
-        case "BackupReport" | "ExportReport":
-            damaged = result.damaged if hasattr(result, "damaged") else result.left_out
+        case "BackupReport":
             hint = "'ricordo doctor' names them."
-            error = CorruptStore(f"{len(damaged)} versions or rows are damaged", hint=hint)
-            return (1, error.to_dict()) if damaged else None
+            error = CorruptStore(f"{len(result.damaged)} versions or rows are damaged", hint=hint)
+            return (1, error.to_dict()) if result.damaged else None
         case "DoctorReport" if bad := [one.name for one in result.checks if not (one.ok or one.repaired)]:
             code, message = "unhealthy", f"these checks failed: {', '.join(bad)}"
             hint = "Read the details above, or try: ricordo doctor --repair"
-        case "ToolsReport" if result.failed:
-            message, hint = f"{result.failed} of {len(result.servers)} servers failed", ""
-        case "ToolResult" if result.failed:
-            code, message, hint = "tool_failed", one_line(result.text)[:300], "The tool's server says so."
         case "SyncReport" if result.failed:
             message = f"{result.failed} of {result.to_dict()['checked']} failed"
-        case "AddReport" | "ImportReport" | "RefreshReport" | "RemovalReport" if result.failed:
-            items = result.saved.items if hasattr(result, "saved") else result.items
-            message = f"{result.failed} of {len(items)} failed"
+        case "AddReport" | "RefreshReport" | "RemovalReport" if result.failed:
+            message = f"{result.failed} of {len(result.items)} failed"
         case _ if failure := getattr(result, "failure", None):  # a value of a plugin says it itself
             code, message, hint = failure
     return (1, {"code": code, "message": message, "hint": hint}) if message else None

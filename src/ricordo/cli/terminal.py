@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
-import shutil
 import sys
 import textwrap
 import time
@@ -18,6 +16,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
+
+from ricordo.patterns import late
 
 if TYPE_CHECKING:
     from ricordo.cli.call import Call
@@ -41,10 +41,10 @@ MANY_PASSAGES = 500
 
 BAR = 20
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = late(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """Codes that control a terminal, and those that change the direction of text."""
-_SPACES = re.compile(r"\s+")
-_SENTENCE = re.compile(r"(?!.*(?:[{}=]|\w\(|;\s*$))(?:[^\W\d_]|[\"'“‘«(…])")
+_SPACES = late(r"\s+")
+_SENTENCE = late(r"(?!.*(?:[{}=]|\w\(|;\s*$))(?:[^\W\d_]|[\"'“‘«(…])")
 """How a line of a sentence begins, at the margin; code has other signs."""
 _WORDS_OF_A_SENTENCE = 6
 """Shorter lines are rarely broken by an editor: what follows is a line of its own."""
@@ -176,6 +176,8 @@ class Screen:
         self.verbose = verbose
         self.language = language
         self.is_terminal = self.out.isatty()
+        import shutil
+
         columns, self.height = shutil.get_terminal_size((100, 24))
         self.width = min(columns, MAX_WIDTH)
 

@@ -26,8 +26,6 @@ _TYPE_WORDS = {
 
 def setting(default: Any, doc: str, **notes: Any) -> Any:
     """A dataclass field that carries what users and checks need to know about it: the fields of ``Setting``."""
-    if notes.get("secret") or notes.get("own"):
-        notes["sensitive"] = True
     return field(default=default, metadata={"doc": doc, **notes}, repr=not notes.get("secret"))
 
 
@@ -42,9 +40,9 @@ class Setting:
     doc: str
     basic: bool = False
     """Most people should know it; all others are for those who look for them."""
-    sensitive: bool = False
-    """It is not taken from a project file that is not trusted, and agents do not change it: it chooses models, hosts
-    and folders, or what is kept and told.
+    harmless: bool = False
+    """Agents, tokens and project files that are not trusted may set it: it changes nothing of what is contacted, run,
+    kept or told.
     """
     secret: bool = False
     """It is also never shown."""
@@ -148,15 +146,15 @@ class Setting:
         raise self._refuse(value, f"Allowed: {allowed}.")
 
     def _refuse(self, value: Any, hint: str) -> UsageError:
-        shown = "this value" if self.secret else repr(masked(value) if isinstance(value, str) else value)
-        return UsageError(f"{self.name} cannot be {shown}", hint=hint)
+        text = "this value" if self.secret else repr(masked(value) if isinstance(value, str) else value)
+        return UsageError(f"{self.name} cannot be {text}", hint=hint)
 
 
-def nearest(name: str, known: tuple[str, ...]) -> list[str]:
+def nearest(name: str, names: tuple[str, ...], *, cutoff: float = 0.6) -> list[str]:
     """Up to three known names that are spelled much like this one."""
     from difflib import get_close_matches  # only when something is misspelled
 
-    return get_close_matches(name, known, n=3, cutoff=0.6)
+    return get_close_matches(name, names, n=3, cutoff=cutoff)
 
 
 def weight(default: float | None, doc: str) -> Any:

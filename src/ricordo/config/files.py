@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from ricordo.config.state import state_folder
+from ricordo.config.state import state_folder, user_folder
 from ricordo.errors import NotFound, Unavailable, UsageError
 
 PROJECT_FOLDER = ".ricordo"
@@ -29,20 +29,12 @@ Environment = Mapping[str, str]
 
 def config_home(env: Environment) -> Path:
     """The user's configuration folder (``RICORDO_CONFIG_HOME``, else the platform's)."""
-    if given := env.get("RICORDO_CONFIG_HOME"):
-        return Path(given).expanduser()
-    import platformdirs
-
-    return Path(platformdirs.user_config_dir("ricordo", appauthor=False))
+    return Path(user_folder("config", env))
 
 
 def data_home(env: Environment) -> Path:
     """The folder of the user's store and trust list (``RICORDO_DATA_HOME``, else the platform's)."""
-    if given := env.get("RICORDO_DATA_HOME"):
-        return Path(given).expanduser()
-    import platformdirs
-
-    return Path(platformdirs.user_data_dir("ricordo", appauthor=False))
+    return Path(user_folder("data", env))
 
 
 def state_home(env: Environment) -> Path:
@@ -63,13 +55,13 @@ def nearest_project(start: Path, holding: str = "") -> Path | None:
     """
     here = start.absolute()
     for folder in (here, *here.parents):
-        if (found := _project_in(folder, holding)) is not None:
-            return found
+        if (project := _project_in(folder, holding)) is not None:
+            return project
         if (main := _main_checkout(folder)) is not None:
             beside = main / here.relative_to(folder)
             for other in (beside, *beside.parents[: len(here.parts) - len(folder.parts)]):
-                if (found := _project_in(other, holding)) is not None:
-                    return found
+                if (project := _project_in(other, holding)) is not None:
+                    return project
     return None
 
 
@@ -87,8 +79,8 @@ def _main_checkout(folder: Path) -> Path | None:
         if (folder / ".git").is_file():  # in a main checkout it is a folder
             from ricordo.config.repository import repository_at
 
-            found = repository_at(folder)
-            return found.main if found is not None and found.is_worktree else None
+            repository = repository_at(folder)
+            return repository.main if repository is not None and repository.is_worktree else None
     return None
 
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 import copy
 import os
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ricordo.config.declare import Setting
+from ricordo.config.declare import Setting, nearest
 from ricordo.config.files import (
     CONFIG_NAME,
     PROJECT_FOLDER,
@@ -48,8 +50,7 @@ from ricordo.config.trust_lists import distrust, is_trusted, trust, trust_file
 from ricordo.errors import NotFound, ReadOnlyStore, UsageError
 from ricordo.frozen import frozen
 from ricordo.masking import DATABASES, masked
-from ricordo.values.store_addresses import is_address
-from ricordo.values.store_addresses import parse as parse_address
+from ricordo.values.store_addresses import is_address, parse, shown
 
 __all__ = [
     "SETTINGS",
@@ -69,7 +70,11 @@ __all__ = [
 ]
 
 STORE_NAME = "ricordo.db"
+LOOK_SECONDS = 1.0
+"""How often a search looks whether a project around it has got a settings file; one that is there it always watches."""
 SERVER_NAME = "on-a-server"
+_MISSPELT = 0.75
+"""How much the name of a section must be like that of another to be taken for a mistake."""
 
 
 def load_config(
@@ -105,39 +110,66 @@ class _Layers:
         self.sources: dict[str, str] = {}
         self.profiles: dict[str, Mapping[str, Any]] = {}
         self.untrusted: list[str] = []
+        self.problems: list[str] = []
         self.dropped: list[str] = []
 
     def take_file(self, path: Path, content: bytes, source: str, *, base: Path, trusted: bool = True) -> None:
-        for section, table in parse_toml(content, path).items():
-            if not isinstance(table, dict):
-                raise _in_file(unknown_setting(section), path)
-            if section == "profiles":
-                self._take_profiles(table, source, path)
-                continue
-            for key, value in table.items():
-                known = SETTINGS.get(f"{section}.{key}")
-                if f"{section}.{key}" in DROPPED:
-                    self.dropped.append(f"{section}.{key}")
-                    continue
-                if known is None:
-                    raise _in_file(unknown_setting(f"{section}.{key}"), path)
-                try:
-                    checked = known.check(value)
-                except UsageError as problem:
-                    raise _in_file(problem, path) from None
-                if (known.sensitive and not trusted) or (known.own and source.startswith("project:")):
-                    self.untrusted.append(known.name)
-                else:
-                    self._take(known, checked, source, base)
+        """Take the settings of a file. What is wrong in it is an error; in a file that the user does not trust it is
+        left out alone, so that whoever wrote it cannot keep everything else from working.
+        """
+        with self._problem_in(path, trusted=trusted):
+            for section, table in parse_toml(content, path).items():
+                with self._problem_in(path, trusted=trusted):
+                    self._take_section(section, table, source, path, base=base, trusted=trusted)
+
+    def _take_section(self, section: str, table: Any, source: str, path: Path, *, base: Path, trusted: bool) -> None:
+        if not isinstance(table, dict):
+            raise unknown_setting(section)
+        if section == "profiles":
+            if trusted:
+                self._take_profiles(table, source)
+            else:
+                self.untrusted += [f"profiles.{name}" for name in table]
+            return
+        if section not in SECTIONS and not nearest(section, tuple(SECTIONS), cutoff=_MISSPELT):
+            names = [f"{section}.{key}" for key in table]
+            self.dropped += [name for name in names if name in DROPPED] or [section]  # or a plugin was taken off
+            return
+        for key, value in table.items():
+            with self._problem_in(path, trusted=trusted):
+                self._take_value(f"{section}.{key}", value, source, base=base, trusted=trusted)
+
+    def _take_value(self, name: str, value: Any, source: str, *, base: Path, trusted: bool) -> None:
+        if name in DROPPED:
+            self.dropped.append(name)
+            return
+        setting = SETTINGS.get(name)
+        if setting is None:
+            raise unknown_setting(name)
+        checked = setting.check(value)
+        if not (setting.harmless or trusted) or (setting.own and source.startswith("project:")):
+            self.untrusted.append(setting.name)
+        else:
+            self._take(setting, checked, source, base)
+
+    @contextmanager
+    def _problem_in(self, path: Path, *, trusted: bool) -> Iterator[None]:
+        try:
+            yield
+        except UsageError as problem:
+            named = problem if str(path) in problem.message else _in_file(problem, path)
+            if trusted:
+                raise named from None
+            self.problems.append(named.message)
 
     def take_environment(self, env: Environment, *, base: Path) -> None:
         # Our own names come last, so that they win over the aliases of other products.
-        for variable, known in (*FOREIGN_VARIABLES.items(), *VARIABLES.items()):
+        for variable, setting in (*FOREIGN_VARIABLES.items(), *VARIABLES.items()):
             text = env.get(variable, "")
             if not text.strip():  # an empty variable counts as not set, as shells do it
                 continue
             try:
-                self._take(known, known.read(text), f"env:{variable}", base)
+                self._take(setting, setting.read(text), f"env:{variable}", base)
             except UsageError as problem:
                 raise UsageError(f"{problem.message} (from {variable})", hint=problem.hint) from None
         prefixes = tuple(f"RICORDO_{section.upper()}_" for section in SECTIONS)
@@ -149,35 +181,35 @@ class _Layers:
 
     def take_flags(self, flags: Mapping[str, Any], *, base: Path) -> None:
         for name, value in flags.items():
-            known = find_setting(name)
+            setting = find_setting(name)
             if value is not None:
-                checked = known.read(value) if isinstance(value, str) else known.check(value)
-                self._take(known, checked, "flag", base)
+                checked = setting.read(value) if isinstance(value, str) else setting.check(value)
+                self._take(setting, checked, "flag", base)
 
     def config(self) -> Config:
         config = Config(
             profiles=self.profiles,
             untrusted=tuple(sorted(self.untrusted)),
+            problems=tuple(self.problems),
             dropped=tuple(sorted(set(self.dropped))),
             sources=self.sources,
         )
         changed: dict[str, dict[str, Any]] = {}
         for name, value in self.values.items():
-            known = SETTINGS[name]
-            changed.setdefault(known.section, {})[known.key] = value
+            setting = SETTINGS[name]
+            changed.setdefault(setting.section, {})[setting.key] = value
         for section, values in changed.items():
             config = config.with_section(section, replace(getattr(config, section), **values))
         return config
 
-    def _take(self, known: Setting, value: Any, source: str, base: Path) -> None:
-        self.values[known.name] = _absolute(value, base) if known.is_path else value
-        self.sources[known.name] = source
+    def _take(self, setting: Setting, value: Any, source: str, base: Path) -> None:
+        self.values[setting.name] = _absolute(value, base) if setting.is_path else value
+        self.sources[setting.name] = source
 
-    def _take_profiles(self, tables: Mapping[str, Any], source: str, path: Path) -> None:
+    def _take_profiles(self, tables: Mapping[str, Any], source: str) -> None:
         for name, table in tables.items():
             if not isinstance(table, dict):
-                problem = UsageError(f"profile '{name}' is not a table", hint=f"Write it as [profiles.{name}].")
-                raise _in_file(problem, path)
+                raise UsageError(f"profile '{name}' is not a table", hint=f"Write it as [profiles.{name}].")
             self.profiles[name] = table
             self.sources[f"profiles.{name}"] = source
 
@@ -208,23 +240,33 @@ class ConfigProvider:
         self._env = dict(os.environ if env is None else env)
         self._start = (current_folder() if start is None else start).absolute()
         folders = (self._start, *self._start.parents)
-        self._watched = [
-            os.fspath(path)
-            for path in (
-                user_file(self._env),
-                trust_file(self._env),
-                *(folder / PROJECT_FOLDER / CONFIG_NAME for folder in folders),
-            )
-        ]
+        self._own_file = os.fspath(user_file(self._env))
+        self._project_files = [os.fspath(folder / PROJECT_FOLDER / CONFIG_NAME) for folder in folders]
+        self._trust_file = os.fspath(trust_file(self._env))
+        self._watched: tuple[str, ...] = ()
+        """The user's file and, if a project has one, that of the project and the list of those that are trusted."""
+        self._next_look = 0.0
         self._lock = threading.Lock()
         self._seen: tuple[object, ...] | None = None
         self._current = Config()
 
     def __call__(self) -> Config:
+        return self._settings(look=True)
+
+    def lately(self) -> Config:
+        """The same for what is asked many times a second: that a project around got a settings file, which had none, is
+        noticed within a second.
+        """
+        return self._settings(look=time.monotonic() >= self._next_look)
+
+    def _settings(self, *, look: bool) -> Config:
         with self._lock:
-            seen = tuple(
-                map(_stamp, self._watched)
-            )  # taken before reading, so that a change in between is noticed next time
+            if look:
+                self._next_look = time.monotonic() + LOOK_SECONDS
+                projects = [path for path in self._project_files if _stamp(path) is not None]
+                self._watched = (self._own_file, *([*projects, self._trust_file] if projects else ()))
+            # Looked at before the files are read, so that a change in between is noticed next time.
+            seen = (self._watched, *map(_stamp, self._watched))
             if seen != self._seen:
                 self._current = load_config(self._overrides, env=self._env, start=self._start)
                 self._seen = seen
@@ -239,12 +281,35 @@ class ConfigProvider:
         return self._start
 
 
+class CallSettings:
+    """Gives the settings in force, and the same ones throughout a call, which asks for them at twenty places."""
+
+    def __init__(self, provider: Callable[[], Config]) -> None:
+        self._provider = provider
+        self._of_call: ContextVar[Config | None] = ContextVar("ricordo_call_settings", default=None)
+
+    def __call__(self) -> Config:
+        return self._of_call.get() or self._provider()
+
+    @contextmanager
+    def resolved_once(self) -> Iterator[Config]:
+        """Within the block, and in threads that get its context, the settings are those of its beginning."""
+        config = self._of_call.get()
+        if config is None:
+            config = self._provider.lately() if isinstance(self._provider, ConfigProvider) else self._provider()
+        token = self._of_call.set(config)
+        try:
+            yield config
+        finally:
+            self._of_call.reset(token)
+
+
 def _stamp(path: str) -> tuple[int, int, int] | None:
     try:
-        found = os.stat(path)  # noqa: PTH116 - called on every query, and Path adds more than the call costs
+        status = os.stat(path)  # noqa: PTH116 - called on every query, and Path adds more than the call costs
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def set_value(
@@ -256,12 +321,12 @@ def set_value(
     """
     env = os.environ if env is None else env
     start = current_folder() if start is None else start
-    known = profile_entry(name) or find_setting(name)
-    value = known.read(text)
+    setting = profile_entry(name) or find_setting(name)
+    value = setting.read(text)
     path = _file_of(scope, env, start)
-    is_path = isinstance(known, Setting) and known.is_path
+    is_path = isinstance(setting, Setting) and setting.is_path
     with _edited(path, scope, env):
-        write_entry(path, known.keys, _relocated(value, scope, path, start) if is_path else value)
+        write_entry(path, setting.keys, _relocated(value, scope, path, start) if is_path else value)
     return value
 
 
@@ -320,7 +385,7 @@ class StoreLocation:
     @property
     def name(self) -> str:
         """What it is called in answers: its path, or its address without the password."""
-        return parse_address(self.address).shown if self.address else str(self.path)
+        return shown(self.address) if self.address else str(self.path)
 
     @property
     def is_there(self) -> bool:
@@ -337,20 +402,20 @@ def locate_store(
     """
     if flag is not None:
         return _location(str(flag), start, "flag")
-    given, source = config.store.location, config.source("store.location")
-    if given is not None and not source.startswith("user:"):
-        return _location(given, start, source)
+    address, source = config.store.location, config.source("store.location")
+    if address is not None and not source.startswith("user:"):
+        return _location(address, start, source)
     project = nearest_project(start)
     if project is not None:
         return StoreLocation(project / STORE_NAME, "project")
-    if given is not None:
-        return _location(given, start, source)
+    if address is not None:
+        return _location(address, start, source)
     return StoreLocation(data_home(os.environ if env is None else env) / STORE_NAME, "default")
 
 
 def _location(location: str, start: Path, origin: str) -> StoreLocation:
     if is_address(location):
-        parse_address(location)  # raises an error if it is not an address
+        parse(location)  # raises an error if it is not an address
         return StoreLocation(data_home(os.environ) / SERVER_NAME, origin, location)
     return StoreLocation(_store_path(location, start), origin)
 
@@ -419,10 +484,10 @@ class ProfileEntry:
 
     def value(self, profiles: Mapping[str, Mapping[str, Any]]) -> Any:
         """The value of the entry; None if it is not set."""
-        found: Any = profiles
+        value: Any = profiles
         for key in self.keys[1:]:
-            found = found.get(key) if isinstance(found, Mapping) else None
-        return found
+            value = value.get(key) if isinstance(value, Mapping) else None
+        return value
 
     def put(self, profiles: Mapping[str, Mapping[str, Any]], value: Any) -> dict[str, Any]:
         """The profiles with this entry changed."""
@@ -442,8 +507,8 @@ def profile_entry(name: str) -> ProfileEntry | None:
     if not name.startswith("profiles."):
         return None
     _, profile, *keys = name.split(".", 3)
-    known = not keys or (len(keys) == 1 and keys[0] in (*KEYS, *TABLES)) or (len(keys) == 2 and keys[0] in TABLES)
-    if not profile or not known:
+    is_entry = not keys or (len(keys) == 1 and keys[0] in (*KEYS, *TABLES)) or (len(keys) == 2 and keys[0] in TABLES)
+    if not profile or not is_entry:
         parts = ", ".join((*KEYS, "weights.NAME", "per_side.factor", "per_side.minimum"))
         raise UsageError(
             f"a profile has no setting '{name}'",

@@ -9,8 +9,6 @@ import hashlib
 import json
 import os
 import re
-import secrets
-import socket
 from functools import lru_cache
 from pathlib import Path
 
@@ -66,6 +64,8 @@ def _known(home: Path) -> Machine:
     try:
         return _read(home) or _make(home)
     except (OSError, Unavailable):  # the folder cannot be written: the host's name is all that is known
+        import socket
+
         host = socket.gethostname()
         return Machine(hashlib.sha256(host.encode()).hexdigest()[: 2 * _ID_BYTES], host)
 
@@ -83,6 +83,9 @@ def _make(home: Path) -> Machine:
     with locked(home / MACHINE_NAME):
         machine = _read(home)
         if machine is None:
+            import secrets
+            import socket
+
             machine = Machine(secrets.token_hex(_ID_BYTES), socket.gethostname().split(".")[0] or "machine")
             _write(home, machine)
     return machine

@@ -52,25 +52,25 @@ def locate(flag: str | None, config: Config, start: Path, tier: str | None = Non
 
     A setting for the agent tier or the project tier takes precedence over the store that was found.
     """
-    found = locate_store(flag, config, start)
-    name = _tier_of(found, config)
-    given = configured(config).get(name)
+    location = locate_store(flag, config, start)
+    name = _tier_of(location, config)
+    store = configured(config).get(name)
     # A setting of the tier comes before a store that no flag and no project's own file named.
     by_user = config.source(f"tiers.{name}").startswith("user:")
-    if given is not None and (found.origin == "default" or (found.origin == "project" and not by_user)):
-        found = _set_store(name, given, config, start)
+    if store is not None and (location.origin == "default" or (location.origin == "project" and not by_user)):
+        location = _set_store(name, store, config, start)
     if tier is not None and tier != name:
-        found = _store_of(tier, config, start)
+        location = _store_of(tier, config, start)
         name = tier
-    implicit = found.origin in ("default", "project") and name not in configured(config)
-    return Located(name, found, tier is not None, implicit)
+    implicit = location.origin in ("default", "project") and name not in configured(config)
+    return Located(name, location, tier is not None, implicit)
 
 
 def configured(config: Config) -> dict[str, str]:
     """The stores that settings name, by tier."""
-    given = {name: place for name in TIERS if (place := getattr(config.tiers, name)) is not None}
+    stores = {name: place for name in TIERS if (place := getattr(config.tiers, name)) is not None}
     # A folder means the store in it; an address is left as it is.
-    return {n: p if "://" in p else str(locate_store(p, config, Path(p).parent).path) for n, p in given.items()}
+    return {n: p if "://" in p else str(locate_store(p, config, Path(p).parent).path) for n, p in stores.items()}
 
 
 def places(located: Located, config: Config) -> tuple[TierPlace, ...]:
@@ -80,7 +80,9 @@ def places(located: Located, config: Config) -> tuple[TierPlace, ...]:
     own = _users_own(located, config)
     if not stores and not located.alone:  # nobody set a weight, so none counts
         beside = [TierPlace("agent", str(own), 1.0)] if own is not None else []
-        return TierPlace(located.tier, location.name, 1.0, location.address, location.origin), *beside
+        return TierPlace(
+            name=located.tier, store=location.name, weight=1.0, address=location.address, origin=location.origin
+        ), *beside
     if own is not None:
         stores.setdefault("agent", str(own))
     if not stores or not located.is_implicit or location.is_there:
@@ -88,11 +90,17 @@ def places(located: Located, config: Config) -> tuple[TierPlace, ...]:
     origins = {name: config.source(f"tiers.{name}") for name in configured(config)}
     if stores.get(located.tier) == (location.address or location.name):
         origins[located.tier] = location.origin
-    found = [
-        TierPlace(name, shown(store), getattr(config.tiers, f"{name}_weight"), store, origins.get(name, "default"))
+    others = [
+        TierPlace(
+            name=name,
+            store=shown(store),
+            weight=getattr(config.tiers, f"{name}_weight"),
+            address=store,
+            origin=origins.get(name, "default"),
+        )
         for name, store in stores.items()
     ]
-    return tuple(sorted(found, key=lambda place: (-place.weight, TIERS.index(place.name))))
+    return tuple(sorted(others, key=lambda place: (-place.weight, TIERS.index(place.name))))
 
 
 def _users_own(located: Located, config: Config) -> Path | None:
@@ -134,9 +142,9 @@ def knowledge_place(location: StoreLocation, config: Config) -> Path | None:
     if location.address:
         return None  # many machines write to this store, and files on one machine would not reach the others
     is_project = path.parent.name == PROJECT_FOLDER and path.name == STORE_NAME
-    given = config.knowledge.folder
-    if given is not None and not (is_project and config.source("knowledge.folder").startswith("user:")):
-        return Path(given).expanduser().absolute()
+    folder = config.knowledge.folder
+    if folder is not None and not (is_project and config.source("knowledge.folder").startswith("user:")):
+        return Path(folder).expanduser().absolute()
     is_own = location.origin == "default" or location.origin.startswith("user:")
     if not (is_project or is_own) and path.name == STORE_NAME:
         is_own = path == data_home(os.environ) / STORE_NAME
@@ -150,28 +158,28 @@ def is_shared(location: StoreLocation, config: Config) -> bool:
     return location.path.parent.name == PROJECT_FOLDER
 
 
-def _tier_of(found: StoreLocation, config: Config) -> str:
+def _tier_of(location: StoreLocation, config: Config) -> str:
     for name, store in configured(config).items():
-        if shown(store) == found.name:
+        if shown(store) == location.name:
             return name
-    if found.address:
+    if location.address:
         return "team"
-    return "project" if found.path.parent.name == PROJECT_FOLDER else "agent"
+    return "project" if location.path.parent.name == PROJECT_FOLDER else "agent"
 
 
-def _set_store(tier: str, given: str, config: Config, start: Path) -> StoreLocation:
+def _set_store(tier: str, store: str, config: Config, start: Path) -> StoreLocation:
     """The store that a setting names for a tier."""
-    found, source = locate_store(given, config, start), config.source(f"tiers.{tier}")
-    return replace(found, origin=source) if comes_with_project(source) else found
+    location, source = locate_store(store, config, start), config.source(f"tiers.{tier}")
+    return replace(location, origin=source) if comes_with_project(source) else location
 
 
 def _store_of(tier: str, config: Config, start: Path) -> StoreLocation:
     """The store of one tier: as it is set, else the project around here, or the user's own for the agent."""
     if tier not in TIERS:
         raise UsageError(f"there is no tier '{tier}'", hint=f"One of: {', '.join(TIERS)}.")
-    given = configured(config).get(tier)
-    if given is not None:
-        return _set_store(tier, given, config, start)
+    store = configured(config).get(tier)
+    if store is not None:
+        return _set_store(tier, store, config, start)
     project = nearest_project(start)
     if tier == "project" and project is not None:
         return StoreLocation(project / STORE_NAME, "project")

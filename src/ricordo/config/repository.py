@@ -38,8 +38,8 @@ class Repository:
             return self.top
         if self.common.name == ".git":
             return self.common.parent
-        found = _WORKTREE.search(_text(self.common / "config"))  # a submodule's, which is inside another .git
-        return (self.common / found[1]).resolve() if found else None
+        match = _WORKTREE.search(_text(self.common / "config"))  # a submodule's, which is inside another .git
+        return (self.common / match[1]).resolve() if match else None
 
     @property
     def name(self) -> str:
@@ -59,31 +59,31 @@ class Repository:
         """The commit that a ref names; empty if there is no such ref."""
         if ".." in ref:
             return ""
-        found = _text(self.common / ref).strip()
-        if _COMMIT.fullmatch(found):
-            return found
+        digest = _text(self.common / ref).strip()
+        if _COMMIT.fullmatch(digest):
+            return digest
         packed = re.search(rf"^({_COMMIT.pattern}) {re.escape(ref)}$", _text(self.common / "packed-refs"), re.MULTILINE)
         return packed[1] if packed else ""
 
     def default_branch(self) -> str:
         """The branch that others merge into: by its origin, else by a usual name, else that of the main checkout."""
-        said = _named(_text(self.common / "refs/remotes/origin/HEAD"), "refs/remotes/origin/")
+        branch = _named(_text(self.common / "refs/remotes/origin/HEAD"), "refs/remotes/origin/")
         usual = (name for name in USUAL_BRANCHES if self.commit(f"refs/heads/{name}"))
-        return said or next(usual, "") or _named(_text(self.common / "HEAD"), "refs/heads/")
+        return branch or next(usual, "") or _named(_text(self.common / "HEAD"), "refs/heads/")
 
     def default_commits(self) -> list[str]:
         """The newest commits of the default branch, here and as last fetched from its origin."""
         name = self.default_branch()
-        found = (self.commit(f"{where}/{name}") for where in ("refs/heads", "refs/remotes/origin"))
-        return list(dict.fromkeys(filter(None, found)))
+        commits = (self.commit(f"{where}/{name}") for where in ("refs/heads", "refs/remotes/origin"))
+        return list(dict.fromkeys(filter(None, commits)))
 
 
 def repository_around(folder: Path) -> Repository | None:
     """The repository that a folder belongs to."""
     here = folder.absolute()
-    for one in (here, *here.parents):
-        if (found := repository_at(one)) is not None:
-            return found
+    for place in (here, *here.parents):
+        if (repository := repository_at(place)) is not None:
+            return repository
     return None
 
 
@@ -97,10 +97,10 @@ def repository_at(top: Path) -> Repository | None:
     try:
         if link.is_dir():
             return Repository(top, link, link) if (link / "HEAD").is_file() else None
-        said = _text(link)
-        if not said.startswith("gitdir:"):
+        text = _text(link)
+        if not text.startswith("gitdir:"):
             return None
-        own = (top / said.removeprefix("gitdir:").strip()).resolve()
+        own = (top / text.removeprefix("gitdir:").strip()).resolve()
         shared = _text(own / "commondir").strip()
         if not shared:
             return Repository(top, own, own) if (own / "HEAD").is_file() else None
@@ -114,8 +114,8 @@ def repository_at(top: Path) -> Repository | None:
 
 def _named(text: str, prefix: str) -> str:
     """The name of a branch from a file that refers to it; empty if it refers to something else."""
-    found = text.strip().removeprefix("ref: ")
-    name = found.removeprefix(prefix) if found.startswith(prefix) else ""
+    ref = text.strip().removeprefix("ref: ")
+    name = ref.removeprefix(prefix) if ref.startswith(prefix) else ""
     return "" if name.startswith(".") or ".." in name else name  # .invalid: the refs are not kept in files
 
 

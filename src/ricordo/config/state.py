@@ -1,4 +1,4 @@
-"""The folder for state, and the logs in it, without slow imports, because every hook and command looks there."""
+"""The user's folders, and the logs in one of them, without slow imports, because every hook and command looks there."""
 
 from __future__ import annotations
 
@@ -10,17 +10,24 @@ TYPE_CHECKING = False  # type checkers take it for true; importing typing costs 
 if TYPE_CHECKING:
     from typing import BinaryIO
 
+_ON_LINUX = {"state": "~/.local/state", "config": "~/.config", "data": "~/.local/share"}
+
 
 def state_folder(env: Mapping[str, str]) -> str:
     """The folder of logs and of what runs now (``RICORDO_STATE_HOME``, else the platform's)."""
-    if given := env.get("RICORDO_STATE_HOME"):
-        return os.path.expanduser(given)  # noqa: PTH111 - pathlib is what this module does without
+    return user_folder("state", env)
+
+
+def user_folder(kind: str, env: Mapping[str, str]) -> str:
+    """The user's folder of a kind (``state``, ``config``, ``data``): the one that is set, else the platform's."""
+    if folder := env.get(f"RICORDO_{kind.upper()}_HOME"):
+        return os.path.expanduser(folder)  # noqa: PTH111 - pathlib is what this module does without
     if "linux" in sys.platform:  # the same path as platformdirs gives; importing it would take longer than a hook may
-        base = env.get("XDG_STATE_HOME", "").strip() or os.path.expanduser("~/.local/state")  # noqa: PTH111 - the same
+        base = env.get(f"XDG_{kind.upper()}_HOME", "").strip() or os.path.expanduser(_ON_LINUX[kind])  # noqa: PTH111
         return os.path.join(base, "ricordo")  # noqa: PTH118 - the same
     import platformdirs
 
-    return platformdirs.user_state_dir("ricordo", appauthor=False)
+    return str(getattr(platformdirs, f"user_{kind}_dir")("ricordo", appauthor=False))
 
 
 def open_log(path: str, longest: int) -> BinaryIO:

@@ -49,10 +49,10 @@ def distrust(path: Path, *, env: Environment | None = None) -> bool:
     """Take the file off the trust list; returns whether it was on it."""
     listed = trust_file(env)
     with locked(listed):
-        known = _files(env)
-        if known.pop(str(path.resolve()), None) is None:
+        files = _files(env)
+        if files.pop(str(path.resolve()), None) is None:
             return False
-        write_json(listed, known)
+        write_json(listed, files)
     return True
 
 
@@ -62,8 +62,8 @@ def trust_file(env: Environment | None) -> Path:
 
 
 def _files(env: Environment | None) -> dict[str, str]:
-    known = read_json(trust_file(env))
-    return known if isinstance(known, dict) else {}
+    content = read_json(trust_file(env))
+    return content if isinstance(content, dict) else {}
 
 
 def places_file() -> Path:
@@ -71,38 +71,38 @@ def places_file() -> Path:
     return data_home(os.environ) / PLACES_NAME
 
 
-def list_stamp() -> tuple[int, int, int] | None:
-    """Tells whether the list changed since it was last read."""
+def list_stamp(listed: str) -> tuple[int, int, int] | None:
+    """Tells whether the list of places, a file, changed since it was last read."""
     try:
-        found = places_file().stat()
+        status = os.stat(listed)  # noqa: PTH116 - called on every query, and Path adds more than the call costs
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def trusted_places() -> tuple[TrustedPlace, ...]:
     """All places, in order."""
-    return tuple(one for _, one in sorted(_places().items()))
+    return tuple(place for _, place in sorted(_places().items()))
 
 
 def how_trusted(store: Path, store_id: str) -> str:
     """MADE or TRUSTED, if the store with this id is trusted in this place; else empty."""
-    known = _places().get(real_path(store))
-    return known.how if known is not None and store_id and known.store_id == store_id else ""
+    place = _places().get(real_path(store))
+    return place.how if place is not None and store_id and place.store_id == store_id else ""
 
 
 def recorded_id(store: Path) -> str:
     """The id of the store that is, or was, trusted in this place."""
-    known = _places().get(real_path(store))
-    return known.store_id if known is not None else ""
+    place = _places().get(real_path(store))
+    return place.store_id if place is not None else ""
 
 
 def is_in_trusted_folder(path: Path) -> bool:
     """Whether a file or folder is in a folder that the user trusts."""
-    known = _places()
-    folders = {place for place, one in known.items() if not one.store_id}
+    places = _places()
+    folders = {place for place, entry in places.items() if not entry.store_id}
     real = Path(real_path(path))
-    return bool(folders) and any(str(one) in folders for one in (real, *real.parents))
+    return bool(folders) and any(str(entry) in folders for entry in (real, *real.parents))
 
 
 def note_place(place: Path, how: str, store_id: str = "") -> TrustedPlace:
@@ -117,9 +117,9 @@ def withdraw_place(*places: Path) -> bool:
     """Trust places no more; returns whether any of them was trusted."""
     keys = {real_path(place) for place in places}
     with locked(places_file()):
-        known = _places()
-        if left := keys & known.keys():
-            _write_places({place: one for place, one in known.items() if place not in left})
+        before = _places()
+        if left := keys & before.keys():
+            _write_places({place: entry for place, entry in before.items() if place not in left})
     return bool(left)
 
 
@@ -130,5 +130,5 @@ def _places() -> dict[str, TrustedPlace]:
     return {}
 
 
-def _write_places(known: Mapping[str, TrustedPlace]) -> None:
-    write_json(places_file(), {place: {**one.to_dict(), "place": place} for place, one in known.items()})
+def _write_places(places: Mapping[str, TrustedPlace]) -> None:
+    write_json(places_file(), {place: {**entry.to_dict(), "place": place} for place, entry in places.items()})

@@ -17,24 +17,21 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ricordo.context.gather import Gatherer
-from ricordo.context.passages import ContextPassage, ShownTexts, Tokens, merged, strong
+from ricordo.context.passages import ContextPassage, ShownTexts, Tokens, merged, newest_first, strong
 from ricordo.frozen import frozen
 from ricordo.models.base import TokenCounter
 from ricordo.trust.fence import LONGEST_LINE, Told, clean, frame, joined, told_item, told_line, told_names
 from ricordo.trust.level import is_outside
-from ricordo.values.context import HOW_TO_READ, ContextPart, ContextReport, LeftOut, Skill
+from ricordo.values.context import HOW_TO_READ, ContextPart, ContextReport, LeftOut, LineSection
 from ricordo.values.items import Item
-from ricordo.values.sessions import Happening
-from ricordo.values.tools import ToolEntry
+from ricordo.values.log import Happening
 
-MOST_FOR_SKILLS = 600
-MOST_FOR_TOOLS = 300
-SKILLS_SHARE = 4
-"""The largest part of the budget left after step 1 that skills may take."""
+LINES_SHARE = 4
+"""The largest part of the budget left after step 1 that a section of lines may take: a quarter."""
 MOST_FOR_EVENTS = 400
 EVENTS_SHARE = 5
-SKILL_LINE = 400
-"""How many letters the line of a skill or tool has at most."""
+LONGEST_NAMED = 400
+"""How many letters the line of a skill or a tool has at most."""
 SMALLEST = 24
 """A text is not cut to fewer tokens than this (without its label), because less is of no use."""
 MOST_FOR_NOTE = 60
@@ -48,10 +45,8 @@ HEADINGS = {
     "contextual": "## Notes for tasks like this",
     "passage": "## From memory",
     "gathered": "## From memory, in order of time",
-    "skill": f"## Skills that may help {HOW_TO_READ['skill'][0]}",
-    "tool": "## Tools of other servers that may help, by call_tool or: ricordo tools call NAME",
-    "recent": "## Lately",
 }
+LATELY = "## Lately"
 
 
 @frozen
@@ -60,17 +55,19 @@ class Material:
 
     always: Sequence[Item] = ()
     contextual: Sequence[ContextPassage] = ()
+    rules: Sequence[ContextPassage] = ()
+    """The user's memories about what the task asks to do."""
     passages: Sequence[ContextPassage] = ()
     gathered: Sequence[ContextPassage] = ()
-    skills: Sequence[Skill] = ()
-    tools: Sequence[ToolEntry] = ()
+    lines: Sequence[LineSection] = ()
+    """What plugins add, such as skills and tools."""
     events: Sequence[Happening] = ()
     left_out: Sequence[LeftOut] = ()
     warnings: Sequence[str] = ()
     doubts: Mapping[str, str] = field(default_factory=dict)
     """By ref: why what every agent gets should not be taken for true as it stands."""
     own: Collection[str] = ()
-    """The refs of those skills, events and items left out that are the user's own words."""
+    """The refs of those lines, events and items left out that are the user's own words."""
 
 
 @dataclass(slots=True)
@@ -80,12 +77,12 @@ class _Section:
     name: str
     frame: tuple[Told, Told]
     """What stands before and after its blocks."""
+    gap: str = "\n\n"
     blocks: list[Told] = field(default_factory=list)
     parts: list[ContextPart] = field(default_factory=list)
 
     def text(self) -> Told:
-        gap = "\n" if self.name in ("skill", "tool", "recent") else "\n\n"
-        return joined(self.frame[0], joined(*self.blocks, gap=gap), self.frame[1], gap="\n")
+        return joined(self.frame[0], joined(*self.blocks, gap=self.gap), self.frame[1], gap="\n")
 
 
 class Builder:
@@ -97,9 +94,11 @@ class Builder:
         self.tokens = Tokens(counter)
         self.room = budget
         self.shown_texts = ShownTexts()
-        self.sections = {name: _Section(name, frame(heading, outside=False)) for name, heading in HEADINGS.items()}
-        shown = (*material.always, *(one.item for one in (*material.contextual, *material.passages)))
-        self.own = {*material.own, *(str(item.ref) for item in shown if not is_outside(item))}
+        headings = HEADINGS | {section.name: section.heading for section in material.lines} | {"recent": LATELY}
+        self.sections = {name: _Section(name, frame(heading, outside=False)) for name, heading in headings.items()}
+        passages = (*material.contextual, *material.rules, *material.passages)
+        items = (*material.always, *(passage.item for passage in passages))
+        self.own = {*material.own, *(str(item.ref) for item in items if not is_outside(item))}
         self.left_out: list[LeftOut] = list(material.left_out)
         self.warnings: list[str] = list(material.warnings)
 
@@ -108,14 +107,6 @@ class Builder:
         note = min(MOST_FOR_NOTE, self.budget // NOTE_SHARE)
         self._always(note)
         self.room -= note
-        skills = [
-            (ContextPart("skill", one.ref, one.name, score=one.score), (one.name, one.description))
-            for one in self.material.skills
-        ]
-        tools = [
-            (ContextPart("tool", one.ref, one.name, score=one.score), (one.name, one.description or one.title))
-            for one in self.material.tools
-        ]
         events = [
             (
                 ContextPart("recent", one.ref),
@@ -123,10 +114,10 @@ class Builder:
             )
             for one in self.material.events
         ]
-        self._lines("skill", skills, min(MOST_FOR_SKILLS, self.room // SKILLS_SHARE), ": ", SKILL_LINE)
-        self._lines("tool", tools, min(MOST_FOR_TOOLS, self.room // SKILLS_SHARE), ": ", SKILL_LINE)
-        self._lines("recent", events, min(MOST_FOR_EVENTS, self.room // EVENTS_SHARE))
-        self._passages("contextual", self.material.contextual, self.room // 2)
+        for section in self.material.lines:
+            self._lines(section, LINES_SHARE, ": ", LONGEST_NAMED)
+        self._lines(LineSection("recent", LATELY, MOST_FOR_EVENTS, events), EVENTS_SHARE)
+        self._passages("contextual", [*self.material.contextual, *self.material.rules], self.room // 2)
         self._passages("passage", strong(self.material.passages), self.room)
         self._gathered()
         return self._report()
@@ -168,24 +159,19 @@ class Builder:
         doubt = self.material.doubts.get(str(item.ref), "")
         return told_item(str(item.ref), fields.title, fields.description, text, outside=is_outside(item), place=doubt)
 
-    def _lines(
-        self,
-        name: str,
-        rows: Sequence[tuple[ContextPart, tuple[str, ...]]],
-        most: int,
-        gap: str = " ",
-        longest: int = LONGEST_LINE,
-    ) -> None:
-        """A line for each part, while they fit into their share. If any of them is not the user's own, one fence stands
-        around all; the descriptions of tools are never the user's, because other servers wrote them.
+    def _lines(self, lines: LineSection, share: int, gap: str = " ", longest: int = LONGEST_LINE) -> None:
+        """A line for each part, while they fit into their share of the room. If any of them is not the user's own, one
+        fence stands around all.
         """
-        outside = name == "tool" or any(part.ref not in self.own for part, _ in rows)
-        self.sections[name].frame = frame(HEADINGS[name], outside=outside)
+        outside = lines.outside or any(part.ref not in self.own for part, _ in lines.rows)
+        section = self.sections[lines.name]
+        section.frame, section.gap = frame(lines.heading, outside=outside), "\n"
         before = self.room
-        for part, words in rows:
+        most = min(lines.most, before // share)
+        for part, words in lines.rows:
             text = told_line(*words, gap=gap, outside=outside, longest=longest)
-            if before - self.room + self._cost(name, text) <= most:
-                self._add(name, text, replace(part, fenced=outside))
+            if before - self.room + self._cost(lines.name, text) <= most:
+                self._add(lines.name, text, replace(part, fenced=outside))
             else:
                 self.left_out.append(LeftOut(part.ref, "no room for another line"))
 
@@ -194,50 +180,55 @@ class Builder:
         chosen: list[ContextPassage] = []
         cut: set[tuple[str, int]] = set()
         room = min(most, self.room) - self._heading(name)
-        for one in passages:
-            if (same := self.shown_texts.same_as(one.text)) is not None:
-                if same != one.ref:
-                    self.left_out.append(LeftOut(one.ref, f"says the same as {same}"))
+        for passage in passages:
+            if (same := self.shown_texts.same_as(passage.text)) is not None:
+                if same != passage.ref:
+                    self.left_out.append(LeftOut(passage.ref, f"says the same as {same}"))
                 continue
-            if self.tokens.of(self._passage_block(one)) > room:
-                text = self._shortened_text(partial(self._passage_block, one), one.text, room)
+            if self.tokens.of(self._passage_block(passage)) > room:
+                text = self._shortened_text(partial(self._passage_block, passage), passage.text, room)
                 if not text:
-                    self.left_out.append(LeftOut(one.ref, NO_ROOM))
+                    self.left_out.append(LeftOut(passage.ref, NO_ROOM))
                     continue
-                first, last = one.lines
-                one = replace(one, text=text, lines=(first, min(last, first + text.count("\n")) if first > 0 else last))
-                cut.add((one.ref, one.first))
-            room -= self.tokens.of(self._passage_block(one))
-            chosen.append(one)
-            self.shown_texts.add(one.ref, one.text)
-        whole = [one for one in chosen if (one.ref, one.first) not in cut]
-        shortened = [one for one in chosen if (one.ref, one.first) in cut]
+                first, last = passage.lines
+                passage = replace(
+                    passage, text=text, lines=(first, min(last, first + text.count("\n")) if first > 0 else last)
+                )
+                cut.add((passage.ref, passage.first))
+            room -= self.tokens.of(self._passage_block(passage))
+            chosen.append(passage)
+            self.shown_texts.add(passage.ref, passage.text)
+        whole = [passage for passage in chosen if (passage.ref, passage.first) not in cut]
+        shortened = [passage for passage in chosen if (passage.ref, passage.first) in cut]
         best: dict[str, float] = {}
-        for one in chosen:
-            best[one.ref] = max(best.get(one.ref, 0.0), one.value)
-        shown = sorted([*merged(whole), *shortened], key=lambda one: (-best[one.ref], one.ref, one.first))
-        for one in shown:
+        for passage in chosen:
+            best[passage.ref] = max(best.get(passage.ref, 0.0), passage.value)
+        ordered = sorted(
+            [*merged(whole), *shortened], key=lambda passage: (-best[passage.ref], passage.ref, passage.first)
+        )
+        for passage in newest_first(ordered):
             part = ContextPart(
-                name, one.ref, one.item.title_with(one.text), one.lines, score=round(one.value, 6), fenced=one.outside,
-                cut=(one.ref, one.first) in cut,
+                name, passage.ref, passage.item.title_with(passage.text), passage.lines, score=round(passage.value, 6),
+                fenced=passage.outside,
+                cut=(passage.ref, passage.first) in cut,
             )  # fmt: skip
-            self._add(name, self._passage_block(one), part)
+            self._add(name, self._passage_block(passage), part)
 
     def _gathered(self) -> None:
         """The evidence in order of time, as one block with a part for each piece."""
-        known = [one for one in self.material.gathered if self.shown_texts.same_as(one.text) is None]
+        passages = [passage for passage in self.material.gathered if self.shown_texts.same_as(passage.text) is None]
         room = self.room - self._heading("gathered")
-        text, parts = Gatherer(known, room, self.tokens).gather()
+        text, parts = Gatherer(passages, room, self.tokens).gather()
         if parts:
             self.room -= self._cost("gathered", text)
             self.sections["gathered"].blocks.append(text)
             self.sections["gathered"].parts += parts
 
-    def _passage_block(self, one: ContextPassage, text: str | None = None) -> Told:
-        fields = one.item.fields
+    def _passage_block(self, passage: ContextPassage, text: str | None = None) -> Told:
+        fields = passage.item.fields
         return told_item(
-            one.ref, fields.title, fields.description, one.text if text is None else text,
-            outside=one.outside, lines=one.lines, place=one.place,
+            passage.ref, fields.title, fields.description, passage.text if text is None else text,
+            outside=passage.outside, lines=passage.lines, place=passage.place,
         )  # fmt: skip
 
     def _shortened_text(self, make: Callable[[str], Told], body: str, room: int) -> str:
@@ -268,7 +259,7 @@ class Builder:
         text = self._text()
         # With the shipped tokenizer the tokens of the parts add up to those of the whole; else the end is cut.
         while (count := self.tokens.of(text)) > self.budget:
-            section = next(one for one in reversed(self.sections.values()) if one.blocks)
+            section = next(filled for filled in reversed(self.sections.values()) if filled.blocks)
             section.blocks.pop()
             self.left_out.append(LeftOut(section.parts.pop().ref, NO_ROOM))
             text = self._text()
@@ -282,20 +273,20 @@ class Builder:
 
     def _note(self, room: int) -> Told:
         """The names of items that did not fit, as many as there is room for."""
-        shown = {part.ref for section in self.sections.values() for part in section.parts}
-        refs = dict.fromkeys(one.ref for one in self.left_out if one.reason == NO_ROOM and one.ref not in shown)
-        fewest = 0 if shown else 1  # a count alone, with nothing shown, helps nobody
+        told = {part.ref for section in self.sections.values() for part in section.parts}
+        refs = dict.fromkeys(entry.ref for entry in self.left_out if entry.reason == NO_ROOM and entry.ref not in told)
+        fewest = 0 if told else 1  # a count alone, with nothing shown, helps nobody
         forms = (
             self._named("Left out:", refs, count, after)
             for count in range(min(len(refs), MOST_NAMES), fewest - 1, -1)
             for after in (f" {HOW_TO_READ['item'][0]}", "")
         )
         note = next((form for form in forms if self.tokens.of(form) <= room), joined()) if refs else joined()
-        return self._with_expired(note, shown, room)
+        return self._with_expired(note, told, room)
 
-    def _with_expired(self, note: Told, shown: Collection[str], room: int) -> Told:
+    def _with_expired(self, note: Told, told: Collection[str], room: int) -> Told:
         """The note, and which items were left out because they are not valid now, if there is room for that."""
-        refs = dict.fromkeys(one.ref for one in self.left_out if one.reason in NOT_NOW and one.ref not in shown)
+        refs = dict.fromkeys(entry.ref for entry in self.left_out if entry.reason in NOT_NOW and entry.ref not in told)
         for count in range(min(len(refs), MOST_NAMES), 0, -1):
             line = self._named("Left out, because it is not valid now:", refs, count)
             whole = joined(note, line, gap="\n")

@@ -43,8 +43,8 @@ class _Choice:
 
     @property
     def order(self) -> tuple[datetime, str, int, str, int]:
-        one = self.passage
-        return self.at, self.session, one.item.fields.seq or 0, one.ref, one.first
+        passage = self.passage
+        return self.at, self.session, passage.item.fields.seq or 0, passage.ref, passage.first
 
     @property
     def source(self) -> str:
@@ -60,13 +60,13 @@ class _Choice:
 
     def line(self, text: str) -> str:
         """The piece on one line: for a turn its time, number and speaker, for others their ref and lines."""
-        item, one = self.passage.item, self.passage
+        item, passage = self.passage.item, self.passage
         if item.kind == SESSION and self.session and item.fields.seq is not None:
             label = f"{self.at:%H:%M} /{item.fields.seq} {one_line(str(item.fields.metadata.get('role', '')), 20)}"
         else:
-            first, last = one.lines
+            first, last = passage.lines
             lines = f"lines {first}-{last}" if item.kind == "document" and first > 0 else ""
-            parts = (one_line(one.ref, LONGEST_REF), lines, one_line(one.place, LONGEST_TITLE))
+            parts = (one_line(passage.ref, LONGEST_REF), lines, one_line(passage.place, LONGEST_TITLE))
             label = " ".join(filter(None, parts))
         return f"- {label.rstrip()}: {text}"
 
@@ -78,7 +78,7 @@ class Gatherer:
         self._budget = budget
         self._tokens = tokens
         self._choices = self._each_once(passages)
-        self._best = max((one.passage.value for one in self._choices), default=0.0) or 1.0
+        self._best = max((choice.passage.value for choice in self._choices), default=0.0) or 1.0
 
     def gather(self) -> tuple[Told, list[ContextPart]]:
         """The evidence that covers most of the topic, as one text and piece by piece, oldest first."""
@@ -89,10 +89,10 @@ class Gatherer:
             text = self._text(chosen)
         text = self._grown(chosen, text)
         parts = []
-        for one in sorted(chosen, key=lambda one: one.order):
-            passage = one.passage
-            title, is_cut = passage.item.title_with(passage.text), one.shown != one_line(passage.text, LONGEST_LINE)
-            tokens = self._tokens.of(one.shown)
+        for choice in sorted(chosen, key=lambda choice: choice.order):
+            passage = choice.passage
+            title, is_cut = passage.item.title_with(passage.text), choice.shown != one_line(passage.text, LONGEST_LINE)
+            tokens = self._tokens.of(choice.shown)
             parts.append(
                 ContextPart(
                     "gathered", passage.ref, title, passage.lines, tokens, passage.value, fenced=True, cut=is_cut
@@ -103,16 +103,16 @@ class Gatherer:
     def _each_once(self, passages: Sequence[ContextPassage]) -> list[_Choice]:
         """The passages, best first, without those that say the same as a better one."""
         seen = ShownTexts()
-        found = []
-        for one in passages:
-            if seen.same_as(one.text) is not None:
+        choices = []
+        for passage in passages:
+            if seen.same_as(passage.text) is not None:
                 continue
-            seen.add(one.ref, one.text)
-            item = one.item
+            seen.add(passage.ref, passage.text)
+            item = passage.item
             is_said = item.kind == SESSION or item.kind in REMEMBERED_KINDS
             at = item.created_at if is_said else item.updated_at  # of a file or page, when it was last changed
-            found.append(_Choice(one, at, item.fields.thread or "", content_words(one.text)))
-        return found
+            choices.append(_Choice(passage, at, item.fields.thread or "", content_words(passage.text)))
+        return choices
 
     def _chosen(self) -> list[_Choice]:
         """The pieces that are shown, in the order in which they were chosen."""
@@ -123,37 +123,37 @@ class Gatherer:
         room = self._budget - self._tokens.of(self._text(()))
         while left and room > SMALLEST:
             at = max(range(len(left)), key=lambda at: self._gain(left[at], likeness[at], seen))
-            one = left.pop(at)
+            choice = left.pop(at)
             likeness.pop(at)
-            text = one_line(one.passage.snippet or one.passage.text, LONGEST_LINE)
-            one.short = one.shown = text if self._tokens.of(text) <= EXCERPT else self._tokens.cut(text, EXCERPT)
-            headed = 0 if one.heading in seen else self._tokens.of(one.heading)
-            cost = self._tokens.of(one.line(one.shown)) + headed
+            text = one_line(choice.passage.snippet or choice.passage.text, LONGEST_LINE)
+            choice.short = choice.shown = text if self._tokens.of(text) <= EXCERPT else self._tokens.cut(text, EXCERPT)
+            headed = 0 if choice.heading in seen else self._tokens.of(choice.heading)
+            cost = self._tokens.of(choice.line(choice.shown)) + headed
             if cost > room:
                 continue
             room -= cost
-            chosen.append(one)
-            seen |= {one.source, one.heading, f"{one.at:%Y-%m-%d}"}
-            likeness = [max(known, _alike(one, other)) for known, other in zip(likeness, left, strict=True)]
+            chosen.append(choice)
+            seen |= {choice.source, choice.heading, f"{choice.at:%Y-%m-%d}"}
+            likeness = [max(likest, _alike(choice, other)) for likest, other in zip(likeness, left, strict=True)]
         return chosen
 
-    def _gain(self, one: _Choice, likeness: float, seen: set[str]) -> float:
+    def _gain(self, choice: _Choice, likeness: float, seen: set[str]) -> float:
         """What a piece adds to those that were chosen."""
-        new = NEW_SOURCE * (one.source not in seen) + NEW_DAY * (f"{one.at:%Y-%m-%d}" not in seen)
-        return one.passage.value / self._best + new - LIKENESS * likeness
+        new = NEW_SOURCE * (choice.source not in seen) + NEW_DAY * (f"{choice.at:%Y-%m-%d}" not in seen)
+        return choice.passage.value / self._best + new - LIKENESS * likeness
 
     def _grown(self, chosen: Sequence[_Choice], text: Told) -> Told:
         """Spend what is left on whole passages, the most valuable first."""
-        for one in sorted(chosen, key=lambda one: -one.passage.value):
-            whole = one_line(one.passage.text, LONGEST_LINE)
-            if whole == one.shown:
+        for choice in sorted(chosen, key=lambda choice: -choice.passage.value):
+            whole = one_line(choice.passage.text, LONGEST_LINE)
+            if whole == choice.shown:
                 continue
             spare = self._budget - self._tokens.of(text)
-            more = self._tokens.of(one.short) + spare
-            one.shown = whole if self._tokens.of(whole) <= more else self._tokens.cut(whole, more)
+            more = self._tokens.of(choice.short) + spare
+            choice.shown = whole if self._tokens.of(whole) <= more else self._tokens.cut(whole, more)
             longer = self._text(chosen)
-            if len(one.shown) <= len(one.short) or self._tokens.of(longer) > self._budget:
-                one.shown = one.short
+            if len(choice.shown) <= len(choice.short) or self._tokens.of(longer) > self._budget:
+                choice.shown = choice.short
                 continue
             text = longer
         return text
@@ -162,17 +162,17 @@ class Gatherer:
         """All of it in one fence, each piece on a line of its own, so that none can look like another or end it."""
         lines: list[str] = []
         heading = ""
-        for one in sorted(chosen, key=lambda one: one.order):
-            if one.heading != heading:
-                heading = one.heading
+        for choice in sorted(chosen, key=lambda choice: choice.order):
+            if choice.heading != heading:
+                heading = choice.heading
                 lines.append(heading)
-            lines.append(one.line(one.shown))
+            lines.append(choice.line(choice.shown))
         if not lines:
             return joined()
         return joined(f"{HEADING} {HOW_TO_READ['item'][0]}", told_text("\n".join(lines), outside=True), gap="\n")
 
 
-def _alike(one: _Choice, other: _Choice) -> float:
+def _alike(first: _Choice, second: _Choice) -> float:
     """How much of the shorter text's words the two share, from 0 to 1."""
-    fewer = min(len(one.words), len(other.words))
-    return len(one.words & other.words) / fewer if fewer else 0.0
+    fewer = min(len(first.words), len(second.words))
+    return len(first.words & second.words) / fewer if fewer else 0.0

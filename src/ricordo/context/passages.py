@@ -20,8 +20,8 @@ from ricordo.trust.fence import clean
 from ricordo.trust.level import is_outside
 from ricordo.values.hits import Hit
 from ricordo.values.items import Item, Ref
-from ricordo.values.kinds import CHECKPOINT, SESSION
-from ricordo.values.sessions import is_own_tool
+from ricordo.values.kinds import CHECKPOINT, REMEMBERED_KINDS, SESSION
+from ricordo.values.provenance import is_own_tool
 
 CUT = " …"
 _MOST_LETTERS = 64
@@ -57,23 +57,22 @@ class Tokens:
                 low = middle
             else:
                 high = middle - 1
-        kept = text[:low]
+        beginning = text[:low]
         # End with a whole line or word if there is one near.
         for sign, share in (("\n", 0.7), (" ", 0.5)):
-            at = kept.rfind(sign)
+            at = beginning.rfind(sign)
             if low < len(text) and at > low * share:
-                kept = kept[:at]
+                beginning = beginning[:at]
                 break
-        kept = kept.rstrip()
-        return kept + CUT if kept else ""
+        beginning = beginning.rstrip()
+        return beginning + CUT if beginning else ""
 
 
 WEAK = 0.4
 """Passages with less than this part of the best one's value are left out."""
 ANOTHER = 0.8
 """A passage's value is multiplied by this for each better passage of its item, so that other items come first."""
-_NAME = re.compile(r"[\w.:/@#+~=%,-]{1,120}")
-_GONE_TO = re.compile(r": (moved to|replaced by) (.*)\Z", re.DOTALL)
+_CITED = re.compile(r"(.*): (changed|gone|moved|replaced)\b.*", re.DOTALL)
 
 
 @frozen
@@ -109,16 +108,18 @@ def if_valid(hit: Hit) -> float:
 
 def passages_of(hits: Sequence[Hit], stores: Mapping[str, Store]) -> list[ContextPassage]:
     """The passages that matched, best first; the value of each is its share of its hit's score."""
-    found: list[ContextPassage] = []
+    passages: list[ContextPassage] = []
     for tier, store in stores.items():
-        found += _passages_in(store, [hit for hit in hits if hit.tier == tier and hit.evidence])
-    return sorted(found, key=lambda one: (-one.value, one.ref, one.first))
+        passages += _passages_in(store, [hit for hit in hits if hit.tier == tier and hit.evidence])
+    return sorted(passages, key=lambda passage: (-passage.value, passage.ref, passage.first))
 
 
 def _passages_in(store: Store, hits: Sequence[Hit]) -> Iterator[ContextPassage]:
     """The same for the hits of one store, with three calls of the store, however many hits there are."""
     numbers = store.items.numbers([Ref.parse(hit.ref) for hit in hits]) if hits else {}
-    items = store.items.get_many(list(numbers.values()))
+    contradicting = store.items.numbers([Ref.parse(hit.contradicted_by) for hit in hits if hit.contradicted_by])
+    items = store.items.get_many([*numbers.values(), *contradicting.values()])
+    newer = {str(ref): items[n] for ref, n in contradicting.items() if n in items}
     now = datetime.now(UTC)
     chosen: list[tuple[int, Item, Hit]] = []
     for hit in hits:
@@ -129,8 +130,8 @@ def _passages_in(store: Store, hits: Sequence[Hit]) -> Iterator[ContextPassage]:
         if item.kind == SESSION:  # a turn has no title, so it is shown under that of its session
             item = replace(item, fields=replace(item.fields, title=hit.title))
         chosen.append((n, item, hit))
-    shown = [Shown(n, tuple(part.chunk for part in hit.evidence), item.version) for n, item, hit in chosen]
-    texts = store.index.passages(shown).texts if shown else {}
+    wanted = [Shown(n, tuple(part.chunk for part in hit.evidence), item.version) for n, item, hit in chosen]
+    texts = store.index.passages(wanted).texts if wanted else {}
     for n, item, hit in chosen:
         passages = {passage.chunk: passage for passage in texts.get(n, ())}
         best = max((part.score for part in hit.evidence), default=0.0)
@@ -140,58 +141,88 @@ def _passages_in(store: Store, hits: Sequence[Hit]) -> Iterator[ContextPassage]:
             if passage is None or not text.strip():
                 continue
             value = hit.score * (part.score / best if best > 0 else 1.0) * ANOTHER**place
-            doubts = (contradicted_by(hit.contradicted_by), no_longer_sure(hit.citations))
+            doubts = (contradicted_by(newer.get(hit.contradicted_by)), no_longer_sure(text, hit.citations))
             where = ", ".join(filter(None, (part.place, *doubts)))
             at = passage.position
             yield ContextPassage(item, hit.ref, text, passage.lines, value, at, at, where, clean(part.text))
 
 
-def contradicted_by(ref: str) -> str:
+def contradicted_by(newer: Item | None) -> str:
     """What is said of an item that a newer one contradicts. It stands outside of every fence, and whoever wrote the
-    other one chose its name; so a name is told only if it holds no sentence.
+    other one chose its name, with which a sentence can be said, too; so its id and its day are told.
     """
-    return f"contradicted by {_without_sentence(ref)}, which is newer" if ref else ""
+    return f"contradicted by item {newer.id} of {newer.updated_at:%Y-%m-%d}, which is newer" if newer else ""
 
 
-def no_longer_sure(citations: Sequence[str]) -> str:
-    """What is said of an item that cites what is not as it was; names are told as in ``contradicted_by``."""
-    stale = [
-        _GONE_TO.sub(lambda to: f": {to[1]} {_without_sentence(to[2])}", one.replace(": gone", ", which is gone"))
-        for one in citations
-        if not one.endswith(": fresh")
-    ]
-    return f"no longer sure: cites {', '.join(stale)}" if stale else ""
-
-
-def _without_sentence(ref: str) -> str:
-    """A ref, unless it has blanks or signs with which it could say more than a name."""
-    return ref if _NAME.fullmatch(ref) else "another item"
+def no_longer_sure(text: str, citations: Sequence[str]) -> str:
+    """What is said of a text that cites what is not as it was: names that stand in it, and no others."""
+    matches = [match for citation in citations if (match := _CITED.fullmatch(citation))]
+    stale = [f"{match[1] if match[1] in text else 'something'}, which is {match[2]}" for match in matches]
+    return f"no longer sure: cites {', '.join(dict.fromkeys(stale))}" if stale else ""
 
 
 def strong(passages: Sequence[ContextPassage], weak: float = WEAK) -> list[ContextPassage]:
     """The passages whose value is near that of the best one."""
-    floor = weak * max((one.value for one in passages), default=0.0)
-    return [one for one in passages if one.value >= floor]
+    floor = weak * max((passage.value for passage in passages), default=0.0)
+    return [passage for passage in passages if passage.value >= floor]
 
 
 def merged(passages: Sequence[ContextPassage]) -> list[ContextPassage]:
     """Join neighbouring passages of an item."""
     rows: list[ContextPassage] = []
-    for one in sorted(passages, key=lambda one: (one.ref, one.first)):
+    for passage in sorted(passages, key=lambda passage: (passage.ref, passage.first)):
         before = rows[-1] if rows else None
-        if before is None or (before.ref, before.last + 1) != (one.ref, one.first) or before.place or one.place:
-            rows.append(one)
+        if (
+            before is None
+            or (before.ref, before.last + 1) != (passage.ref, passage.first)
+            or before.place
+            or passage.place
+        ):
+            rows.append(passage)
             continue
         # A chunk ends where the next begins; the line break between them may have been trimmed.
-        separator = " " if before.lines[1] == one.lines[0] else "\n"
+        separator = " " if before.lines[1] == passage.lines[0] else "\n"
         rows[-1] = replace(
             before,
-            text=before.text + separator + one.text,
-            lines=(before.lines[0], max(before.lines[1], one.lines[1])),
-            value=max(before.value, one.value),
-            last=one.last,
+            text=before.text + separator + passage.text,
+            lines=(before.lines[0], max(before.lines[1], passage.lines[1])),
+            value=max(before.value, passage.value),
+            last=passage.last,
         )
     return rows
+
+
+SAME_SUBJECT = 0.5
+"""Two memories are about one subject if they share this part of the words of the shorter one …"""
+FEWEST_SHARED = 2
+"""… and at least so many."""
+
+
+def newest_first(passages: Sequence[ContextPassage]) -> list[ContextPassage]:
+    """The passages, of memories about one subject the newest first, and each of them with its day."""
+    subjects: list[list[int]] = []
+    words = [content_words(passage.text) for passage in passages]
+    for place, passage in enumerate(passages):
+        if passage.item.kind not in REMEMBERED_KINDS:
+            continue
+        same = next((group for group in subjects if any(_one_subject(words[at], words[place]) for at in group)), None)
+        if same is None:
+            subjects.append([place])
+        else:
+            same.append(place)
+    ordered = list(passages)
+    for group in subjects:
+        if len({passages[at].ref for at in group}) > 1:
+            by_day = sorted((passages[at] for at in group), key=lambda passage: passage.item.updated_at, reverse=True)
+            for place, passage in zip(group, by_day, strict=True):
+                day = f"{passage.item.updated_at:%Y-%m-%d}"
+                ordered[place] = replace(passage, place=", ".join(filter(None, (passage.place, day))))
+    return ordered
+
+
+def _one_subject(words: frozenset[str], other: frozenset[str]) -> bool:
+    shared = len(words & other)
+    return shared >= FEWEST_SHARED and shared >= SAME_SUBJECT * min(len(words), len(other))
 
 
 class ShownTexts:
@@ -222,7 +253,7 @@ class EchoFilter:
 
     def without_echoes(self, passages: Iterable[ContextPassage]) -> list[ContextPassage]:
         """The passages that do not repeat the task or the session."""
-        return [one for one in passages if not self._is_echo(one.item, one.text)]
+        return [passage for passage in passages if not self._is_echo(passage.item, passage.text)]
 
     def is_own(self, ref: Ref) -> bool:
         """Whether an item belongs to the session that asks, and so is known there."""

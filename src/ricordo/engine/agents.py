@@ -10,10 +10,12 @@ from ricordo import registry
 from ricordo.engine.checks import check_type, texts
 from ricordo.engine.context import NOT_TRUSTED
 from ricordo.engine.items import cited_now
+from ricordo.engine.log import LogVerbs
 from ricordo.engine.program_notes import asking_program
-from ricordo.engine.sessions import SessionVerbs
-from ricordo.engine.skills import SKILLS, SkillVerbs, any_item
+from ricordo.engine.tiers import any_item
 from ricordo.errors import UsageError
+from ricordo.plugin import ask
+from ricordo.text.chatter import has_content
 from ricordo.values.hits import Answer, Filters, Hit
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import KINDS, SESSION
@@ -25,39 +27,41 @@ if TYPE_CHECKING:
 
     from ricordo.context.passages import ContextPassage, EchoFilter
     from ricordo.store.base import Store
-    from ricordo.values.context import ContextReport, LeftOut, Skill
+    from ricordo.values.context import ContextReport, LeftOut
     from ricordo.values.kinds import By
-    from ricordo.values.tools import ToolEntry
+    from ricordo.values.log import Happening
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, QUERY_TEXT, OnlyKinds, Since, Until
 
 
 CANDIDATES = 100
 """How many hits are looked at: nearly all evidence is among them, where the first ten hold a quarter to a half."""
-NEAR = 2
 FAR = 20
-"""Nothing is told if not even the best hit fits a half (``NEAR``) of what ``search.min_fit`` asks for. Otherwise hits
-are left out that fit less than a twentieth (``FAR``) of it: evidence often shares few words with its topic.
+"""Nothing is gathered if not even the best hit fits. Otherwise hits are left out that fit less than a twentieth of what
+``search.min_fit`` asks for: evidence often shares few words with its topic.
 """
+NAMED_IF = 0.1
+"""The nearest hit is named if nothing is told, unless it fits less than this."""
 WEAK_EVIDENCE = 0.3
 """Passages are left out whose value is below this share of the best one's. It is lower than in a context: one message
 that repeats the topic word for word is far ahead of all the others, which are the evidence.
 """
-SUGGESTED_TOOLS = 3
-"""How many fitting tools of other servers are named: each costs a line of every context."""
 HITS = 40
 CONTEXTUAL_HITS = 20
-MOST_SKILLS = 8
 EVENTS = 20
+MEMORY = 0.75
+"""The share of the fit asked of texts that is enough for a memory, but no less than what counts as fitting."""
+RULES_LOOKED_AT = 40
+MOST_RULES = 4
+"""How many memories are told because of an act that the task asks for."""
 SHOWN_AS_PASSAGES = tuple(kind for kind in KINDS if kind not in ("skill", "tool"))
 HAPPENINGS = tuple(kind for kind in KINDS if kind not in ("skill", "document", "tool"))
 """The kinds of happenings shown: what was said and saved. Files that were added are not, because there are too many."""
-_TOOLS = Filters(kinds=("tool",))
 UNREVIEWED = "every agent gets it once you agree: ricordo review"
 UNTRUSTED = "it came with a project that you do not trust: ricordo trust"
 
 
-class AgentVerbs(SkillVerbs, SessionVerbs):
+class AgentVerbs(LogVerbs):
     """Puts together what an agent should know; what it shows is not counted as use."""
 
     @verb(
@@ -108,39 +112,48 @@ class AgentVerbs(SkillVerbs, SessionVerbs):
             raise UsageError(f"a budget of {budget} tokens is too small", hint="Give at least 1; 2000 is usual.")
         warnings = [NOT_TRUSTED] if self._context.projects.untrusted() else []
         left_out: list[LeftOut] = []
-        asks = bool(task.strip())
-        if skills and asks:
-            self._take_in_edits()
-        stores = self._reachable_stores(warnings)
+        asks = has_content(task)
+        # Plugins may first take in what was edited, so they are asked before anything is read.
+        sections = [section for section in ask("context_lines", self, task) if section] if asks and skills else []
+        lines = sorted(sections, key=lambda section: section.name)
+        stores = self._context.tiers.reachable(warnings)
         echoes = EchoFilter(task, session, asking_program())
         shown_always, doubts = self._always(stores, left_out)
-        known = {str(item.ref) for item in shown_always}
-        offered = self._offered(task) if asks and skills else ()
-        latest = self.timeline(limit=10 * EVENTS, kinds=HAPPENINGS, newest_first=True).events if recent else ()
-        events = [event for event in latest if not echoes.is_own(Ref.parse(event.ref))][:EVENTS]
+        told_always = {str(item.ref) for item in shown_always}
+        offered = [part for section in lines if not section.outside for part, _ in section.rows]
+        events = self._lately(echoes) if recent else []
         material = Material(
             always=shown_always if always else (),
-            contextual=[one for one in self._contextual(task, stores, left_out) if one.ref not in known],
-            passages=self._for_task(task, stores, known, echoes, warnings, left_out) if asks and not gather else (),
-            gathered=self._gathered(task if gather else "", stores, warnings, session, kinds, since, until),
-            skills=offered,
-            tools=self._tools(task) if asks and skills else (),
-            events=events,
-            left_out=left_out,
-            warnings=warnings,
-            doubts=doubts,
-            own=_own({one.ref for some in (offered, events, left_out) for one in some}, stores),
-        )
+            contextual=self._contextual(task, stores, told_always, left_out),
+            rules=self._rules("" if gather else task, stores, told_always),
+            passages=self._for_task(
+                "" if gather else task, stores, told_always, echoes, warnings=warnings, left_out=left_out
+            ),
+            gathered=self._gathered(
+                task if gather else "", stores, warnings, session=session, kinds=kinds, since=since, until=until
+            ),
+            lines=lines, events=events, left_out=left_out, warnings=warnings, doubts=doubts,
+            own=_own({entry.ref for entries in (offered, events, left_out) for entry in entries}, stores),
+        )  # fmt: skip
         return Builder(material, budget, registry.token_counter()).build()
 
+    def _lately(self, echoes: EchoFilter) -> list[Happening]:
+        """What happened last, without the session that asks."""
+        if not self._context.is_open:  # other tiers answer without it
+            return []
+        latest = self.timeline(limit=10 * EVENTS, kinds=HAPPENINGS, newest_first=True).events
+        return [event for event in latest if not echoes.is_own(Ref.parse(event.ref))][:EVENTS]
+
     def _gathered(
-        self, topic: str, stores: Mapping[str, Store], warnings: list[str], session: str, kinds: Sequence[str],
+        self, topic: str, stores: Mapping[str, Store], warnings: list[str], *, session: str, kinds: Sequence[str],
         since: str | datetime | None, until: str | datetime | None,
     ) -> Sequence[ContextPassage]:  # fmt: skip
         """The passages that have to do with a topic, best first; each turn of a session counts for itself."""
         if not topic.strip():
             if since or until or kinds:
                 raise UsageError("a span and kinds are for what is gathered", hint="Add ‹gather›.")
+            return ()
+        if not has_content(topic):
             return ()
         from ricordo.context.passages import EchoFilter, passages_of, strong
         from ricordo.search.fit import fitting
@@ -151,11 +164,12 @@ class AgentVerbs(SkillVerbs, SessionVerbs):
         answer = self.search(topic, limit=CANDIDATES, filters=wanted, literal=True, track=False, turns=True)
         warnings += answer.meta.degraded
         least = self._context.config.search.min_fit
-        hits = fitting(answer.hits, least / FAR) if fitting(answer.hits, least / NEAR) else ()
+        hits = fitting(answer.hits, least / FAR) if fitting(answer.hits, least) else ()
         passages = EchoFilter(topic, session, asking_program()).without_echoes(passages_of(hits, stores))
         # The item of a session lists what was asked in it, which its turns say themselves.
-        said = [one for one in passages if one.item.kind != SESSION or one.item.fields.seq is not None]
-        return strong(said, WEAK_EVIDENCE)
+        turns = [passage for passage in passages if passage.item.kind != SESSION or passage.item.fields.seq is not None]
+        warnings += [] if turns else _nearest(answer.hits)
+        return strong(turns, WEAK_EVIDENCE)
 
     def _always(self, stores: Mapping[str, Store], left_out: list[LeftOut]) -> tuple[list[Item], dict[str, str]]:
         """The items that every agent gets, whatever the task; of a ref in several tiers, the highest tier's. With why
@@ -166,14 +180,15 @@ class AgentVerbs(SkillVerbs, SessionVerbs):
         from ricordo.trust.level import is_vouched
         from ricordo.values.context import LeftOut
 
-        found: dict[Ref, Item] = {}
+        items: dict[Ref, Item] = {}
         doubts: dict[str, str] = {}
         now = datetime.now(UTC)
         for store in stores.values():
             listed = dict(store.items.listing(Filters(loadings=("always",)), 1 << 30, 0))
-            newer = store.index.passages([Shown(n) for n in listed]).contradicted if listed else {}
+            pairs = store.index.passages([Shown(n) for n in listed]).contradicted if listed else {}
+            newer = store.items.get_many([other for other, _ in pairs.values()])
             for n, item in (listed | store.items.get_many(store.audit.waiting())).items():
-                if item.ref in found or not may_be_shown(item):
+                if item.ref in items or not may_be_shown(item):
                     continue
                 # As the user wrote it last, or agreed to it; None if the user never did.
                 word = None if is_vouched(item) else item.vouched
@@ -187,62 +202,88 @@ class AgentVerbs(SkillVerbs, SessionVerbs):
                 elif reason := users.validity(now):
                     left_out.append(LeftOut(str(item.ref), reason))
                 else:
-                    found[item.ref] = users
+                    items[item.ref] = users
                     states = tuple(map(str, cited_now(store, users)))
-                    reasons = (contradicted_by(newer[n][1] if n in newer else ""), no_longer_sure(states))
+                    other = newer.get(pairs[n][0]) if n in pairs else None
+                    reasons = (contradicted_by(other), no_longer_sure(users.content, states))
                     if any(reasons):
-                        doubts[str(item.ref)] = ", ".join(filter(None, reasons))
-        return sorted(found.values(), key=lambda item: item.ref), doubts
+                        doubts[str(users.ref)] = ", ".join(filter(None, reasons))
+        return sorted(items.values(), key=lambda item: item.ref), doubts
 
-    def _contextual(self, task: str, stores: Mapping[str, Store], left_out: list[LeftOut]) -> list[ContextPassage]:
+    def _contextual(
+        self, task: str, stores: Mapping[str, Store], told_always: set[str], left_out: list[LeftOut]
+    ) -> list[ContextPassage]:
         """Passages of the items that are loaded when they share words with the task."""
         from ricordo.context.passages import passages_of
 
         filters = Filters(loadings=("contextual",), kinds=SHOWN_AS_PASSAGES)
-        if not task.strip() or not any_item(stores, filters):
+        if not has_content(task) or not any_item(stores, filters):
             return []
         answer = self._asked(task, filters, CONTEXTUAL_HITS, profile="bm25", by="words")
         left_out += _expired(answer.hits)
-        return passages_of(answer.hits, stores)
+        return [passage for passage in passages_of(answer.hits, stores) if passage.ref not in told_always]
+
+    def _rules(self, task: str, stores: Mapping[str, Store], told_always: set[str]) -> list[ContextPassage]:
+        """The user's short memories about the acts that a task asks for, those about most of them first."""
+        from ricordo.context.acts import asked_for, ruled_acts, ruling_words
+        from ricordo.context.passages import passages_of
+
+        acts = asked_for(task)
+        filters = Filters(kinds=("memory",))
+        if not acts or not any_item(stores, filters):
+            return []
+        answer = self._asked(ruling_words(acts), filters, RULES_LOOKED_AT, profile="bm25", by="words")
+        ruled = [(ruled_acts(passage.text, acts), passage) for passage in passages_of(answer.hits, stores)]
+        applicable = [
+            (count, passage)
+            for count, passage in ruled
+            if count and not passage.outside and passage.ref not in told_always
+        ]
+        return [passage for _, passage in sorted(applicable, key=lambda pair: -pair[0])][:MOST_RULES]
 
     def _for_task(
         self,
         task: str,
         stores: Mapping[str, Store],
-        known: set[str],
+        told_always: set[str],
         echoes: EchoFilter,
+        *,
         warnings: list[str],
         left_out: list[LeftOut],
     ) -> list[ContextPassage]:
         """The best passages for a task. If most of them only echo it, the search is repeated with more hits; if nothing
         fits, the nearest source is told with a warning if it almost does.
         """
+        if not has_content(task):
+            return []
         from ricordo.context.passages import passages_of
-        from ricordo.search.fit import NOTHING_FITS
-        from ricordo.search.session_ranking import nearest_source
+        from ricordo.search.fit import NOTHING_FITS, nearest_source
 
         passages: list[ContextPassage] = []
         for limit in (HITS, 5 * HITS):
             answer = self._asked(task, Filters(kinds=SHOWN_AS_PASSAGES), limit)
-            hits = self._fitting(answer)
-            found = passages_of([hit for hit in hits if hit.ref not in known], stores)
-            passages = echoes.without_echoes(found)
-            if len(answer.hits) < limit or 2 * len(passages) >= len(found):
+            hits = self._telling(answer.hits)
+            candidates = passages_of([hit for hit in hits if hit.ref not in told_always], stores)
+            passages = echoes.without_echoes(candidates)
+            if len(answer.hits) < limit or 2 * len(passages) >= len(candidates):
                 break
         if not passages:
             nearest = nearest_source(answer.hits, self._context.config.search.min_fit)
-            passages = passages_of([hit for hit in nearest if hit.ref not in known], stores)
-            warnings += [NOTHING_FITS] if passages else []
+            passages = passages_of([hit for hit in nearest if hit.ref not in told_always], stores)
+            warnings += [NOTHING_FITS] if passages else _nearest(answer.hits) if not hits else []
             hits = hits or nearest
         warnings += answer.meta.degraded
         left_out += _expired(hits)
         return passages
 
-    def _fitting(self, answer: Answer) -> tuple[Hit, ...]:
-        """The hits that have to do with the task."""
-        from ricordo.search.fit import fitting
+    def _telling(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+        """The hits that fit well enough to be told. Of memories, less is asked than of texts: they are short."""
+        from ricordo.search.fit import FITS, fitting
 
-        return fitting(answer.hits, self._context.config.search.min_fit)
+        least = self._context.config.search.min_fit
+        enough = {hit.ref for hit in fitting(hits, least)}
+        enough |= {hit.ref for hit in fitting(hits, min(least, max(FITS, MEMORY * least))) if hit.kind == "memory"}
+        return tuple(hit for hit in hits if hit.ref in enough)
 
     def _asked(
         self, task: str, filters: Filters, limit: int, *, profile: str | None = None, by: By | None = None
@@ -252,35 +293,15 @@ class AgentVerbs(SkillVerbs, SessionVerbs):
             snippets=False,
         )  # fmt: skip
 
-    def _offered(self, task: str) -> tuple[Skill, ...]:
-        """The skills worth a line: those whose score comes near the best one's."""
-        from ricordo.context.passages import WEAK
 
-        stores = self._reachable_stores([])
-        if not any_item(stores, SKILLS):
-            return ()
-        hits = self._fitting(self._asked(task, SKILLS, MOST_SKILLS))
-        best = max((hit.score for hit in hits), default=0.0)
-        return self._as_skills([hit for hit in hits if hit.score >= WEAK * best], stores)
-
-    def _tools(self, task: str) -> tuple[ToolEntry, ...]:
-        """The tools of other servers worth a line: those that can be called and come near the best one."""
-        from ricordo.context.passages import WEAK
-        from ricordo.tools.index import MORE, entry_from, in_general, tools_first
-
-        settings = self._context.config.tools
-        if not any_item(self._reachable_stores([]), _TOOLS):
-            return ()
-        answer = self.search(
-            in_general(task), limit=SUGGESTED_TOOLS * MORE, filters=_TOOLS, literal=True, track=False, mode="full"
-        )
-        hits = self._fitting(answer)
-        if self._context.located.location.origin == "project":
-            hits = tuple(hit for hit in hits if hit.tier == "agent")  # the store that tools are called from
-        found = [entry_from(hit.item, settings.allow, hit.score) for hit in hits if hit.item is not None]
-        best = max((one.score or 0.0 for one in found), default=0.0)
-        near = [one for one in found if one.callable and (one.score or 0.0) >= WEAK * best]
-        return tools_first(near, SUGGESTED_TOOLS)
+def _nearest(hits: Sequence[Hit]) -> list[str]:
+    """What is said of the nearest hit where none fits well enough to be told."""
+    nearest = max(hits, key=lambda hit: hit.fit or 0.0, default=None)
+    if nearest is None or not nearest.fit or nearest.fit < NAMED_IF:
+        return []
+    return [
+        f"nothing fits well enough to be told; the nearest is {nearest.ref} (fit {nearest.fit:.2f}): search finds it"
+    ]
 
 
 def _own(refs: Collection[str], stores: Mapping[str, Store]) -> set[str]:

@@ -37,14 +37,14 @@ def is_bare(name: str | Path | Ref) -> bool:
     return bool(name.strip()) and not name.startswith(("/", ".", "~")) and not name.endswith("/")
 
 
-def only_one(name: str | Path | Ref, found: Collection[Ref]) -> Ref | None:
+def only_one(name: str | Path | Ref, matches: Collection[Ref]) -> Ref | None:
     """The one item that a bare name means; None if no item is named so, an error that lists them if several are."""
-    if len(found) > 1:
-        refs = sorted(map(str, found))
+    if len(matches) > 1:
+        refs = sorted(map(str, matches))
         more = f" and {len(refs) - _MOST_NAMED} more" if len(refs) > _MOST_NAMED else ""
-        said = f"{len(refs)} items are named {name}: {', '.join(refs[:_MOST_NAMED])}{more}"
-        raise UsageError(said, hint="Name one of them by its ref.")
-    return next(iter(found), None)
+        message = f"{len(refs)} items are named {name}: {', '.join(refs[:_MOST_NAMED])}{more}"
+        raise UsageError(message, hint="Name one of them by its ref.")
+    return next(iter(matches), None)
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
@@ -80,8 +80,8 @@ def texts(name: str, given: str | Sequence[str]) -> tuple[str, ...]:
     (('ops',), ('ops', 'keys'))
     """
     several = (given,) if isinstance(given, str) else tuple(given)
-    for one in several:
-        check_type(name, one, str)
+    for text in several:
+        check_type(name, text, str)
     return several
 
 
@@ -96,10 +96,10 @@ def check_filters(filters: Filters) -> Filters:
     """The filters with spans of time as moments. Refuses conditions of wrong types: a text in place of several would be
     read letter by letter, and find nothing.
     """
-    for one in fields(filters):
-        value = getattr(filters, one.name)
-        if one.default == () and (isinstance(value, str) or not all(isinstance(part, str) for part in value)):
-            raise UsageError(f"{one.name} of the filters cannot be {value!r}", hint=f"Give several: ({value!r},).")
+    for field in fields(filters):
+        value = getattr(filters, field.name)
+        if field.default == () and (isinstance(value, str) or not all(isinstance(part, str) for part in value)):
+            raise UsageError(f"{field.name} of the filters cannot be {value!r}", hint=f"Give several: ({value!r},).")
     if filters.after is None and filters.before is None:
         return filters
     return replace(filters, after=moment_since(filters.after), before=moment_since(filters.before))

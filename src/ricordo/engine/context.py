@@ -15,15 +15,23 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ricordo import registry
 from ricordo.config.files import PROJECT_FOLDER, current_folder, data_home
-from ricordo.config.loading import Config, ConfigProvider, StoreLocation
+from ricordo.config.loading import CallSettings, Config, ConfigProvider, StoreLocation
 from ricordo.config.machine import this_machine
 from ricordo.config.places import Located, comes_with_project, is_projects, is_shared, knowledge_place, locate, places
-from ricordo.config.trust_lists import MADE, TRUSTED, how_trusted, list_stamp, note_place, recorded_id, withdraw_place
+from ricordo.config.trust_lists import (
+    MADE,
+    TRUSTED,
+    how_trusted,
+    list_stamp,
+    note_place,
+    places_file,
+    recorded_id,
+    withdraw_place,
+)
 from ricordo.engine.checks import check_new_name, check_type, is_bare, is_id, is_url, only_one, refuse_binned
 from ricordo.engine.models_in_use import ModelsInUse
 from ricordo.engine.tiers import Tiers
 from ricordo.errors import CorruptStore, Error, NotFound, StoreError, Unavailable, UsageError
-from ricordo.keys.seal import holds_secrets
 from ricordo.memory.use import Tracker
 from ricordo.permissions import refuse_written_ref
 from ricordo.plugin import ask
@@ -34,17 +42,17 @@ from ricordo.store.base import Store
 from ricordo.values.file_refs import DISK, FileRefs, elsewhere, is_marked
 from ricordo.values.items import Ref
 from ricordo.values.reports import AddReport, Progress, RefreshReport, SyncReport, TierState
+from ricordo.vault import is_encrypted
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
     from ricordo.backlog_thread import BacklogThread
-    from ricordo.engine import Ricordo
     from ricordo.engine.program_notes import ProgramNotes
+    from ricordo.engine.ricordo import Ricordo
     from ricordo.ingest.files import FileReader
     from ricordo.ingest.pipeline import Pipeline
     from ricordo.memory.files.mirror import Knowledge
     from ricordo.models.base import Embedder
-    from ricordo.models.llm import LlmUsage
     from ricordo.values.reports import EmbedReport
 
 
@@ -53,12 +61,16 @@ NOT_TRUSTED = (
     " see what it brings, and trust it: ricordo trust"
 )
 
+LEFT_OUT = "the store of this project cannot be read and is left out: ricordo doctor"
+SETTINGS_LEFT_OUT = "settings of this project are wrong and are left out: ricordo config list"
+
 
 class ProjectStores:
     """Marks the stores of projects as foreign while the user does not trust them; another process may change that."""
 
     def __init__(self) -> None:
         self._stores: list[tuple[Store, Path]] = []
+        self._list = os.fspath(places_file())
         self._seen: tuple[int, int, int] | None = None
 
     def add(self, store: Store, path: Path) -> None:
@@ -71,11 +83,11 @@ class ProjectStores:
 
     def look(self) -> None:
         """Notice that the user gave or withdrew trust."""
-        if self._stores and list_stamp() != self._seen:
+        if self._stores and list_stamp(self._list) != self._seen:
             self._mark()
 
     def _mark(self) -> None:
-        self._seen = list_stamp()
+        self._seen = list_stamp(self._list)
         for store, path in self._stores:
             store.foreign = not how_trusted(path, store.store_id)
 
@@ -103,8 +115,8 @@ class EngineContext:
         self.located = located
         self.location = located.location.name
         self.start = start
-        self.provider = provider
-        self.models = ModelsInUse(provider, self.location)
+        self.provider = CallSettings(provider)
+        self.models = ModelsInUse(self.provider, self.location)
         self.trackers = {} if isinstance(opened, Error) else {self.location: Tracker(opened)}
         """What records the use of items, by the store that they are in."""
         self._with_files: list[Knowledge] = []
@@ -189,13 +201,12 @@ class EngineContext:
         place = knowledge_place(location, config)
         if place is None or not store.usage.can_record():
             return None
-        if config.knowledge.folder is None and holds_secrets(location.name):
+        if config.knowledge.folder is None and is_encrypted(location.name):
             return None  # files would be readable; who wants them all the same names a folder
         from ricordo.memory.files.folder import KnowledgeFolder
         from ricordo.memory.files.format import Seals
         from ricordo.memory.files.mirror import Knowledge
         from ricordo.memory.files.sync import Sync
-        from ricordo.memory.upkeep import FileNoticing
 
         is_chosen = config.knowledge.folder is not None  # by the user, who may choose a link
         seals = Seals(
@@ -206,10 +217,9 @@ class EngineContext:
         most_bytes = int(config.ingest.max_file_mb * 1_000_000)
 
         def sync() -> Sync:
-            noticing = FileNoticing(store, self.resolve)
             return Sync(
                 store, folder, self.pipeline_of(store), self.models.backlog(),
-                most_bytes=most_bytes, noticing=noticing, seals=shared,
+                ref_of=self.resolve, most_bytes=most_bytes, seals=shared,
             )  # fmt: skip
 
         knowledge = Knowledge(store, folder, sync, place=_relative_place(location.path, place), seals=shared)
@@ -219,8 +229,8 @@ class EngineContext:
     def knowledge_file(self, store: Store, n: int) -> Path | None:
         """The Markdown file of an item of one of the stores; None if it lives in the store alone."""
         for knowledge in self._with_files:
-            if knowledge.store is store and (known := store.knowledge.files_of([n]).get(n)) is not None:
-                return knowledge.folder.place(known.name)
+            if knowledge.store is store and (file := store.knowledge.files_of([n]).get(n)) is not None:
+                return knowledge.folder.place(file.name)
         return None
 
     def close(self) -> None:
@@ -255,7 +265,7 @@ class EngineContext:
         """What prepares texts for one store."""
         from ricordo.ingest.pipeline import Pipeline
 
-        return Pipeline(store, self.provider, registry.token_counter(), self.models.llm_or_default)
+        return Pipeline(store, self.provider, registry.token_counter(), self.models.chunker)
 
     def files(self, *, follow_links: bool | None = None) -> FileReader:
         """What reads files from disk, within the limits of the settings."""
@@ -271,8 +281,8 @@ class EngineContext:
 
         models = self.models
         return drain(
-            store or self.unsynced_store, models.embedder, models.fallback, worker_name(), progress,
-            backlog=models.backlog(), abroad=models.second, **options,
+            store or self.unsynced_store, models.embedder, models.fallback, worker_name(), progress=progress,
+            backlog=models.backlog(), abroad=models.second.embedder, **options,
         )  # fmt: skip
 
     def embed_taken_in(self, limit: int | None = None) -> EmbedReport:
@@ -304,7 +314,7 @@ class EngineContext:
             if 0 < adopted <= HASTY_BATCH and not getattr(embedder, "is_remote", False):
                 drain(
                     store, self.models.embedder, lambda: None, worker_name(),
-                    backlog=backlog, abroad=self.models.second, seconds=CATCH_UP_SECONDS,
+                    backlog=backlog, abroad=self.models.second.embedder, seconds=CATCH_UP_SECONDS,
                 )  # fmt: skip
                 wait_for_workers(store, CATCH_UP_SECONDS)  # the thread that was woken by the last write
                 left = sum(store.jobs.waiting(name) for name in backlog.fingerprints)  # whoever made them
@@ -332,7 +342,7 @@ class EngineContext:
         return sum(store.jobs.waiting(name) for name in backlog.fingerprints for store in waiting) if backlog else 0
 
     def _stores_with_files(self) -> list[Store]:
-        return [one.store for one in self._with_files if one.store is not self._opened]
+        return [knowledge.store for knowledge in self._with_files if knowledge.store is not self._opened]
 
     def embed_after(
         self, report: Report, wait: bool, progress: Callable[[Progress], None] | None = None,
@@ -365,13 +375,15 @@ class EngineContext:
             return self._file_ref(disk_ref(text))
         check_type("ref", text, str)
         if is_id(text):
-            if (found := self.store.items.ref_by_id(text)) is not None:
-                return found
+            if (existing := self.store.items.ref_by_id(text)) is not None:
+                return existing
             raise NotFound(f"there is no item with the id {text}", hint="‹:list› shows what is there.")
         if is_url(text):
-            from ricordo.sources.web import OpenWeb
-
-            return OpenWeb(self.config.fetch).place(text).ref
+            refs: list[Ref] = ask("ref_of_address", self.config, text)
+            if not refs:
+                hint = f"Install the plugin 'web', or give the ref: url:/{text}"
+                raise Unavailable(f"no plugin reads {text}", hint=hint)
+            return refs[0]
         if Ref.looks_like(text):
             ref = Ref.parse(text)
             return ref if ref.drive != DISK else self._file_ref(ref, as_written=True)
@@ -384,25 +396,28 @@ class EngineContext:
         there. A ref ``as_written`` means what it says, unless only this machine's file is there.
         """
         refs = self.file_refs
-        said = refs.seen_from(refs, plain) if as_written else refs.ref(plain.path)
+        meant = refs.seen_from(refs, plain) if as_written else refs.ref(plain.path)
         if refs.home == refs.here or is_marked(plain.path):
-            return said
+            return meant
         other = refs.ref(plain.path) if as_written else plain
         below = self.unsynced_store.items.refs_below
-        return other if not below(DISK, said.path) and below(DISK, other.path) else said
+        return other if not below(DISK, meant.path) and below(DISK, other.path) else meant
 
     def resolve_new(self, text: str | Path | Ref) -> Ref:
         """The ref that is written to; some callers are refused one that names a file or a record."""
+        from ricordo.secrets.redaction import refuse_secret_name
+
         ref = self.resolve(text)
         check_new_name(ref)
+        refuse_secret_name(ref)
         refuse_written_ref(ref)
         self.refuse_elsewhere(ref)
         return ref
 
     def refuse_elsewhere(self, ref: Ref) -> None:
         """Refuse to change a file of another machine."""
-        if ref.drive == DISK and (found := self.store.machines.elsewhere([str(ref)])):
-            raise elsewhere(ref, found[str(ref)])
+        if ref.drive == DISK and (machines := self.store.machines.elsewhere([str(ref)])):
+            raise elsewhere(ref, machines[str(ref)])
 
     def number(self, name: str | Path | Ref) -> int:
         """The number of the item with a name; an error if there is none."""
@@ -417,6 +432,14 @@ class EngineContext:
         n = self.number(name)
         refuse_binned(self.store.items.get_many([n])[n])
         return n
+
+
+def project_notes(engine: OpenEngine) -> list[str]:
+    """What of the project here is left out or not believed, a line each; nothing in them was chosen by its author."""
+    context = engine._context
+    is_lost = not context.is_open and context.located.location.is_there
+    notes = ((NOT_TRUSTED, context.projects.untrusted()), (LEFT_OUT, is_lost))
+    return [note for note, holds in (*notes, (SETTINGS_LEFT_OUT, context.config.problems)) if holds]
 
 
 def open_or_error(located: Located, config: Config, *, create: bool) -> Store | Error:
@@ -515,8 +538,6 @@ class OpenEngine:
         last, self._last = self._last, None
         if last is not None:
             last()
-        if "tools" in self.__dict__:
-            self.__dict__["tools"].close()
         for engine in self._engines.values():
             engine.close()
         self._context.close()
@@ -546,11 +567,6 @@ class OpenEngine:
         """The settings as they are now; settings files that changed are read again."""
         return self._context.config
 
-    @property
-    def llm_usage(self) -> LlmUsage | None:
-        """What was asked of a language model since the store was opened; None when nothing was."""
-        return self._context.models.llm_usage
-
     def resolve(self, text: str | Path | Ref) -> Ref:
         """A ref from a ref, an item id, a URL or a file path."""
         return self._context.resolve(text)
@@ -573,7 +589,11 @@ class OpenEngine:
                 context = self._context
                 where = None if context.located.location.origin in ("default", "project") else self.location
                 self._engines[name] = self.open(
-                    where, config=context.provider, start=context.start, tier=name, embedder=context.models.in_use
+                    where,
+                    config=context.provider,
+                    start=context.start,
+                    tier=name,
+                    embedder=context.models.made("embedder"),
                 )
             return self._engines[name]
 
@@ -596,7 +616,7 @@ def sealing_store(engine: Ricordo) -> str:
     """
     context = engine._context
     stores = (context.location, *(place.store for place in places(context.located, context.config)))
-    return next((store for store in stores if holds_secrets(store)), "")
+    return next((store for store in stores if is_encrypted(store)), "")
 
 
 def took_in_edits(engine: Ricordo) -> bool:

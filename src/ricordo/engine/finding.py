@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack, get_args
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack, get_args
 from ricordo.engine.checks import check_choice, check_filters, check_number, check_type, texts
 from ricordo.engine.context import OpenEngine
 from ricordo.errors import UsageError
+from ricordo.plugin import revise
 from ricordo.search.profiles import find_profile
 from ricordo.search.request import Boosts, Request
 from ricordo.values.hits import Answer, Explanation, Filters
@@ -96,27 +97,27 @@ class FindVerbs(OpenEngine):
         check_type("filters", filters, Filters, optional=True)
         check_type("weights", weights, Mapping, optional=True)
         check_type("profile", profile, str, optional=True)
-        self._context.program_notes.take_in()
-        settings = self._context.config.search
         tool, opens = details.pop("tool", "search"), details.pop("opens", False)
-        request = self._request(
-            query, by, profile, as_of, boost_tags, boost_domain,
-            limit=settings.limit if limit is None else limit, offset=offset, mode=mode,
-            filters=check_filters(filters or Filters()),
-            min_score=min_score or 0.0,
-            weights=weights or {}, explain=explain or mode == "full",
-            diverse=diverse, rerank=rerank, memories=memories, sessions=sessions, **details,
-        )  # fmt: skip
-        return self._tracked(self._context.tiers.federation.search(request), query, tool, track, opens=opens)
+        with self._context.provider.resolved_once() as config:
+            self._context.program_notes.take_in()
+            request = self._request(
+                query, by=by, profile=profile, as_of=as_of,
+                boosts=Boosts(texts("boost_tags", boost_tags), boost_domain),
+                limit=config.search.limit if limit is None else limit, offset=offset, mode=mode,
+                filters=check_filters(filters or Filters()),
+                min_score=min_score or 0.0,
+                weights=weights or {}, explain=explain or mode == "full",
+                diverse=diverse, rerank=rerank, memories=memories, sessions=sessions, **details,
+            )  # fmt: skip
+            return self._tracked(self._context.tiers.federation.search(request), query, tool, track, opens=opens)
 
     def _request(
         self,
         query: str,
+        *,
         by: By | None,
         profile: str | None,
         as_of: datetime | str | None,
-        boost_tags: Sequence[str],
-        boost_domain: str | None,
         **same: Any,
     ) -> Request:
         """What is asked of the tiers; ``same`` holds the fields that are called so in a request, too."""
@@ -128,7 +129,6 @@ class FindVerbs(OpenEngine):
             by=by,
             profile=profile or ("vector" if by == "meaning" else self._usual_profile()),
             as_of=moment_of(as_of) if as_of is not None else None,
-            boosts=Boosts(texts("boost_tags", boost_tags), boost_domain),
             **same,
         )
 
@@ -153,10 +153,8 @@ class FindVerbs(OpenEngine):
         they cite.
         """
         if any(hit.cited for hit in answer.hits):
-            from ricordo.memory.citations import with_citations
-
-            tiers = {tier.name: tier for tier in self._context.tiers.federation.tiers}
-            answer = with_citations(answer, lambda name: tiers[name].store if name in tiers else None)
+            stores = {tier.name: tier.store for tier in self._context.tiers.federation.tiers}
+            answer = revise("answer_cites", answer, stores.get)
         unseen = self._context.unseen_edits()
         if answer.meta.profile == DEFAULT_PROFILE != self._context.config.search.profile:
             unseen += self._profile_problem()
@@ -197,7 +195,7 @@ class FindVerbs(OpenEngine):
         tier, n = self._context.tiers.holder(ref)
         settings = self._context.config.search
         request = self._request(
-            query, by, profile, as_of, (), None, limit=limit or settings.limit,
+            query, by=by, profile=profile, as_of=as_of, limit=limit or settings.limit,
             filters=check_filters(filters or Filters()), weights=weights or {},
         )  # fmt: skip
         return self._context.tiers.federation.explain(request, tier, n)

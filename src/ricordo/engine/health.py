@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -13,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 from ricordo import hook_log, registry
 from ricordo.engine.context import NOT_TRUSTED, EngineContext
 from ricordo.engine.ingest import known_machines
-from ricordo.engine.language_routing import check_second, second_counts
 from ricordo.engine.removal import RemoveVerbs
 from ricordo.errors import Error
-from ricordo.keys.keys import way_of
-from ricordo.keys.seal import holds_secrets
 from ricordo.patterns import late
+from ricordo.plugin import ask, broken, installed
 from ricordo.sources.disk import ref_path
 from ricordo.store.base import Store
 from ricordo.values.hits import Filters
@@ -128,25 +125,26 @@ class HealthVerbs(RemoveVerbs):
     def status(self) -> dict[str, Any]:
         """What the store holds and how it is."""
         context = self._context
-        store, config, path = context.store, context.config, Path(context.location)
-        files = [Path(f"{path}{tail}") for tail in ("", "-wal")]
+        store, config = context.store, context.config
         status = {
             "store": context.location,
-            "bytes": store.team.size() if store.team else sum(file.stat().st_size for file in files if file.exists()),
+            "bytes": store.size(),
             **store.counts(),
             "roots": [root for root, _ in store.files.roots()],  # this machine's
             "backend": config.search.backend,
             "profile": config.search.profile,
             "untrusted_settings": list(config.untrusted),
             "secrets": store.secrets.counts(),
-            "encrypted": way_of(path) if holds_secrets(context.location) else None,
+            "encrypted": None,
             "vectors": self._vectors(),
             "knowledge": context.knowledge.status() if context.knowledge is not None else None,
             "tags": {one.tag: one.count for one in store.overview.tags()[:MOST_NAMED]},
         }
         machines = [one.to_dict() for one in known_machines(context)]
         status |= {"machines": machines} if len(machines) > 1 else {}
-        return status | ({"not_trusted": NOT_TRUSTED} if context.projects.untrusted() else {})
+        status |= {"not_trusted": NOT_TRUSTED} if context.projects.untrusted() else {}
+        ask("status", context, status)
+        return status
 
     def _vectors(self) -> dict[str, Any]:
         """The model that is set, and how many passages have a vector or wait for one."""
@@ -157,9 +155,7 @@ class HealthVerbs(RemoveVerbs):
         backlog = {name: n for name, n in store.jobs.summary().items() if name in ("pending", "running", "failed")}
         model = " ".join(part for part in (embedding.provider, embedding.model) if part)
         embedded = store.vectors.counts(active)["embedded"] if active else 0
-        abroad = second_counts(self._context.models, store)
-        others = {"other_languages": abroad} if abroad else {}
-        return {"model": model, "made_by": active, "made": embedded, **backlog, **others}
+        return {"model": model, "made_by": active, "made": embedded, **backlog}
 
     @verb(
         "write",
@@ -183,8 +179,6 @@ class HealthVerbs(RemoveVerbs):
         time. Each check stands for itself: one that fails does not hide the others. The command ends with 1 when a
         check fails and was not repaired.
         """
-        from ricordo.engine.encryption import check_encryption
-
         # Without a look at the knowledge files: the doctor reports how they differ from the store.
         context = self._context
         store, path = context.unsynced_store, Path(context.location)
@@ -201,9 +195,13 @@ class HealthVerbs(RemoveVerbs):
             *store.checks(),
             ("secrets", partial(_secrets, store)),
             ("language", self._language),
-            ("other languages", lambda repair: check_second(context.models, store, repair=repair)),
+            *(
+                (name, partial(plugin.load(place), context))
+                for plugin in installed().values()
+                for name, place in plugin.checks.items()
+            ),
             ("trust", self._trust),
-            ("encryption", lambda repair: check_encryption(context, repair=repair)),
+            ("plugins", self._plugins),
         ]
         if knowledge := context.knowledge:
             checks.append(("knowledge files", lambda repair: knowledge.check(repair=repair)))
@@ -230,6 +228,11 @@ class HealthVerbs(RemoveVerbs):
         """Whether the user trusts the projects whose stores are open; nothing to repair, only the user can."""
         untrusted = self._context.projects.untrusted()
         return Check("trust", True, f"{NOT_TRUSTED} ({', '.join(map(str, untrusted))})") if untrusted else None
+
+    def _plugins(self, repair: bool) -> Check | None:
+        """Whether plugins of other packages could be loaded; nothing to repair, only the user can."""
+        problems = [f"{name} cannot be used ({type(why).__name__}: {why})" for name, why in broken().items()]
+        return Check("plugins", False, f"{'; '.join(problems)}. Reinstall or remove the package.") if problems else None
 
     def _language(self, repair: bool) -> Check:
         """Whether words are indexed in the language that the settings name; with ``repair`` they are from then on."""
@@ -287,6 +290,8 @@ def _permissions(path: Path, repair: bool) -> Check:
 
 
 def _disk(path: Path) -> Check:
+    import shutil
+
     free = shutil.disk_usage(path.parent).free
     return Check("disk", free > 100_000_000, f"{free / 1e9:.1f} GB free")
 

@@ -7,11 +7,9 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo import registry
 from ricordo.config.machine import name_machine, this_machine
 from ricordo.engine.checks import check_choice, check_type, texts
 from ricordo.engine.context import EngineContext, OpenEngine
@@ -19,8 +17,9 @@ from ricordo.engine.finding import FindVerbs
 from ricordo.engine.items import adding_to
 from ricordo.engine.reading import ReadVerbs
 from ricordo.engine.removal import RemoveVerbs
-from ricordo.errors import Error, NotFound, UsageError
+from ricordo.errors import Error, NotFound, Unavailable, UsageError
 from ricordo.permissions import refuse_files, refuse_secrets
+from ricordo.plugin import ask
 from ricordo.sources.disk import disk_ref, ref_path
 from ricordo.values.file_refs import DISK, UNKNOWN_MACHINE
 from ricordo.values.items import Ref
@@ -31,13 +30,10 @@ from ricordo.verbs.declare import WATCHED, verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.engine.tools import Tools
-    from ricordo.ingest.add import Adding, AddingPages
-    from ricordo.ingest.pages import PageReader
+    from ricordo.ingest.add import Adding, Pages, PageSource
     from ricordo.ingest.refresh import Refresher
-    from ricordo.sources.base import Loader
     from ricordo.store.values import FileState
-    from ricordo.values.reports import WatchEvent
+    from ricordo.values.reports import SyncReport, WatchEvent
     from ricordo.verbs.declare import ADDED_TEXT, Say
     from ricordo.verbs.parameters import (
         NAME_TEXT,
@@ -53,7 +49,7 @@ if TYPE_CHECKING:
     )
 
 
-def moved(context: EngineContext, n: int, ref: Ref, target: Ref, state: FileState | None) -> Refreshed:
+def moved(context: EngineContext, n: int, ref: Ref, target: Ref, *, state: FileState | None) -> Refreshed:
     """Give one item its new ref; its text, its vectors and its history stay."""
     store = context.store
     try:
@@ -202,7 +198,7 @@ class RootVerbs(OpenEngine):
         refs = self._context.file_refs
         states = self._context.store.files.states([n for n, _ in files])
         return tuple(
-            moved(self._context, n, ref, target, states.get(n))
+            moved(self._context, n, ref, target, state=states.get(n))
             for n, ref in files
             if ref != (target := refs.ref(ref.place))
         )
@@ -226,7 +222,7 @@ class RootVerbs(OpenEngine):
             raise NotFound(f"nothing was added from {before}", hint="‹:roots› and ‹:tree› show what was.")
         states = files.states([n for n, _ in items])
         done = [
-            moved(self._context, n, ref, Ref("disk", f"{after}{ref.path[len(before) :]}"), states.get(n))
+            moved(self._context, n, ref, Ref("disk", f"{after}{ref.path[len(before) :]}"), state=states.get(n))
             for n, ref in items
         ]
         for root, globs, path in roots:
@@ -280,18 +276,6 @@ MOST_PAGES = 200
 class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
     """Brings in files, folders and pages, and keeps their items current."""
 
-    @cached_property
-    def tools(self) -> Tools:
-        """Tools of other MCP servers: find, show and call them.
-
-        In a project they are those of the user's own store, so that every folder has the same.
-        """
-        if self._context.located.location.origin == "project":
-            return self.tier("agent").tools
-        from ricordo.engine.tools import Tools
-
-        return Tools(self)
-
     @verb(
         "write",
         "add",
@@ -336,13 +320,22 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
         ] = (),
         follow_links: Annotated[bool, Say("Also follow links that lead out of a folder.")] | None = None,
         depth: Annotated[
-            int, Say("Also add the pages that a page of the site links to, N steps far.", 0, 20, most=10, shown="N")
+            int,
+            Say(
+                "Also add the pages that a page of the site links to, N steps far.",
+                0,
+                20,
+                most=10,
+                shown="N",
+                plugin="web",
+            ),
         ] = 0,
-        sitemap: Annotated[bool, Say("Add the pages that the sitemap of the site lists.")] = False,
-        max_pages: Annotated[int, Say("Add at most N pages of a site.", 1, most=10_000, shown="N")] | None = None,
-        history: Annotated[bool, Say("Also add the commits of the git repository.")] = False,
+        sitemap: Annotated[bool, Say("Add the pages that the sitemap of the site lists.", plugin="web")] = False,
+        max_pages: Annotated[int, Say("Add at most N pages of a site.", 1, most=10_000, shown="N", plugin="web")]
+        | None = None,
+        history: Annotated[bool, Say("Also add the commits of the git repository.", plugin="history")] = False,
         prompt_addition: Annotated[
-            str, Say("A note to the language model that loads pages.", longest=10_000, shown="TEXT")
+            str, Say("A note to the language model that loads pages.", longest=10_000, shown="TEXT", plugin="llm")
         ] = "",
         transcript: Callable[[str], None] | None = None,
         allow_secrets: AllowSecrets = False,
@@ -360,6 +353,8 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
         secrets are redacted unless allowed. With ``dry_run`` nothing is read or written; the report says what would be
         added.
         """
+        from ricordo.secrets.redaction import redact_item
+
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
         refuse_files(sources)
         refuse_secrets(allowed=allow_secrets)
@@ -374,7 +369,7 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
             on_conflict,
             progress,
             kind=kind,
-            fields=fields or {},
+            fields=redact_item(kind or "document", "", fields or {}, allow_secrets=allow_secrets)[1],
             allow_secrets=allow_secrets,
             follow_links=follow_links,
             dry_run=dry_run,
@@ -396,12 +391,13 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
                 "‹as_ref› names one item, and a site has many", hint="Leave out ‹as_ref›, ‹depth› or ‹sitemap›."
             )
 
-        def pages(adding: Adding) -> AddingPages:
-            from ricordo.ingest.add import AddingPages
-
-            most = max_pages or MOST_PAGES
-            read = self._pages(prompt_addition, transcript)
-            return AddingPages(adding, read, depth=depth, sitemap=sitemap, most=most)
+        def pages(adding: Adding, urls: Sequence[str]) -> Pages:
+            reader = self._page_reader(prompt_addition, transcript)
+            if reader is None:
+                raise Unavailable(
+                    "no plugin reads pages", hint="Install the plugin 'web', or save the page and add the file."
+                )
+            return reader.pages(adding, urls, depth=depth, sitemap=sitemap, most=max_pages or MOST_PAGES)
 
         ref = self._context.resolve_new(as_ref) if as_ref else None
         report = adding.sources(sources, globs=texts("globs", globs), as_ref=ref, pages=pages)
@@ -409,19 +405,10 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
             report = adding.history(sources)
         return report if dry_run else self._context.embed_after(report, wait, progress)
 
-    def _pages(self, prompt_addition: str = "", transcript: Callable[[str], None] | None = None) -> PageReader:
-        from ricordo.ingest.pages import PageReader
-        from ricordo.sources.web import OpenWeb
-
-        return PageReader(
-            OpenWeb(self._context.config.fetch), self._context.files().limits, self._loader(transcript), prompt_addition
-        )
-
-    def _loader(self, transcript: Callable[[str], None] | None) -> Loader | None:
-        """What loads pages by other ways than plain HTTP, if a language model is set."""
-        if self._context.config.llm.provider == "none":
-            return None
-        return registry.loader(self._context.config, self._context.models.llm, self._context.start, transcript)
+    def _page_reader(
+        self, prompt_addition: str = "", transcript: Callable[[str], None] | None = None
+    ) -> PageSource | None:
+        return next(iter(ask("page_reader", self._context, prompt_addition, transcript)), None)
 
     @verb(
         "write",
@@ -445,6 +432,8 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
 
         Tools of MCP servers that the user took in are asked for again, which starts those servers.
         """
+        if all == bool(refs):
+            raise UsageError("say what to refresh", hint="Name refs or folders, or use ‹all›: not both, not neither.")
         moved = self._follow_project()
         self._context.program_notes.take_in(now=True)
         refresher = self._refresher(progress)
@@ -452,7 +441,11 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
         report = self._context.embed_after(refresher.run(work, prune=prune), True, progress)
         if moved is not None:
             report = replace(report, items=(*moved.items, *report.items), notes=(*moved.notes, *report.notes))
-        return self.tools.asked_again(report) if any(one.ref.startswith("tool:/") for one in report.items) else report
+        return self._after_refresh(report)
+
+    def _after_refresh(self, report: RefreshReport) -> RefreshReport:
+        """The report, with what a plugin refreshed besides."""
+        return report
 
     def _refresher(self, progress: Callable[[Progress], None] | None = None) -> Refresher:
         from ricordo.ingest.refresh import Refresher
@@ -462,9 +455,37 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
             self._context.pipeline,
             self._context.files(),
             self._context.models.backlog(),
-            progress,
-            pages=self._pages,
+            progress=progress,
+            page_reader=self._page_reader,
         )
+
+    @verb(
+        "write",
+        "add",
+        "Read knowledge files that were changed by hand.",
+        is_long=True,
+        examples=("ricordo sync", "ricordo sync --write"),
+        creates=True,
+    )
+    def sync(
+        self,
+        *,
+        write: Annotated[bool, Say("Write files that are gone again, instead of removing their items.")] = False,
+        wait: Wait = True,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> SyncReport:
+        """Take in what was done to the knowledge files, and write those that are missing for items that never had one.
+
+        A file that is gone takes its item to the bin; with ``write`` it is written again instead. What was changed
+        both in its file and in the store is a conflict: both are kept as versions, the file's is the current one.
+        """
+        knowledge = self._context.knowledge
+        if knowledge is None:
+            raise Unavailable(
+                f"the store {self._context.location} keeps no knowledge files",
+                hint="Set knowledge.folder to where they are to be; knowledge.enabled must be true.",
+            )
+        return self._context.embed_after(knowledge.sync(write=write), wait, progress)
 
     @verb(
         "files",
@@ -495,7 +516,9 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
             knowledge.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._context.unreported = deque()
         try:
-            watcher = Watcher(self._context.store, self._refresher, self._embed_some, knowledge, self._take_in_files)
+            watcher = Watcher(
+                self._context.store, self._refresher, self._embed_some, knowledge, sync=self._take_in_files
+            )
             watcher.run(paths, stop or threading.Event(), on_event or (lambda event: None))
         finally:
             self._context.unreported = None

@@ -11,12 +11,13 @@ from ricordo.engine.context import EngineContext, OpenEngine
 from ricordo.engine.tiers import follows, follows_each
 from ricordo.errors import StaleVersion, UsageError, from_dict
 from ricordo.permissions import refuse_freezing, refuse_record, refuse_secrets
+from ricordo.plugin import ask, revise
 from ricordo.steps import undoable
 from ricordo.store.base import Store
 from ricordo.store.values import PreparedItem
 from ricordo.values.field_checks import check_validity
 from ricordo.values.hits import Filters, Link, LinkReport
-from ricordo.values.items import Draft, Entry, Fields, Item, Ref, Saved, checked_fields
+from ricordo.values.items import CITATIONS, Draft, Entry, Fields, Item, Ref, Saved, checked_fields
 from ricordo.values.kinds import KINDS, MENTIONING_KINDS, ON_CONFLICT, kind_of_drive
 from ricordo.values.reports import AddReport, Progress
 from ricordo.verbs.declare import verb
@@ -72,11 +73,9 @@ _ATTEMPTS = 20
 
 def cited_now(store: Store, item: Item) -> tuple[CitedNow, ...]:
     """What became of what an item cites."""
-    if not (cited := item.fields.metadata.get("citations")):
+    if not item.fields.metadata.get(CITATIONS):
         return ()
-    from ricordo.memory.citations import CitationCheck
-
-    return CitationCheck(store).states(cited)
+    return tuple(cited for states in ask("cited_by", store, item) for cited in states)
 
 
 class ItemVerbs(OpenEngine):
@@ -116,7 +115,7 @@ class ItemVerbs(OpenEngine):
 
         In what agents write (memories, notes, …) secrets are redacted unless they are allowed.
         """
-        from ricordo.secrets.find import redact_item
+        from ricordo.secrets.redaction import redact_item
 
         check_type("content", content, str)
         refuse_secrets(allowed=allow_secrets)
@@ -203,8 +202,7 @@ class ItemVerbs(OpenEngine):
         ``base`` is the version that the change was made on. If there is a newer one, the change is refused
         (``StaleVersion``), so that a loop of reading, changing and writing loses nobody's change.
         """
-        from ricordo.memory.citations import cited_again
-        from ricordo.secrets.find import redact_item
+        from ricordo.secrets.redaction import redact_item
 
         check_type("content", content, str, optional=True)
         refuse_secrets(allowed=allow_secrets)
@@ -220,8 +218,8 @@ class ItemVerbs(OpenEngine):
             draft = replace(draft, fields=draft.fields.with_changes(fields))
             check_validity(draft.fields.valid_from, draft.fields.valid_until)
             if content is not None and "metadata" not in fields:
-                about = cited_again(self._context.store, self._context.resolve, draft.kind, text, draft.fields.metadata)
-                draft = replace(draft, fields=draft.fields.with_changes({"metadata": about}))
+                metadata = self._metadata_of(text, draft.kind, draft.fields.metadata)
+                draft = replace(draft, fields=draft.fields.with_changes({"metadata": metadata}))
             return (
                 self._context.pipeline.prepare_draft(draft)
                 if content is None
@@ -229,19 +227,22 @@ class ItemVerbs(OpenEngine):
             )
 
         saved = replace(self._change(n, changed, wait, base), redacted=redacted)
-        return saved if content is None or saved.status != "updated" else self._with_contradictions(n, saved)
+        return saved if content is None or saved.status != "updated" else self._with_notes(n, saved)
 
-    def _with_contradictions(self, n: int, saved: Saved) -> Saved:
-        """Link a memory that got another text to what it contradicts now, and say so."""
-        from ricordo.memory.upkeep import note_after_edit
+    def _metadata_of(
+        self, text: str, kind: str, metadata: Mapping[str, Any], cites: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """The metadata of an item with a text; ``cites`` is what a new one cites besides."""
+        store, ref_of = self._context.store, self._context.resolve
+        return revise("metadata_of_text", dict(metadata), store, ref_of, kind=kind, text=text, cites=cites)
 
+    def _with_notes(self, n: int, saved: Saved) -> Saved:
+        """What was saved, with what plugins note about its new text."""
         store = self._context.store
         draft = store.items.draft(n, store.items.get_many([n])[n].version)
-        prepared = self._context.pipeline.prepare_draft(draft)
-        against = note_after_edit(store, n, prepared)
-        if not against:
-            return saved
-        return replace(saved, reason="; ".join(filter(None, (saved.reason, f"contradicts {', '.join(against)}"))))
+        prepared = {n: self._context.pipeline.prepare_draft(draft)}
+        notes = [notes[n] for notes in ask("texts_changed", store, prepared) if n in notes]
+        return replace(saved, reason="; ".join(filter(None, (saved.reason, *notes)))) if notes else saved
 
     @verb(
         "write",

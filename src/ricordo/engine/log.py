@@ -1,4 +1,4 @@
-"""Verbs about use: the log of what was asked, changed and told; feedback and what is learned from it; tags."""
+"""Verbs about use: what happened; the log of what was asked, changed and told; feedback and what is learned from it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ricordo import told_log
-from ricordo.engine.checks import check_choice
+from ricordo.engine.checks import check_choice, check_type, kinds_of
 from ricordo.engine.finding import FindVerbs
+from ricordo.engine.items import replacement
 from ricordo.engine.tiers import follows
 from ricordo.errors import Forbidden, UsageError
 from ricordo.permissions import is_admin, is_agent
 from ricordo.search.profiles import built_in, find_profile
 from ricordo.values import provenance
-from ricordo.values.log import AuditEntry
+from ricordo.values.items import Ref
+from ricordo.values.kinds import REMEMBERED_KINDS
+from ricordo.values.log import AuditEntry, Timeline
 from ricordo.values.times import moment_since
 from ricordo.verbs.declare import verb
 
@@ -24,12 +27,11 @@ if TYPE_CHECKING:
     from typing import Annotated
 
     from ricordo.memory.use import Learner, Learning
-    from ricordo.values.items import Ref
     from ricordo.values.kinds import LogSummary, LogWhat, Verdict
     from ricordo.values.reports import AskedQuestion, LinkGraph, LogReport, TagCount
     from ricordo.values.use import FeedbackReport
     from ricordo.verbs.declare import Say
-    from ricordo.verbs.parameters import NAME_TEXT, QUERY_TEXT, ItemName, ManyLimit, Since, Until
+    from ricordo.verbs.parameters import NAME_TEXT, QUERY_TEXT, ItemName, ManyLimit, OnlyKinds, Since, ThreadName, Until
 
 LOGS = ("asked", "changed", "told")
 SUMMARIES = ("query", "tool", "day")
@@ -40,6 +42,7 @@ LOOKED_THROUGH = 500
 """How many of the latest questions are looked through for those without an answer."""
 MOST_ASKED_AGAIN = 40
 """How many different ones of these are asked again."""
+MOST_EVENTS = 10_000
 AROUND = 2
 """How many links far the graph around an item goes."""
 
@@ -107,27 +110,29 @@ class LogVerbs(FindVerbs):
             days = (datetime.now(UTC) - start) / timedelta(days=1) if start is not None else SUMMARY_DAYS
             return LogReport(what, summary=context.store.usage.stats(days=max(days, 1e-5), by=summary, limit=limit))
         if what != "asked":
-            return self._changes(what, n, ref, start, end, by, limit)
+            return self._changes(what, n, ref, start=start, end=end, by=by, limit=limit)
         if n is not None:
             return LogReport(what, retrievals=tuple(context.store.usage.retrievals(n, limit)))
         most = LOOKED_THROUGH if unanswered else limit + 1
-        found = context.store.overview.questions(since=start, until=end, by=by, opened_within=SOON, limit=most)
+        questions = context.store.overview.questions(since=start, until=end, by=by, opened_within=SOON, limit=most)
         if unanswered:
-            found = self._unfit(found)
-        return LogReport(what, tuple(found[:limit]), more=len(found) > limit)
+            questions = self._unfit(questions)
+        return LogReport(what, tuple(questions[:limit]), more=len(questions) > limit)
 
     def _changes(
-        self, what: str, n: int | None, ref: ItemName | None, start: datetime | None, end: datetime | None, by: str,
+        self, what: str, n: int | None, ref: ItemName | None, *, start: datetime | None, end: datetime | None, by: str,
         limit: int,
     ) -> LogReport:  # fmt: skip
         from ricordo.values.reports import LogReport
 
         store, told = self._context.store, what == "told"
         item = store.items.get_many([n])[n].id if n is not None else None
-        found = store.audit.entries(item=item, since=start, until=end, by=by, told=told, limit=limit + 1)
+        entries = store.audit.entries(item=item, since=start, until=end, by=by, told=told, limit=limit + 1)
         if told:
-            found = sorted((*found, *self._told_by_hooks(ref, start, end, by)), key=lambda one: one.at, reverse=True)
-        return LogReport(what, entries=tuple(found[:limit]), more=len(found) > limit)
+            entries = sorted(
+                (*entries, *self._told_by_hooks(ref, start, end, by)), key=lambda entry: entry.at, reverse=True
+            )
+        return LogReport(what, entries=tuple(entries[:limit]), more=len(entries) > limit)
 
     def _told_by_hooks(
         self, ref: ItemName | None, start: datetime | None, end: datetime | None, by: str
@@ -146,15 +151,49 @@ class LogVerbs(FindVerbs):
         """Of the latest questions, each once, those that nothing fitted then, and nothing fits now."""
         least = self._context.config.search.min_fit
         latest: dict[str, AskedQuestion] = {}
-        for one in questions:
-            latest.setdefault(one.text.strip().casefold(), one)
-        doubtful = [one for one in latest.values() if one.fit is None or one.fit < least]
+        for question in questions:
+            latest.setdefault(question.text.strip().casefold(), question)
+        doubtful = [question for question in latest.values() if question.fit is None or question.fit < least]
         unfit = []
-        for one in doubtful[:MOST_ASKED_AGAIN]:
-            fit = self.search(one.text, limit=3, track=False, rerank="none", snippets=False).meta.fit
+        for question in doubtful[:MOST_ASKED_AGAIN]:
+            fit = self.search(question.text, limit=3, track=False, rerank="none", snippets=False).meta.fit
             if fit is not None and fit < least:
-                unfit.append(replace(one, fit_now=fit))
+                unfit.append(replace(question, fit_now=fit))
         return unfit
+
+    @verb(
+        "read",
+        "agents",
+        "Show what happened, in order.",
+        examples=(
+            "ricordo timeline --since 7d",
+            "ricordo timeline --since 2026-11-01 --kind memory",
+            "ricordo timeline --newest-first --limit 5",
+        ),
+    )
+    def timeline(
+        self,
+        *,
+        since: Since | None = None,
+        thread: ThreadName | None = None,
+        kinds: OnlyKinds = (),
+        limit: ManyLimit = 50,
+        newest_first: Annotated[bool, Say("The newest first.")] = False,
+    ) -> Timeline:
+        """What happened since a time or for a span (``7d``), in order: said, made, changed, remembered, put away.
+
+        The use of tools is listed only for a ``thread``.
+        """
+        check_type("limit", limit, int)
+        if not 1 <= limit <= MOST_EVENTS:
+            raise UsageError("the limit is at least 1", hint=f"And at most {MOST_EVENTS:,}.")
+        moment, store = moment_since(since), self._context.store
+        happenings = store.threads.happenings(since=moment, thread=thread, kinds=kinds_of(kinds), limit=limit + 1)
+        events = []
+        for event in happenings[:limit]:  # with the items that replaced those that are archived by now
+            n = store.items.number(Ref.parse(event.ref)) if event.kind in REMEMBERED_KINDS else None
+            events.append(replace(event, **replacement(store, n)) if n is not None else event)
+        return Timeline(tuple(events if newest_first else reversed(events)), moment, more=len(happenings) > limit)
 
     @verb(
         "write",
@@ -173,8 +212,8 @@ class LogVerbs(FindVerbs):
         verdict: Annotated[Verdict, Say("What became of the hit.")],
     ) -> FeedbackReport:
         """Enough verdicts change the weights of profiles that learn."""
-        found = self._context.resolve(ref)
-        return self.learn.take(query, self._context.store.items.require(found), str(found), verdict)
+        resolved = self._context.resolve(ref)
+        return self.learn.take(query, self._context.store.items.require(resolved), str(resolved), verdict)
 
     @cached_property
     def learn(self) -> Learning:
@@ -188,7 +227,9 @@ class LogVerbs(FindVerbs):
 
         config = self._context.config
         learners = {}
-        for profile in (find_profile(config, name) for name, one in built_in().items() if one.learns):
+        for profile in (
+            find_profile(config, name) for name, built_in_profile in built_in().items() if built_in_profile.learns
+        ):
             weights = profile.weights(vectors=config.embedding.provider != "none")
             if profile.learns:
                 # If the text signal would be the only one, learning changes the weights for searches with vectors.

@@ -13,6 +13,7 @@ from ricordo.engine.items import replacement as replaced_by
 from ricordo.engine.tiers import follows
 from ricordo.errors import Conflict, UsageError
 from ricordo.permissions import refuse_secrets
+from ricordo.plugin import names_of
 from ricordo.speaking import as_agent, speaker
 from ricordo.steps import undoable
 from ricordo.values.items import Ref, Saved, checked_fields
@@ -101,8 +102,6 @@ class MemoryVerbs(ItemVerbs):
         decision: nothing is written until ``on_duplicate`` says save, skip, merge or supersede. Secrets are redacted.
         Without a kind, it is what the drive of its ref says (``note:/plan`` is a note), else a memory.
         """
-        from ricordo.memory.citations import CITING_KINDS, citations_in
-        from ricordo.memory.citations import NAME as CITATIONS
         from ricordo.memory.links import checked_type
         from ricordo.memory.remember import VECTOR_SECONDS, memory_of
 
@@ -119,13 +118,10 @@ class MemoryVerbs(ItemVerbs):
         targets = [(checked_type(type_), self._context.present_number(target)) for type_, target in links]
         checked_fields({name: value for name, value in fields.items() if value is not None})
         given = {**fields, "source": _writer(source)}
-        if kind in CITING_KINDS:
-            if cited := citations_in(text, self._context.store, self._context.resolve, cites):
-                given["metadata"] = {**(fields.get("metadata") or {}), CITATIONS: cited}
-        elif cites:
-            raise UsageError(
-                f"only memories cite, and this is of the kind '{kind}'", hint="Link it to an item instead."
-            )
+        if cites and "metadata_of_text" not in names_of("on"):
+            raise UsageError("no plugin here notes what memories cite", hint="Link it to an item instead.")
+        if metadata := self._metadata_of(text, kind, fields.get("metadata") or {}, cites):
+            given["metadata"] = metadata
         memory = memory_of(text, kind, self._memory_ref(ref, kind), given, allow_secrets=allow_secrets)
         keeper = self._keeper()
         with _said_by(source):
@@ -171,7 +167,6 @@ class MemoryVerbs(ItemVerbs):
         The new one takes over the fields that are not given. An item that exists can take its place, too, instead of a
         text (``supersedes``).
         """
-        from ricordo.memory.citations import cited_again
         from ricordo.memory.remember import VECTOR_SECONDS, memory_of
 
         check_type("text", text, str)
@@ -189,14 +184,13 @@ class MemoryVerbs(ItemVerbs):
             raise Conflict(f"{old.ref} was replaced before, by {newest}", hint=f"Correct that one: ‹:correct {newest}›")
         if old.content.strip() == text.strip():
             return Saved(str(old.ref), "skipped", old.id, old.version, reason="that is what it says")
-        kept = {name: value for name, value in old.fields.to_dict().items() if name not in ("mime_type", "is_textual")}
-        given = {**kept, **fields, "source": _writer(source)}
-        metadata = given.get("metadata") or {}
-        given["metadata"] = cited_again(self._context.store, self._context.resolve, old.kind, text, metadata)
+        own = {name: value for name, value in old.fields.to_dict().items() if name not in ("mime_type", "is_textual")}
+        given = {**own, **fields, "source": _writer(source)}
+        given["metadata"] = self._metadata_of(text, old.kind, given.get("metadata") or {})
         memory = memory_of(text, old.kind, None, given, allow_secrets=allow_secrets)
         with _said_by(source):
             saved = replace(self._keeper().succeed(n, memory, "corrects"), reason=f"corrects {old.ref}")
-            saved = self._with_contradictions(self._saved_number(saved), saved)
+            saved = self._with_notes(self._saved_number(saved), saved)
         self._context.embed_after(AddReport((saved,)), wait, seconds=VECTOR_SECONDS, is_small=True)
         return saved
 

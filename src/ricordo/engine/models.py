@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ricordo import registry
 from ricordo.config.loading import load_config, set_value, unset_value
 from ricordo.config.settings import Config, EmbeddingSettings
 from ricordo.engine.checks import kinds_of
 from ricordo.engine.context import OpenEngine
-from ricordo.engine.language_routing import settle
-from ricordo.errors import Error, UsageError
+from ricordo.errors import UsageError
+from ricordo.plugin import brought_as, names_of
 from ricordo.store.backlog import worker_name
 from ricordo.values.reports import ModelState, ModelSwitch, Progress
 from ricordo.verbs.declare import verb
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from typing import Annotated
 
     from ricordo.models.base import Embedder
-    from ricordo.registry import EmbeddingProvider
     from ricordo.store.base import Store
     from ricordo.values.reports import EmbedReport
     from ricordo.verbs.declare import BY_FACE, Say
@@ -37,38 +34,42 @@ SENTENCE = "The quick brown fox jumps over the lazy dog."
 SAMPLE = 16
 """How many passages of the store are embedded to measure how fast a model is."""
 CHARACTERS_PER_TOKEN = 4
-CROSS_ENCODER = "cross-encoder"
+ABOUT = {"local": "inside the package; no network, no key", "none": "words alone"}
 OWN_TO_A_PROVIDER = ("model", "api_keys", "base_url", "batch_size", "input_type", "dimensions")
 """Settings that belong to one provider; above all, a key is never sent to another provider."""
 
 
 class Models:
-    """The models that the settings name; ``kept_in`` is the folder for models from a hub."""
+    """The models that the settings name; ``folder`` is where models from a hub are kept."""
 
-    def __init__(self, config: Config, kept_in: Path, start: Path, store: Store | None = None) -> None:
-        self.config = replace(config, embedding=replace(config.embedding, folder=str(kept_in)))
+    def __init__(self, config: Config, folder: Path, start: Path, store: Store | None = None) -> None:
+        self.config = replace(config, embedding=replace(config.embedding, folder=str(folder)))
+        self.folder = folder
         self.start = start
         self.store = store
 
     def states(self) -> tuple[ModelState, ...]:
         """Every provider, with what is set for it or its defaults."""
-        found = [self._state(one) for one in registry.embedding_providers().values()]
-        if self.config.rerank.model:
-            found.append(self._rerank_state())
-        return tuple(found)
+        states = [self._state(name) for name in registry.embedder_names()]
+        for kind in names_of("rerankers") if self.config.rerank.model else ():
+            describe = getattr(brought_as("rerankers", kind), "describe", None)
+            if describe is not None:
+                state = ModelState(kind, self.config.rerank.model, None, None, "", None, "rerank")
+                states.append(describe(state, self.config, self.folder))
+        return tuple(states)
 
     def plan(self, provider: str, *, model: str = "", dimensions: int = 0) -> tuple[ModelSwitch, Embedder | None]:
         """What switching to a model would take. The model is tried first; if it does not work, that is an error."""
-        if provider == CROSS_ENCODER:  # the reranker; nothing is switched, but its files are fetched
-            registry.rerank_files(self.config).complete()
-            return ModelSwitch(CROSS_ENCODER, self.config.rerank.model, None, "", {}), None
+        reranker = brought_as("rerankers", provider)
+        if hasattr(reranker, "complete"):  # nothing is switched, but its files are fetched
+            reranker.complete(self.config, self.folder)
+            return ModelSwitch(provider, self.config.rerank.model, None, "", {}), None
         settings = self._settings(provider, model, dimensions)
         changes = self._changes(settings)
         if provider == "none":
             return ModelSwitch("none", "", None, "", changes), None
         embedder = self._embedder(settings)
-        known = registry.embedding_providers().get(provider)
-        shown = settings.model or (known.model if known is not None else "")
+        shown = settings.model or self._state(provider).model
         length = int(embedder.embed_documents([SENTENCE]).shape[1])
         embedder.embed_query(SENTENCE)
         if getattr(embedder, "known_dimensions", length) is None:
@@ -101,45 +102,24 @@ class Models:
                 notes.append(f"{name} is removed, but {source} still sets it")
         return replace(switch, is_written=True, notes=tuple(notes))
 
-    def _state(self, provider: EmbeddingProvider) -> ModelState:
-        settings = self._settings(provider.name)
-        is_used = provider.name == self.config.embedding.provider
+    def _state(self, name: str) -> ModelState:
+        """A provider as the settings have it; what is not set is as the provider says itself."""
+        settings = self._settings(name)
         fallback = self.config.embedding.fallback.partition(":")[0]
-        needs_key = bool(provider.key_variable) and not (provider.name == "openai" and settings.base_url)
-        has_key = bool(settings.api_keys or os.environ.get(provider.key_variable)) if provider.key_variable else None
-        lacks = f"the key {provider.key_variable}" if needs_key and not has_key else ""
-        if provider.extra and find_spec({"hub": "huggingface_hub"}.get(provider.extra, provider.extra)) is None:
-            lacks = f"the extra: pip install 'ricordo[{provider.extra}]'"
         state = ModelState(
-            provider.name,
-            settings.model or provider.model,
-            settings.dimensions or (None if settings.model else provider.dimensions),
-            settings.batch_size or provider.batch,
-            provider.key_variable,
-            has_key,
-            "in use" if is_used else "fallback" if provider.name == fallback else "",
-            lacks,
-            provider.about,
+            name,
+            settings.model,
+            settings.dimensions or None,
+            settings.batch_size or None,
+            "",
+            None,
+            "in use" if name == self.config.embedding.provider else "fallback" if name == fallback else "",
+            about=ABOUT.get(name, "a plugin"),
         )
-        return self._hub_state(state, settings) if provider.name == "hub" else state
-
-    def _hub_state(self, state: ModelState, settings: EmbeddingSettings) -> ModelState:
-        try:
-            model: Any = self._embedder(settings)
-            if model.files.is_complete:
-                return replace(state, dimensions=model.dimensions)
-        except Error as error:
-            return replace(state, lacks=error.message)
-        return replace(state, lacks=state.lacks or "a download (ricordo models use hub)")
-
-    def _rerank_state(self) -> ModelState:
-        state = ModelState(CROSS_ENCODER, self.config.rerank.model, None, None, "", None, "rerank")
-        try:
-            files = registry.rerank_files(self.config)
-        except Error as error:
-            return replace(state, lacks=error.message)
-        missing = "" if files.is_complete else "a download (ricordo models use cross-encoder)"
-        return replace(state, lacks=missing)
+        if name == "local" and not settings.model:
+            return replace(state, model="all-MiniLM-L6-v2", dimensions=settings.dimensions or 384)
+        describe = getattr(brought_as("embedders", name), "describe", None)
+        return state if describe is None else describe(state, settings, self.folder)
 
     def _counted(self, switch: ModelSwitch, embedder: Embedder) -> ModelSwitch:
         """The switch with the number of passages to embed, and the speed measured with some of them."""
@@ -298,9 +278,8 @@ class ModelVerbs(OpenEngine):
             return self._context.embed_taken_in(limit)
         found = self._context.store.jobs.retry() if retry else 0
         backlog = self._context.models.backlog()
-        team = self._context.store.team
-        if team is not None and backlog is not None:
-            team.allow_model(backlog.fingerprint)
+        if backlog is not None:
+            self._context.store.allow_model(backlog.fingerprint)
         if search_missing and backlog is not None:
             for kind in kinds or (None,):
                 for one in filter(None, (backlog, backlog.second)):
@@ -312,7 +291,7 @@ class ModelVerbs(OpenEngine):
         report = self._context.embed_waiting(progress, kinds=kinds, limit=limit, workers=workers, whole=search_missing)
         if not report.stopped and not report.failed:
             self._context.use_whole_vectors()
-            settle(self._context.store, backlog)
+            self._context.store.vectors.settle(backlog)
         if search_missing and limit is None and not report.stopped:
             return replace(report, stopped=self._still_waiting(kinds))
         return report

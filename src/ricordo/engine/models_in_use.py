@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -12,143 +13,103 @@ from ricordo import registry
 from ricordo.config.files import data_home
 from ricordo.config.settings import Config
 from ricordo.errors import Unavailable
-from ricordo.models import multilingual
-from ricordo.store.values import EVERY_LANGUAGE, Backlog, Languages
+from ricordo.models.base import SecondModel, fingerprint_of, unread_by
+from ricordo.plugin import ask, brought_as, installed
+from ricordo.store.values import Backlog, Languages
 from ricordo.values.store_addresses import is_address
 
 if TYPE_CHECKING:
     from ricordo.models.base import Embedder, Reranker
-    from ricordo.models.llm import LLM, LlmUsage
-    from ricordo.models.multilingual import MultilingualEmbedder
 
 Model = TypeVar("Model")
 
 
 class ModelsInUse:
-    """Embedder, fallback embedder, reranker and language model of one engine."""
+    """Embedder, fallback embedder, reranker and chunker of one engine, and the models that plugins make."""
 
     def __init__(self, provider: Callable[[], Config], location: str) -> None:
         self._provider = provider
         self._location = location
         self._made: dict[str, tuple[Any, Any]] = {}
-        self._second: MultilingualEmbedder | None = None
+        self._completed: tuple[Config, Config] | None = None
+        """Settings, and the same with a folder for models."""
 
-    def _model(self, what: str, settings: object, make: Callable[[], Model]) -> Model:
-        """The model that was made from these settings, or a new one."""
-        if what not in self._made or self._made[what][0] != settings:
-            self._made[what] = (settings, make())
-        return cast("Model", self._made[what][1])
+    def model(self, name: str, settings: object, make: Callable[[], Model]) -> Model:
+        """The model that was made from these settings under this name, or a new one."""
+        made = self._made.get(name)
+        if made is None or (made[0] is not settings and made[0] != settings):
+            made = self._made[name] = (settings, make())
+        return cast("Model", made[1])
+
+    def made(self, name: str) -> Any:
+        """The model that was made already; None if nothing asked for it yet."""
+        return self._made[name][1] if name in self._made else None
 
     def use_embedder(self, embedder: Embedder) -> None:
         """Use an embedder that was already made from the settings."""
-        config = self._provider()
-        self._made["embedder"] = ((config.embedding, config.llm.api_keys), embedder)
-
-    @property
-    def in_use(self) -> Embedder | None:
-        """The embedder that was made already; None if nothing asked for one yet."""
-        return self._made["embedder"][1] if "embedder" in self._made else None
+        self._made["embedder"] = (self.with_folder(self._provider()).embedding, embedder)
 
     def embedder(self) -> Embedder | None:
         """The embedder that is set; its model is loaded when it is first used."""
-        config = self._provider()
-        key = (config.embedding, config.llm.api_keys)
-        return self._model("embedder", key, lambda: registry.embedder(self.with_folder(config)))
+        config = self.with_folder(self._provider())
+        return self.model("embedder", config.embedding, lambda: registry.embedder(config))
 
     def fallback(self) -> Embedder | None:
         """The embedder for when the first is unavailable; its vectors are never compared with the first's."""
         config = self._provider()
-        return self._model("fallback", config.embedding, lambda: registry.fallback_embedder(self.with_folder(config)))
+        return self.model("fallback", config.embedding, lambda: registry.fallback_embedder(self.with_folder(config)))
 
-    def second(self) -> MultilingualEmbedder | None:
-        """The embedder for other languages than English: None if it is not installed, or if the one that is set is not
-        the shipped one, because others know many languages themselves.
-        """
-        config = self._provider()
-        if config.embedding.provider != "local" or not multilingual.is_installed():
-            return None
-        if self._second is None:
-            self._second = multilingual.MultilingualEmbedder()
-        return self._second
+    @property
+    def config(self) -> Config:
+        """The settings in force."""
+        return self._provider()
 
-    def offers_second(self) -> bool:
-        """Whether installing the embedder for other languages would help."""
-        return self._provider().embedding.provider == "local" and not multilingual.is_installed()
-
-    def second_fingerprint(self) -> str:
-        """The fingerprint that vectors for other languages have, whether the model is installed or not; "" where the
-        model that is set embeds everything.
-        """
-        from ricordo.models.base import fingerprint_of
-
-        config = self._provider()
-        return fingerprint_of(multilingual.MultilingualEmbedder()) if config.embedding.provider == "local" else ""
-
-    def spoken(self) -> Sequence[str]:
-        """The languages that the user says to speak (``language.mine``)."""
-        return self._provider().language.mine
+    @cached_property
+    def second(self) -> SecondModel:
+        """The model for languages that the embedder does not read, if a plugin brings one."""
+        plugins = (plugin for plugin in installed().values() if plugin.second_model)
+        made: SecondModel = next((plugin.load(plugin.second_model)(self) for plugin in plugins), SecondModel())
+        return made
 
     def reranker(self, kind: str) -> Reranker:
         """The reranker of a kind, as it is set."""
         config = self._provider()
-        key = (kind, config.rerank, config.llm)
-        return self._model(
-            "reranker", key, lambda: registry.reranker(kind, self.with_folder(config), self.llm_or_default)
-        )
+        settings = (kind, config.rerank, config.of_plugins)
+        return self.model("reranker", settings, lambda: registry.reranker(kind, self.with_folder(config), self))
 
-    def llm(self, *, unset: str = "none") -> LLM:
-        """The language model that is set; ``unset`` is the provider to use where the settings name none."""
-        config = self._provider()
-        key = (config.llm, unset if config.source("llm.provider") == "default" else "")
-        return self._model("llm", key, lambda: registry.llm(config, unset=unset))
-
-    def llm_or_default(self) -> LLM:
-        """The language model for a setting that asks for one, such as ``rerank.kind = llm``: Anthropic's if unset."""
-        return self.llm(unset="anthropic")
-
-    @property
-    def llm_usage(self) -> LlmUsage | None:
-        """What was asked of a language model since the store was opened; None when nothing was."""
-        usage: LlmUsage | None = self._made["llm"][1].usage if "llm" in self._made else None
-        return usage if usage is not None and usage.calls else None
+    def chunker(self) -> Callable[[str], Sequence[int]] | None:
+        """What says where to cut a text; None if it is cut by its structure."""
+        name = self._provider().ingest.chunker
+        if name == "structure":
+            return None
+        positions = brought_as("chunkers", name)
+        return lambda text: positions(self, text)
 
     def with_folder(self, config: Config) -> Config:
-        """The settings with a folder for models, beside the store.
-
-        Where embeddings and the language model come from the same provider, one set of keys is enough for both.
-        """
-        config = registry.with_keys_of_llm(config)
-        beside = data_home(os.environ) if is_address(self._location) else Path(self._location).parent
-        folder = str(beside / "models")
-        return replace(config, embedding=replace(config.embedding, folder=folder))
+        """The settings with a folder for models, beside the store, and with what plugins add to those of embeddings."""
+        if self._completed is None or self._completed[0] is not config:
+            settings = next(filter(None, ask("embedding_settings", config)), config.embedding)
+            beside = data_home(os.environ) if is_address(self._location) else Path(self._location).parent
+            folder = str(beside / "models")
+            self._completed = config, replace(config, embedding=replace(settings, folder=folder))
+        return self._completed[1]
 
     def backlog(self) -> Backlog | None:
         """Where new chunks wait for their vectors; None when vectors are off or the embedder is unavailable."""
-        from ricordo.models.base import fingerprint_of
-
         try:
             embedder = self.embedder()
             if embedder is None:
                 return None
-            others: set[str] = {*getattr(embedder, "unread", ())}
-            backlog = None
-            if (second := self.second()) is not None:
-                others |= {*second.languages}
-                # Passages in other languages wait for it; all do, if the user speaks one of these languages.
-                speaks = any(code in second.languages for code in self.spoken())
-                languages = EVERY_LANGUAGE if speaks else Languages(only=tuple(sorted(second.languages)))
-                backlog = Backlog(fingerprint_of(second), second.dimensions, languages)
+            others = {*unread_by(embedder), *getattr(self.second.embedder(), "languages", ())}
             without = Languages(without=tuple(sorted(others)))
-            return Backlog(fingerprint_of(embedder), embedder.dimensions, without, backlog)
+            return Backlog(fingerprint_of(embedder), embedder.dimensions, without, self.second.backlog())
         except Unavailable:
             return None  # embedding reports the reason, and finds the chunks without a vector again
 
     def fallback_fingerprints(self) -> list[str]:
         """The fingerprints whose vectors are kept when another model becomes the active one."""
-        from ricordo.models.base import fingerprint_of
-
         try:
-            kept = (self.fallback(), self.second())
-            return [fingerprint_of(one) for one in kept if one is not None]
+            others = (self.fallback(), self.second.embedder())
+            return [fingerprint_of(embedder) for embedder in others if embedder is not None]
         except Unavailable:
             return []

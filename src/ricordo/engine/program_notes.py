@@ -56,27 +56,27 @@ class ProgramNotes:
 
     def _compare(self, store: Store, project: Path) -> None:
         files = memory_files(project, MOST_FILES) if self._context.config.knowledge.of_programs else []
-        refs = {disk_ref(one.path): one for one in files}
+        refs = {disk_ref(file.path): file for file in files}
         items = store.items.get_many(list(store.items.numbers(list(refs)).values())).values()
         added = {item.ref for item in items if item.state == "live"}  # by the user: these are documents already
         wanted = {
-            Ref(DRIVE, f"/{one.program}/{one.name}"): one
-            for ref, one in refs.items()
-            if ref not in added and not _is_ignored(one.path, project)
+            Ref(DRIVE, f"/{file.program}/{file.name}"): file
+            for ref, file in refs.items()
+            if ref not in added and not _is_ignored(file.path, project)
         }
         machines = store.machines.refs()
         listed = store.items.listing(Filters(drives=(DRIVE,), states=("live", "archived", "deleted")), _EVERYTHING, 0)
-        known = {item.ref: (n, item) for n, item in sorted(listed, key=lambda one: one[1].state != "deleted")}
+        existing = {item.ref: (n, item) for n, item in sorted(listed, key=lambda row: row[1].state != "deleted")}
         gone = [
             n
-            for ref, (n, item) in known.items()
+            for ref, (n, item) in existing.items()
             if item.state == "live" and ref not in wanted and machines.is_said_here(item.fields.metadata)
         ]
         if gone:
             store.changes.remove_many(gone)
         if wanted:
             about = {} if machines.here == machines.home else {"machine": machines.here}
-            changed = self._changed(store, wanted, known, project, about)
+            changed = self._changed(store, wanted, existing, project=project, about=about)
             saved = self._context.pipeline.save_all(
                 changed, on_conflict="overwrite", durable=False, backlog=self._context.models.backlog()
             )
@@ -87,40 +87,41 @@ class ProgramNotes:
         self,
         store: Store,
         wanted: Mapping[Ref, MemoryFile],
-        known: Mapping[Ref, tuple[int, Item]],
+        existing: Mapping[Ref, tuple[int, Item]],
+        *,
         project: Path,
         about: Mapping[str, str],
     ) -> Iterator[Incoming]:
         """The files that are not known as they are now."""
         from ricordo.sources.disk import FoundFile
 
-        states = store.files.states([n for n, _ in known.values()])
+        states = store.files.states([n for n, _ in existing.values()])
         reader = self._context.files()
-        for ref, one in wanted.items():
-            status = one.path.stat()
-            entry = reader.below(FoundFile(one.path, status.st_size, status.st_mtime_ns), [project])
-            n, item = known.get(ref, (-1, None))
+        for ref, file in wanted.items():
+            status = file.path.stat()
+            entry = reader.below(FoundFile(file.path, status.st_size, status.st_mtime_ns), [project])
+            n, item = existing.get(ref, (-1, None))
             state = states.get(n)
             # What was forgotten stays so; what was removed comes back when its file changes.
             is_same = state is not None and state.looks_like(entry.mtime_ns, entry.size)
             if entry.size > LARGEST_FILE or (item is not None and (item.state == "archived" or is_same)):
                 continue
             with suppress(Error, OSError):
-                title = PROGRAMS[one.program].title
+                title = PROGRAMS[file.program].title
                 fields = {
                     "description": f"Notes of {title}",
-                    "tags": (one.program,),
-                    "source_adapter": one.program,
-                    "source_url": one.path.as_uri(),
-                    "metadata": {"location": str(one.path), **about},
+                    "tags": (file.program,),
+                    "source_adapter": file.program,
+                    "source_url": file.path.as_uri(),
+                    "metadata": {"location": str(file.path), **about},
                 }
-                yield reader.incoming(ref, entry, reader.bytes_of(entry), "document", fields)
+                yield reader.incoming(ref, entry, reader.bytes_of(entry), "document", fields=fields)
 
 
 def asking_program() -> str:
     """The program whose agent asks now; empty if a person asks, or a program that is not in the table."""
-    said = speaker()
-    return next((name for name in PROGRAMS if said.author == AGENT and said.name.startswith(name)), "")
+    caller = speaker()
+    return next((name for name in PROGRAMS if caller.author == AGENT and caller.name.startswith(name)), "")
 
 
 def _is_ignored(path: Path, project: Path) -> bool:
@@ -137,4 +138,4 @@ def _is_ignored(path: Path, project: Path) -> bool:
     from ricordo.sources.disk import opinion, rules_in
 
     rules = [rule for folder in folders for rule in rules_in(str(folder), [IGNORE_FILE])]
-    return any(opinion(str(one), rules, is_folder=one != path) for one in inside)
+    return any(opinion(str(part), rules, is_folder=part != path) for part in inside)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ from ricordo.search.grep import grep_texts, tree_of
 from ricordo.search.query import both, parse_query
 from ricordo.values.file_refs import elsewhere
 from ricordo.values.hits import Evidence, Filters, GrepMatch
-from ricordo.values.items import Item, Listing, TreeNode, Version, Versions
+from ricordo.values.items import Item, Listing, TreeNode, Versions
 from ricordo.values.kinds import REMEMBERED_KINDS
 from ricordo.values.times import moment_of
 from ricordo.verbs.declare import verb
@@ -139,8 +138,8 @@ class ReadVerbs(OpenEngine):
         tier, n = self._context.tiers.holder(ref)
         item = tier.store.items.get_many([n])[n]
         if item.ref.drive == "disk":
-            if found := tier.store.machines.elsewhere([str(item.ref)]):
-                raise elsewhere(item.ref, found[str(item.ref)])
+            if machines := tier.store.machines.elsewhere([str(item.ref)]):
+                raise elsewhere(item.ref, machines[str(item.ref)])
             return item.ref.place
         path = self._context.knowledge_file(tier.store, n)
         if path is not None:
@@ -203,8 +202,8 @@ class ReadVerbs(OpenEngine):
         check_number("offset", offset)
         filters = _conditions(query, filters)
         store = self._context.tiers.store_of(filters)
-        found = store.items.listing(filters, limit, offset)
-        machines = store.machines.elsewhere(str(item.ref) for _, item in found)
+        rows = store.items.listing(filters, limit, offset)
+        machines = store.machines.elsewhere(str(item.ref) for _, item in rows)
 
         def shown(n: int, item: Item) -> Item:
             if machine := machines.get(str(item.ref)):
@@ -212,9 +211,9 @@ class ReadVerbs(OpenEngine):
             is_named = item.fields.title or item.kind not in REMEMBERED_KINDS
             return item if is_named else replace(item, opening=store.items.get(n).content)
 
-        is_last = len(found) < limit and (found or not offset)
-        total = offset + len(found) if is_last else store.items.count(filters)
-        return Listing([shown(n, item) for n, item in found], total=total, limit=limit, offset=offset)
+        is_last = len(rows) < limit and (rows or not offset)
+        total = offset + len(rows) if is_last else store.items.count(filters)
+        return Listing([shown(n, item) for n, item in rows], total=total, limit=limit, offset=offset)
 
     def count(self, filters: Filters | None = None, query: str = "") -> int:
         """How many items pass filters; archived and removed items do not count unless they are asked for."""
@@ -247,18 +246,13 @@ class ReadVerbs(OpenEngine):
         """
         n = self._context.number(ref)
         store = self._context.store
-        found = store.items.history(n)
+        versions = store.items.history(n)
         if apart := _apart(store, store.items.get_many([n])[n].id):
-            found = [replace(one, apart=one.number in apart) for one in found]
-        linking = store.items.get_many([link.source for link in store.links.of([n]) if link.target == n])
-        commits = [one for one in linking.values() if one.ref.drive == "git" and one.state == "live"]
-        state = found[0].state
-        if commits:
-            from ricordo.ingest.history import commits_of
-
-            found += [commit_version(one) for one in commits_of(store, found[0].ref, commits)]
-            found.sort(key=lambda one: one.created_at, reverse=True)
-        return Versions(found, ref=str(ref), state=state, **replacement(store, n))
+            versions = [replace(version, apart=version.number in apart) for version in versions]
+        state = versions[0].state
+        if further := [version for some in ask("further_versions", store, n, versions[0].ref) for version in some]:
+            versions = sorted([*versions, *further], key=lambda version: version.created_at, reverse=True)
+        return Versions(versions, ref=str(ref), state=state, **replacement(store, n))
 
     @verb(
         "read",
@@ -275,6 +269,8 @@ class ReadVerbs(OpenEngine):
         new: Annotated[int, Say("The newer version.", 1, most=MOST_VERSIONS)] | None = None,
     ) -> str:
         """A unified diff; by default of the last change."""
+        from difflib import unified_diff
+
         check_number("old", old, 1, optional=True)
         check_number("new", new, 1, optional=True)
         n = self._context.number(ref)
@@ -284,7 +280,7 @@ class ReadVerbs(OpenEngine):
         old = (earlier[0] if earlier else new) if old is None else old
         before, after = self._context.store.items.get(n, version=old), self._context.store.items.get(n, version=new)
         return "".join(
-            difflib.unified_diff(
+            unified_diff(
                 lines_for_diff(before),
                 lines_for_diff(after),
                 f"{before.ref}@{old}",
@@ -307,14 +303,6 @@ def _conditions(query: str, filters: Filters | None) -> Filters:
     return both(filters, parsed.filters)
 
 
-def commit_version(item: Item) -> Version:
-    """A commit as it stands in the history of a file."""
-    return Version(
-        0, item.content_hash, item.updated_at, item.ref, item.kind, item.fields, item.size,
-        provenance=item.provenance, commit=str(item.fields.metadata.get("commit") or ""),
-    )  # fmt: skip
-
-
 def _some_lines(item: Item, lines: tuple[int, int]) -> Item:
     """The item with only these lines of its original; lines of front matter count, although the content leaves them
     out.
@@ -331,8 +319,8 @@ def _some_lines(item: Item, lines: tuple[int, int]) -> Item:
             f"{item.ref} has no line {first if first > end else last}",
             hint=f"Its text has the lines {item.first_line}-{end}." if texts else "It has no text.",
         )
-    kept = texts[max(first - item.first_line, 0) : last - item.first_line + 1]
-    return replace(item, content="".join(kept), first_line=max(first, item.first_line))
+    wanted = texts[max(first - item.first_line, 0) : last - item.first_line + 1]
+    return replace(item, content="".join(wanted), first_line=max(first, item.first_line))
 
 
 def lines_for_diff(item: Item) -> list[str]:
@@ -351,8 +339,8 @@ def _passages(store: Store, n: int, version: int) -> tuple[Evidence, ...]:
     draft = store.items.draft(n, version)
     lines = line_ranges(draft.content, draft.passages, draft.first_line)
     return tuple(
-        Evidence(at, lines[at], draft.content[one.start : one.end], one.heading)
-        for at, one in enumerate(draft.passages)
+        Evidence(at, lines[at], draft.content[passage.start : passage.end], passage.heading)
+        for at, passage in enumerate(draft.passages)
     )
 
 

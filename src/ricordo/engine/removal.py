@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,8 @@ from ricordo.engine.checks import check_number, check_type, kinds_of, refuse_bin
 from ricordo.engine.items import ItemVerbs
 from ricordo.engine.tiers import follows, follows_each
 from ricordo.errors import Conflict, Error, NotFound, UsageError
-from ricordo.permissions import refuse_agents, refuse_erasing
+from ricordo.frozen import frozen
+from ricordo.permissions import refuse_erasing
 from ricordo.sources.disk import disk_ref
 from ricordo.speaking import known_as, speaker
 from ricordo.steps import no_step, undoable
@@ -23,12 +25,12 @@ from ricordo.values.items import Item, Ref, Saved
 from ricordo.values.kinds import CHECKPOINT, SESSION
 from ricordo.values.log import UNDO, Step, StepItem, UndoReport
 from ricordo.values.reports import AddReport, RemovalReport
+from ricordo.values.times import parse_duration
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.memory.upkeep import Criteria
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import (
         MOST_VERSIONS,
@@ -50,6 +52,57 @@ EVERY = 1 << 30
 ANYWHERE = ("live", "archived")
 CHECKPOINTS = "checkpoints"
 """The folder below a session that holds its checkpoints."""
+
+
+@frozen
+class Criteria:
+    """The conditions under which an item is forgotten."""
+
+    older_than: timedelta | None = None
+    unused_since: timedelta | None = None
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+    def is_empty(self) -> bool:
+        return self == Criteria()
+
+    def filters(self, now: datetime) -> Filters:
+        """The conditions that the store can check."""
+        oldest = max(self.older_than or timedelta(0), self.unused_since or timedelta(0))
+        return Filters(kinds=self.kinds, tags_any=self.tags, before=now - oldest)
+
+    def meets(self, item: Item, now: datetime) -> bool:
+        """Whether an item that passed the filters was also unused for long enough."""
+        return self.unused_since is None or last_use(item) <= now - self.unused_since
+
+
+def last_use(item: Item) -> datetime:
+    """When an item was last found, opened or changed."""
+    moments = (item.created_at, item.updated_at, item.last_retrieved_at, item.last_accessed_at)
+    return max(moment for moment in moments if moment is not None)
+
+
+def is_protected(item: Item) -> bool:
+    """Whether an item is selected only if it is named."""
+    return item.fields.immutable or item.fields.decay_protected
+
+
+def check_selection(names: Sequence[object], criteria: Criteria) -> None:
+    """Refuse a call with neither names nor criteria, because it must not mean all items."""
+    if not names and criteria.is_empty():
+        raise UsageError(
+            "nothing was named", hint="Name refs, or say which: ‹older_than=90d›, ‹unused_since=30d›, ‹kind›, ‹tag›."
+        )
+
+
+def age(value: str | timedelta | None) -> timedelta | None:
+    """An age from a value, or from a text as people write it."""
+    span = parse_duration(value) if isinstance(value, str) else value
+    if span is not None and not isinstance(span, timedelta):
+        raise UsageError(f"an age cannot be {type(span).__name__} ({span})", hint="Give 90d, 2w or a timedelta.")
+    if span is not None and span < timedelta(0):
+        raise UsageError("an age cannot be negative", hint="Nothing would be spared; give 90d, 2w or a timedelta.")
+    return span
 
 
 class RemoveVerbs(ItemVerbs):
@@ -81,8 +134,6 @@ class RemoveVerbs(ItemVerbs):
         back. With an age, a kind or a tag, only items that meet all of these are archived, and never those that are
         immutable or protected from decay.
         """
-        from ricordo.memory.upkeep import Criteria, age
-
         criteria = Criteria(age(older_than), age(unused_since), kinds_of(kinds), texts("tags", tags))
         chosen, notes = self._chosen(refs, criteria)
         if dry_run:
@@ -122,8 +173,6 @@ class RemoveVerbs(ItemVerbs):
         """A ref that ends in / or * means everything below it. Removed items go to the bin, and files on disk are not
         deleted. Items can also be chosen by age, use, kind and tag, as for forget; those that are protected stay then.
         """
-        from ricordo.memory.upkeep import Criteria, age, check_selection
-
         criteria = Criteria(age(older_than), age(unused_since), kinds_of(kinds), texts("tags", tags))
         check_selection(refs, criteria)
         if criteria.is_empty():
@@ -134,25 +183,23 @@ class RemoveVerbs(ItemVerbs):
 
     def _chosen(self, refs: Sequence[str | Ref], criteria: Criteria) -> tuple[dict[int, Item], tuple[str, ...]]:
         """The items to put away, by number: those named, or those of them (or of all) that meet the criteria."""
-        from ricordo.memory.upkeep import check_selection, is_protected
-
         check_selection(refs, criteria)
         named = dict(self._named(refs, in_bin=False))
         if criteria.is_empty():
             return self._context.store.items.get_many(list(named)), ()
         self._context.flush_use()
         now = datetime.now(UTC)
-        found = {
+        matches = {
             n: item
             for n, item in self._context.store.items.listing(criteria.filters(now), EVERY, 0)
             if (not refs or n in named) and criteria.meets(item, now)
         }
-        own = self._of_this_machine({n: item.ref for n, item in found.items()})
-        chosen = {n: found[n] for n in own if not is_protected(found[n])}
+        own = self._of_this_machine({n: item.ref for n, item in matches.items()})
+        chosen = {n: matches[n] for n in own if not is_protected(matches[n])}
         notes = []
         if spared := len(own) - len(chosen):
             notes.append(f"{spared} protected item{'' if spared == 1 else 's'} left alone")
-        if others := len(found) - len(own):
+        if others := len(matches) - len(own):
             notes.append(f"{others} file{'' if others == 1 else 's'} of other machines left alone")
         return chosen, tuple(notes)
 
@@ -165,9 +212,9 @@ class RemoveVerbs(ItemVerbs):
         if purge:
             for item in store.items.get_many(numbers).values():
                 refuse_erasing(item)
-        shown = [str(ref) for _, ref in named if f"/{CHECKPOINTS}/" not in ref.path or ref.drive != SESSION]
+        names = [str(ref) for _, ref in named if f"/{CHECKPOINTS}/" not in ref.path or ref.drive != SESSION]
         if dry_run:
-            return RemovalReport(tuple(Saved(ref, "would be removed") for ref in shown), (), how, dry_run=True)
+            return RemovalReport(tuple(Saved(ref, "would be removed") for ref in names), (), how, dry_run=True)
         if purge:
             self._context.flush_use()  # a search that is written down later would name what is erased
         for number, _ in named:
@@ -175,7 +222,7 @@ class RemoveVerbs(ItemVerbs):
         with no_step():
             store.transfer.empty_bin(self._context.config.store.bin_days)
         self._leave_roots(refs)
-        return RemovalReport(tuple(Saved(ref, how) for ref in shown), (), how)
+        return RemovalReport(tuple(Saved(ref, how) for ref in names), (), how)
 
     def _leave_roots(self, names: Sequence[str | Ref]) -> None:
         """Forget folders of which everything was removed, so that the next refresh does not bring the files back."""
@@ -198,7 +245,7 @@ class RemoveVerbs(ItemVerbs):
         A name that means nothing is an error, before anything is changed.
         """
         store = self._context.store
-        found: dict[int, Ref] = {}
+        refs: dict[int, Ref] = {}
         for name in names:
             text = str(name)
             if text.endswith(("/", "/*")) and not self._is_page(text):
@@ -209,17 +256,17 @@ class RemoveVerbs(ItemVerbs):
                 own = self._of_this_machine(below)
                 if not own:
                     self._context.refuse_elsewhere(next(iter(below.values())))
-                found |= own
+                refs |= own
                 continue
             number = self._context.number(name)
             item = store.items.get(number)
             self._context.refuse_elsewhere(item.ref)
             if not in_bin:
                 refuse_binned(item)
-            found[number] = item.ref
-        for ref in [one for one in found.values() if _is_session(one)]:
-            found |= self._below(ref, (*ANYWHERE, "deleted") if in_bin else ANYWHERE)
-        return list(found.items())
+            refs[number] = item.ref
+        for ref in list(filter(_is_session, refs.values())):
+            refs |= self._below(ref, (*ANYWHERE, "deleted") if in_bin else ANYWHERE)
+        return list(refs.items())
 
     def _below(self, folder: Ref, states: tuple[str, ...]) -> dict[int, Ref]:
         """The items at and below a ref that are in one of some states."""
@@ -272,12 +319,12 @@ class RemoveVerbs(ItemVerbs):
         items = self._context.store.items
         binned = set(self._of_this_machine(self._below(folder, ("deleted",))).values())
         taken = set(items.numbers(list(binned)))  # by other items, or by the same that came back
-        found = sorted(binned - taken)
-        if not found:
+        refs = sorted(binned - taken)
+        if not refs:
             raise NotFound(f"nothing below {folder} is in the bin", hint="‹:list state:deleted› shows what is.")
-        for ref in found:
+        for ref in refs:
             self._restore_one(items.require(ref))  # of several with the same ref, the one that was removed last
-        count = f"{len(found):,} item{'' if len(found) == 1 else 's'}"
+        count = f"{len(refs):,} item{'' if len(refs) == 1 else 's'}"
         return Saved(f"{folder}/" if not str(folder).endswith("/") else str(folder), "restored", reason=count)
 
     def _restore_one(self, n: int, version: int | None = None) -> Saved:
@@ -337,9 +384,9 @@ class RemoveVerbs(ItemVerbs):
         chosen = self._step_named(step) if step is not None else self._last_step()
         items: tuple[Saved, ...] = self._undo_here(chosen) if self._context.store.steps.get(chosen.id) else ()
         for engine in self._others():
-            if any(one.id == chosen.id for one in _steps_of(engine, _LOOKED_AT)):
+            if any(other.id == chosen.id for other in _steps_of(engine, _LOOKED_AT)):
                 items += engine.undo(chosen.id).items
-        skipped = sum(one.status == "skipped" for one in items)
+        skipped = sum(item.status == "skipped" for item in items)
         if items and skipped == len(items) == chosen.changes:
             raise Conflict(f"nothing was undone: {items[0].ref}: {items[0].reason}", hint="‹:history REF› shows more.")
         notes = (f"{skipped} of {len(items)} items stay as they are",) if skipped else ()
@@ -357,41 +404,40 @@ class RemoveVerbs(ItemVerbs):
 
     def _steps(self, limit: int) -> list[Step]:
         """The newest steps of all stores; one that changed several of them comes once."""
-        found: dict[str, Step] = {}
-        everywhere = [self._context.store.steps.newest(limit)]
-        everywhere += [_steps_of(engine, limit) for engine in self._others()]
-        for one in (step for steps in everywhere for step in steps):
-            known = found.get(one.id)
-            found[one.id] = one if known is None else replace(known, changes=known.changes + one.changes)
-        return sorted(found.values(), key=lambda one: one.at, reverse=True)[:limit]
+        by_id: dict[str, Step] = {}
+        others = [_steps_of(engine, limit) for engine in self._others()]
+        for step in chain(self._context.store.steps.newest(limit), *others):
+            same = by_id.get(step.id)
+            by_id[step.id] = step if same is None else replace(same, changes=same.changes + step.changes)
+        return sorted(by_id.values(), key=lambda step: step.at, reverse=True)[:limit]
 
     def _step_named(self, identity: str) -> Step:
         check_type("step", identity, str)
-        found = self._context.store.steps.get(identity)
-        found = found or next((one for one in self._steps(_LOOKED_AT) if one.id == identity), None)
-        if found is None:
+        step = self._context.store.steps.get(identity)
+        step = step or next((other for other in self._steps(_LOOKED_AT) if other.id == identity), None)
+        if step is None:
             raise NotFound(f"there is no step {identity}", hint="‹:undo --list› shows the steps that can be undone.")
-        return self._checked(found)
+        return self._checked(step)
 
     def _last_step(self) -> Step:
         """The last step of the caller that is not undone."""
         me, names = speaker(), self._names()
-        for one in self._steps(_LOOKED_AT):
-            by = one.provenance
+        for step in self._steps(_LOOKED_AT):
+            by = step.provenance
             is_mine = by.name in names and (by.author, by.session, by.token) == (me.author, me.session, me.token)
-            if is_mine and not one.is_undone and one.verb != UNDO and (one.changes or one.erased):
-                return self._checked(one)
+            if is_mine and not step.is_undone and step.verb != UNDO and (step.changes or step.erased):
+                return self._checked(step)
         raise NotFound("there is nothing of yours to undo", hint="‹:undo --list› shows the steps of everybody.")
 
     def _names(self) -> set[str]:
         """The names of the caller: in a team's store, the one by which its server knows them."""
-        teams = [self._context.store.team]
+        persons = [self._context.store.person]
         for engine in self._others():
             with suppress(Error):  # one that does not answer has no steps either
-                teams.append(engine.store.team)
+                persons.append(engine.store.person)
         names = set()
-        for team in teams:
-            with known_as(team.person if team is not None else ""):
+        for person in persons:
+            with known_as(person):
                 names.add(speaker().name)
         return names
 
@@ -413,8 +459,6 @@ class RemoveVerbs(ItemVerbs):
     def _undo_here(self, step: Step) -> tuple[Saved, ...]:
         context = self._context
         items = context.store.steps.items(step.id)
-        if any(one.provenance is not None for one in items):
-            refuse_agents("take back a decision of yours")
         backlog = context.models.backlog()
         saved = context.store.steps.put_back(step.id, items, self._earlier(items), backlog=backlog)
         context.embed_after(AddReport((Saved("", "updated"),)), wait=True, is_small=True)
@@ -422,13 +466,13 @@ class RemoveVerbs(ItemVerbs):
 
     def _earlier(self, items: list[StepItem]) -> dict[int, PreparedItem]:
         """The versions that items had before, ready to be written again; without those that are no longer kept."""
-        found: dict[int, PreparedItem] = {}
-        for one in items:
-            if one.version and one.state != "deleted":
+        versions: dict[int, PreparedItem] = {}
+        for item in items:
+            if item.version and item.state != "deleted":
                 with suppress(NotFound):
-                    draft = self._context.store.items.draft(one.n, one.version)
-                    found[one.n] = self._context.pipeline.prepare_draft(draft)
-        return found
+                    draft = self._context.store.items.draft(item.n, item.version)
+                    versions[item.n] = self._context.pipeline.prepare_draft(draft)
+        return versions
 
 
 def _is_session(ref: Ref) -> bool:

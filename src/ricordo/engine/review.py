@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -18,14 +19,15 @@ from ricordo.engine.memories import MemoryVerbs
 from ricordo.engine.reading import lines_for_diff
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.permissions import refuse_agents
+from ricordo.plugin import ask, names_of
 from ricordo.steps import undoable
 from ricordo.trust.level import told_versions
-from ricordo.values.items import Ref, Saved
+from ricordo.values.items import Parsed, Ref, Saved
 from ricordo.values.log import ReviewReport, Waiting
 from ricordo.values.review import (
     ACCEPTED,
+    CORRECTION,
     DRIVE,
-    FINDING_KINDS,
     KINDS,
     REFUSED,
     WAITING,
@@ -49,8 +51,8 @@ OWN = "agent"
 ALWAYS, NEVER, ASK = "always", "never", "ask"
 DECISIONS = ("accept", "refuse", ALWAYS, NEVER, ASK)
 LONGEST_DIFF = 60
-REVIEW_KINDS = ("proposals", "versions", *FINDING_KINDS)
-"""What waits for a decision: what sessions teach, versions that others wrote, and what should be tidied."""
+OWN_KINDS = ("proposals", "versions")
+"""What waits for a decision in every store: what sessions teach, and versions that others wrote."""
 
 
 class ProposalDesk:
@@ -66,7 +68,13 @@ class ProposalDesk:
 
     def waiting(self) -> tuple[Proposal, ...]:
         """Those that wait; not those that a project brings which the user does not trust."""
-        return () if self._store.foreign else tuple(self._store.proposals.listing(WAITING))
+        return () if self._store.foreign else tuple(map(self._with_corrected, self._store.proposals.listing(WAITING)))
+
+    def _with_corrected(self, proposal: Proposal) -> Proposal:
+        """The proposal; a correction with the memory that it contradicts."""
+        if proposal.kind != CORRECTION:
+            return proposal
+        return replace(proposal, corrects=contradicted_memory(self._context, proposal.text))
 
     def rules(self) -> dict[str, str]:
         """What the user said about whole kinds, by way and kind."""
@@ -80,7 +88,7 @@ class ProposalDesk:
     def has(self, ref: str) -> bool:
         """Whether this store keeps the proposal, or the rule about a kind."""
         if is_kind(ref):
-            return any(one.ref == ref for one in self.listed_rules())
+            return any(rule.ref == ref for rule in self.listed_rules())
         return self._store.proposals.get(ref.removeprefix(DRIVE)) is not None
 
     def decide(self, ref: str, decision: str, text: str | None) -> str:
@@ -98,12 +106,14 @@ class ProposalDesk:
             raise UsageError(f"{ref} was {proposal.state} before", hint=f"‹:review {ref} ask› lets it wait again.")
         if decision in (NEVER, "refuse"):
             self._store.proposals.decide(proposal.id, REFUSED)
-            said = f"{ref} is refused, and will not be proposed again (‘ask’ takes that back)"
+            answer = f"{ref} is refused, and will not be proposed again (‘ask’ takes that back)"
         else:
-            said = f"{ref} is kept as {self.accept(proposal, text, by_itself=False)}"
+            proposal = self._with_corrected(proposal)
+            answer = f"{ref} is kept as {self.accept(proposal, text, by_itself=False)}"
+            answer += f", instead of {proposal.corrects}" if proposal.corrects else ""
         if decision in (ALWAYS, NEVER):
-            said += f"; {self._set_rule(ProposalRule(proposal.way, proposal.kind, decision))}"
-        return said
+            answer += f"; {self._set_rule(ProposalRule(proposal.way, proposal.kind, decision))}"
+        return answer
 
     def _decide_on_kind(self, ref: str, decision: str) -> str:
         """Say what holds for a whole kind, or that nothing holds any more."""
@@ -142,21 +152,23 @@ class ProposalDesk:
     def accept(self, proposal: Proposal, text: str | None = None, *, by_itself: bool) -> str:
         """Make a memory of a proposal; what concerns the user goes to the user's own store. Returns its ref."""
         origin = {name: getattr(proposal, name) for name in ("kind", "way", "session", "turn", "quote", "scope")}
-        optional = {name: value for name in ("file", "branch") if (value := getattr(proposal, name))}
+        optional = {name: value for name in ("file", "branch", "corrects") if (value := getattr(proposal, name))}
         about = {**origin, **optional, "accepted": "by itself" if by_itself else "by review"}
-        keeper: MemoryVerbs = self._own_for(proposal) or self._memories
-        saved = keeper.remember(
-            text or proposal.text, on_duplicate="save", metadata={"proposal": about}, wait=not by_itself
-        )
+        text = text or proposal.text
+        if not by_itself and proposal.corrects:
+            saved = self._memories.correct(proposal.corrects, text, metadata={"proposal": about})
+        else:
+            keeper: MemoryVerbs = self._own_for(proposal) or self._memories
+            saved = keeper.remember(text, on_duplicate="save", metadata={"proposal": about}, wait=not by_itself)
         self._store.proposals.decide(proposal.id, ACCEPTED, saved.ref)
         return saved.ref
 
     def accept_by_rule(self, added: Sequence[Proposal], *, everything: bool) -> int:
         """Keep those that the user wants kept by themselves; returns how many."""
         rules = self.rules()
-        wanted = [one for one in added if everything or rules.get(rule_name(one)) == ALWAYS]
-        for one in wanted:
-            self.accept(replace(one, state=WAITING), by_itself=True)
+        wanted = [proposal for proposal in added if everything or rules.get(rule_name(proposal)) == ALWAYS]
+        for proposal in wanted:
+            self.accept(replace(proposal, state=WAITING), by_itself=True)
         return len(wanted)
 
     def _own_for(self, proposal: Proposal) -> Any:
@@ -166,6 +178,17 @@ class ProposalDesk:
         context = self._context
         is_beside_project = context.located.location.origin == "project" and context.config.tiers.automatic
         return _opened(context) if is_beside_project else own_engine(context)
+
+
+def contradicted_memory(context: EngineContext, text: str) -> str:
+    """The memory of this store that a text contradicts; "" if there is none."""
+    from ricordo.ingest.pipeline import Incoming
+    from ricordo.memory.duplicates import DuplicateFinder
+
+    finder = DuplicateFinder(context.unsynced_store)
+    item = context.pipeline.prepare(Incoming(Ref("memory", "/proposal"), Parsed(text), "memory", {}))
+    near = finder.near(item, finder.alike(item))
+    return next((duplicate.ref for duplicate in near if duplicate.contradiction), "")
 
 
 def own_engine(context: EngineContext) -> Any:
@@ -232,7 +255,7 @@ class ReviewVerbs(MemoryVerbs):
         text: Annotated[str, Say("Keep this sentence instead of the proposed one.", longest=NAME_TEXT)] | None = None,
         kinds: Annotated[
             Sequence[str],
-            Say("List only this kind; may be repeated.", name="kind", shown="KIND", choices=REVIEW_KINDS),
+            Say("List only this kind; may be repeated.", name="kind", shown="KIND", choices=OWN_KINDS, seam="findings"),
         ] = (),
         limit: ManyLimit = 100,
     ) -> ReviewReport:
@@ -248,12 +271,12 @@ class ReviewVerbs(MemoryVerbs):
         """
         kinds = texts("kinds", kinds)
         for kind in kinds:
-            check_choice("kinds", kind, REVIEW_KINDS)
+            check_choice("kinds", kind, (*OWN_KINDS, *names_of("findings")))
         if decision is not None:
             check_choice("decision", decision, DECISIONS)
             if ref is None:
                 raise UsageError("which item or proposal is meant?", hint="‹:review› lists what waits.")
-        if ref in FINDING_KINDS:
+        if ref in names_of("findings"):
             return self._on_finding(str(ref), decision, limit)
         if isinstance(ref, str) and re.fullmatch("[0-9a-f]{8}", ref):  # the id that is listed, without its drive
             if self._own_with(f"{DRIVE}{ref}") is None and not self._desk.has(f"{DRIVE}{ref}"):
@@ -274,71 +297,54 @@ class ReviewVerbs(MemoryVerbs):
 
     def _of_kinds(self, kinds: Sequence[str], limit: int) -> ReviewReport:
         """All that waits, or what waits of some kinds."""
-        report = self._listed(None) if not kinds or {"proposals", "versions"} & set(kinds) else ReviewReport(())
+        report = self._listed(None) if not kinds or set(OWN_KINDS) & set(kinds) else ReviewReport(())
         if kinds and "proposals" not in kinds:
             report = replace(report, proposals=(), rules=())
         if kinds and "versions" not in kinds:
             report = replace(report, waiting=())
-        found = self._findings([kind for kind in FINDING_KINDS if not kinds or kind in kinds])
-        return replace(report, findings=tuple(found[:limit]), counts=_counts(found))
+        findings = self._findings([kind for kind in names_of("findings") if not kinds or kind in kinds])
+        return replace(report, findings=tuple(findings[:limit]), counts=_counts(findings))
 
     def _findings(self, kinds: Sequence[str]) -> list[Finding]:
-        from ricordo.memory.upkeep import Look
-
         self._context.flush_use()
-        look = Look(self._context.store)
-        return [one for kind in kinds for one in look.findings(kind)]
+        return [finding for findings in ask("findings", self._context.store, kinds) for finding in findings]
 
     def _on_finding(self, name: str, decision: str | None, limit: int) -> ReviewReport:
         """What is suggested about one finding or all of a kind: shown, or done."""
         if decision not in (None, "accept"):
             raise UsageError("a finding is accepted, or left as it is", hint="‹:review expired accept›")
-        found = self._findings([name] if name in FINDING_KINDS else list(FINDING_KINDS))
-        picked = [one for one in found if name in (one.kind, one.id)]
+        kinds = names_of("findings")
+        findings = self._findings([name] if name in kinds else kinds)
+        picked = [finding for finding in findings if name in (finding.kind, finding.id)]
         if decision is None:
             return ReviewReport((), findings=tuple(picked[:limit]), counts=_counts(picked))
-        done = [self._do(one) for one in picked]
-        if not picked and name not in FINDING_KINDS:
+        done = [self._accept(finding) for finding in picked]
+        if not picked and name not in kinds:
             why = "there is no such finding now: it was dealt with, or changed"
             done.append(Saved(name, "skipped", reason=why))
-        left = [one for one in found if one not in picked]
+        left = [finding for finding in findings if finding not in picked]
         return ReviewReport((), findings=tuple(left[:limit]), counts=_counts(left), done=tuple(done))
 
-    def _do(self, one: Finding) -> Saved:
+    def _accept(self, finding: Finding) -> Saved:
         """Do what a finding suggests; what changed since the look stays as it is."""
         try:
-            if (changed := self._changed_since(one)) is not None:
-                return Saved(one.refs[0], "skipped", reason=changed)
-            return replace(self._act(one), reason=one.why)
+            if (changed := self._changed_since(finding)) is not None:
+                return Saved(finding.refs[0], "skipped", reason=changed)
+            saved: Saved = next(filter(None, ask("accept_finding", self, finding)))
+            return replace(saved, reason=finding.why)
         except Error as error:
-            return Saved(one.refs[0], "skipped", reason=str(error))
+            return Saved(finding.refs[0], "skipped", reason=str(error))
 
-    def _changed_since(self, one: Finding) -> str | None:
+    def _changed_since(self, finding: Finding) -> str | None:
         """Why a finding no longer holds; None if its items are as they were."""
-        now = self._context.unsynced_store.items.get_many([n for n, _ in one.versions])
-        for n, version in one.versions:
+        now = self._context.unsynced_store.items.get_many([n for n, _ in finding.versions])
+        for n, version in finding.versions:
             item = now.get(n)
             if item is None or item.state != "live":
-                return f"{item.ref if item is not None else one.refs[0]} was put away meanwhile"
+                return f"{item.ref if item is not None else finding.refs[0]} was put away meanwhile"
             if item.version != version:
                 return f"{item.ref} was changed meanwhile"
         return None
-
-    def _act(self, one: Finding) -> Saved:
-        from ricordo.memory.citations import NAME as CITATIONS
-        from ricordo.memory.citations import CitationCheck
-
-        store = self._context.unsynced_store
-        n = one.versions[0][0]
-        if one.kind in ("duplicates", "contradictions"):
-            return store.changes.archive([n], successor=one.versions[1][0])[0]
-        if one.kind == "secrets":
-            return self.edit(one.refs[0], content=store.items.get(n).content)
-        if one.kind != "changed":
-            return store.changes.archive([n])[0]
-        metadata = store.items.get(n).fields.metadata
-        cited = CitationCheck(store).renewed(metadata.get(CITATIONS) or [])
-        return self.edit(one.refs[0], fields={"metadata": {**metadata, CITATIONS: cited}})
 
     def _on_proposal(self, ref: str, decision: str | None, text: str | None) -> ReviewReport:
         other = self._own_with(ref)
@@ -346,14 +352,14 @@ class ReviewVerbs(MemoryVerbs):
             decided: ReviewReport = other.review(ref, decision, text=text)
             return replace(self._listed(None), decided=decided.decided) if decision else decided
         if decision is not None:
-            said = self._desk.decide(ref, decision, text)
-            return replace(self._listed(None), decided=said)
-        return ReviewReport((), proposals=tuple(one for one in self._desk.waiting() if one.ref == ref))
+            answer = self._desk.decide(ref, decision, text)
+            return replace(self._listed(None), decided=answer)
+        return ReviewReport((), proposals=tuple(proposal for proposal in self._desk.waiting() if proposal.ref == ref))
 
     def _own_with(self, ref: str) -> Any:
         """The user's own store, if the proposal is there and not here; a rule about a kind is made here otherwise."""
         other = own_engine(self._context) if not self._desk.has(ref) else None
-        if other is not None and is_kind(ref) and all(one.ref != ref for one in other._listed(None).rules):
+        if other is not None and is_kind(ref) and all(rule.ref != ref for rule in other._listed(None).rules):
             return None
         return other
 
@@ -361,21 +367,21 @@ class ReviewVerbs(MemoryVerbs):
         tiers = self._context.tiers
         other = tiers.holding([ref], "present") if ref is not None and not tiers.is_alone else None
         if other is not None:
-            found: ReviewReport = tiers.engine_of(other).review(ref, decision)
-            return found
+            report: ReviewReport = tiers.engine_of(other).review(ref, decision)
+            return report
         if decision is not None and ref is not None:
-            said = self._decide(ref, decision)
-            return replace(self._listed(None), decided=said)
+            answer = self._decide(ref, decision)
+            return replace(self._listed(None), decided=answer)
         return self._listed(self._context.number(ref) if ref is not None else None)
 
     def _listed(self, n: int | None) -> ReviewReport:
         """What waits, or only what waits in one item."""
-        waiting = [one for one in self._context.store.audit.waiting() if n is None or one == n]
-        found = (self._waiting(one) for one in waiting)
+        numbers = [number for number in self._context.store.audit.waiting() if n is None or number == n]
+        waiting = [entry for entry in map(self._waiting, numbers) if entry is not None]
         own = own_engine(self._context) if n is None else None
         elsewhere: ReviewReport = own._listed(None) if own is not None else ReviewReport(())
         return ReviewReport(
-            (*(one for one in found if one is not None), *elsewhere.waiting),
+            (*waiting, *elsewhere.waiting),
             proposals=(*(self._desk.waiting() if n is None else ()), *elsewhere.proposals),
             rules=(*(self._desk.listed_rules() if n is None else ()), *elsewhere.rules),
         )
@@ -417,5 +423,6 @@ class ReviewVerbs(MemoryVerbs):
         return f"{saved.ref} is your version {ours} again" if ours else f"{saved.ref} is told only where it fits"
 
 
-def _counts(found: Sequence[Finding]) -> dict[str, int]:
-    return {kind: n for kind in FINDING_KINDS if (n := sum(one.kind == kind for one in found))}
+def _counts(findings: Sequence[Finding]) -> dict[str, int]:
+    count = Counter(finding.kind for finding in findings)
+    return {kind: count[kind] for kind in names_of("findings") if count[kind]}

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ricordo.config.declare import Setting
 from ricordo.config.loading import (
     Config,
     ProfileEntry,
@@ -17,11 +16,12 @@ from ricordo.config.loading import (
     set_value,
     unset_value,
 )
-from ricordo.config.settings import DROPPED
+from ricordo.config.settings import DROPPED, SETTINGS
 from ricordo.errors import Forbidden
 from ricordo.frozen import frozen
-from ricordo.permissions import is_agent, refuse_settings
+from ricordo.permissions import refuse_settings
 from ricordo.search.profiles import find_profile
+from ricordo.trust.gate import is_users
 
 
 @frozen
@@ -57,14 +57,13 @@ def change_setting(
 ) -> SettingChange:
     """Check one setting, or a part of a profile, and write it into the file of ``scope``, the user's or the project's.
 
-    ``config`` gives the settings in force. Agents may not change what chooses models, hosts or folders, nor what is
-    kept and told.
+    ``config`` gives the settings in force. Agents and tokens change what is harmless alone.
     """
     refuse_settings(name)
+    _refuse_others(name)
     if entry := profile_entry(name):
-        return _change_entry(entry, text, scope, start, config)
+        return _change_entry(entry, text, scope, start, config=config)
     known = find_setting(name)
-    _refuse_agent(known)
     if known.name == "search.profile":
         find_profile(config(), text)  # a profile that does not exist would break every search
     value = known.shown(set_value(known.name, text, scope=scope, start=start))
@@ -73,7 +72,7 @@ def change_setting(
 
 
 def _change_entry(
-    entry: ProfileEntry, text: str, scope: str, start: Path | None, config: Callable[[], Config]
+    entry: ProfileEntry, text: str, scope: str, start: Path | None, *, config: Callable[[], Config]
 ) -> SettingChange:
     """Set a part of a profile, if the profile as a whole can still be used."""
     value, before = entry.read(text), config()
@@ -88,22 +87,25 @@ def remove_setting(
 ) -> SettingRemoval:
     """Remove one setting, or a part of a profile, from the file of ``scope``."""
     refuse_settings(name)
+    _refuse_others(name)
     if entry := profile_entry(name):
         removed, after = unset_value(entry.name, scope=scope, start=start), config()
         return SettingRemoval(entry.name, removed, entry.value(after.profiles), _source(entry, after))
     if name in DROPPED:
         return SettingRemoval(name, unset_value(name, scope=scope, start=start), None, "default")
     known = find_setting(name)
-    _refuse_agent(known)
     removed, after = unset_value(known.name, scope=scope, start=start), config()
     return SettingRemoval(known.name, removed, known.shown(after.get(known.name)), after.source(known.name))
 
 
-def _refuse_agent(known: Setting) -> None:
-    """Refuse an agent what only the user may set."""
-    if known.sensitive and is_agent():
+def _refuse_others(name: str) -> None:
+    """Refuse everybody but the user what is not harmless."""
+    known = None if profile_entry(name) or name in DROPPED else find_setting(name)
+    if not is_users() and not (known is not None and known.harmless):
+        listed = ", ".join(setting.name for setting in SETTINGS.values() if setting.harmless)
         raise Forbidden(
-            f"agents may not change {known.name}", hint=f"Do it yourself, at a terminal: ‹:config set {known.name} …›"
+            f"agents and tokens may not change {name}, only {listed}",
+            hint=f"Do it yourself, at a terminal: ‹:config set {name} …›",
         )
 
 

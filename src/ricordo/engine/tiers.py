@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -15,8 +15,7 @@ from ricordo.config.files import data_home
 from ricordo.config.loading import locate_store
 from ricordo.config.places import TierPlace, configured, places
 from ricordo.engine.checks import is_bare, is_id, only_one
-from ricordo.engine.language_routing import second_model
-from ricordo.errors import NotFound, UsageError
+from ricordo.errors import Error, NotFound, UsageError
 from ricordo.memory.use import Tracker
 from ricordo.store.base import Store
 from ricordo.values.file_refs import DISK
@@ -26,7 +25,6 @@ from ricordo.values.reports import TierState
 
 if TYPE_CHECKING:
     from ricordo.engine.context import EngineContext
-    from ricordo.models.base import Embedder
     from ricordo.search.pipeline import Searcher
     from ricordo.search.tiers import Federation, SharedQueries, Tier
 
@@ -52,7 +50,7 @@ def follows(*names: str, wanted: Wanted = "present") -> Callable[[Function], Fun
                 given = [
                     options.get(n, args[at] if at < len(args) else None) for n, at in zip(names, places, strict=True)
                 ]
-                other = tiers.holding([one for one in given if one is not None], wanted)
+                other = tiers.holding([name for name in given if name is not None], wanted)
                 if other is not None:
                     return getattr(tiers.engine_of(other), function.__name__)(*args, **options)
             return function(self, *args, **options)
@@ -94,6 +92,11 @@ _PUT_AWAY = ("deleted", "archived")
 _ANY = ("live", "archived", "deleted")
 
 
+def any_item(stores: Mapping[str, Store], filters: Filters) -> bool:
+    """Whether a search is worth it: most stores have no items of some kinds."""
+    return any(store.items.listing(filters, 1, 0) for store in stores.values())
+
+
 class Tiers:
     """The stores that are searched together with the engine's own; new items go to the own one."""
 
@@ -102,13 +105,23 @@ class Tiers:
         self._federation: tuple[Any, Federation] | None = None
         self._others: dict[str, Store] = {}
         self._closed = False
-        self._shared: list[SharedQueries] = []
         self.engine_of: Callable[[str], Any] = lambda name: None
         """The engine on one tier's store alone, which changes what is in it; whoever makes the engine says how."""
 
     def states(self) -> tuple[TierState, ...]:
         states = [tier.state() for tier in self.federation.tiers]
         return tuple(replace(state, is_written=state.location == self._context.location) for state in states)
+
+    def reachable(self, warnings: list[str] | None = None) -> dict[str, Store]:
+        """The stores that can be reached, by tier, the highest first; for each of the others a warning is added."""
+        stores: dict[str, Store] = {}
+        for tier in self.federation.tiers:
+            try:
+                stores[tier.name] = tier.store
+            except (Error, OSError) as error:
+                if warnings is not None:
+                    warnings.append(f"tier {tier.name}: {getattr(error, 'message', error)}")
+        return stores
 
     def wait_for_searches(self) -> None:
         """Wait a moment for tiers that still search, before their stores are closed."""
@@ -131,7 +144,8 @@ class Tiers:
 
         self._context.take_in_file_edits()
         config = self._context.config
-        if self._federation is None or self._federation[0] != config.tiers:
+        set_before = self._federation[0] if self._federation is not None else None
+        if self._federation is None or (set_before is not config.tiers and set_before != config.tiers):
             tiers = [self._tier_at(place) for place in places(self._context.located, config)]
             weighted = bool(configured(config)) or len(tiers) > 1
             pauses = Pauses(data_home(os.environ) / LATE_TIERS)
@@ -161,7 +175,7 @@ class Tiers:
             return other
 
         is_own = place.store == self._context.location
-        return Tier(place.name, place.store, place.weight, opens, self._searcher_of, is_own=is_own)
+        return Tier(place.name, place.store, place.weight, opens=opens, searches=self._searcher_of, is_own=is_own)
 
     @property
     def own_searcher(self) -> Searcher:
@@ -182,36 +196,30 @@ class Tiers:
 
     def _new_searcher(self, store: Store) -> Searcher:
         """What searches a store. Tiers share the vector of a question, and so do questions that are asked again."""
+        from ricordo.search.meaning import QueryVectors
         from ricordo.search.pipeline import Searcher
-        from ricordo.search.tiers import SharedQueries
 
         context, models = self._context, self._context.models
-        abroad = second_model(models)
-
-        def shared(own: Embedder | None) -> SharedQueries | None:
-            if own is None:
-                return None
-            known = next((one for one in self._shared if one.embedder is own), None)
-            if known is None:
-                known = SharedQueries(own)
-                self._shared = [*self._shared[-2:], known]  # the model that is set, the fallback, the second
-            return known
-
-        return Searcher(
+        vectors = QueryVectors(
             store,
-            context.provider,
-            lambda: shared(models.embedder()),
-            models.reranker,
-            lambda: shared(models.fallback()),
-            context.catch_up_with,
-            replace(abroad, embedder=lambda: shared(models.second())),
+            embedder=models.embedder,
+            fallback=models.fallback,
+            second=models.second,
+            embed=self._queries.embed,
         )
+        return Searcher(store, context.provider, vectors, models.reranker, catch_up=context.catch_up_with)
+
+    @cached_property
+    def _queries(self) -> SharedQueries:
+        from ricordo.search.tiers import SharedQueries
+
+        return SharedQueries()
 
     @property
     def is_alone(self) -> bool:
         """Whether the engine's own store is the only tier."""
-        found = places(self._context.located, self._context.config)
-        return len(found) == 1 and found[0].store == self._context.location
+        tier_places = places(self._context.located, self._context.config)
+        return len(tier_places) == 1 and tier_places[0].store == self._context.location
 
     def holding(self, names: Sequence[str | Path | Ref], wanted: Wanted) -> str | None:
         """The highest tier that holds all these items; None if that is the own store, or no tier holds them.
@@ -220,12 +228,12 @@ class Tiers:
         """
         names = [self._meant(name) for name in names]
         states = _PRESENT if wanted == "present" else _PUT_AWAY
-        known = [self._read_name(name) for name in names]
+        refs = [self._read_name(name) for name in names]
         for allowed in (states, _ANY) if names else ():
-            found = self._first_with(known, allowed)
-            if found is not None:
-                return None if found.location == self._context.location else found.name
-        apart = [found.name for name in known if (found := self._first_with([name], _ANY)) is not None]
+            tier = self._first_with(refs, allowed)
+            if tier is not None:
+                return None if tier.location == self._context.location else tier.name
+        apart = [tier.name for name in refs if (tier := self._first_with([name], _ANY)) is not None]
         if len(names) == len(apart) > 1:
             where = " and ".join(f"{name} in the tier {tier}" for name, tier in zip(names, apart, strict=True))
             raise UsageError(f"they are in two stores: {where}", hint="‹:promote› copies an item to another tier.")
@@ -237,10 +245,10 @@ class Tiers:
 
     def _first_with(self, names: Sequence[str | Ref], states: Sequence[str]) -> Tier | None:
         """The highest tier that holds all these items in one of the states."""
-        found = self.federation.first(
+        holder = self.federation.first(
             lambda store: True if all(self._look_up(store, name)[1] in states for name in names) else None
         )
-        return found[0] if found is not None else None
+        return holder[0] if holder is not None else None
 
     def _look_up(self, store: Store, name: str | Ref) -> tuple[int, str]:
         """The number of an item in a store, and its state; "" if it is not there."""
@@ -255,22 +263,22 @@ class Tiers:
         """The ref of the one item that a bare name means, in whichever tier it is; any other name as it is."""
         if not is_bare(name):
             return name
-        ref, found = self._context.resolve(name), set[Ref]()
+        ref, matches = self._context.resolve(name), set[Ref]()
         if self.federation.first(lambda store: store.items.number(ref)) is None:
-            self.federation.first(lambda store: found.update(store.items.ending_with(str(name))))
-        return only_one(name, found) or ref
+            self.federation.first(lambda store: matches.update(store.items.ending_with(str(name))))
+        return only_one(name, matches) or ref
 
     def store_of(self, filters: Filters) -> Store:
         """The store that a listing looks in: that of the tier which the filters name, or the store in use."""
         if not filters.tiers:
             return self._context.store
-        (name, *others), known = filters.tiers, {tier.name: tier for tier in self.federation.tiers}
+        (name, *others), by_name = filters.tiers, {tier.name: tier for tier in self.federation.tiers}
         if others:
             raise UsageError("a listing looks in one tier", hint="Name one with ‹tier›.")
-        if name not in known:
-            hint = f"There are: {', '.join(known)}." if known else "‹:tiers› shows what is searched."
+        if name not in by_name:
+            hint = f"There are: {', '.join(by_name)}." if by_name else "‹:tiers› shows what is searched."
             raise UsageError(f"the tier '{name}' has no store here", hint=hint)
-        return known[name].store
+        return by_name[name].store
 
     def holder(self, name: str | Path | Ref) -> tuple[Tier, int]:
         """The highest tier that holds an item, with the item's number there; the own store if no tier holds it."""
@@ -279,9 +287,9 @@ class Tiers:
         federation = self.federation
         own = next((tier for tier in federation.tiers if tier.location == context.location), None)
         if own is None or len(federation.tiers) > 1:
-            known = self._read_name(name)
-            if (tier := self._first_with([known], _PRESENT)) is not None:
-                return tier, self._look_up(tier.store, known)[0]
+            ref = self._read_name(name)
+            if (tier := self._first_with([ref], _PRESENT)) is not None:
+                return tier, self._look_up(tier.store, ref)[0]
         if own is None:
             raise NotFound(f"there is no item {name} in any tier", hint="‹:tiers› shows what is searched.")
         return own, context.number(name)

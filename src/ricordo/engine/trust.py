@@ -129,7 +129,7 @@ class TrustVerbs(OpenEngine):
             str(place),
             repository=next((str(one) for one in (place, *place.parents) if (one / ".git").exists()), ""),
             files=tuple(str(item.ref) for _, item in self._added_from(place) if item.fields.loading == "always"),
-            settings=_sensitive(settings),
+            settings=_needing_trust(settings),
         )
         if not store.is_file():
             return report
@@ -169,7 +169,7 @@ class TrustVerbs(OpenEngine):
         return ref_path(item.ref, self._context.file_refs)
 
 
-def _sensitive(file: Path) -> tuple[str, ...]:
+def _needing_trust(file: Path) -> tuple[str, ...]:
     """What a project's settings file sets that needs trust, as it stands there."""
     from ricordo.config.files import parse_toml, read_bytes
 
@@ -179,7 +179,7 @@ def _sensitive(file: Path) -> tuple[str, ...]:
         for section, table in tables.items()
         if isinstance(table, dict)
         for key, value in table.items()
-        if (known := SETTINGS.get(f"{section}.{key}")) is not None and known.sensitive
+        if (known := SETTINGS.get(f"{section}.{key}")) is not None and not known.harmless
     ]
     return tuple(f"{known.name} = {known.shown(value)}" for known, value in rows)
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,16 +22,17 @@ from ricordo.config.loading import Config, ConfigProvider
 from ricordo.errors import Error
 from ricordo.frozen import frozen
 from ricordo.hook_log import log, open_log
-from ricordo.hooks.payload import NAMES, Payload, is_worth_asking, read_payload
+from ricordo.hooks.payload import NAMES, Payload, read_payload
 from ricordo.hooks.pipe import Outlet
-from ricordo.keys.seal import holds_secrets
 from ricordo.log import keep_log, report
 from ricordo.programs.table import running_program
 from ricordo.speaking import asker, speaking
+from ricordo.text.chatter import has_content
 from ricordo.values.provenance import AGENT, Provenance
+from ricordo.vault import is_encrypted
 
 if TYPE_CHECKING:
-    from ricordo.engine import Ricordo
+    from ricordo.engine.ricordo import Ricordo
 
 IDLE_BEFORE_IMPORT = 0.8
 """The machine counts as idle if at least this share of the time is left before the engine is imported."""
@@ -65,7 +67,8 @@ def run(
     """
     try:
         _run(event, content, outlet, _Place(store, tier, here, warm, os.environ if env is None else env))
-        outlet.note_shown()
+        if outlet.note_items is not None:
+            outlet.note_items()
     except (Error, OSError, ValueError) as error:  # a store, a file or a payload that cannot be read
         log(event, f"{type(error).__name__}: {error}")
     except Exception as error:  # noqa: BLE001 - a bug must not fail the program that called the hook
@@ -103,14 +106,14 @@ def _run(event: str, content: bytes, outlet: Outlet, place: _Place) -> None:
         wanted = _Wanted(("",), hooks.budget * 5 // 3)
     elif event == "before-agent-start":
         wanted = _Wanted(payload.tasks[:TASKS_ANSWERED] or ("",), hooks.budget)
-    elif is_worth_asking(payload.task):  # the items that every agent gets were given when the session started
+    elif has_content(payload.task):  # the items that every agent gets were given when the session started
         wanted = _Wanted((payload.task,), hooks.budget, always=False)
     else:
         return
     if wanted.budget:
         said = Provenance(AGENT, running_program(place.env), payload.session, "hook")
         with standing_in(payload.folder), speaking(said):
-            _answer(payload, wanted, provider, outlet, place)
+            _answer(payload, wanted, provider, outlet, place=place)
 
 
 @frozen
@@ -124,7 +127,9 @@ class _Wanted:
     always: bool = True
 
 
-def _answer(payload: Payload, wanted: _Wanted, provider: Callable[[], Config], outlet: Outlet, place: _Place) -> None:
+def _answer(
+    payload: Payload, wanted: _Wanted, provider: Callable[[], Config], outlet: Outlet, *, place: _Place
+) -> None:
     if place.warm is not None:
         with place.warm(payload.folder, place.store, place.tier) as engine:
             _offer(engine, payload, wanted, outlet)
@@ -137,7 +142,7 @@ def _answer(payload: Payload, wanted: _Wanted, provider: Callable[[], Config], o
         from ricordo.registry import embedder_ahead
 
         embedder = embedder_ahead(settings)
-    from ricordo.engine import Ricordo
+    from ricordo.engine.ricordo import Ricordo
 
     by_words = True
 
@@ -166,7 +171,8 @@ def for_hooks(config: Config) -> Config:
 
 def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -> None:
     """Offer what fits the tasks, each with its share of the budget."""
-    from ricordo.engine.context import NOT_TRUSTED, sealing_store
+    from ricordo import told_log
+    from ricordo.engine.context import project_notes, sealing_store
     from ricordo.trust.fence import joined, quoted
 
     texts: list[str] = []
@@ -182,12 +188,16 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
             texts.append(joined(heading, report.text, gap="\n"))
             refs += [part.ref for part in report.parts]
             tokens += report.tokens
-        if not task and NOT_TRUSTED in report.warnings:  # said once, when a session starts
-            texts.append(f"Ricordo: {NOT_TRUSTED}")
+        if not task:  # said once, when a session starts
+            texts += [f"Ricordo: {note}" for note in project_notes(engine)]
     text = joined(*texts)
     outlet.offer(payload.answer(text) if text else {})
-    is_noted = refs and engine.config.usage.log
-    outlet.shown = (payload.name, engine.location, refs, asker(), tokens, sealing_store(engine)) if is_noted else None
+    outlet.note_items = None
+    if refs and engine.config.usage.log:
+        outlet.note_items = partial(
+            told_log.note, payload.name, engine.location, refs,
+            asker=asker(), tokens=tokens, sealing=sealing_store(engine),
+        )  # fmt: skip
 
 
 def _start_reading(payload: Payload, config: Config, asked: _Place) -> None:
@@ -207,6 +217,6 @@ def _start_reading(payload: Payload, config: Config, asked: _Place) -> None:
         log("transcript", "the folder is left alone, because a .ricordoignore says so")
         return
     command = [sys.executable, "-P", "-m", "ricordo", "sessions", "add", str(payload.transcript), "--no-wait"]
-    with open_log() if not holds_secrets(place.name) else open(os.devnull, "wb") as errors:  # noqa: PTH123 - no path
+    with open_log() if not is_encrypted(place.name) else open(os.devnull, "wb") as errors:  # noqa: PTH123 - no path
         command += ["--quiet", "--store", place.address or place.name]
         start_detached(command, payload.folder, DEVNULL, errors, **{DOOR: "hook"})

@@ -56,9 +56,9 @@ class HookRequest:
 def read_request(body: bytes) -> HookRequest:
     """What ``asking`` packed; ``ValueError`` for what is none."""
     (folder, store, tier, *variables), payload = unpacked(body)
-    kept = tuple(one for one in variables if is_surrounding(one.partition("=")[0]))
-    program = dict(one.partition("=")[::2] for one in variables if one not in kept)
-    return HookRequest(Path(folder), store or None, tier or None, kept, program, payload)
+    surroundings = tuple(variable for variable in variables if is_surrounding(variable.partition("=")[0]))
+    program = dict(variable.partition("=")[::2] for variable in variables if variable not in surroundings)
+    return HookRequest(Path(folder), store or None, tier or None, surroundings, program, payload)
 
 
 def answered(stores: OpenStores, event: str, asked: HookRequest) -> bytes:
@@ -109,7 +109,7 @@ class HookDoor:
             threading.Thread(target=self._listen, args=(self._listening,), name="ricordo-hooks", daemon=True).start()
             port = self._listening.getsockname()[1]
             started = f"{time.time():017.6f}"
-            write_helper(RunningServer(os.getpid(), "127.0.0.1", port, self._token, "", started))
+            write_helper(RunningServer(os.getpid(), "127.0.0.1", port, self._token, store="", started=started))
         except (OSError, Error) as problem:
             report("hooks cannot ask this process; they do the work themselves", problem)
 

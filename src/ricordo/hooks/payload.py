@@ -15,8 +15,6 @@ from typing import Any
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.hooks.pipe import LARGEST_PAYLOAD
-from ricordo.text.scripts import unspaced_runs
-from ricordo.text.stopwords import STOP_WORDS
 
 LONGEST_TASK = 4_000
 """The most characters of a task that are searched for. A longer one is cut in the middle: its beginning says what it is
@@ -36,15 +34,6 @@ _TAIL_BYTES = 500_000
 _ADDED = re.compile(r"<(hook_context|system-reminder)>.*?(?:</\1>|\Z)", re.DOTALL)
 """What the program, not the person, put into a prompt: Gemini CLI puts there what hooks answered before."""
 _COMMAND = re.compile(r"^/[A-Za-z][\w:-]*(?=\s|$)")
-_WORD = re.compile(r"\w(?:[\w.'-]*\w)?")
-_IDENTIFIER = re.compile(r"[\w.-]*[\d_.-][\w.-]*|.{8,}")
-_UNSPACED_ENOUGH = 4
-"""This many characters of a script without spaces are as good as two words."""
-_CHATTER = """again ahead awesome carry check commit continue cool correct done exactly fine fix good go great
-    hello hey hi keep let lets lgtm like looks make need next nice nope ok okay perfect please proceed push
-    retry right run see sounds start stop sure thank thanks thing try undo use wait want way well work works
-    yeah yep yes"""
-_EMPTY_WORDS = STOP_WORDS["english"] | set(_CHATTER.split())
 
 
 @frozen
@@ -91,14 +80,6 @@ def read_payload(event: str, content: bytes, here: Path | None = None) -> Payloa
         _file(_text(given, "transcript_path", "transcriptPath")),
         _text(given, "session_id", "sessionId", "conversation_id"),
     )
-
-
-def is_worth_asking(task: str) -> bool:
-    """Whether a task names anything to search for; "yes, go on" does not."""
-    words = [word for word in _WORD.findall(task.lower()) if word not in _EMPTY_WORDS]
-    if sum(map(len, unspaced_runs().findall(task))) >= _UNSPACED_ENOUGH:
-        return True
-    return len(words) >= 2 or any(_IDENTIFIER.fullmatch(word) for word in words)
 
 
 def _tasks(event: str, given: Mapping[str, Any]) -> tuple[str, ...]:

@@ -32,8 +32,8 @@ class Outlet:
         self._limit = DEFAULT_SECONDS
         self._within = within * _SHARE_OF_HOST
         self._has_answer = False
-        self.shown: tuple[str, str, list[str], str, int, str] | None = None
-        """What the last answer shows: the event, the store, the refs of the items, who asked, and how many tokens."""
+        self.note_items: Callable[[], None] | None = None
+        """Writes down which items the last answer shows; None if that is not wanted."""
 
     def limit(self, seconds: float) -> None:
         self._limit = seconds
@@ -48,13 +48,6 @@ class Outlet:
         """The same for an answer that is JSON already, in one line."""
         self._has_answer = True
         self._send(b"answer " + answer + b"\n")
-
-    def note_shown(self) -> None:
-        """Write down which items were shown to the agent."""
-        if self.shown is not None:
-            from ricordo import told_log
-
-            told_log.note(*self.shown)
 
     @property
     def left(self) -> float:

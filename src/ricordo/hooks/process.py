@@ -126,9 +126,9 @@ def answer(event: str, *, store: str | None, tier: str | None, started: float, w
 
     listener = Listener(started, within)
     if hasattr(os, "fork"):
-        _in_a_child(event, work, listener, started, within)
+        _in_a_child(event, work, listener, started, within=within)
     else:
-        _beside_a_clock(event, work, listener, started, within)
+        _beside_a_clock(event, work, listener, started, within=within)
 
 
 def _process_start() -> float:
@@ -158,7 +158,9 @@ def _say(event: str, answer: bytes) -> None:
         return
 
 
-def _in_a_child(event: str, work: Callable[[Outlet], None], listener: Listener, started: float, within: float) -> None:
+def _in_a_child(
+    event: str, work: Callable[[Outlet], None], listener: Listener, started: float, *, within: float
+) -> None:
     import select
 
     reader, writer = os.pipe()
@@ -202,7 +204,7 @@ def _note(event: str, listener: Listener, ended: bool) -> None:
 
 
 def _beside_a_clock(
-    event: str, work: Callable[[Outlet], None], listener: Listener, started: float, within: float
+    event: str, work: Callable[[Outlet], None], listener: Listener, started: float, *, within: float
 ) -> None:
     import threading
 

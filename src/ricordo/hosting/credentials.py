@@ -86,14 +86,14 @@ class Credentials:
         self.path = path or data_home(os.environ) / FILE_NAME
         self._lock = threading.Lock()
         self._seen: tuple[int, int] | None = None
-        self._known: dict[str, Credential] = {}
+        self._credentials: dict[str, Credential] = {}
 
     def check(self, secret: str, way: str) -> Caller | None:
         """The caller whose secret this is."""
-        found = self._by_hash().get(digest(secret))
-        if found is None or found.way != way or found.is_over(time.time()):
+        credential = self._by_hash().get(digest(secret))
+        if credential is None or credential.way != way or credential.is_over(time.time()):
             return None
-        return Caller(found.id, found.name, found.scope, found.way)
+        return Caller(credential.id, credential.name, credential.scope, credential.way)
 
     def add(self, name: str, scope: str, *, way: str = "token", days: float | None = None) -> tuple[str, Credential]:
         """Make a credential; its secret is given only now."""
@@ -106,47 +106,50 @@ class Credentials:
         expires = now + days * DAY if days is not None else None
         made = Credential(secrets.token_hex(4), name.strip()[:100], scope, way, digest(secret), now, expires)
         with locked(self.path):
-            kept = [one for one in self._read() if not one.is_over(now)]
-            self._write([*kept, made])
+            valid = [credential for credential in self._read() if not credential.is_over(now)]
+            self._write([*valid, made])
         return secret, made
 
     def remove(self, name: str) -> list[Credential]:
         """Remove a credential by its id, or all with a name."""
         with locked(self.path):
-            known = self._read()
-            gone = [one for one in known if name in (one.id, one.name)]
+            stored = self._read()
+            gone = [credential for credential in stored if name in (credential.id, credential.name)]
             if not gone:
                 raise NotFound(f"there is no token '{name}'", hint="‹:serve tokens list› shows them.")
-            self._write([one for one in known if one not in gone])
+            self._write([credential for credential in stored if credential not in gone])
         return gone
 
     def all(self, way: str | None = None) -> list[Credential]:
         """The credentials that have not expired, the oldest first."""
         now = time.time()
-        return [one for one in self._read() if not one.is_over(now) and way in (None, one.way)]
+        valid = [credential for credential in self._read() if not credential.is_over(now)]
+        return [credential for credential in valid if way in (None, credential.way)]
 
     def _by_hash(self) -> Mapping[str, Credential]:
         with self._lock:
             try:
-                found = self.path.stat()
-                seen = (found.st_mtime_ns, found.st_ino)
+                status = self.path.stat()
+                seen = (status.st_mtime_ns, status.st_ino)
             except OSError:
                 seen = (0, 0)
             if seen != self._seen:
-                self._known = {one.hash: one for one in self._read()}
+                self._credentials = {credential.hash: credential for credential in self._read()}
                 self._seen = seen
-            return self._known
+            return self._credentials
 
     def _read(self) -> list[Credential]:
         try:
-            return [Credential(**one) for one in json.loads(read_bytes(self.path) or b"[]")]
+            return [Credential(**fields) for fields in json.loads(read_bytes(self.path) or b"[]")]
         except (ValueError, TypeError):
             raise Unavailable(
                 f"{self.path} cannot be read", hint="Remove it; then make tokens again with ‹:serve tokens add›."
             ) from None
 
-    def _write(self, kept: list[Credential]) -> None:
-        plain = [{name: getattr(one, name) for name in Credential.__dataclass_fields__} for one in kept]
+    def _write(self, credentials: list[Credential]) -> None:
+        plain = [
+            {name: getattr(credential, name) for name in Credential.__dataclass_fields__} for credential in credentials
+        ]
         write_json(self.path, plain)
 
 
@@ -172,9 +175,9 @@ class SignInCodes:
             return self._until.pop(digest(code), float("-inf")) > time.monotonic()
 
 
-def is_same(secret: str, known: str) -> bool:
+def is_same(secret: str, other: str) -> bool:
     """Whether two secrets are the same; how long that takes says nothing about them."""
-    return hmac.compare_digest(secret.encode("utf-8", "replace"), known.encode("utf-8", "replace"))
+    return hmac.compare_digest(secret.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
 
 
 def digest(secret: str) -> str:

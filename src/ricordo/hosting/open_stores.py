@@ -22,7 +22,7 @@ from ricordo.config.loading import Config, ConfigProvider
 from ricordo.config.places import locate, places
 
 if TYPE_CHECKING:
-    from ricordo.engine import Ricordo
+    from ricordo.engine.ricordo import Ricordo
 
 STORES_KEPT_OPEN = 8
 """How many stores stay open; the one that was used longest ago is closed first."""
@@ -55,41 +55,41 @@ class OpenStores:
         key = (store or "", tier or "", str(folder if store else nearest_project(folder) or ""))
         with self._lock:
             made_from = _made_from(provider(), folder, store, tier)
-            found = self._open.get(key)
-            if found is not None and found.made_from != made_from:
+            entry = self._open.get(key)
+            if entry is not None and entry.made_from != made_from:
                 self._retire(key)
-                found = None
-            if found is None:
+                entry = None
+            if entry is None:
                 self._close_oldest()
                 engine = self._make(provider, folder, store, tier)
-                found = self._open[key] = _Open(engine, made_from, time.monotonic())
-            found.users += 1
+                entry = self._open[key] = _Open(engine, made_from, time.monotonic())
+            entry.users += 1
         try:
-            yield found.engine
+            yield entry.engine
         finally:
             with self._lock:
-                found.users -= 1
-                found.used = time.monotonic()
-                if not found.users and self._open.get(key) is not found:
-                    found.engine.close()  # another one took its place meanwhile
+                entry.users -= 1
+                entry.used = time.monotonic()
+                if not entry.users and self._open.get(key) is not entry:
+                    entry.engine.close()  # another one took its place meanwhile
 
     def close(self) -> None:
         """Close all stores."""
         with self._lock:
-            for one in self._open.values():
-                one.engine.close()
+            for entry in self._open.values():
+                entry.engine.close()
             self._open.clear()
 
     def _provider(self, folder: Path) -> ConfigProvider:
-        found = self._settings.get(folder)
-        if found is None:
+        provider = self._settings.get(folder)
+        if provider is None:
             if len(self._settings) >= FOLDERS_REMEMBERED:
                 self._settings.clear()
-            found = self._settings[folder] = ConfigProvider(start=folder)
-        return found
+            provider = self._settings[folder] = ConfigProvider(start=folder)
+        return provider
 
     def _make(self, provider: ConfigProvider, folder: Path, store: str | None, tier: str | None) -> Ricordo:
-        from ricordo.engine import Ricordo
+        from ricordo.engine.ricordo import Ricordo
         from ricordo.registry import embedder_ahead
 
         settings = provider()
@@ -106,13 +106,13 @@ class OpenStores:
 
     def _retire(self, key: tuple[str, ...]) -> None:
         """Close a store that is not the right one any more; one that is in use is closed by its last user."""
-        one = self._open.pop(key)
-        if not one.users:
-            one.engine.close()
+        entry = self._open.pop(key)
+        if not entry.users:
+            entry.engine.close()
 
     def _close_oldest(self) -> None:
         """Make room for one more store."""
-        idle = [key for key, one in self._open.items() if not one.users]
+        idle = [key for key, entry in self._open.items() if not entry.users]
         idle.sort(key=lambda key: self._open[key].used)
         for key in idle[: max(0, len(self._open) + 1 - STORES_KEPT_OPEN)]:
             self._retire(key)

@@ -27,7 +27,7 @@ class RunningServer:
     """A running server of this user: its address, its token, its version, and the store that its page shows."""
 
     def __init__(
-        self, pid: int, host: str, port: int, token: str, store: str, started: str = "", version: str = __version__
+        self, pid: int, host: str, port: int, token: str, *, store: str, started: str = "", version: str = __version__
     ) -> None:
         self.pid = pid
         self.host = host

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import anyio
 
     from ricordo.config.loading import Config
-    from ricordo.engine import Ricordo
+    from ricordo.engine.ricordo import Ricordo
 
 
 class Service:
@@ -50,7 +50,7 @@ class Service:
             if self._engine is None:
                 if self._closed:
                     raise UsageError("the server is shutting down", hint="Start it again.")
-                from ricordo.engine import Ricordo
+                from ricordo.engine.ricordo import Ricordo
 
                 self.settings()
                 store, tier = self.where
@@ -143,7 +143,7 @@ def leave(*, is_busy: bool) -> None:
 
     Daemon threads count, too: unloading a model that one of them still uses can keep the interpreter from ending.
     """
-    others = [one for one in threading.enumerate() if one is not threading.main_thread()]
-    if is_busy or any(not one.name.startswith("ricordo-call") for one in others):
+    others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+    if is_busy or any(not thread.name.startswith("ricordo-call") for thread in others):
         sys.stderr.flush()
         os._exit(0)

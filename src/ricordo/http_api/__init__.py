@@ -1,7 +1,7 @@
 """The page and the API: one server, started by ``ricordo serve``, that answers browsers, programs, agents and hooks.
 
 ``server`` puts it together and runs it, ``guard`` decides who may ask, ``api`` makes the routes of verbs,
-``routes`` holds the others, ``web`` the page. Every answer comes from a method of ``Ricordo``.
+``routes`` holds the others. The page is a plugin. Every answer comes from a method of ``Ricordo``.
 """
 
 from __future__ import annotations

@@ -32,13 +32,14 @@ from ricordo.http_api import shapes
 from ricordo.http_api.shapes import shape_of
 from ricordo.http_api.state import Here
 from ricordo.permissions import refuse_files
+from ricordo.plugin import modules_of
 from ricordo.verbs.index import all_verbs
 from ricordo.verbs.rows import ParamRow, VerbRow, arguments, call, plain_answer
 
 if TYPE_CHECKING:
     from fastapi.responses import JSONResponse
 
-    from ricordo.engine import Ricordo
+    from ricordo.engine.ricordo import Ricordo
     from ricordo.http_api.state import Tells
 
 
@@ -83,13 +84,15 @@ def failure(code: str, message: str, hint: str = "", **more: Any) -> dict[str, A
     return {"error": {"code": code, "message": message, "hint": hint, **more}}
 
 
-def install_failures(app: FastAPI, page: Callable[[Request, Error], Response]) -> None:
-    """Make the application answer every failure in the one shape; a browser that asks for a page gets a ``page``."""
+def install_failures(app: FastAPI, page: Callable[[Request, Error], Response] | None) -> None:
+    """Make the application answer every failure in the one shape; a browser that asks for a page gets a ``page``, if
+    there are pages.
+    """
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse
     from starlette.exceptions import HTTPException
 
-    async def known(request: Request, error: Exception) -> JSONResponse:
+    async def expected(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, Error)
         return JSONResponse(printable({"error": error.to_dict("http")}), status_of(error))
 
@@ -111,8 +114,8 @@ def install_failures(app: FastAPI, page: Callable[[Request, Error], Response]) -
 
     async def by_status(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        is_page = request.method == "GET" and "text/html" in request.headers.get("accept", "")
-        if error.status_code == 404 and is_page and not request.url.path.startswith("/api"):
+        wants_page = request.method == "GET" and "text/html" in request.headers.get("accept", "")
+        if page is not None and error.status_code == 404 and wants_page and not request.url.path.startswith("/api"):
             return page(request, NotFound("there is no such page", hint="Search for what you look for."))
         code = {404: "not_found", 405: "method"}.get(error.status_code, "usage")
         hint = "/api shows what there is." if error.status_code in (404, 405) else ""
@@ -123,7 +126,7 @@ def install_failures(app: FastAPI, page: Callable[[Request, Error], Response]) -
         hint = "This is a fault of the server; its log has more."
         return JSONResponse(failure("unexpected", type(error).__name__, hint), 500)
 
-    app.add_exception_handler(Error, known)
+    app.add_exception_handler(Error, expected)
     app.add_exception_handler(TimeoutError, late)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, by_status)
@@ -198,20 +201,20 @@ def reads(
     group: APIRouter, path: str, shape: type[shapes.Shape], scope: str = "read", **more: Any
 ) -> Callable[[Any], Any]:
     """``GET``: changes nothing except the records of use."""
-    return _route(group, "GET", path, shape, scope, more)
+    return _route(group, "GET", path, shape, scope=scope, more=more)
 
 
 def writes(
     group: APIRouter, path: str, shape: type[shapes.Shape], scope: str = "write", **more: Any
 ) -> Callable[[Any], Any]:
     """``POST``: changes the store."""
-    return _route(group, "POST", path, shape, scope, more)
+    return _route(group, "POST", path, shape, scope=scope, more=more)
 
 
 def begins(group: APIRouter, path: str, scope: str = "write", **more: Any) -> Callable[[Any], Any]:
     """``POST``: long work, answered with a task."""
     started = {202: {"model": shapes.TaskShape, "description": "It goes on; look at the task."}}
-    return _route(group, "POST", path, shapes.TaskShape, scope, {"responses": started, **more})
+    return _route(group, "POST", path, shapes.TaskShape, scope=scope, more={"responses": started, **more})
 
 
 def only_known_parameters(request: Request) -> None:
@@ -229,7 +232,7 @@ def only_known_parameters(request: Request) -> None:
 
 
 def _route(
-    group: APIRouter, method: str, path: str, shape: type[shapes.Shape], scope: str, more: dict[str, Any]
+    group: APIRouter, method: str, path: str, shape: type[shapes.Shape], *, scope: str, more: dict[str, Any]
 ) -> Callable[[Any], Any]:
     responses = {**FAILURES, 200: {"model": shape}, **more.pop("responses", {})}
     asked = {"x-scope": scope, "security": [{"token": []}]}
@@ -272,8 +275,8 @@ OWN_ANSWERS: Mapping[str, Callable[[Any, VerbRow, Given], Any]] = {
 """By the path of the verb."""
 
 
-BY_HAND = ("export", "import", "learn rollback")
-"""Verbs with a route of their own, because a file is sent or answered, or because of where a parameter stands."""
+BY_HAND = "learn rollback"
+"""A verb with a route of its own, because of where a parameter stands; plugins may have further ones."""
 NETWORK_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "search": {"query": ""},
     "sessions show": {"limit": 200},
@@ -308,8 +311,10 @@ class Parameters(BaseModel):
 def verb_routes() -> APIRouter:
     """A route for every verb that is on HTTP and has none of its own; made once, as that takes a second."""
     group = router()
+    of_plugins = [route for module in modules_of("routes") for route in module.routes.routes]
+    by_hand = {BY_HAND, *(route.path.rpartition("/")[2] for route in of_plugins)}
     for row in all_verbs():
-        if "http" not in row.not_on and row.path not in BY_HAND:
+        if "http" not in row.not_on and row.path not in by_hand:
             _add_route(group, row)
     return group
 
@@ -344,8 +349,8 @@ def _field(row: VerbRow, param: ParamRow) -> tuple[Any, Any]:
     elif default is None and not is_required:
         kind = kind | None
     example = [param.example] if param.many else param.example
-    said: dict[str, Any] = {"description": param.line} | ({"examples": [example]} if param.example is not None else {})
-    return (kind, Field(**said)) if is_required else (kind, Field(default, **said))
+    about: dict[str, Any] = {"description": param.line} | ({"examples": [example]} if param.example is not None else {})
+    return (kind, Field(**about)) if is_required else (kind, Field(default, **about))
 
 
 def _bounds(param: ParamRow) -> dict[str, Any]:
@@ -365,24 +370,24 @@ def _add_route(group: APIRouter, row: VerbRow) -> None:
     model = parameters_of(row)
     answer = OWN_ANSWERS.get(row.path, _answer)
     scope = "admin" if row.scope == "files" else row.scope
-    said: dict[str, Any] = {"tags": [row.group], "name": row.path.replace(" ", "_"), "description": row.line}
+    about: dict[str, Any] = {"tags": [row.group], "name": row.path.replace(" ", "_"), "description": row.line}
     if row.is_long:
-        begins(group, path_of(row), scope, **said)(_begins(row, model))
+        begins(group, path_of(row), scope, **about)(_begins(row, model))
         return
     if row.scope == "read":
-        reads(group, path_of(row), shape_of(row), **said)(_answers(row, Annotated[model, Query()], answer))
+        reads(group, path_of(row), shape_of(row), **about)(_answers(row, Annotated[model, Query()], answer))
         return
     if row.looking:
-        _add_look(group, row, row.looking, said)
-    writes(group, path_of(row), shape_of(row), scope, **said)(_answers(row, _body(model), answer))
+        _add_look(group, row, row.looking, about)
+    writes(group, path_of(row), shape_of(row), scope, **about)(_answers(row, _body(model), answer))
 
 
-def _add_look(group: APIRouter, row: VerbRow, fixed: Mapping[str, Any], said: dict[str, Any]) -> None:
+def _add_look(group: APIRouter, row: VerbRow, fixed: Mapping[str, Any], about: dict[str, Any]) -> None:
     """The route by which a verb only looks: who may change nothing may look, unless it is for administrators alone."""
     look = row._replace(scope="read", params=tuple(param for param in row.params if param.name not in fixed))
     given = {name: value for name, value in fixed.items() if value is not None}
     scope = "admin" if row.scope == "admin" else "read"
-    named = said | {"name": f"{said['name']}{LOOKING}"}
+    named = about | {"name": f"{about['name']}{LOOKING}"}
     asked: Any = Annotated[parameters_of(look), Query()]
     looks = _answers(look, asked, lambda engine, _, asked_for: _answer(engine, row, asked_for | given))
     reads(group, path_of(row), shape_of(row), scope, **named)(looks)

@@ -82,12 +82,12 @@ class Guard:
             if caller is None:
                 self._refuse_strangers(scope)
         except Refused as refused:
-            await self._answer(refused, scope, headers, receive, send)
+            await self._answer(refused, scope, headers, receive, send=send)
             return
         scope.setdefault("state", {})["caller"] = caller
         body = GuardedBody(headers.get(b"content-type", "").lower(), largest, receive, send)
-        said = caller.provenance if caller is not None else NOBODY
-        with asked_with(caller.scope if caller is not None else "read"), speaking(said):
+        provenance = caller.provenance if caller is not None else NOBODY
+        with asked_with(caller.scope if caller is not None else "read"), speaking(provenance):
             await self._app(scope, body.receive, body.send)
 
     def _called_by(self, headers: Mapping[bytes, str]) -> str:
@@ -163,7 +163,7 @@ class Guard:
         )
 
     async def _answer(
-        self, refused: Refused, scope: Scope, headers: Mapping[bytes, str], receive: Receive, send: Send
+        self, refused: Refused, scope: Scope, headers: Mapping[bytes, str], receive: Receive, *, send: Send
     ) -> None:
         wants_page = "text/html" in headers.get(b"accept", "") and not scope["path"].startswith("/api/")
         if refused.status == 401 and wants_page and self._sign_in_page is not None:
@@ -261,8 +261,8 @@ def refuse_shape(body: bytes, media_type: str) -> None:
         if count > most:
             raise Refused(413, "too_large", f"the body has more than {most:,} {word}", "Send it in parts.")
     depth = 0
-    for found in _OPENING.finditer(body):
-        depth += 1 if found[0] in b"[{" else -1
+    for bracket in _OPENING.finditer(body):
+        depth += 1 if bracket[0] in b"[{" else -1
         if depth > DEEPEST:
             raise Refused(400, "usage", f"the body is nested more than {DEEPEST} deep", "Send flatter data.")
 

@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, File, Form, Query, Request, Response, UploadFile
-from fastapi.responses import FileResponse, StreamingResponse
+from fastapi.responses import StreamingResponse
 from pydantic import Field
-from starlette.background import BackgroundTask
 
 from ricordo.config.loading import SETTINGS, Config
 from ricordo.engine.setting_changes import change_setting, remove_setting
@@ -29,7 +29,7 @@ from ricordo.verbs.index import verb_named
 from ricordo.verbs.rows import call, plain_answer
 
 if TYPE_CHECKING:
-    from ricordo.engine import Ricordo
+    from ricordo.engine.ricordo import Ricordo
     from ricordo.http_api.state import Tells
     from ricordo.values.reports import AddReport
 
@@ -39,16 +39,16 @@ def settings_in_force(config: Config) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "value": known.shown(config.get(name)),
-            "default": known.shown(known.default),
+            "value": setting.shown(config.get(name)),
+            "default": setting.shown(setting.default),
             "source": config.source(name),
-            "variable": known.variable,
-            "type": known.type,
-            "choices": list(known.choices or ()),
-            "secret": known.secret,
-            "doc": known.doc,
+            "variable": setting.variable,
+            "type": setting.type,
+            "choices": list(setting.choices or ()),
+            "secret": setting.secret,
+            "doc": setting.doc,
         }
-        for name, known in SETTINGS.items()
+        for name, setting in SETTINGS.items()
     ]
 
 
@@ -65,12 +65,10 @@ files_sent = router("files")
 
 LONGEST_NAME = 150
 """Bytes of the name of a sent file, without its ending; most disks take names of 255 bytes."""
-EXPORT, IMPORT = verb_named("export"), verb_named("import")
-EXPORT_PARAMETERS: Any = Annotated[parameters_of(EXPORT), Query()]
-IMPORT_FORM: Any = Annotated[parameters_of(IMPORT, file=(UploadFile, ...)), Form(media_type="multipart/form-data")]
 
 
-def _file_answer(media_type: str, description: str) -> dict[str, Any]:
+def file_answer(media_type: str, description: str) -> dict[str, Any]:
+    """What the description of the API says about a route that answers with a file."""
     return {"responses": {200: {"content": {media_type: {}}, "description": description, "model": None}}}
 
 
@@ -82,11 +80,11 @@ async def upload(
     wait: WaitParameter = 0,
 ) -> Response:
     """Take in files that are sent along, as ``agent:/uploads/NAME``. The server's own files are not touched."""
-    work, about = await uploaded(here, files, folder)
-    return await here.begin("upload", work, about=about, wait=wait)
+    work, about, clear = await uploaded(here, files, folder)
+    return await here.begin("upload", work, about=about, wait=wait, clear=clear)
 
 
-@reads(files_sent, "/original", shapes.Shape, **_file_answer("application/octet-stream", "The bytes."))
+@reads(files_sent, "/original", shapes.Shape, **file_answer("application/octet-stream", "The bytes."))
 async def original(
     here: Here,
     ref: Annotated[str, Query(min_length=1, max_length=4096)],
@@ -98,43 +96,9 @@ async def original(
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 
-@reads(files_sent, "/export", shapes.Shape, **_file_answer("application/x-ndjson", "JSON lines."))
-async def export(here: Here, asked: EXPORT_PARAMETERS) -> Response:
-    """Everything the store holds, as JSON lines."""
-    place = Path(tempfile.mkdtemp(prefix="ricordo-export-"))
-    file = place / "export.jsonl"
-
-    def clear() -> None:
-        file.unlink(missing_ok=True)
-        place.rmdir()
-
-    with ExitStack() as after_failure:
-        after_failure.callback(clear)
-        await here.ask(lambda engine: call(engine, EXPORT, given_by(EXPORT, asked) | {"target": file}))
-        after_failure.pop_all()
-    return FileResponse(file, media_type="application/x-ndjson", filename=file.name, background=BackgroundTask(clear))
-
-
-@begins(files_sent, "/import", scope="admin")
-async def import_(here: Here, asked: IMPORT_FORM, wait: WaitParameter = 0) -> Response:
-    """Take in what export wrote, or a file that another program wrote."""
-    given = given_by(IMPORT, asked)
-    file: UploadFile = given["source"]
-    with tempfile.NamedTemporaryFile(prefix="ricordo-import-", delete=False) as kept:
-        kept.write(await file.read())
-
-    def work(engine: Ricordo, tell: Tells) -> Any:
-        try:
-            return call(engine, IMPORT, given | {"source": kept.name, "wait": False, "progress": tell})
-        finally:
-            Path(kept.name).unlink(missing_ok=True)
-
-    return await here.begin("import", work, about=file.filename or "", wait=wait)
-
-
-async def uploaded(here: Serving, files: list[UploadFile], folder: str) -> tuple[Any, str]:
-    """Store uploaded files in a temporary folder and return the work to do with them; only the last part of a name is
-    used.
+async def uploaded(here: Serving, files: list[UploadFile], folder: str) -> tuple[Any, str, Callable[[], object]]:
+    """Store uploaded files in a temporary folder; returns the work to do with them, their names, and what removes the
+    folder. Only the last part of a name is used.
     """
     names = told_apart([safe_name(file.filename or "") for file in files])
     place = Path(tempfile.mkdtemp(prefix="ricordo-upload-"))
@@ -165,7 +129,7 @@ async def uploaded(here: Serving, files: list[UploadFile], folder: str) -> tuple
             shutil.rmtree(place, ignore_errors=True)
         return AddReport(tuple(done), tuple(dict.fromkeys(notes)))
 
-    return work, ", ".join(names)
+    return work, ", ".join(names), partial(shutil.rmtree, place, ignore_errors=True)
 
 
 def told_apart(names: Sequence[str]) -> list[str]:
@@ -286,8 +250,8 @@ async def tasks(here: Here) -> Response:
 @reads(look_after, "/tasks/{id}", shapes.TaskShape)
 async def task(here: Here, id: str) -> Response:  # noqa: A002 - the name in the path
     """One piece of long work."""
-    found = here.tasks.get(id)
-    return await here.answer(lambda engine: found)
+    task = here.tasks.get(id)
+    return await here.answer(lambda engine: task)
 
 
 @reads(look_after, "/tasks/{id}/events", shapes.Shape, responses=TASK_EVENTS)
@@ -305,7 +269,7 @@ async def sign_in_link(request: Request, here: Here) -> Response:
         raise Forbidden(
             "a token gets no link, because whoever opens one counts as the user", hint="‹:serve link› makes one."
         )
-    link = f"{here.address}/sign-in?code={here.codes.new()}"
+    link = here.new_link()
     return await here.answer(lambda engine: {"link": link})
 
 

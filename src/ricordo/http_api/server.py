@@ -29,8 +29,7 @@ from ricordo.http_api.api import failure, install_failures, install_routes, oper
 from ricordo.http_api.guard import Guard, send_json
 from ricordo.http_api.routes import files_sent, hooks, look_after
 from ricordo.http_api.state import Serving
-from ricordo.http_api.web.frame import failed
-from ricordo.http_api.web.pages import install_page, sign_in_page
+from ricordo.plugin import modules_of
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -56,7 +55,7 @@ def serve(
     make_mcp: Callable[[CallThreads], McpApp],
     announce: Callable[[str, str], None],
 ) -> None:
-    """Serve until interrupted. ``announce`` is called with the address and the link that signs a browser in.
+    """Serve until interrupted. ``announce`` is called with the address and ``Serving.new_link``.
 
     ``make_mcp`` makes what answers MCP, from the threads that it may use.
     """
@@ -88,8 +87,8 @@ def serve(
     if is_first:
         started = datetime.now(UTC).isoformat(timespec="seconds")
         place = service.engine().location
-        write_running(RunningServer(os.getpid(), _reachable(host), real_port, token, place, started))
-    announce(serving.address, f"{serving.address}/sign-in?code={serving.codes.new()}")
+        write_running(RunningServer(os.getpid(), _reachable(host), real_port, token, store=place, started=started))
+    announce(serving.address, serving.new_link())
     attendant.start()
     for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises it again after it ended; nothing is left to do then
         signal.signal(number, lambda number, frame: None)
@@ -144,7 +143,7 @@ class Attendant:
 
     def _begin(self, work: Callable[..., None], *args: Any) -> None:
         thread = threading.Thread(target=work, args=args, name="ricordo-attendant", daemon=True)
-        self._threads = [one for one in self._threads if one.is_alive()] + [thread]
+        self._threads = [running for running in self._threads if running.is_alive()] + [thread]
         thread.start()
 
     def _work(self) -> None:
@@ -206,7 +205,8 @@ def app_for(
     serving: Serving, mcp: McpApp, *, host: str = "127.0.0.1", port: int = 0, names: Sequence[str] = ()
 ) -> ASGIApp:
     """The whole application, behind the guard."""
-    app = web_app(serving, mcp)
+    page = next(iter(modules_of("page")), None)
+    app = web_app(serving, mcp, page)
 
     async def branch(scope: Scope, receive: Receive, send: Send) -> None:
         """MCP has an application of its own; everything else goes to the page and the API."""
@@ -224,12 +224,12 @@ def app_for(
         credentials=serving.credentials,
         local_token=serving.local_token,
         cookie=f"ricordo_{port}",
-        sign_in_page=sign_in_page,
+        sign_in_page=page.sign_in_page if page is not None else None,
     )
 
 
-def web_app(serving: Serving, mcp: McpApp) -> FastAPI:
-    """The page and the API, without guard."""
+def web_app(serving: Serving, mcp: McpApp, page: Any = None) -> FastAPI:
+    """The API and the page, if a plugin brings one (``Plugin.page``), without guard."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -247,9 +247,11 @@ def web_app(serving: Serving, mcp: McpApp) -> FastAPI:
         generate_unique_id_function=operation_id,
     )
     app.state.serving = serving
-    install_failures(app, failed)
-    install_routes(app, verb_routes(), files_sent, look_after, hooks)
-    install_page(app)
+    install_failures(app, page.failed if page is not None else None)
+    of_plugins = [module.routes for module in modules_of("routes")]
+    install_routes(app, verb_routes(), files_sent, look_after, hooks, *of_plugins)
+    if page is not None:
+        page.install(app)
 
     @app.get("/healthz", tags=["probes"], responses={200: {"model": shapes.HealthShape}})
     async def health() -> dict[str, str]:

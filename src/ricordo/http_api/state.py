@@ -10,9 +10,9 @@ import logging
 import threading
 import time
 import uuid
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,11 +27,12 @@ from ricordo.hosting.credentials import Caller, Credentials, SignInCodes
 from ricordo.hosting.open_stores import OpenStores
 from ricordo.hosting.service import CallThreads, Service
 from ricordo.masking import masked_in
+from ricordo.plugin import has_page
 from ricordo.values.reports import Progress
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config
-    from ricordo.engine import Ricordo
+    from ricordo.engine.ricordo import Ricordo
 
 
 CALL_SECONDS = 30.0
@@ -55,7 +56,6 @@ class Serving:
         self.threads = CallThreads()
         self.credentials = credentials or Credentials()
         self.codes = SignInCodes()
-        self.lately = Lately()
         self.started = time.time()
         self.tasks = Tasks(self._after_task)
         self.open_stores = OpenStores(for_hooks)
@@ -79,16 +79,35 @@ class Serving:
             self.service.wake()
         return Response(body, status, media_type="application/json")
 
-    async def begin(self, verb: str, work: Callable[[Ricordo, Tells], Any], *, about: str, wait: float) -> Response:
+    async def begin(
+        self,
+        verb: str,
+        work: Callable[[Ricordo, Tells], Any],
+        *,
+        about: str,
+        wait: float,
+        clear: Callable[[], object] | None = None,
+    ) -> Response:
         """Begin long work. Answers 202 and the task, or 200 if it ended within the seconds that the caller waits."""
-        task = self.start(verb, work, about=about)
+        task = self.start(verb, work, about=about, clear=clear)
         await self.tasks.wait(task, min(wait, LONGEST_WAIT))
         where = {"Location": f"/api/v1/tasks/{task.id}"}
         return Response(to_json(task), 200 if task.is_over else 202, where, media_type="application/json")
 
-    def start(self, verb: str, work: Callable[[Ricordo, Tells], Any], *, about: str = "") -> Task:
-        """Begin long work without an answer."""
-        return self.tasks.start(verb, lambda tell: work(self.service.engine(), tell), about)
+    def start(
+        self,
+        verb: str,
+        work: Callable[[Ricordo, Tells], Any],
+        *,
+        about: str = "",
+        clear: Callable[[], object] | None = None,
+    ) -> Task:
+        """Begin long work without an answer. ``clear`` removes what was put aside for it, also if it never begins."""
+        return self.tasks.start(verb, lambda tell: work(self.service.engine(), tell), about, clear)
+
+    def new_link(self) -> str:
+        """A link that signs one browser in, once, within ten minutes; "" if there is no page."""
+        return f"{self.address}/sign-in?code={self.codes.new()}" if has_page() else ""
 
     def _after_task(self, task: Task) -> None:
         self.service.wake()
@@ -202,18 +221,29 @@ class Tasks:
         self._when_done = when_done or (lambda task: None)
         self._ending = threading.Event()
 
-    def start(self, verb: str, work: Work, about: str = "") -> Task:
-        """Begin a task, or put it into the queue; it works with the rights of the caller."""
+    def start(self, verb: str, work: Work, about: str = "", clear: Callable[[], object] | None = None) -> Task:
+        """Begin a task, or put it into the queue; it works with the rights of the caller. ``clear`` is called when the
+        task is over, refused, or dropped because the server ends.
+        """
         task = Task(verb, about[:200])
+        with ExitStack() as refused:
+            refused.callback(clear or (lambda: None))
+            self._queue(task)
+            future = self._pool.submit(copy_context().run, self._run, task, work)
+            after = refused.pop_all()
+        future.add_done_callback(lambda _: after.close())
+        return task
+
+    def _queue(self, task: Task) -> None:
         with self._lock:
-            if sum(one.state == "waiting" for one in self._tasks.values()) >= MOST_TASKS_WAITING:
+            if self._ending.is_set():
+                raise Unavailable("the server is ending", hint="Ask again once it runs.")
+            if sum(other.state == "waiting" for other in self._tasks.values()) >= MOST_TASKS_WAITING:
                 raise Unavailable("too many tasks wait already", hint="Wait until some of them are done.")
             self._tasks[task.id] = task
-            over = [one.id for one in self._tasks.values() if one.is_over]
+            over = [other.id for other in self._tasks.values() if other.is_over]
             for old in over[: max(0, len(self._tasks) - MOST_TASKS)]:
                 del self._tasks[old]
-        self._pool.submit(copy_context().run, self._run, task, work)
-        return task
 
     def get(self, identity: str) -> Task:
         """A task by its id."""
@@ -246,16 +276,16 @@ class Tasks:
 
     async def events(self, task: Task) -> AsyncIterator[bytes]:
         """The task as server-sent events: ``progress`` whenever it went on, ``done`` or ``failed`` at its end."""
-        seen, said = -1, time.monotonic()
+        seen, sent = -1, time.monotonic()
         while not self._ending.is_set():
             if task.changes != seen:
-                seen, said, is_over = task.changes, time.monotonic(), task.is_over
+                seen, sent, is_over = task.changes, time.monotonic(), task.is_over
                 name = task.state if is_over else "progress"
                 yield f"event: {name}\ndata: {json.dumps(task.to_dict(), default=str)}\n\n".encode("utf-8", "replace")
                 if is_over:  # as it was when the event was made; the task may have ended since
                     return
-            elif time.monotonic() - said > HEARTBEAT_SECONDS:
-                said = time.monotonic()
+            elif time.monotonic() - sent > HEARTBEAT_SECONDS:
+                sent = time.monotonic()
                 yield b": still at work\n\n"
             await asyncio.sleep(POLL_SECONDS)
 
@@ -285,26 +315,3 @@ class Tasks:
         task.state = state
         task.changes += 1
         self._when_done(task)
-
-
-LATELY_SECONDS = 3600.0
-MOST_QUESTIONS = 2000
-
-
-class Lately:
-    """The questions of the last hour, by who asked them."""
-
-    def __init__(self, seconds: float = LATELY_SECONDS) -> None:
-        self._seconds = seconds
-        self._asked: OrderedDict[tuple[str, str], float] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def is_new(self, caller: str, question: str) -> bool:
-        """Whether a caller asks this for the first time lately; it counts as asked from now on."""
-        key, now = (caller, question.strip().casefold()), time.monotonic()
-        with self._lock:
-            before = self._asked.pop(key, None)
-            self._asked[key] = now
-            while len(self._asked) > MOST_QUESTIONS:
-                self._asked.popitem(last=False)
-        return before is None or now - before > self._seconds

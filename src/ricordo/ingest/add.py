@@ -7,33 +7,59 @@ page are needed). Each page is saved as soon as it is read, so that nothing is l
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from ricordo.errors import Error, NotFound, PathConflict, StoreError, Unreadable, UsageError
-from ricordo.ingest.files import FileReader, keeping, said_by, times_of, without_secrets
+from ricordo.errors import Error, NotFound, PathConflict, Unavailable, Unreadable, UsageError
+from ricordo.ingest.files import FileReader, authored, times_of, with_stored_fields, without_secrets
 from ricordo.ingest.formats.read import parse_bytes
-from ricordo.ingest.pipeline import Incoming, Pipeline
-from ricordo.sources.base import Place, looks_like_url
+from ricordo.ingest.pipeline import Incoming, Pipeline, own_fields
+from ricordo.plugin import ask
 from ricordo.sources.disk import FoundFile, Skipped, absolute, disk_ref, expand, near_paths, printable
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, FileState
 from ricordo.values.file_refs import PLAIN, FileRefs
-from ricordo.values.items import Entry, Parsed, Ref, Saved
+from ricordo.values.items import Entry, Item, Parsed, Ref, Saved
 from ricordo.values.kinds import kind_of_drive
 from ricordo.values.reports import AddReport, Progress
 
-if TYPE_CHECKING:
-    from ricordo.ingest.pages import PageReader, ReadPage
-    from ricordo.sources.crawl import Following
-
-
 CHANGED = "already in the store, and changed on disk since: use 'ricordo refresh' to take the change in"
 KNOWN = "already in the store"
+_ADDRESS = re.compile(r"(?:url:/)?[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+
+
+def looks_like_url(text: str) -> bool:
+    """Whether a name looks like a URL of any scheme; ``url:/https://…`` counts too."""
+    return _ADDRESS.match(text) is not None
+
+
+class Pages(Protocol):
+    """The pages of one ``add``, which a plugin takes in."""
+
+    @property
+    def refs(self) -> Sequence[Ref]:
+        """Where they will be kept."""
+
+    def take(self, as_ref: Ref | None) -> None:
+        """Add them, a single one under ``as_ref`` if that is given, and report what became of each."""
+
+
+class PageSource(Protocol):
+    """Reads pages, for ``add`` and ``refresh``; a plugin brings one (see ``page_reader`` in ``Plugin.on``)."""
+
+    def pages(self, adding: Adding, urls: Sequence[str], *, depth: int, sitemap: bool, most: int) -> Pages:
+        """The pages at some URLs, which ``adding`` adds."""
+
+    def again(self, url: str, item: Item, state: FileState | None) -> Incoming | FileState | None:
+        """Read the page of an item again: the item if it changed, its new state if only that changed, else None."""
+
+    def close(self) -> None:
+        """End the connections, and what was started."""
 
 
 @dataclass(eq=False)
@@ -61,7 +87,7 @@ class Adding:
     def text(self, ref: Ref, text: str | bytes) -> AddReport:
         """Add standard input or a string under a ref."""
         self._refuse_existing([ref])
-        if self._skip_known(ref, self._known([ref])):
+        if self._skips_existing(ref, self._existing([ref])):
             return self._report()
         data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         incoming: list[Incoming] = []
@@ -69,7 +95,9 @@ class Adding:
             parsed = parse_bytes(data, ref.path, limits=self.files.limits)
             blob = None if parsed.is_textual else data  # there is no file to read it from again, so its bytes are kept
             incoming.append(
-                self._kept(Incoming(ref, parsed, self.kind_for(ref), self.fields, blob, times=times_of(parsed)))
+                self._merge_with_stored(
+                    Incoming(ref, parsed, self.kind_for(ref), self.fields, blob, times=times_of(parsed))
+                )
             )
             self._warn(ref, parsed)
         except Error as error:
@@ -85,26 +113,16 @@ class Adding:
                 parsed = Parsed(entry.content, structure=entry.structure)
                 yield Incoming(ref, parsed, entry.kind, entry.fields, times=entry.times)
 
-        return self._take_all(incoming(), durable=durable)
+        return self.take_all(incoming(), durable=durable)
 
     def history(self, sources: Sequence[str | Path]) -> AddReport:
-        """Add the commits of the repositories that some files or folders belong to, after the files themselves."""
-        from ricordo.config.repository import repository_around
-        from ricordo.ingest.history import MOST_COMMITS, History
-
-        paths = [path for source in sources if not looks_like_url(str(source)) for path in self._expanded(str(source))]
-        repositories = {path: repository_around(path) for path in paths}
-        for path, found in repositories.items():
-            if found is None:
-                raise UsageError(f"{path} is in no git repository", hint="Leave out ‹history› for it.")
-        for top in dict.fromkeys(found.top for found in repositories.values() if found is not None):
-            history = History(self.store, top, self.refs)
-            if history.is_cut:
-                self.notes.append(f"of the history of {top}, the newest {MOST_COMMITS:,} commits are read")
-            self._take_all(history.items())
+        """Add the history of the files or folders, after they were added themselves."""
+        if not ask("add_history", self, sources):
+            raise Unavailable("no plugin reads histories", hint="Leave out ‹history›, or install the plugin 'history'.")
         return self._report()
 
-    def _take_all(self, incoming: Iterable[Incoming], *, durable: bool = False) -> AddReport:
+    def take_all(self, incoming: Iterable[Incoming], *, durable: bool = False) -> AddReport:
+        """Save whatever comes."""
         for saved in self._save(incoming, durable=durable):
             self.done.append(saved)
             self.tell(len(self.done), None, saved.ref)
@@ -116,54 +134,54 @@ class Adding:
         *,
         globs: Sequence[str],
         as_ref: Ref | None,
-        pages: Callable[[Adding], AddingPages] | None = None,
+        pages: Callable[[Adding, Sequence[str]], Pages] | None = None,
     ) -> AddReport:
-        """Add files, folders and pages; folders are remembered as roots. ``pages`` is called if there are URLs."""
+        """Add files, folders and pages; folders are remembered as roots. ``pages`` is called with URLs, if any."""
         if not sources:
             raise UsageError("nothing to add", hint="Name files, folders or URLs: ‹:add ~/notes›")
         urls = [source for source in sources if pages and isinstance(source, str) and looks_like_url(source)]
-        web = pages(self) if pages is not None and urls else None
-        places = web.places(urls) if web is not None else []
+        web = pages(self, urls) if pages is not None and urls else None
+        page_refs = [as_ref or ref for ref in web.refs] if web is not None else []
         self.refs = self.store.machines.refs()
-        found: dict[Path, FoundFile] = {}
+        files: dict[Path, FoundFile] = {}
         roots: list[Path] = []
         for source in sources:
             if source in urls:
                 continue
-            for path in self._expanded(str(source)):
+            for path in self.expanded(str(source)):
                 if path.is_dir():
                     roots.append(path)
                 # A file that the user named is added whatever the ignore files say.
                 for entry in self.files.at(path, globs if path.is_dir() else ()):
                     if isinstance(entry, FoundFile):
-                        found[entry.path] = entry
+                        files[entry.path] = entry
                     else:
                         self._pass_over(entry)
-        if as_ref is not None and (roots or len(found) > 1):
+        if as_ref is not None and (roots or len(files) > 1):
             raise UsageError(
                 "‹as_ref› names one item, so it goes with one file", hint="Leave out ‹as_ref›, or add one file."
             )
-        refs = {path: as_ref or disk_ref(path, self.refs) for path in found}
-        self._refuse_existing([*refs.values(), *(as_ref or place.ref for place in places)])
+        refs = {path: as_ref or disk_ref(path, self.refs) for path in files}
+        self._refuse_existing([*refs.values(), *page_refs])
         if self.dry_run:
-            return self._foretell(list(found.values()), refs, [as_ref or place.ref for place in places])
+            return self._dry_run_report(list(files.values()), refs, page_refs)
         if refs and as_ref is None:
             self.store.machines.note_this()
         for root in roots:
             self._remember(absolute(root), tuple(globs))
-        self._take(list(found.values()), refs)
+        self._take(list(files.values()), refs)
         if web is not None:
-            web.take(places, as_ref)
+            web.take(as_ref)
         return self._report()
 
-    def _foretell(self, found: Sequence[FoundFile], refs: Mapping[Path, Ref], pages: Sequence[Ref]) -> AddReport:
+    def _dry_run_report(self, files: Sequence[FoundFile], refs: Mapping[Path, Ref], pages: Sequence[Ref]) -> AddReport:
         """What would be added; nothing is read, fetched or written."""
-        known = self._known([*refs.values(), *pages])
-        wanted = [entry for entry in found if not self._skip_known(refs[entry.path], known, entry)]
+        existing = self._existing([*refs.values(), *pages])
+        wanted = [entry for entry in files if not self._skips_existing(refs[entry.path], existing, entry)]
         would = {"overwrite": "would be read again"}.get(self.on_conflict, KNOWN)
         for ref in (refs[entry.path] for entry in wanted):
-            self.done.append(Saved(str(ref), would if ref in known else "would be added"))
-        self.done += [Saved(str(ref), "would be fetched") for ref in pages if not self._skip_known(ref, known)]
+            self.done.append(Saved(str(ref), would if ref in existing else "would be added"))
+        self.done += [Saved(str(ref), "would be fetched") for ref in pages if not self._skips_existing(ref, existing)]
         size = sum(entry.size for entry in wanted) / 1e6
         count = f"{len(wanted):,} file{'' if len(wanted) == 1 else 's'}"
         self.notes.append(f"nothing was added: this would read {count} of {size:,.1f} MB")
@@ -173,17 +191,18 @@ class Adding:
         """Whether a page is skipped because its ref exists already; the report says so then."""
         if self.on_conflict == "error":
             self._refuse_existing([ref])
-        return self._skip_known(ref, self._known([ref]) if self.on_conflict == "skip" else {})
+        return self._skips_existing(ref, self._existing([ref]) if self.on_conflict == "skip" else {})
 
     def take_page(self, incoming: Incoming) -> None:
         """Save one page at once, because the next one may take long."""
         self._warn(incoming.ref, incoming.parsed)
-        self.done.extend(self._save([self._kept(incoming)]))
+        self.done.extend(self._save([self._merge_with_stored(incoming)]))
 
     def kind_for(self, ref: Ref) -> str:
         return self.kind or kind_of_drive(ref.drive)
 
-    def _expanded(self, source: str) -> list[Path]:
+    def expanded(self, source: str) -> list[Path]:
+        """The files and folders that a path or glob names; where there are none, that is reported."""
         paths = expand(source, self.refs)
         if not paths:
             near = " or ".join(near_paths(source))
@@ -212,7 +231,7 @@ class Adding:
         """Report something that could not be added."""
         self.done.append(Saved(name, "failed", error=error.to_dict()))
 
-    def _known(self, refs: Iterable[Ref]) -> dict[Ref, FileState | None]:
+    def _existing(self, refs: Iterable[Ref]) -> dict[Ref, FileState | None]:
         """Those of the refs that exist already."""
         paths: dict[str, list[str]] = {}
         for ref in refs:
@@ -220,31 +239,33 @@ class Adding:
         return {
             Ref(drive, path): state
             for drive, wanted in paths.items()
-            for path, state in self.store.files.known(drive, wanted).items()
+            for path, state in self.store.files.states_by_path(drive, wanted).items()
         }
 
     def _refuse_existing(self, refs: Sequence[Ref]) -> None:
         """With ``on_conflict`` error, fail before anything is read or written."""
         if self.on_conflict != "error":
             return
-        for ref in self._known(refs):
+        for ref in self._existing(refs):
             raise PathConflict(
                 f"{ref} is already in the store; nothing was written",
                 hint=f"Read it first (get {ref}), or pass ‹on_conflict=overwrite›.",
             )
 
-    def _skip_known(self, ref: Ref, known: Mapping[Ref, FileState | None], entry: FoundFile | None = None) -> bool:
-        if self.on_conflict != "skip" or ref not in known:
+    def _skips_existing(
+        self, ref: Ref, existing: Mapping[Ref, FileState | None], entry: FoundFile | None = None
+    ) -> bool:
+        if self.on_conflict != "skip" or ref not in existing:
             return False
-        state = known[ref]
+        state = existing[ref]
         changed = state is not None and entry is not None and not state.looks_like(entry.mtime_ns, entry.size)
         self.done.append(Saved(str(ref), "skipped", reason=CHANGED if changed and ref.drive == "disk" else KNOWN))
         return True
 
-    def _take(self, found: Sequence[FoundFile], refs: Mapping[Path, Ref]) -> None:
-        known = self._known(refs.values()) if self.on_conflict == "skip" else {}
-        wanted = [entry for entry in found if not self._skip_known(refs[entry.path], known, entry)]
-        skipped = len(found) - len(wanted)
+    def _take(self, files: Sequence[FoundFile], refs: Mapping[Path, Ref]) -> None:
+        existing = self._existing(refs.values()) if self.on_conflict == "skip" else {}
+        wanted = [entry for entry in files if not self._skips_existing(refs[entry.path], existing, entry)]
+        skipped = len(files) - len(wanted)
         size, read = sum(entry.size for entry in wanted), 0
 
         def incoming() -> Iterator[Incoming]:
@@ -253,10 +274,10 @@ class Adding:
                 ref = refs[entry.path]
                 # Progress is reported before the file is read, because reading a large one takes long.
                 self.tell(place, len(wanted), str(ref), skipped, bytes_read=(read, size))
-                one = self._read(entry, ref)
+                item = self._read(entry, ref)
                 read += entry.size
-                if one is not None:
-                    yield one
+                if item is not None:
+                    yield item
             self.tell(len(wanted), len(wanted), "", skipped)
 
         self.done.extend(self._save(incoming()))
@@ -265,7 +286,9 @@ class Adding:
         """Parse one file; a file that cannot be read is reported as failed."""
         try:
             data = self.files.bytes_of(entry)
-            incoming = self._kept(self.files.incoming(ref, entry, data, self.kind_for(ref), self.fields))
+            incoming = self._merge_with_stored(
+                self.files.incoming(ref, entry, data, self.kind_for(ref), fields=self.fields)
+            )
         except Error as error:
             self.fail(str(ref), error)
             return None
@@ -274,20 +297,22 @@ class Adding:
             self._untrusted[entry.path.parent] += 1
         return incoming
 
-    def _kept(self, one: Incoming) -> Incoming:
+    def _merge_with_stored(self, incoming: Incoming) -> Incoming:
         """The new version of an item. It keeps what people set on the old one, unless this call gives another value."""
-        n = self.store.items.number(one.ref) if self.on_conflict == "overwrite" else None
+        n = self.store.items.number(incoming.ref) if self.on_conflict == "overwrite" else None
         item = self.store.items.get(n) if n is not None else None
         if n is None or item is None or item.state == "deleted":
-            return one
+            return incoming
         state = self.store.files.states([n]).get(n)
         if state is not None:
-            said = state.fields
+            fields_before = state.fields
         else:  # it has no file: the fields that its old text set are read from that text again
-            before = parse_bytes(item.content.encode("utf-8", "surrogatepass"), one.ref.path, limits=self.files.limits)
-            said = said_by(Incoming(one.ref, before))
-        new = keeping(one, item, said)
-        return replace(new, kind=self.kind or item.kind, fields={**new.fields, **one.parsed.fields, **self.fields})
+            before = parse_bytes(
+                item.content.encode("utf-8", "surrogatepass"), incoming.ref.path, limits=self.files.limits
+            )
+            fields_before = authored(own_fields(incoming.ref, before))
+        new = with_stored_fields(incoming, item, fields_before)
+        return replace(new, kind=self.kind or item.kind, fields={**new.fields, **incoming.parsed.fields, **self.fields})
 
     def _warn(self, ref: Ref, parsed: Parsed) -> None:
         self.notes.extend(f"{ref}: {warning}" for warning in parsed.warnings)
@@ -295,18 +320,18 @@ class Adding:
     def _save(self, incoming: Iterable[Incoming], *, durable: bool = False) -> Iterator[Saved]:
         """Save everything; secrets in what agents write are redacted first."""
         redacted: dict[str, tuple[str, ...]] = {}
-        clean = (self._redacted(one, redacted) for one in incoming)
+        clean = (self._redacted(item, redacted) for item in incoming)
         for saved in self.pipeline.save_all(clean, on_conflict=self.on_conflict, durable=durable, backlog=self.backlog):
             yield replace(saved, redacted=redacted.pop(saved.ref)) if saved.ref in redacted else saved
 
-    def _redacted(self, one: Incoming, redacted: dict[str, tuple[str, ...]]) -> Incoming:
-        clean, found = without_secrets(one, allow=self.allow_secrets)
-        if found:
-            redacted[str(one.ref)] = found
+    def _redacted(self, incoming: Incoming, redacted: dict[str, tuple[str, ...]]) -> Incoming:
+        clean, secrets = without_secrets(incoming, allow=self.allow_secrets)
+        if secrets:
+            redacted[str(incoming.ref)] = secrets
         return clean
 
     def tell(
-        self, done: int, total: int | None, label: str, before: int = 0, bytes_read: tuple[int, int] = (0, 0)
+        self, done: int, total: int | None, label: str, before: int = 0, *, bytes_read: tuple[int, int] = (0, 0)
     ) -> None:
         """Report progress; ``before`` items were skipped without being read and do not count towards the speed.
 
@@ -333,124 +358,3 @@ class Adding:
             for folder, count in self._untrusted.items()
         ]
         return AddReport(tuple(self.done), (*self.notes, *untrusted))
-
-
-_UNREAD = ("image/", "audio/", "video/", "font/", "text/css", "text/javascript", "application/javascript",
-           "application/octet-stream", "application/zip", "application/gzip")  # fmt: skip
-
-
-class AddingPages:
-    """The pages of one ``add``; the outcome of each goes into the report of ``adding``."""
-
-    def __init__(self, adding: Adding, pages: PageReader, *, depth: int, sitemap: bool, most: int) -> None:
-        self.adding = adding
-        self.pages = pages
-        self.depth = depth
-        self.sitemap = sitemap
-        self.most = most
-        if depth or sitemap:
-            pages.loader = None  # a language model is asked to load only pages that the user named
-
-    def places(self, urls: Sequence[str]) -> list[Place]:
-        """The refs of the pages; a URL that is not valid fails alone."""
-        found: dict[Ref, Place] = {}
-        for url in urls:
-            try:
-                place = self.pages.web.place(url)
-            except Error as error:
-                self.adding.fail(url, error)
-            else:
-                found.setdefault(place.ref, place)
-        return list(found.values())
-
-    def take(self, places: Sequence[Place], as_ref: Ref | None) -> None:
-        """Add all pages one after the other; one that fails never stops the rest."""
-        try:
-            for count, place in enumerate(places, start=1):
-                ref = as_ref or place.ref
-                try:
-                    self._named(place, ref)
-                except StoreError:
-                    raise
-                except Error as error:
-                    self.adding.fail(str(ref), error)
-                self.adding.tell(count, len(places), str(ref))
-        finally:
-            self.pages.close()
-        self.adding.notes.extend(self.pages.web.warnings)
-        self.adding.notes.extend(self.pages.loader.notes if self.pages.loader is not None else ())
-
-    def _named(self, place: Place, ref: Ref) -> None:
-        if self.sitemap:
-            self._follow(self.pages.web.sitemap_of(place.url, most=self.most))
-            return
-        is_known = self.adding.skips(ref)
-        if is_known and not self.depth:
-            return
-        own = ref if ref != place.ref else None
-        read = self.pages.load(place, own, self.adding.kind_for(ref), self.adding.fields)
-        if isinstance(read, Incoming):
-            self.adding.take_page(read)
-            return
-        data = read.page.data
-        may_be_sitemap = data.lstrip()[:5] in (b"<?xml", b"<urls", b"<site") or data.startswith(b"\x1f\x8b")
-        follow = self.pages.web.sitemap(read.page, most=self.most) if may_be_sitemap else None
-        if follow is None:
-            if not is_known:
-                self.adding.take_page(read.incoming)
-            if not self.depth:
-                return
-            follow = self.pages.web.following(read.page, depth=self.depth, most=self.most)
-            follow.found(read.page.final_url, _links(read), read.page.final_url)
-        self._follow(follow)
-
-    def _follow(self, follow: Following) -> None:
-        """Fetch the pages that follow, if they are new or if their links are needed."""
-        done = 0
-        while (url := follow.next()) is not None:
-            place = self.pages.web.place(url)
-            done += 1
-            try:
-                self._followed(follow, url, place)
-            except StoreError:
-                raise
-            except NotFound as error:  # the user did not name this page, so a dead link is no failure
-                self._pass_over(place.ref, error.message)
-            except Error as error:
-                self.adding.fail(str(place.ref), error)
-            self.adding.tell(done, done + follow.left, str(place.ref))
-        self.adding.notes.extend(follow.notes)
-
-    def _followed(self, follow: Following, url: str, place: Place) -> None:
-        is_known = self.adding.skips(place.ref)
-        if is_known and not follow.leads_on(url):
-            return
-        follow.wait(url)
-        page = self.pages.web.fetch(place, wanted=lambda mime: not mime.strip().lower().startswith(_UNREAD))
-        if page.declined:
-            self._pass_over(place.ref, f"not a page to read ({page.mime})")
-            return
-        read = self.pages.read(place, page, None, self.adding.kind, self.adding.fields)
-        follow.found(url, _links(read), page.final_url)
-        canonical = self.pages.web.canonical(page, read.about.get("canonical", ""))
-        own = follow.own_address(page.final_url, canonical)
-        if is_known:
-            return
-        if own is None:
-            self._pass_over(place.ref, "the same page as another, or on another site")
-        elif {"noindex", "none"} & set(read.about.get("robots", ())):
-            self._pass_over(place.ref, "the page asks not to be kept (noindex)")
-        elif own == place.url:
-            self.adding.take_page(read.incoming)
-        elif not self.adding.skips((own_place := self.pages.web.place(own)).ref):
-            self.adding.take_page(self.pages.read(own_place, page, None, self.adding.kind, self.adding.fields).incoming)
-
-    def _pass_over(self, ref: Ref, reason: str) -> None:
-        self.adding.done.append(Saved(str(ref), "skipped", reason=reason))
-
-
-def _links(read: ReadPage) -> Sequence[str]:
-    if {"nofollow", "none"} & set(read.about.get("robots", ())):
-        return ()
-    links: Sequence[str] = read.about.get("links", ())
-    return links

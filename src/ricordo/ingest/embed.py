@@ -64,6 +64,7 @@ class Worker:
         embedder: Embedder,
         owner: str,
         progress: Callable[[Progress], None] | None = None,
+        *,
         seconds: float | None = None,
     ) -> None:
         self.store = store
@@ -129,13 +130,13 @@ class Worker:
             size = self.batch if self._left is None else min(self.batch, self._left)
             if size <= 0:
                 return None
-            jobs = self.store.jobs.claim(self.fingerprint, self.embedder.dimensions, self.owner, size, kind)
+            jobs = self.store.jobs.claim(self.fingerprint, self.embedder.dimensions, self.owner, size, kind=kind)
             if self._left is not None and jobs is not None:
                 self._left -= len(jobs)
             return jobs
 
     def _embed(self, jobs: Sequence[Job]) -> None:
-        known = self.store.jobs.known_vectors(self.fingerprint, [job.hash for job in jobs])
+        known = self.store.jobs.stored_vectors(self.fingerprint, [job.hash for job in jobs])
         texts = {job.hash: job.text for job in jobs if job.hash not in known}
         vectors: npt.NDArray[Any] | list[Any] = []
         if texts:
@@ -179,8 +180,8 @@ def drain(
     first: Callable[[], Embedder | None],
     second: Callable[[], Embedder | None],
     owner: str,
-    progress: Callable[[Progress], None] | None = None,
     *,
+    progress: Callable[[Progress], None] | None = None,
     backlog: Backlog | None = None,
     abroad: Callable[[], Embedder | None] = lambda: None,
     whole: bool = False,
@@ -199,7 +200,7 @@ def drain(
         embedder = first()
         if embedder is None:
             return EmbedReport()
-        worker = Worker(store, embedder, owner, progress, seconds)
+        worker = Worker(store, embedder, owner, progress, seconds=seconds)
         waits_for = worker.fingerprint
         store.jobs.adopt(backlog or Backlog(worker.fingerprint, embedder.dimensions))
         report = worker.drain(**options)
@@ -207,7 +208,9 @@ def drain(
             # The model for other languages is not loaded where nothing waits for it.
             other = abroad()
             try:
-                more = Worker(store, other, owner, progress, seconds).drain(**options) if other else EmbedReport()
+                more = (
+                    Worker(store, other, owner, progress, seconds=seconds).drain(**options) if other else EmbedReport()
+                )
             except Unavailable as error:
                 more = EmbedReport(stopped=_message(error))
             names = ("embedded", "cached", "failed", "seconds", "stopped")
@@ -220,7 +223,9 @@ def drain(
         stand_in = second()
         if stand_in is None:
             return report
-        done = _stand_in(store, Worker(store, stand_in, owner, progress, seconds), "" if whole else waits_for, options)
+        done = _stand_in(
+            store, Worker(store, stand_in, owner, progress, seconds=seconds), "" if whole else waits_for, options
+        )
     except (Unavailable, ContractError) as error:
         done = EmbedReport(stopped=_message(error))
     made = done.embedded + done.cached

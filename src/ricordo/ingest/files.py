@@ -22,10 +22,10 @@ from ricordo.errors import Error, Unreadable, UsageError
 from ricordo.ingest.formats.markdown import in_vault, with_text_tags
 from ricordo.ingest.formats.read import parse_bytes, read_file
 from ricordo.ingest.formats.source import Limits
-from ricordo.ingest.pipeline import Incoming, merged_fields
+from ricordo.ingest.pipeline import Incoming, own_fields
 from ricordo.nofollow import LinkedFolder, real_path
-from ricordo.secrets.find import is_redacted, redact, redact_values
-from ricordo.sources.base import VALIDATORS
+from ricordo.secrets.find import redact, redact_values
+from ricordo.secrets.redaction import is_redacted
 from ricordo.sources.disk import FoundFile, Skipped, is_mailbox, mail_bytes, mails, over_limit, walk
 from ricordo.sources.git import GitTimes
 from ricordo.store.values import FileState
@@ -33,6 +33,8 @@ from ricordo.values.items import Fields, Item, Parsed, Ref
 from ricordo.values.kinds import kind_of_drive
 from ricordo.values.times import parse_time
 
+VALIDATORS = "validators"
+"""The name under which a page's state keeps the headers for the next conditional request."""
 _EMPTY = Fields().to_dict()
 _NOT_AUTHORED = ("source", "mime_type", "is_textual", "metadata")
 _ORIGIN = ("source_url", "source_adapter")
@@ -126,7 +128,7 @@ class FileReader:
             elif entry.failed:
                 yield place, datetime.now(UTC), Unreadable(f"{place}: {entry.reason}")
 
-    def incoming(self, ref: Ref, entry: FoundFile, data: bytes, kind: str, fields: Mapping[str, Any]) -> Incoming:
+    def incoming(self, ref: Ref, entry: FoundFile, data: bytes, kind: str, *, fields: Mapping[str, Any]) -> Incoming:
         """The file as an item to save; ``fields`` take precedence over those in the file."""
         parsed = parse_bytes(data, entry.path.name, limits=self.limits)
         if self._is_vault or in_vault(entry.path.parent, self._vaults):
@@ -135,15 +137,18 @@ class FileReader:
         if not parsed.is_textual and not self._keep_binaries:
             about = {**parsed.fields.get("metadata", {}), "bytes": len(data), "sha256": hash_of(data)}
             parsed = replace(parsed, fields={**parsed.fields, "metadata": about})
-        plain = Incoming(ref, parsed, kind, {}, blob)
-        state = FileState(entry.mtime_ns, entry.size, hash_of(data), said_by(plain))
+        own = own_fields(ref, parsed)
+        state = FileState(entry.mtime_ns, entry.size, hash_of(data), authored(own))
         times = times_of(parsed, self._git.changed(entry.path, data, datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC)))
         folder = entry.path.parent
         if folder not in self._trusted:
             self._trusted[folder] = is_in_trusted_folder(folder)
         is_users = entry.span is None and self._trusted[folder]
         fields = {"source": "user" if is_users else "file", **fields}
-        return replace(plain, fields=fields, file=state, times=times, origin=str(entry.path), vouched=is_users)
+        return Incoming(
+            ref, parsed, kind, fields, blob=blob, file=state, times=times, origin=str(entry.path), vouched=is_users,
+            own=own,
+        )  # fmt: skip
 
 
 def _identity(path: str | Path) -> tuple[int, int] | None:
@@ -180,9 +185,9 @@ def hash_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def said_by(incoming: Incoming) -> dict[str, Any]:
+def authored(fields: Fields) -> dict[str, Any]:
     """The fields that a file sets itself, without the empty ones."""
-    plain = merged_fields(incoming).to_dict()
+    plain = fields.to_dict()
     return {name: value for name, value in plain.items() if value != _EMPTY[name] and name not in _NOT_AUTHORED[:3]}
 
 
@@ -193,19 +198,19 @@ def set_by_people(fields: Fields, said: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in changed.items() if value != said.get(name, _EMPTY[name])}
 
 
-def keeping(incoming: Incoming, item: Item, said: Mapping[str, Any]) -> Incoming:
+def with_stored_fields(incoming: Incoming, item: Item, said: Mapping[str, Any]) -> Incoming:
     """The text that was read now, with the fields that people set on the item; ``said`` is what was read before.
 
     The field that says where an item comes from is always taken from what was read.
     """
-    says = incoming.file.fields if incoming.file is not None else said_by(replace(incoming, fields={}))
+    says = incoming.file.fields if incoming.file is not None else authored(own_fields(incoming.ref, incoming.parsed))
     kept = set_by_people(item.fields, said)
     kept = {name: value for name, value in kept.items() if name not in _ORIGIN or name not in incoming.fields}
-    kept["metadata"] = metadata_kept(item.fields, said, says)
+    kept["metadata"] = merged_metadata(item.fields, said, says)
     return replace(incoming, fields={**incoming.fields, **kept})
 
 
-def metadata_kept(fields: Fields, said: Mapping[str, Any], says: Mapping[str, Any]) -> dict[str, Any]:
+def merged_metadata(fields: Fields, said: Mapping[str, Any], says: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata, key by key: what people set or removed is kept, the rest comes from the file."""
     before: Mapping[str, Any] = said.get("metadata", {})
     now = fields.metadata
@@ -217,27 +222,29 @@ def metadata_kept(fields: Fields, said: Mapping[str, Any], says: Mapping[str, An
 _WITH_ORIGIN = frozenset({"disk", "url", "github", "google-docs"})
 
 
-def without_secrets(one: Incoming, *, allow: bool) -> tuple[Incoming, tuple[str, ...]]:
-    """The item without its secrets, and the kinds of secrets; files and pages are not changed, whatever their kind."""
-    if one.ref.drive in _WITH_ORIGIN:
-        return one, ()
-    given = {**one.parsed.fields, **one.fields}
-    if one.parsed.title:
-        given = {"title": one.parsed.title, **given}
-    kind = kind_of_drive(one.ref.drive) if one.kind == "document" else one.kind
+def without_secrets(incoming: Incoming, *, allow: bool) -> tuple[Incoming, tuple[str, ...]]:
+    """The item without its secrets, and the kinds of secrets; files and pages that were read where they are stay
+    as they are, whatever their kind.
+    """
+    if incoming.origin and incoming.ref.drive in _WITH_ORIGIN:
+        return incoming, ()
+    given = {**incoming.parsed.fields, **incoming.fields}
+    if incoming.parsed.title:
+        given = {"title": incoming.parsed.title, **given}
+    kind = kind_of_drive(incoming.ref.drive) if incoming.kind == "document" else incoming.kind
     if not is_redacted(kind, given, allow_secrets=allow):
-        return one, ()
-    text, in_text = redact(one.parsed.text)
+        return incoming, ()
+    text, in_text = redact(incoming.parsed.text)
     fields, in_fields = redact_values(given)
     if not in_text and not in_fields:
-        return replace(one, is_clean=True), ()
-    parsed = replace(one.parsed, text=text, title="", fields={}, marks=())
-    state = one.file
+        return replace(incoming, is_clean=True), ()
+    parsed = replace(incoming.parsed, text=text, title="", fields={}, marks=())
+    state = incoming.file
     if state is not None:
-        said = {name: value for name, value in state.fields.items() if name != VALIDATORS}
-        kept = {name: value for name, value in state.fields.items() if name == VALIDATORS}
-        state = replace(state, fields={**redact_values(said)[0], **kept})
-    return replace(one, parsed=parsed, fields=fields, file=state), (*in_text, *in_fields)
+        texts = {name: value for name, value in state.fields.items() if name != VALIDATORS}
+        validators = {name: value for name, value in state.fields.items() if name == VALIDATORS}
+        state = replace(state, fields={**redact_values(texts)[0], **validators})
+    return replace(incoming, parsed=parsed, fields=fields, file=state, own=None), (*in_text, *in_fields)
 
 
 class Gone:

@@ -18,7 +18,6 @@ from ricordo.ingest.cut.chunk import chunk, chunk_at, line_ranges
 from ricordo.ingest.cut.prefix import prefix_texts
 from ricordo.ingest.formats.detect import formats
 from ricordo.models.base import TokenCounter
-from ricordo.models.llm import LLM
 from ricordo.secrets.find import secret_counts
 from ricordo.store.base import Store
 from ricordo.store.prepare import prepare
@@ -56,6 +55,8 @@ class Incoming:
     """Whether its file is in a folder that the user trusts."""
     is_clean: bool = False
     """Whether its text was searched for secrets already and holds none."""
+    own: Fields | None = None
+    """The fields that the text gives itself, if whoever made this has them already."""
 
     @property
     def size(self) -> int:
@@ -89,12 +90,16 @@ class Pipeline:
     """Prepares items for one store and writes them in batches."""
 
     def __init__(
-        self, store: Store, config: Callable[[], Config], counter: TokenCounter, llm: Callable[[], LLM]
+        self,
+        store: Store,
+        config: Callable[[], Config],
+        counter: TokenCounter,
+        chunker: Callable[[], Callable[[str], Sequence[int]] | None],
     ) -> None:
         self.store = store
         self.config = config
         self.counter = counter
-        self.llm = llm
+        self.chunker = chunker
 
     def save_all(
         self, incoming: Iterable[Incoming], *, on_conflict: str, durable: bool, backlog: Backlog | None
@@ -155,7 +160,7 @@ class Pipeline:
     def _prepared(self, incoming: Incoming, stored: _Stored) -> tuple[PreparedItem, str]:
         """The prepared item, and why no model cut its text although one should have."""
         parsed = incoming.parsed
-        cut = self._cut(incoming.ref, parsed.text, parsed.structure, parsed.language, incoming.kind)
+        cut = self._cut(incoming.ref, parsed.text, parsed.structure, parsed.language, kind=incoming.kind)
         draft = Draft(
             incoming.ref,
             incoming.kind,
@@ -171,7 +176,7 @@ class Pipeline:
 
     def prepare_text(self, draft: Draft, content: str) -> PreparedItem:
         """The draft with another text, cut into passages again as its type requires."""
-        cut = self._cut(draft.ref, content, structure_of(draft.fields.mime_type), "", draft.kind)
+        cut = self._cut(draft.ref, content, structure_of(draft.fields.mime_type), "", kind=draft.kind)
         fields = cut.noted_in(draft.fields)
         return self.prepare_draft(
             replace(draft, content=content, fields=fields, passages=cut.passages, first_line=1, marks=(), blob=None)
@@ -190,30 +195,29 @@ class Pipeline:
             self.store.analyzer,
             prefixes=prefix_texts(fields.title, fields.description, fields.context, headings, counter=self.counter),
             lines=line_ranges(draft.content, draft.passages, draft.first_line),
-            known=stored.keys.get(draft.ref, set()),
+            stored_keys=stored.keys.get(draft.ref, set()),
             file=file,
         )
         entities = stored.entities if draft.kind in MENTIONING_KINDS else ()
         secrets = {} if is_clean else secret_counts(draft.content)
         return replace(item, mentions=mentioned(draft.content, entities) if entities else (), secrets=secrets)
 
-    def _cut(self, ref: Ref, text: str, structure: str, language: str, kind: str) -> _Cut:
+    def _cut(self, ref: Ref, text: str, structure: str, language: str, *, kind: str) -> _Cut:
         """The passages of a text: by its structure, or where a model says if that is set."""
         if not text:
             return _Cut(())
         single = kind in REMEMBERED_KINDS
         plain = chunk(text, structure=structure, language=language, counter=self.counter, single=single)
-        if self.config().ingest.chunker != "llm" or len(plain) < 2 or kind == "session":
+        positions = self.chunker()
+        if positions is None or len(plain) < 2 or kind == "session":
             return _Cut(plain)  # a session has thousands of turns, so no model is asked about them
-        from ricordo.ingest.cut.llm import cut_places
-
         if before := self._cut_before(ref, text):
             return _Cut(before)
         try:
-            places = cut_places(self.llm(), text)
+            starts = positions(text)
         except Error as error:
             return _Cut(plain, error.message)
-        return _Cut(chunk_at(text, places, structure=structure, language=language, counter=self.counter))
+        return _Cut(chunk_at(text, starts, structure=structure, language=language, counter=self.counter))
 
     def _cut_before(self, ref: Ref, text: str) -> tuple[Passage, ...]:
         """The passages of an item whose text is unchanged, so that the model is not asked again."""
@@ -226,14 +230,24 @@ class Pipeline:
 
 def merged_fields(incoming: Incoming) -> Fields:
     """The fields of the file; those that the caller gave take precedence."""
-    parsed = incoming.parsed
-    found: dict[str, Any] = {"mime_type": parsed.mime_type, "is_textual": parsed.is_textual, "title": parsed.title}
-    found |= {name: value for name, value in parsed.fields.items() if value is not None}
-    if incoming.ref.drive not in DRIVES_WITHOUT_ORIGIN:
-        found.pop("immutable", None)  # such an item is what its file or page says, now and later
-    if parsed.title and not found.get("title"):
-        found["title"] = parsed.title
-    return Fields().with_changes(found | dict(incoming.fields))
+    if incoming.own is not None:
+        return incoming.own.with_changes(incoming.fields)
+    return Fields().with_changes(_given_by_text(incoming.ref, incoming.parsed) | dict(incoming.fields))
+
+
+def own_fields(ref: Ref, parsed: Parsed) -> Fields:
+    """The fields that a text gives itself."""
+    return Fields().with_changes(_given_by_text(ref, parsed))
+
+
+def _given_by_text(ref: Ref, parsed: Parsed) -> dict[str, Any]:
+    fields: dict[str, Any] = {"mime_type": parsed.mime_type, "is_textual": parsed.is_textual, "title": parsed.title}
+    fields |= {name: value for name, value in parsed.fields.items() if value is not None}
+    if ref.drive not in DRIVES_WITHOUT_ORIGIN:
+        fields.pop("immutable", None)  # such an item is what its file or page says, now and later
+    if parsed.title and not fields.get("title"):
+        fields["title"] = parsed.title
+    return fields
 
 
 def structure_of(mime_type: str | None) -> str:

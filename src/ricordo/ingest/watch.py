@@ -110,6 +110,7 @@ class Watcher:
         refresher: Callable[[], Refresher],
         embed: Callable[[int], int],
         knowledge: Path | None = None,
+        *,
         sync: Callable[[bool], RefreshReport] | None = None,
     ) -> None:
         self.store = store

@@ -1,6 +1,4 @@
-"""The tools that every agent gets (search, get, add, remember, forget, context, recent, feedback, status), and the set
-``sessions``: what happened, in order, and where in earlier sessions a task is best continued.
-"""
+"""The tools that every agent gets (search, get, add, remember, forget, context, recent, feedback, status)."""
 
 from __future__ import annotations
 
@@ -15,8 +13,6 @@ from ricordo.mcp_server.tool import (
     WRITES,
     Arg,
     Effects,
-    Tool,
-    answer,
     mapped,
     schema,
     tool,
@@ -24,74 +20,17 @@ from ricordo.mcp_server.tool import (
 from ricordo.values.kinds import ON_CONFLICT, ON_DUPLICATE, REMEMBERED_KINDS
 
 if TYPE_CHECKING:
-    from ricordo.engine import Ricordo
-    from ricordo.values.context import ContextReport
+    from ricordo.engine.ricordo import Ricordo
     from ricordo.values.hits import Answer
     from ricordo.values.kinds import OnConflict, OnDuplicate
+    from ricordo.values.log import Timeline
     from ricordo.values.reports import Progress
-    from ricordo.values.sessions import Routes, Timeline
     from ricordo.values.use import FeedbackReport
 
 
-def events(engine: Ricordo, found: Timeline) -> dict[str, Any]:
+def events(engine: Ricordo, timeline: Timeline) -> dict[str, Any]:
     """What happened, an event in a few dozen tokens."""
-    return {"events": [shapes.event_row(event) for event in found.to_dict()["events"]]}
-
-
-def _routes(engine: Ricordo, found: Routes) -> dict[str, Any]:
-    plain = found.to_dict()
-    rows = [shapes.without_empty(one) for one in plain["routes"]]
-    return {"routes": rows} | shapes.without_empty({"notes": plain["notes"]})
-
-
-def _gathered(engine: Ricordo, found: ContextReport) -> dict[str, Any]:
-    facts = {"text": shapes.for_tools(found.text), "tokens": found.tokens, "budget": found.budget}
-    return facts | shapes.without_empty({"warnings": list(found.warnings)})
-
-
-SESSIONS: tuple[Tool, ...] = (
-    mapped(
-        "gather",
-        "context",
-        "All evidence on a topic from memories, documents and sessions, oldest first, each piece once, with days and"
-        " refs: for what happened, in which order, and summaries. For one fact, use search.",
-        {
-            "topic": Arg("task", "What it is about.", required=True),
-            "budget": Arg("budget", "In tokens, default 2000.", high=100_000),
-            "since": Arg("since", "How far back: a span such as 7d, or a day such as 2026-01-31."),
-            "until": Arg("until", "Until when: a span such as 7d, or a day."),
-            "kind": Arg("kinds", "Only this kind of item.", one=True, known=True),
-        },
-        output=answer("text", text="string"),
-        shows=_gathered,
-        fixed={"gather": True, "skills": False, "always": False},
-    ),
-    mapped(
-        "timeline",
-        "timeline",
-        "List what happened, oldest first: what was said, saved, changed and archived.",
-        {
-            "since": Arg("since", "How far back: a span such as 7d, or a day such as 2026-01-31."),
-            "thread": Arg("thread", "Only this session; its tool calls are listed, too."),
-            "kind": Arg("kinds", "Only this kind of item.", one=True, known=True),
-            "limit": Arg("limit", "The most events; default 50.", high=500),
-        },
-        output=answer("events", events="array"),
-        shows=events,
-    ),
-    mapped(
-        "route",
-        "route",
-        "Find points in earlier sessions from which a task could be continued, best first, with the session's id, the"
-        " turn, the files it touched and how well it went.",
-        {
-            "task": Arg("task", "What is to be done."),
-            "limit": Arg("limit", "The most points; default 5.", high=50),
-        },
-        output=answer("routes", routes="array"),
-        shows=_routes,
-    ),
-)
+    return {"events": [shapes.event_row(event) for event in timeline.to_dict()["events"]]}
 
 
 REMEMBERED = (*REMEMBERED_KINDS, "article")
@@ -100,10 +39,10 @@ MOST_REFS = 100
 FACTS = ("store", "items", "chunks", "kinds", "drives", "archived", "in_bin", "backend", "profile", "secrets")
 
 
-def _hits(engine: Ricordo, found: Answer) -> dict[str, Any]:
-    more = {"degraded": list(found.meta.degraded), "notes": list(found.meta.notes)}
-    tiered = len(found.meta.tiers) > 1
-    return {"hits": [shapes.hit_row(hit, tiered=tiered) for hit in found.hits]} | shapes.without_empty(more)
+def _hits(engine: Ricordo, answer: Answer) -> dict[str, Any]:
+    more = {"degraded": list(answer.meta.degraded), "notes": list(answer.meta.notes)}
+    tiered = len(answer.meta.tiers) > 1
+    return {"hits": [shapes.hit_row(hit, tiered=tiered) for hit in answer.hits]} | shapes.without_empty(more)
 
 
 search = mapped(
@@ -139,6 +78,7 @@ def get(
     refs: Sequence[str],
     from_line: int | None = None,
     from_char: int = 0,
+    *,
     max_chars: int = MOST_CHARACTERS,
 ) -> dict[str, Any]:
     """Read items. Long ones are cut at next_line, next_char."""
@@ -181,6 +121,7 @@ def add(
     sources: Sequence[str] = (),
     text: str | None = None,
     ref: str | None = None,
+    *,
     title: str | None = None,
     tags: Sequence[str] = (),
     on_conflict: OnConflict | None = None,
@@ -227,6 +168,7 @@ def remember(
     text: str,
     kind: str | None = None,
     on_duplicate: OnDuplicate | None = None,
+    *,
     corrects: str | None = None,
     **fields: Any,
 ) -> dict[str, Any]:
@@ -262,7 +204,7 @@ def forget(engine: Ricordo, refs: Sequence[str]) -> dict[str, Any]:
     gather=schema("All evidence, oldest first.", "boolean"),
 )
 def context(
-    engine: Ricordo, task: str, budget: int = 2000, recent: bool = False, gather: bool = False
+    engine: Ricordo, task: str, budget: int = 2000, recent: bool = False, *, gather: bool = False
 ) -> dict[str, Any]:
     """What to know before a task: rules, passages, skills."""
     plain = engine.context(task, budget=budget, recent=recent, gather=gather).to_dict()
@@ -312,11 +254,11 @@ def status(engine: Ricordo) -> dict[str, Any]:
     """What the store holds."""
     plain = engine.status()
     backlog = engine.embed(status=True).to_dict()
-    kept = {name: plain[name] for name in ("store", "items")}
+    always = {name: plain[name] for name in ("store", "items")}
     more = {name: plain.get(name) for name in (*FACTS, "not_trusted")} | {
         f"vectors_{name}": backlog[name] for name in ("pending", "failed")
     }
-    return kept | {name: value for name, value in shapes.without_empty(more).items() if value != 0}
+    return always | {name: value for name, value in shapes.without_empty(more).items() if value != 0}
 
 
 CORE = (search, get, add, remember, forget, context, recent, feedback, status)

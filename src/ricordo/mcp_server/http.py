@@ -40,11 +40,11 @@ class McpOverHttp:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
         from mcp.server.transport_security import TransportSecuritySettings
 
-        known = allowed_hosts(host, names)
+        hosts = allowed_hosts(host, names)
         security = TransportSecuritySettings(
-            allowed_hosts=[*known, *(f"{name}:*" for name in known)],
+            allowed_hosts=[*hosts, *(f"{name}:*" for name in hosts)],
             allowed_origins=[
-                f"{scheme}://{name}{port}" for scheme in ("http", "https") for name in known for port in ("", ":*")
+                f"{scheme}://{name}{port}" for scheme in ("http", "https") for name in hosts for port in ("", ":*")
             ],
         )
         self._manager = StreamableHTTPSessionManager(

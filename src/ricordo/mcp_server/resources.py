@@ -20,7 +20,7 @@ from ricordo.trust.level import is_outside
 from ricordo.values.hits import Filters
 
 if TYPE_CHECKING:
-    from ricordo.engine import Ricordo
+    from ricordo.engine.ricordo import Ricordo
 
 
 SCHEME = "ricordo://"
@@ -47,16 +47,16 @@ def ref_of(uri: str) -> str:
     if not uri.startswith(SCHEME):
         raise UsageError(f"'{uri[:80]}' is not an address of this server", hint=f"Addresses start with {SCHEME}")
     name = unquote(uri.removeprefix(SCHEME))
-    found = _DRIVE_AND_PATH.fullmatch(name)
-    return f"{found[1]}:{found[2]}" if found else name
+    match = _DRIVE_AND_PATH.fullmatch(name)
+    return f"{match[1]}:{match[2]}" if match else name
 
 
 def offset_of(cursor: str | None) -> int | None:
     """Where the page of a cursor starts; None when the cursor is not one of ours."""
     if cursor is None:
         return 0
-    found = _CURSOR.fullmatch(cursor)
-    return int(found[1]) if found else None
+    match = _CURSOR.fullmatch(cursor)
+    return int(match[1]) if match else None
 
 
 def page(engine: Ricordo, start: int) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def page(engine: Ricordo, start: int) -> dict[str, Any]:
             "uri": uri_of(str(item.ref)),
             "name": one_line(str(item.ref), LONGEST_REF),
             "title": one_line(item.title, LONGEST_TITLE),
-            **({"description": one_line(said, LONGEST_DESCRIPTION)} if (said := item.fields.description) else {}),
+            **({"description": one_line(about, LONGEST_DESCRIPTION)} if (about := item.fields.description) else {}),
             "mimeType": item.fields.mime_type or "text/plain",
             "size": item.size,
         }
@@ -211,9 +211,9 @@ def _topics(engine: Ricordo) -> Iterable[str]:
 
 def _fitting(values: Iterable[str], typed: str) -> dict[str, Any]:
     """The values that begin with what was typed, then those that contain it."""
-    known = list(dict.fromkeys(values))
+    distinct = list(dict.fromkeys(values))
     typed = typed.casefold()
-    first = [value for value in known if value.casefold().startswith(typed)]
-    more = [value for value in known if value not in set(first) and typed in value.casefold()]
-    found = first + more
-    return {"values": found[:MOST_VALUES], "total": len(found), "hasMore": len(found) > MOST_VALUES}
+    first = [value for value in distinct if value.casefold().startswith(typed)]
+    more = [value for value in distinct if value not in set(first) and typed in value.casefold()]
+    matches = first + more
+    return {"values": matches[:MOST_VALUES], "total": len(matches), "hasMore": len(matches) > MOST_VALUES}

@@ -13,14 +13,16 @@ from ricordo.errors import Error, NotFound, PathConflict, UsageError
 from ricordo.frozen import frozen
 from ricordo.hosting.service import Service
 from ricordo.mcp_server.shapes import answer_for_agents, for_agents
-from ricordo.mcp_server.tool import BLOCKS, Tool, generated
+from ricordo.mcp_server.tool import BLOCKS, Tool, checked, generated
+from ricordo.plugin import installed
 from ricordo.trust.fence import Told, any_of, as_json, quoted, quoting
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config
     from ricordo.values.reports import Progress
 
-TOOLSETS = ("core", "memory", "context", "vault", "knowledge", "sessions", "tools", "verbs")
+OF_PLUGINS = {name: (plugin, tools) for plugin in installed().values() for name, tools in plugin.tools.items()}
+TOOLSETS = ("core", *OF_PLUGINS, "verbs")
 LARGEST_ARGUMENTS = 4 * 1024 * 1024
 """Bytes of the arguments of one call; larger ones are refused, over standard input as over HTTP."""
 
@@ -57,10 +59,13 @@ class ToolService(Service):
     ) -> None:
         super().__init__(store=store, tier=tier, config=config)
         self.tools: Mapping[str, Tool] = chosen(toolsets)
+        self.alone = alone(toolsets)
+        readers = [OF_PLUGINS[name][1].reader for name in toolsets if name in OF_PLUGINS]
+        self._reader = next(filter(None, readers), "get")
 
     @property
     def has_memory_tools(self) -> bool:
-        """Whether there are tools of our own besides the gateway to those of others."""
+        """Whether there are tools of our own."""
         return "search" in self.tools
 
     @property
@@ -89,7 +94,11 @@ class ToolService(Service):
         try:
             words = list(texts_in(arguments))
             refuse_huge(words)
-            answer = tool(self.engine(), arguments, progress)
+            engine = self.engine()
+            given = checked(tool, arguments)
+            if progress is not None and tool.reports_progress:
+                given["progress"] = progress
+            answer = tool.run(engine, **given)
         except Error as error:
             return self._failed(error, arguments)
         except OSError as error:
@@ -111,18 +120,18 @@ class ToolService(Service):
         plain = error.to_dict("mcp")
         hint, more = plain["hint"], {}
         if isinstance(error, PathConflict):
-            reader = "context_read" if "context_read" in self.tools else "get"
-            hint = f"Read it first with {reader}; then pass on_conflict='overwrite' to replace it, or use another ref."
+            hint = f"Read it first with {self._reader}; then"
+            hint += " pass on_conflict='overwrite' to replace it, or use another ref."
         elif isinstance(error, NotFound):
-            near, known = self._near(arguments)
+            near, advice = self._near(arguments)
             if near is not None:
                 more = {"near": near} if near else {}
-                hint = f"Did you mean {any_of(near)}?" if near else hint or known
+                hint = f"Did you mean {any_of(near)}?" if near else hint or advice
         for name in ("candidates", "said"):
-            if (told := getattr(error, name, None)) is not None:
-                more = {name: told}
-        given = list(texts_in(arguments))
-        message, hint = (quoting(for_agents(text, self.tools), given) for text in (plain["message"], hint))
+            if (value := getattr(error, name, None)) is not None:
+                more = {name: value}
+        texts = list(texts_in(arguments))
+        message, hint = (quoting(for_agents(text, self.tools), texts) for text in (plain["message"], hint))
         return failure(error.code, message, hint or "Change the call as the message says.", **more)
 
     def _near(self, arguments: Mapping[str, Any]) -> tuple[list[str] | None, str]:
@@ -166,29 +175,30 @@ def written(plain: Any) -> bytes:
 def chosen(names: Sequence[str]) -> dict[str, Tool]:
     """The core tools and those of the sets, by name; a tool that two sets share is there once.
 
-    The set ``tools`` comes without the core tools when it is asked for alone: a gateway is there to be small.
+    A set of a plugin may come without the core tools when it is asked for alone.
     """
-    found: dict[str, Tool] = {}
-    for name in names if set(names) == {"tools"} else ("core", *names):
+    tools: dict[str, Tool] = {}
+    for name in names if alone(names) else ("core", *names):
         for tool in _tools_of(name):
-            found.setdefault(tool.name, tool)
-    return found
+            tools.setdefault(tool.name, tool)
+    return tools
+
+
+def alone(names: Sequence[str]) -> str:
+    """What an agent is told about a server that offers one set without the core tools; empty for others."""
+    return OF_PLUGINS[names[0]][1].alone if len(set(names)) == 1 and names[0] in OF_PLUGINS else ""
 
 
 def _tools_of(name: str) -> Sequence[Tool]:
     """The tools of a set; its module is imported only now."""
     if name not in TOOLSETS:
         raise UsageError(f"there is no toolset '{name}'", hint=f"One of: {', '.join(TOOLSETS)}.")
-    if name == "tools":
-        from ricordo.mcp_server.gateway_tools import TOOLS as GATEWAY
-
-        return GATEWAY
+    if name in OF_PLUGINS:
+        plugin, toolset = OF_PLUGINS[name]
+        tools: Sequence[Tool] = plugin.load(toolset.place)
+        return tools
     if name == "verbs":
         return generated()
-    from ricordo.mcp_server import core_tools
+    from ricordo.mcp_server.core_tools import CORE
 
-    if name in ("core", "sessions"):
-        return core_tools.CORE if name == "core" else core_tools.SESSIONS
-    from ricordo.mcp_server.document_tools import TOOLS
-
-    return TOOLS[name]
+    return CORE

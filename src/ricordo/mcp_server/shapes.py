@@ -6,26 +6,24 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ricordo.errors import Error, NotFound, UsageError, from_dict
+from ricordo.errors import Error, NotFound, from_dict
 from ricordo.trust.fence import quoting
 from ricordo.trust.level import is_vouched
 from ricordo.values.context import HOW_TO_READ
 from ricordo.values.hits import Filters, Hit
-from ricordo.values.items import Item, Ref, Saved, TreeNode
+from ricordo.values.items import Item, Ref, Saved
 from ricordo.values.reports import AddReport
 from ricordo.verbs.index import all_verbs
 
 if TYPE_CHECKING:
     from difflib import SequenceMatcher
 
-    from ricordo.engine import Ricordo
+    from ricordo.engine.ricordo import Ricordo
 
 
 SNIPPET = 240
 NEIGHBOURS = 12
 """How many refs in the folder of a written item are shown."""
-MOST_LINES = 200
-"""A tree longer than this is cut."""
 _LOOKED_THROUGH = 1000
 _CLOSE = 0.75
 """Two names are close from this likeness on: at least three quarters of their letters agree."""
@@ -98,7 +96,7 @@ class NeedsDecision(Error):  # noqa: N818 - named like the rest of the tree
         ways = "'supersede' (replace the old one), 'save' (keep both), 'skip' (cancel) or 'merge' (into the old one)."
         hint = f"Call again with on_duplicate: {ways}"
         super().__init__(saved.reason or "nearly the same text is already stored; nothing was written", hint=hint)
-        self.candidates = [without_empty(one.to_dict()) for one in saved.candidates]
+        self.candidates = [without_empty(candidate.to_dict()) for candidate in saved.candidates]
 
 
 def written(engine: Ricordo, saved: Saved) -> dict[str, Any]:
@@ -115,12 +113,12 @@ def written_all(engine: Ricordo, report: AddReport) -> dict[str, Any]:
     if report.items and report.failed == len(report.items):
         raise from_dict(report.items[0].error or {"code": "error", "message": "nothing could be added"})
     counts = {name: report.count(name) for name in ("created", "updated", "skipped", "failed")}
-    shown = sorted(report.items, key=lambda saved: saved.status != "failed")[:NEIGHBOURS]
-    kept = next((saved.ref for saved in report.items if saved.status in ("created", "updated", "skipped")), None)
+    first = sorted(report.items, key=lambda saved: saved.status != "failed")[:NEIGHBOURS]
+    ref = next((saved.ref for saved in report.items if saved.status in ("created", "updated", "skipped")), None)
     more = {
-        "items": [saved_row(saved) for saved in shown],
+        "items": [saved_row(saved) for saved in first],
         "notes": list(report.notes[:NEIGHBOURS]),
-        "tree": neighbourhood(engine, kept) if kept else "",
+        "tree": neighbourhood(engine, ref) if ref else "",
     }
     return counts | {"items": more.pop("items")} | without_empty(more)
 
@@ -136,17 +134,6 @@ def neighbourhood(engine: Ricordo, ref: str) -> str:
     return "\n".join([*lines, "  …"] if len(items) > NEIGHBOURS else lines)
 
 
-def links_of(given: Sequence[str]) -> list[tuple[str, str]]:
-    """Links as an agent writes them: a type, a space and a ref; a ref alone is an extension of it."""
-    pairs = []
-    for text in given:
-        words = text.split(None, 1)
-        if not words:
-            raise UsageError("an empty link", hint="Write each as 'supports memory:/x'.")
-        pairs.append((words[0], words[1].strip()) if len(words) == 2 else ("extends", words[0]))
-    return pairs
-
-
 def place_for(name: str) -> str:
     """The ref for an agent's text: a bare name means the drive ``agent``, not a file."""
     from ricordo.engine.checks import is_id
@@ -158,30 +145,12 @@ def place_for(name: str) -> str:
 
 def event_row(event: Mapping[str, Any]) -> dict[str, Any]:
     """An event, with its time to the second."""
-    kept = {name: event.get(name) for name in ("at", "what", "ref", "title", "kind", "thread", "role", "direction")}
-    return without_empty(kept | {"at": _to_the_second(event.get("at"))})
+    fields = {name: event.get(name) for name in ("at", "what", "ref", "title", "kind", "thread", "role", "direction")}
+    return without_empty(fields | {"at": _to_the_second(event.get("at"))})
 
 
 def _to_the_second(moment: str | None) -> str | None:
     return re.sub(r"\.\d+", "", moment) if moment else None
-
-
-def tree_text(node: TreeNode) -> str:
-    """A tree as indented lines; a folder that is not opened shows how many items it has."""
-    lines: list[str] = []
-
-    def draw(part: TreeNode, depth: int) -> None:
-        if len(lines) >= MOST_LINES:
-            return
-        folded = not part.children and part.ref is None and part.items
-        title = f" - {short(part.title, 60)}" if part.ref and part.title and part.title != part.name else ""
-        slash = "/" if part.children and not part.name.endswith("/") else ""
-        lines.append(f"{'  ' * depth}{part.name}{slash}{title}{f' ({part.items} items)' if folded else ''}")
-        for child in part.children:
-            draw(child, depth + 1)
-
-    draw(node, 0)
-    return "\n".join([*lines, "…"] if len(lines) >= MOST_LINES else lines)
 
 
 def near_refs(engine: Ricordo, name: str, limit: int = 3) -> list[str]:
@@ -200,13 +169,13 @@ def near_refs(engine: Ricordo, name: str, limit: int = 3) -> list[str]:
         return []
     matcher = SequenceMatcher(b=path)
     last = SequenceMatcher(b=path.rpartition("/")[2])
-    found: list[tuple[float, str]] = []
+    near: list[tuple[float, str]] = []
     for item in engine.list(filters=Filters(drives=(drive,)), limit=_LOOKED_THROUGH):
         likeness = max(_likeness(matcher, item.ref.path), _likeness(last, item.ref.path.rpartition("/")[2]))
         if likeness >= _CLOSE:
-            found.append((likeness, str(item.ref)))
-    found.sort(key=lambda pair: (-pair[0], pair[1]))
-    return [ref for _, ref in found[:limit]]
+            near.append((likeness, str(item.ref)))
+    near.sort(key=lambda pair: (-pair[0], pair[1]))
+    return [ref for _, ref in near[:limit]]
 
 
 def _likeness(matcher: SequenceMatcher[str], text: str) -> float:
@@ -262,16 +231,16 @@ FACTS = (
 def facts_of(item: Item) -> dict[str, Any]:
     """The fields of an item that have a value."""
     plain = item.to_dict(with_content=False)
-    kept = {name: plain.get(name) for name in FACTS}
+    facts = {name: plain.get(name) for name in FACTS}
     if plain.get("state") == "live":
-        del kept["state"]
-    kept["immutable"] = kept["immutable"] or None
-    kept["updated_at"] = _to_the_second(kept["updated_at"])
-    if kept["source"] == "user" and not is_vouched(item):
-        kept["source"] = item.provenance.author  # the item is the user's, this version of it is not
-    kept["foreign"] = item.foreign or None
-    kept["citations"] = list(map(str, item.cites))
-    return {"ref": str(item.ref)} | without_empty(kept)
+        del facts["state"]
+    facts["immutable"] = facts["immutable"] or None
+    facts["updated_at"] = _to_the_second(facts["updated_at"])
+    if facts["source"] == "user" and not is_vouched(item):
+        facts["source"] = item.provenance.author  # the item is the user's, this version of it is not
+    facts["foreign"] = item.foreign or None
+    facts["citations"] = list(map(str, item.cites))
+    return {"ref": str(item.ref)} | without_empty(facts)
 
 
 _COMMAND = re.compile(r"(?:the user's command )?'ricordo ([^']+)'")
@@ -291,13 +260,13 @@ def for_agents(text: str, tools: Collection[str]) -> str:
         return text
     names = {row.path: row.name.replace(".", "_") for row in all_verbs()}
 
-    def worded(found: re.Match[str]) -> str:
-        words = found.group(1).split()
+    def worded(match: re.Match[str]) -> str:
+        words = match.group(1).split()
         for path in (" ".join(words[:2]), words[0]):
-            name = next((one for one in (names.get(path), _INSTEAD.get(path)) if one in tools), None)
+            name = next((tool for tool in (names.get(path), _INSTEAD.get(path)) if tool in tools), None)
             if name is not None:
                 return f"the tool {name}"
-        return f"the user's command 'ricordo {found.group(1)}'"
+        return f"the user's command 'ricordo {match.group(1)}'"
 
     return _COMMAND.sub(worded, text)
 
@@ -313,9 +282,9 @@ def answer_for_agents(plain: Mapping[str, Any], tools: Collection[str], words: C
 
 def _worded(name: str, value: Any, tools: Collection[str], words: Collection[str]) -> Any:
     if name == "items" and isinstance(value, list):
-        return [answer_for_agents(one, tools, words) if isinstance(one, dict) else one for one in value]
+        return [answer_for_agents(part, tools, words) if isinstance(part, dict) else part for part in value]
     if name in _SAID_BY_US and isinstance(value, str):
         return quoting(for_agents(value, tools), words)
     if name in _SAID_BY_US and isinstance(value, list):
-        return [quoting(for_agents(one, tools), words) if isinstance(one, str) else one for one in value]
+        return [quoting(for_agents(part, tools), words) if isinstance(part, str) else part for part in value]
     return value

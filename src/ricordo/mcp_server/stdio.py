@@ -52,6 +52,7 @@ CAPABILITIES: dict[str, Any] = {
     "tools": {"listChanged": False},
 }
 Message = dict[str, Any]
+Answer = Callable[[str, dict[str, Any], Report | None], dict[str, Any]]
 
 
 def serve(service: ToolService) -> None:
@@ -146,7 +147,7 @@ class Conversation:
 
     def _work(self, message: Message, late: threading.Timer) -> None:
         try:
-            self._respond(message, lambda method, params: self._handlers.answer(method, params, self._report(message)))
+            self._respond(message, self._handlers.answer)
         finally:
             late.cancel()
             with self._turn:
@@ -158,12 +159,12 @@ class Conversation:
         token = _meta(message).get("progressToken")
 
         def tell(done: float, total: float | None, words: str) -> None:
-            told = {"progressToken": token, "progress": done, "total": total, "message": words}
-            self._send({"jsonrpc": "2.0", "method": "notifications/progress", "params": told}, message["id"])
+            params = {"progressToken": token, "progress": done, "total": total, "message": words}
+            self._send({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}, message["id"])
 
         return None if token is None else tell
 
-    def _answer_at_once(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    def _answer_at_once(self, method: str, params: dict[str, Any], _: Report | None) -> dict[str, Any]:
         offer = {"capabilities": CAPABILITIES, "instructions": self._handlers.instructions}
         if method == "ping":
             return {}
@@ -171,22 +172,22 @@ class Conversation:
             return {"supportedVersions": list(STATELESS_VERSIONS), **offer}
         if method != "initialize":
             return self._handlers.answer(method, params)
-        asked, about = params.get("protocolVersion"), params.get("clientInfo")
-        if not isinstance(asked, str):
+        version, client = params.get("protocolVersion"), params.get("clientInfo")
+        if not isinstance(version, str):
             raise RequestError(INVALID_PARAMS, "initialize needs the parameter 'protocolVersion', a text")
-        self._program = about.get("name", "") if isinstance(about, dict) else ""
-        version = asked if asked in GREETED_VERSIONS else GREETED_VERSIONS[-1]
+        self._program = client.get("name", "") if isinstance(client, dict) else ""
+        version = version if version in GREETED_VERSIONS else GREETED_VERSIONS[-1]
         return {"protocolVersion": version, "serverInfo": ABOUT, **offer}
 
-    def _respond(self, message: Message, answer: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:
+    def _respond(self, message: Message, answer: Answer) -> None:
         """Send the answer to a request, unless it was cancelled or has one."""
         method, meta = message["method"], _meta(message)
-        version, about = meta.get(f"{META}protocolVersion"), meta.get(f"{META}clientInfo")
+        version, client = meta.get(f"{META}protocolVersion"), meta.get(f"{META}clientInfo")
         reply: Message = {"jsonrpc": "2.0", "id": message["id"]}
         try:
             self._check_version(method, version)
-            with for_caller(about.get("name") if isinstance(about, dict) else self._program):
-                result = answer(method, _params(message))
+            with for_caller(client.get("name") if isinstance(client, dict) else self._program):
+                result = answer(method, _params(message), self._report(message))
             reply["result"] = result if version is None or method == "initialize" else _stateless(method, result)
         except RequestError as error:
             reply["error"] = {"code": error.code, "message": error.message}
@@ -248,8 +249,8 @@ class NotAMessage(Exception):  # noqa: N818 - it is answered, not reported
 
     def __init__(self, code: int, message: str, request: object = None) -> None:
         super().__init__(message)
-        known = request if _is_id(request) else None
-        self.answer = {"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": message}}
+        request_id = request if _is_id(request) else None
+        self.answer = {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}}
 
 
 def read_message(line: bytes) -> Message:

@@ -22,8 +22,7 @@ from ricordo.verbs.index import all_verbs, verb_named
 from ricordo.verbs.rows import RARE_FILTERS, ParamRow, VerbRow, call, plain_answer
 
 if TYPE_CHECKING:
-    from ricordo.engine import Ricordo
-    from ricordo.values.reports import Progress
+    from ricordo.engine.ricordo import Ricordo
 
 
 Schema = dict[str, Any]
@@ -72,6 +71,7 @@ class Tool:
     output: Schema
     effects: Effects
     run: Run
+    """It takes the engine, what ``checked`` returns, and ``progress`` if it reports that."""
     reports_progress: bool = False
     more: Callable[[], str] | None = None
     """What the description says besides, asked for each time that tools are listed."""
@@ -88,21 +88,12 @@ class Tool:
         Every agent pays for the list in tokens. A call that is out of bounds gets an error with the bounds, and the
         values in ``known`` stand in the tool's description.
         """
-        shown = {
+        properties = {
             name: {key: value for key, value in schema.items() if key not in ("minimum", "maximum", "known")}
             for name, schema in self.arguments.items()
         }
-        schema: Schema = {"type": "object", "properties": shown}
+        schema: Schema = {"type": "object", "properties": properties}
         return schema | ({"required": list(self.required)} if self.required else {})
-
-    def __call__(
-        self, engine: Ricordo, arguments: Mapping[str, Any], progress: Callable[[Progress], None] | None = None
-    ) -> dict[str, Any]:
-        """Run the tool; one that takes long has a parameter ``progress`` and is handed the callback."""
-        given = checked(self, arguments)
-        if progress is not None and self.reports_progress:
-            given["progress"] = progress
-        return self.run(engine, **given)
 
 
 def tool(
@@ -155,9 +146,11 @@ def _known(tool: Tool, name: str) -> str:
     from ricordo.config.declare import nearest
 
     near = nearest(name, tuple(tool.arguments)) if name else []
-    listed = ", ".join(f"{known} (required)" if known in tool.required else known for known in tool.arguments)
-    said = f"{tool.name} takes: {listed}." if listed else f"{tool.name} takes no arguments."
-    return f"Did you mean '{near[0]}'? {said}" if near else said
+    listed = ", ".join(
+        f"{argument} (required)" if argument in tool.required else argument for argument in tool.arguments
+    )
+    accepted = f"{tool.name} takes: {listed}." if listed else f"{tool.name} takes no arguments."
+    return f"Did you mean '{near[0]}'? {accepted}" if near else accepted
 
 
 def _fitting(where: str, value: Any, schema: Schema) -> Any:
@@ -251,6 +244,10 @@ class Arg(NamedTuple):
     required: bool = False
     reads: Callable[[Any], Any] | None = None
     """What the verb takes for a value that was given."""
+    schema: Schema | None = None
+    """What replaces parts of the verb's schema."""
+    repeated: bool = False
+    """The answer names it."""
 
 
 def mapped(
@@ -273,16 +270,14 @@ def mapped(
         param.name: param for param in row.params
     }
     params = {param.name: param for param in verb_named("remember").params} | own
-    schemas = {told: _schema(params[arg.param], arg) for told, arg in arguments.items()}
-    required = tuple(told for told, arg in arguments.items() if arg.required or params[arg.param].required)
+    schemas = {argument: _schema(params[arg.param], arg) for argument, arg in arguments.items()}
+    required = tuple(argument for argument, arg in arguments.items() if arg.required or params[arg.param].required)
 
     def run(engine: Ricordo, **given: Any) -> dict[str, Any]:
-        asked = dict(fixed)
-        for told, value in given.items():
-            arg = arguments[told]
+        values = dict(fixed)
+        for argument, value in given.items():
+            arg = arguments[argument]
             if params[arg.param].kind == "pair":
-                from ricordo.mcp_server.shapes import links_of
-
                 value = links_of(value)
             elif params[arg.param].kind == "fields":
                 value = {**value, "source": "agent"}
@@ -291,12 +286,28 @@ def mapped(
             elif arg.one:
                 value = (value,)
             if arg.param in own:
-                asked[arg.param] = value
+                values[arg.param] = value
             else:
-                asked["fields"] = {**asked["fields"], arg.param: value}
-        return shows(engine, call(engine, row, asked | adds(given)))
+                values["fields"] = {**values["fields"], arg.param: value}
+        repeated = {
+            argument: given.get(argument, params[arg.param].default)
+            for argument, arg in arguments.items()
+            if arg.repeated
+        }
+        return shows(engine, call(engine, row, values | adds(given))) | repeated
 
     return Tool(name, description, schemas, required, output, effects, run)
+
+
+def links_of(given: Sequence[str]) -> list[tuple[str, str]]:
+    """Links as an agent writes them: a type, a space and a ref; a ref alone is an extension of it."""
+    pairs = []
+    for text in given:
+        words = text.split(None, 1)
+        if not words:
+            raise UsageError("an empty link", hint="Write each as 'supports memory:/x'.")
+        pairs.append((words[0], words[1].strip()) if len(words) == 2 else ("extends", words[0]))
+    return pairs
 
 
 def generated() -> tuple[Tool, ...]:
@@ -335,6 +346,7 @@ def _schema(param: ParamRow, arg: Arg) -> Schema:
     bounds = [bound for bound in (arg.high, param.high, param.most) if bound is not None]
     if bounds:
         schema["maximum"] = int(min(bounds)) if param.kind == "integer" else min(bounds)
+    schema |= arg.schema or {}
     if not param.many or arg.one:
         return schema
     items = {name: value for name, value in schema.items() if name != "description"}

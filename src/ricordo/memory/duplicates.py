@@ -1,5 +1,5 @@
-"""Finds out whether the same text is stored, nearly the same, or the contrary: it picks candidates by rare words and by
-meaning, and compares whole texts.
+"""Finds out whether the same text is stored, or nearly the same: it picks candidates by rare words and by meaning, and
+compares whole texts. Plugins may say of the candidates that the text contradicts them.
 
 Only live items of the same kind count. Nothing is written here; the caller decides what to do about a duplicate.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from ricordo.plugin import ask
 from ricordo.store.base import Store
 from ricordo.store.query import Ask, AskedWord, Passages, QueryVector, Shown
 from ricordo.store.values import PreparedItem
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"'”’)\]*_]*\s+(?![a-z])|(?<=[。！？])\s*")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _MARKER = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+")
-_HARMLESS = frozenset({"a", "an", "the", "that", "also", "just"})
-_TURNING = frozenset(
+_FILLERS = frozenset({"a", "an", "the", "that", "also", "just"})
+_QUALIFIERS = frozenset(
     (
         "no", "not", "never", "nor", "none", "neither", "without", "unless", "except", "but", "only", "if", "hardly",
         "rarely", "nicht", "kein", "nie", "ohne", "pas", "ne", "sans", "jamais", "sin", "nunca", "non", "senza", "mai",
     )
 )  # fmt: skip
 """Words that change the meaning of a statement."""
-_TELLING_LENGTH = 4
+_SHORTEST = 4
 """In statements with fewer words, every word counts."""
 _SLIP_LENGTH = 6
 """Shorter words that differ in one letter are mostly different words, not typing errors."""
@@ -45,16 +45,16 @@ def merged_text(old: str, new: str) -> str:
     >>> merged_text("Keys rotate quarterly.", "The keys rotate quarterly. Ask Ada.")
     'Keys rotate quarterly. Ask Ada.'
     """
-    known = [(statement, _words(statement)) for line in _lines(old) for statement in _statements(line)]
+    existing = [(statement, _words(statement)) for line in _lines(old) for statement in _statements(line)]
     added: list[str] = []
     for line in _lines(new):
         fresh = []
         for statement in _statements(line):
             words = _words(statement)
-            if not words or any(_same(words, other) or _says_all(other, words) for _, other in known):
+            if not words or any(_same(words, other) or _says_all(other, words) for _, other in existing):
                 continue
-            lesser = next((before for before, other in known if _says_all(words, other)), None)
-            known.append((statement, words))
+            lesser = next((before for before, other in existing if _says_all(words, other)), None)
+            existing.append((statement, words))
             if lesser is not None:
                 old = old.replace(lesser, statement.strip(), 1)
             else:
@@ -72,9 +72,9 @@ def merged_text(old: str, new: str) -> str:
 def holds_all(text: str, other: str) -> bool:
     """Whether this text contains every statement of another."""
     existing, wanted = (
-        [_words(statement) for line in _lines(one) for statement in _statements(line)] for one in (text, other)
+        [_words(statement) for line in _lines(part) for statement in _statements(line)] for part in (text, other)
     )
-    return all(any(_same(words, one) for one in existing) for words in wanted)
+    return all(any(_same(words, statement) for statement in existing) for words in wanted)
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -104,17 +104,18 @@ def _statements(line: str) -> list[str]:
 def _words(statement: str) -> list[str]:
     if "\n" in statement:
         return [" ".join(statement.split())]
-    words = [word for word in _WORD.findall(statement) if word == "A" or word.casefold() not in _HARMLESS]
+    words = [word for word in _WORD.findall(statement) if word == "A" or word.casefold() not in _FILLERS]
     return words or statement.split()
 
 
-def _same(one: list[str], other: list[str]) -> bool:
-    return len(one) == len(other) and all(fold(a) == fold(b) or _is_slip(a, b) for a, b in zip(one, other, strict=True))
+def _same(words: list[str], other: list[str]) -> bool:
+    pairs = zip(words, other, strict=True)
+    return len(words) == len(other) and all(fold(a) == fold(b) or _is_slip(a, b) for a, b in pairs)
 
 
 def _says_all(more: list[str], less: list[str]) -> bool:
     """Whether a statement has every word of a shorter one in order, and few others that do not change its meaning."""
-    if len(less) < _TELLING_LENGTH or not 0 < len(more) - len(less) <= max(1, len(more) // 5):
+    if len(less) < _SHORTEST or not 0 < len(more) - len(less) <= max(1, len(more) // 5):
         return False
     rest = iter(enumerate(map(fold, more)))
     places = set()
@@ -124,16 +125,17 @@ def _says_all(more: list[str], less: list[str]) -> bool:
             return False
         places.add(at)
     extra = {fold(word) for place, word in enumerate(more) if place not in places}
-    return extra.isdisjoint(_TURNING) and not any(word.endswith(("n't", "n’t")) for word in extra)
+    return extra.isdisjoint(_QUALIFIERS) and not any(word.endswith(("n't", "n’t")) for word in extra)
 
 
-def _is_slip(one: str, other: str) -> bool:
+def _is_slip(word: str, other: str) -> bool:
     """Whether two words differ only by a typing error; names and numbers never do."""
-    if min(len(one), len(other)) < _SLIP_LENGTH or not all(word.isalpha() and word.islower() for word in (one, other)):
+    is_plain = all(part.isalpha() and part.islower() for part in (word, other))
+    if min(len(word), len(other)) < _SLIP_LENGTH or not is_plain:
         return False
     from rapidfuzz.distance import OSA
 
-    return OSA.distance(one, other, score_cutoff=1) <= 1
+    return OSA.distance(word, other, score_cutoff=1) <= 1
 
 
 def merged_fields(old: Fields, new: Mapping[str, Any], origin: Mapping[str, Any]) -> Fields:
@@ -190,13 +192,13 @@ class DuplicateFinder:
         draft = item.draft
         wanted, place = plain_text(draft.content), (draft.fields.thread, draft.fields.seq)
         for n in (*self.store.items.same_text(item.text_hash, draft.kind), *alike):
-            found = self._item(n)
-            if draft.kind == "entry" and place not in ((None, None), (found.fields.thread, found.fields.seq)):
+            candidate = self._item(n)
+            if draft.kind == "entry" and place not in ((None, None), (candidate.fields.thread, candidate.fields.seq)):
                 continue
-            if plain_text(found.content) == wanted:
-                return found
-            if found.fields.metadata.get("merged_from") and holds_all(found.content, draft.content):
-                return found
+            if plain_text(candidate.content) == wanted:
+                return candidate
+            if candidate.fields.metadata.get("merged_from") and holds_all(candidate.content, draft.content):
+                return candidate
         return None
 
     def near(
@@ -208,13 +210,14 @@ class DuplicateFinder:
         cosines = self._by_meaning(item, vector) if vector is not None else {}
         numbers = dict.fromkeys((*alike, *cosines))
         # The first passage of a memory is nearly always all of it.
-        shown = self.store.index.passages([Shown(n) for n in numbers]) if numbers else Passages()
+        passages = self.store.index.passages([Shown(n) for n in numbers]) if numbers else Passages()
         # A passage is not the text: the cosine of an item of several passages says nothing about the whole.
-        cosines = {n: cosine for n, cosine in cosines.items() if [part.of for part in shown.texts[n]] == [1]}
-        against = self._contradicted(item, shown)
+        cosines = {n: cosine for n, cosine in cosines.items() if [part.of for part in passages.texts[n]] == [1]}
+        answers = ask("contradicted", item, passages) if passages.items else []
+        against = {n: why for reasons in answers for n, why in reasons.items()}
         text = plain_text(item.draft.content)[:_MOST_CHARACTERS]
-        found = []
-        for n in shown.items:
+        duplicates = []
+        for n in passages.items:
             cosine = cosines.get(n)
             if n not in alike and n not in against and (cosine or 0.0) < NEAR:
                 continue
@@ -225,29 +228,18 @@ class DuplicateFinder:
             if n in against or max(letters, cosine or 0.0) >= NEAR:
                 line = " ".join(other.content.split())
                 snippet = line if len(line) <= _SNIPPET else line[: _SNIPPET - 1].rstrip() + "…"
-                found.append(Duplicate(str(other.ref), other.title, letters, cosine, snippet, against.get(n, "")))
-        found.sort(key=lambda one: (not one.contradiction, -max(one.ratio, one.cosine or 0.0), one.ref))
-        return tuple(found[:MOST_SHOWN])
-
-    def _contradicted(self, item: PreparedItem, shown: Passages) -> dict[int, str]:
-        """Which of some items the text contradicts, and why; what holds at another time is no contradiction."""
-        if item.draft.kind not in CLAIMING or not shown.items:
-            return {}
-        from ricordo.memory.contradictions import first_conflict, statements
-
-        newer = statements(item.draft.content)
-        reasons = {
-            n: first_conflict(statements(shown.texts[n][0].text), newer)
-            for n, other in shown.items.items()
-            if shown.texts[n] and other.ref != item.draft.ref and hold_together(item.draft.fields, other.fields)
-        }
-        return {n: why for n, why in reasons.items() if why}
+                why = against.get(n, "")
+                duplicates.append(
+                    Duplicate(str(other.ref), other.title, letters, cosine, snippet=snippet, contradiction=why)
+                )
+        duplicates.sort(key=lambda same: (not same.contradiction, -max(same.ratio, same.cosine or 0.0), same.ref))
+        return tuple(duplicates[:MOST_SHOWN])
 
     def alike(self, item: PreparedItem) -> list[int]:
         """The live items of the same kind that share the rarest words of a text."""
         self._items.clear()
         terms = list(self.store.analyzer.content_counts(item.draft.content))[:_MOST_TERMS]
-        ask = Ask(
+        question = Ask(
             words=tuple(map(AskedWord, terms)),
             rarest=_RARE_TERMS,
             filters=Filters(kinds=(item.draft.kind,)),
@@ -255,26 +247,14 @@ class DuplicateFinder:
         )
         if not terms:
             return []
-        found = self.store.index.candidates(ask).found
-        return [n for _, n in sorted(zip((-found.lexical).tolist(), found.numbers, strict=True))[:COMPARED]]
+        candidates = self.store.index.candidates(question).found
+        return [n for _, n in sorted(zip((-candidates.lexical).tolist(), candidates.numbers, strict=True))[:COMPARED]]
 
     def _by_meaning(self, item: PreparedItem, vector: tuple[str, Vectors]) -> dict[int, float]:
         """The nearest items with their cosines. The new text has a vector only if it is of one passage."""
         filters = Filters(kinds=(item.draft.kind,))
-        ask = Ask(vector=QueryVector(*vector), by_word=False, filters=filters, per_side=COMPARED)
+        question = Ask(vector=QueryVector(*vector), by_word=False, filters=filters, per_side=COMPARED)
         lowest = RELATED if item.draft.kind in CLAIMING else NEAR
-        found = self.store.index.candidates(ask).found
-        pairs = zip(found.numbers, found.cosines.tolist(), strict=True)
+        candidates = self.store.index.candidates(question).found
+        pairs = zip(candidates.numbers, candidates.cosines.tolist(), strict=True)
         return {n: min(1.0, cosine) for n, cosine in pairs if cosine >= lowest}
-
-
-def hold_together(one: Fields, other: Fields) -> bool:
-    """Whether there is a time at which both hold; a text without times holds from now on."""
-    from ricordo.values.times import parse_time
-
-    def moment(text: str | None, default: datetime) -> datetime:
-        return parse_time(text) if text else default
-
-    now, never = datetime.now(UTC), datetime.max.replace(tzinfo=UTC)
-    begin = max(moment(one.valid_from, now), moment(other.valid_from, now))
-    return begin < min(moment(one.valid_until, never), moment(other.valid_until, never))

@@ -36,7 +36,7 @@ def link(store: Store, source: int, target: int, type_: str) -> Link:
     store.links.add(source, target, type_)
     wanted = ("out", str(store.items.get(target).ref), type_, "manual")
     links = around(store, source, 1).links
-    return next(one for one in links if (one.direction, one.ref, one.type, one.origin) == wanted)
+    return next(row for row in links if (row.direction, row.ref, row.type, row.origin) == wanted)
 
 
 def unlink(store: Store, source: int, target: int, type_: str | None) -> int:
@@ -46,12 +46,12 @@ def unlink(store: Store, source: int, target: int, type_: str | None) -> int:
     removed = store.links.remove(source, target, type_)
     if removed:
         return removed
-    left = [one for one in store.links.of([source]) if (one.source, one.target) == (source, target)]
+    left = [edge for edge in store.links.of([source]) if (edge.source, edge.target) == (source, target)]
     names = f"{store.items.get(source).ref} to {store.items.get(target).ref}"
-    if any(one.origin != "manual" and type_ in (None, one.type) for one in left):
+    if any(edge.origin != "manual" and type_ in (None, edge.type) for edge in left):
         raise Conflict(f"the link from {names} is part of the text", hint="Edit the text to remove it.")
     if left:
-        others = ", ".join(sorted({one.type for one in left}))
+        others = ", ".join(sorted({edge.type for edge in left}))
         raise NotFound(f"there is no link '{type_}' from {names}", hint=f"There is: {others}.")
     raise NotFound(f"there is no link from {names}", hint="‹:links REF› shows the links of an item.")
 
@@ -61,7 +61,7 @@ def around(store: Store, n: int, depth: int) -> LinkReport:
     if not 1 <= depth <= DEEPEST:
         raise UsageError(f"the depth cannot be {depth}", hint=f"A number from 1 to {DEEPEST}.")
     distances = {n: 0}
-    found: list[tuple[int, bool, int, StoredLink]] = []
+    rows: list[tuple[StoredLink, int, bool]] = []
     seen: set[StoredLink] = set()
     frontier = {n}
     for distance in range(1, depth + 1):
@@ -72,19 +72,19 @@ def around(store: Store, n: int, depth: int) -> LinkReport:
         for edge in edges:
             if edge.target is not None:
                 forward = edge.source in frontier
-                far = edge.target if forward else edge.source
-                distances.setdefault(far, distance)
-                found.append((distance, forward, far, edge))
+                distances.setdefault(edge.target if forward else edge.source, distance)
+                rows.append((edge, distance, forward))
         frontier = {far for far, reached in distances.items() if reached == distance}
     items = store.items.get_many(list(distances))
-    links = [_link(items, distance, forward, far, edge) for distance, forward, far, edge in found]
-    links.sort(key=lambda one: (one.distance, one.direction != "out", one.type, one.ref, one.origin))
+    links = [_link(items, edge, distance, forward=forward) for edge, distance, forward in rows]
+    links.sort(key=lambda link: (link.distance, link.direction != "out", link.type, link.ref, link.origin))
     unresolved = [edge.text for edge in seen if edge.source == n and edge.target is None and "://" not in edge.name]
     return LinkReport(str(items[n].ref), depth, tuple(links), tuple(sorted(unresolved)))
 
 
-def _link(items: dict[int, Item], distance: int, forward: bool, far: int, edge: StoredLink) -> Link:
+def _link(items: dict[int, Item], edge: StoredLink, distance: int, *, forward: bool) -> Link:
     assert edge.target is not None, "links without a target are not shown as links"
+    far = edge.target if forward else edge.source
     return Link(
         source=str(items[edge.source].ref),
         target=str(items[edge.target].ref),
@@ -101,6 +101,6 @@ def _link(items: dict[int, Item], distance: int, forward: bool, far: int, edge: 
 
 def without_linked(store: Store, n: int, answer: Answer, limit: int) -> Answer:
     """An answer with similar items, without those that are linked already."""
-    known = {str(item.ref) for item in store.items.get_many(list(store.links.neighbours([n], 1))).values()}
-    hits = tuple(hit for hit in answer.hits if hit.ref not in known)[:limit]
+    linked = {str(item.ref) for item in store.items.get_many(list(store.links.neighbours([n], 1))).values()}
+    hits = tuple(hit for hit in answer.hits if hit.ref not in linked)[:limit]
     return replace(answer, hits=hits, meta=replace(answer.meta, returned=len(hits)))

@@ -23,7 +23,7 @@ from ricordo.frozen import frozen
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.memory.duplicates import DuplicateFinder, merged_fields, merged_text
 from ricordo.models.base import Embedder, fingerprint_of
-from ricordo.secrets.find import redact_item
+from ricordo.secrets.redaction import redact_item
 from ricordo.store.base import Store
 from ricordo.store.prepare import embedded_text
 from ricordo.store.values import Backlog, PreparedItem
@@ -114,7 +114,7 @@ def memory_of(text: str, kind: str, ref: Ref | None, fields: Mapping[str, Any], 
         given["title"] = " ".join(text.split())
         if len(given["title"]) > LONGEST_NAME:
             raise UsageError("an entity needs a name", hint="Say what it is called: ‹title› 'Ada Lovelace'.")
-    return Memory(text, kind, given, ref, redacted)
+    return Memory(text, kind, given, ref=ref, redacted=redacted)
 
 
 def drive_of(kind: str) -> str:
@@ -126,18 +126,18 @@ _NAMING_FIELDS = frozenset({"title", "source", "source_adapter", "metadata", "mi
 """Fields that name a text or its origin; for a text that is stored already, they say nothing new."""
 
 
-def _new_about(known: Item, memory: Memory) -> dict[str, Any]:
+def _new_fields(existing: Item, memory: Memory) -> dict[str, Any]:
     """The given fields that differ from those of the stored text; tags are added to the stored ones.
 
     Of a text that was merged into a longer one, only tags are added: other fields would be about a part of it.
     """
-    if known.fields.immutable:
+    if existing.fields.immutable:
         return {}
-    is_part = plain_text(known.content) != plain_text(memory.text)
+    is_part = plain_text(existing.content) != plain_text(memory.text)
     changes: dict[str, Any] = {}
     for name, value in memory.fields.items():
-        before = getattr(known.fields, name, None)
-        wanted = tuple(dict.fromkeys((*known.fields.tags, *value))) if name == "tags" else value
+        before = getattr(existing.fields, name, None)
+        wanted = tuple(dict.fromkeys((*existing.fields.tags, *value))) if name == "tags" else value
         if name in _NAMING_FIELDS or (is_part and name != "tags"):
             continue
         if wanted not in (before, None, "", ()):
@@ -161,17 +161,17 @@ class Keeper:
 
     def keep(self, memory: Memory, on_duplicate: str | None) -> Saved:
         """Save a memory, or say why not; the caller chose what happens if nearly the same is stored."""
-        return self._written(memory, lambda item: self._decide(memory, item, on_duplicate))
+        return self._write(memory, lambda item: self._decide(memory, item, on_duplicate))
 
     def succeed(self, old: int, memory: Memory, link: str) -> Saved:
         """Save a memory that replaces an item; that item is archived, and the two are linked."""
-        return self._written(memory, lambda item: self.store.changes.succeed(old, item, link, backlog=self.backlog))
+        return self._write(memory, lambda item: self.store.changes.succeed(old, item, link, backlog=self.backlog))
 
-    def _written(self, memory: Memory, write: Callable[[PreparedItem], Saved]) -> Saved:
+    def _write(self, memory: Memory, write: Callable[[PreparedItem], Saved]) -> Saved:
         """Prepare the memory under a free ref and write it; begin again if another process changed what was found."""
         for attempt in range(_ATTEMPTS):
             try:
-                saved = write(self._prepared(memory))
+                saved = write(self._prepare(memory))
             except (PathConflict, StaleVersion) as gone:
                 is_taken = isinstance(gone, PathConflict) and memory.ref is not None
                 if is_taken or attempt == _ATTEMPTS - 1:
@@ -180,7 +180,7 @@ class Keeper:
             return replace(saved, redacted=memory.redacted)
         raise AssertionError("the last attempt returns or raises")
 
-    def _prepared(self, memory: Memory) -> PreparedItem:
+    def _prepare(self, memory: Memory) -> PreparedItem:
         ref = memory.ref
         if ref is None:
             drive, path = drive_of(memory.kind), f"/{memory.name}"
@@ -191,29 +191,36 @@ class Keeper:
     def _decide(self, memory: Memory, item: PreparedItem, on_duplicate: str | None) -> Saved:
         seen = self.store.changes_seen()
         alike = self.finder.alike(item)
-        known = self.finder.identical(item, alike)
-        if known is not None:
-            reason = f"the same text is saved as {known.ref}"
-            if changes := _new_about(known, memory):
-                return self._update_fields(known, changes)
-            return Saved(str(known.ref), "skipped", known.id, known.version, None, known.content_hash, reason=reason)
+        existing = self.finder.identical(item, alike)
+        if existing is not None:
+            reason = f"the same text is saved as {existing.ref}"
+            if changes := _new_fields(existing, memory):
+                return self._update_fields(existing, changes)
+            return Saved(
+                str(existing.ref),
+                "skipped",
+                existing.id,
+                existing.version,
+                content_hash=existing.content_hash,
+                reason=reason,
+            )
         if memory.ref is not None:
             self._refuse_taken(memory.ref)
         is_series = memory.kind == "entry" and (memory.fields.get("thread") or memory.fields.get("seq") is not None)
         is_any = on_duplicate == "save" or bool(is_series)  # in a series, the same may be said again
         vector = self._vector(item, is_any=is_any)
         near = self.finder.near(item, alike, vector)
-        alike_ones = [one for one in near if one.ratio >= NEAR or (one.cosine or 0.0) >= NEAR]
-        if not near or is_any or (on_duplicate == "merge" and not alike_ones):
+        duplicates = [candidate for candidate in near if candidate.ratio >= NEAR or (candidate.cosine or 0.0) >= NEAR]
+        if not near or is_any or (on_duplicate == "merge" and not duplicates):
             saved = self._create(item, lambda: self._refuse_latecomer(item, vector, seen, is_any=is_any))
-            return self._linked(saved, near)
+            return self._link_contradicted(saved, near)
         best = near[0]
         if on_duplicate == "merge":
-            return self._merge(memory, item, alike_ones[0])
+            return self._merge(memory, item, duplicates[0])
         old = self.store.items.require(Ref.parse(best.ref))
         if on_duplicate == "supersede":
             saved = self.store.changes.succeed(old, item, "supersedes", backlog=self.backlog)
-            return self._linked(replace(saved, reason=f"supersedes {best.ref}"), near[1:])
+            return self._link_contradicted(replace(saved, reason=f"supersedes {best.ref}"), near[1:])
         reason = f"nearly the same is saved as {best.ref}"
         if best.contradiction:
             when = self.store.items.get_many([old])[old].updated_at
@@ -222,23 +229,23 @@ class Keeper:
             return Saved(best.ref, "skipped", reason=reason, candidates=near)
         return Saved(str(item.draft.ref), "needs_decision", reason=reason, candidates=near)
 
-    def _linked(self, saved: Saved, near: Sequence[Duplicate]) -> Saved:
+    def _link_contradicted(self, saved: Saved, near: Sequence[Duplicate]) -> Saved:
         """Link what was saved to what it contradicts, so that searches need not find that out again."""
-        against = [one for one in near if one.contradiction]
+        against = [candidate for candidate in near if candidate.contradiction]
         if not against:
             return saved
         n = self.store.items.require(Ref.parse(saved.ref))
-        for one in against:
-            self.store.links.add(n, self.store.items.require(Ref.parse(one.ref)), "contradicts")
-        told = f"contradicts {', '.join(one.ref for one in against)}"
+        for candidate in against:
+            self.store.links.add(n, self.store.items.require(Ref.parse(candidate.ref)), "contradicts")
+        told = f"contradicts {', '.join(candidate.ref for candidate in against)}"
         return replace(saved, reason=f"{saved.reason}; {told}" if saved.reason else told)
 
-    def _update_fields(self, known: Item, changes: Mapping[str, Any]) -> Saved:
+    def _update_fields(self, existing: Item, changes: Mapping[str, Any]) -> Saved:
         """Update the fields of a text that is stored already; the history keeps the old ones."""
-        n = self.store.items.require(known.ref)
-        draft = self.store.items.draft(n, known.version)
+        n = self.store.items.require(existing.ref)
+        draft = self.store.items.draft(n, existing.version)
         changed = self.pipeline.prepare_draft(replace(draft, fields=draft.fields.with_changes(changes)))
-        saved = self.store.changes.rewrite(n, changed, durable=True, backlog=self.backlog, base=known.version)
+        saved = self.store.changes.rewrite(n, changed, durable=True, backlog=self.backlog, base=existing.version)
         return replace(saved, reason=f"the same text was saved; changed: {', '.join(changes)}")
 
     def _refuse_taken(self, ref: Ref) -> None:
@@ -279,9 +286,9 @@ class Keeper:
             if self.store.vectors.active_fingerprint() != fingerprint:
                 return None
             chunk = item.chunks[0]
-            known = self.store.jobs.known_vectors(fingerprint, [chunk.embed_hash])
-            if chunk.embed_hash in known:
-                return fingerprint, known[chunk.embed_hash]
+            vectors = self.store.jobs.stored_vectors(fingerprint, [chunk.embed_hash])
+            if chunk.embed_hash in vectors:
+                return fingerprint, vectors[chunk.embed_hash]
             if is_any:
                 return None
             text = embedded_text(chunk.prefix, chunk.text)
@@ -311,10 +318,10 @@ class Keeper:
         }
         draft = self.store.items.draft(n, old.version)
         fields = merged_fields(draft.fields, memory.fields, origin)
-        said = memory.fields.keys() - _NAMING_FIELDS
-        if text == old.content and all(getattr(fields, name) == getattr(draft.fields, name) for name in said):
+        names = memory.fields.keys() - _NAMING_FIELDS
+        if text == old.content and all(getattr(fields, name) == getattr(draft.fields, name) for name in names):
             reason = f"all of it is in {best.ref}"
-            return Saved(best.ref, "skipped", old.id, old.version, None, old.content_hash, reason=reason)
+            return Saved(best.ref, "skipped", old.id, old.version, content_hash=old.content_hash, reason=reason)
         merged = self.pipeline.prepare_text(replace(draft, fields=fields), text)
         saved = self.store.changes.rewrite(n, merged, durable=True, backlog=self.backlog, base=old.version)
         return replace(saved, reason=f"merged into {best.ref}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,12 @@ from ricordo.config.settings import Config, UsageSettings
 from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.frozen import frozen
 from ricordo.log import report
-from ricordo.speaking import asker
+from ricordo.speaking import asker, speaker
 from ricordo.store.base import Store
 from ricordo.values.hits import Answer
 from ricordo.values.items import Item
 from ricordo.values.kinds import VERDICTS
+from ricordo.values.provenance import AGENT, read
 from ricordo.values.use import (
     NEEDED,
     FeedbackReport,
@@ -73,9 +75,11 @@ class Tracker:
         items = tuple(UsedItem(hit.id, hit.version, hit.score) for hit in answer.hits)
         refs = tuple(hit.ref for hit in answer.hits)
         meta = answer.meta
-        self._record(
-            Use(items, tool, text, meta.profile, meta.milliseconds, refs, opened, settings.log, asker(), meta.fit)
-        )
+        use = Use(
+            items, tool, text, profile=meta.profile, ms=meta.milliseconds, refs=refs, opened=opened,
+            logged=settings.log, asker=asker(), fit=meta.fit,
+        )  # fmt: skip
+        self._record(use)
 
     def opened(self, item: Item, *, settings: UsageSettings) -> None:
         """Note that an item was opened by its name."""
@@ -123,6 +127,7 @@ class Tracker:
                 report(f"{len(batch)} uses were not recorded", error)
 
     def _write(self, batch: list[Use]) -> None:
+        batch = [_without_secrets(use) for use in batch]
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 self.store.usage.record(batch, keep_days=KEEP_DAYS, wait=ATTEMPT_SECONDS)
@@ -130,6 +135,15 @@ class Tracker:
             except Unavailable:
                 if attempt == ATTEMPTS or (self._last_attempt is not None and time.monotonic() > self._last_attempt):
                     raise
+
+
+def _without_secrets(use: Use) -> Use:
+    """A use as it is logged; what an agent searches for may hold a secret."""
+    if use.text is None or read(use.asker).author != AGENT:
+        return use
+    from ricordo.secrets.find import redact
+
+    return replace(use, text=redact(use.text)[0])
 
 
 @frozen
@@ -160,6 +174,10 @@ class Learning:
         if not query.strip():
             raise UsageError("feedback needs the query that it is about", hint="‹:feedback QUERY REF VERDICT›")
         counted = VERDICTS[verdict] is not None and not self.store.lessons.learning_frozen()
+        if speaker().author == AGENT:
+            from ricordo.secrets.find import redact
+
+            query = redact(query)[0]
         self.store.lessons.add_feedback(query, n, verdict, counted=counted)
         changes: list[WeightChange] = []
         if counted:
@@ -167,7 +185,7 @@ class Learning:
                 change = self.store.lessons.move_weights(name, partial(_next_move, learner))
                 if change is not None:
                     changes.append(change)
-        return FeedbackReport(query, ref, verdict, counted, tuple(changes))
+        return FeedbackReport(query, ref, verdict, counted, changes=tuple(changes))
 
     @verb(
         "read",
@@ -187,17 +205,21 @@ class Learning:
                     name,
                     learner.text_signal,
                     state.shift,
-                    entries,
-                    NEEDED,
-                    acceptance(state.verdicts),
-                    learner.shifted(0.0),
-                    learner.shifted(state.shift),
+                    counted=entries,
+                    needed=NEEDED,
+                    acceptance=acceptance(state.verdicts),
+                    own=learner.shifted(0.0),
+                    weights=learner.shifted(state.shift),
                 )
             )
+        lessons = self.store.lessons
         return LearningStatus(
-            True, self.store.lessons.learning_frozen(), self.store.lessons.feedback_counts(), tuple(profiles),
-            tuple(self.store.lessons.weight_changes(limit=CHANGES_SHOWN)),
-        )  # fmt: skip
+            True,
+            lessons.learning_frozen(),
+            verdicts=lessons.feedback_counts(),
+            profiles=tuple(profiles),
+            changes=tuple(lessons.weight_changes(limit=CHANGES_SHOWN)),
+        )
 
     @verb(
         "admin",
@@ -232,10 +254,10 @@ class Learning:
             if not names:
                 raise NotFound("nothing was learned that could be undone", hint="‹:learn status› shows what was.")
         else:
-            found = self.store.lessons.weight_change(change)
-            if found is None:
+            earliest = self.store.lessons.weight_change(change)
+            if earliest is None:
                 raise NotFound(f"there is no change {change}", hint="‹:learn status› lists them.")
-            names, shift, reason = [found.profile], found.shift_before, f"rollback of {change}"
+            names, shift, reason = [earliest.profile], earliest.shift_before, f"rollback of {change}"
         learners = self.learners()
         made = []
         for name in names:
@@ -256,4 +278,5 @@ def _next_move(learner: Learner, state: Learned) -> Move | None:
 
 def _move(learner: Learner, state: Learned, *, shift: float, reason: str, restart: bool = False) -> Move:
     entries, _ = tally(state.verdicts)
-    return Move(shift, reason, learner.shifted(state.shift), learner.shifted(shift), entries, restart)
+    before, after = learner.shifted(state.shift), learner.shifted(shift)
+    return Move(shift, reason, before, after, counted=entries, restart=restart)

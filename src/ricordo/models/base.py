@@ -1,41 +1,26 @@
 """The protocols of an embedder, a token counter and a reranker, and what decides whether vectors can be compared.
 
-A vector of the wrong length, with a NaN or of zeros only cannot be compared with others, so it is a ``ContractError``.
-Importing this is cheap, because every search needs the fingerprint: numpy is imported where vectors are checked.
+Importing this is cheap, because every search needs the fingerprint.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Protocol
 
-from ricordo.errors import ContractError
+from ricordo.frozen import frozen
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from ricordo.store.base import Store
+    from ricordo.store.values import Backlog
+
     Vectors = npt.NDArray[np.float32]
 
 CHUNKER_VERSION = 1
 """The version of the rules by which text is cut into passages; other passages have other vectors."""
-WITHOUT = "To go on without it: ‹:config set embedding.provider local›"
-"""The end of every hint: vectors can always be made by the model inside the package."""
-
-_SEARCHING = "Represent this sentence for searching relevant passages: "
-_FAMILIES = (
-    (r"bge-(small|base|large)-zh", "", "为这个句子生成表示以用于检索相关文章："),
-    (r"bge-(small|base|large)(-en)?(-v1\.5)?$", "", _SEARCHING),
-    (r"snowflake-arctic-embed(2|-.*v2)", "", "query: "),
-    (r"mxbai-embed|snowflake-arctic-embed", "", _SEARCHING),
-    (r"e5-(small|base|large)(-v2)?$", "passage: ", "query: "),
-    (r"nomic-embed-text", "search_document: ", "search_query: "),
-    (r"embeddinggemma", "title: none | text: ", "task: search result | query: "),
-)
-"""What families of models expect in front of documents and queries, from their own pages: many say it in files of their
-own, which come first, but some only in prose, and converted files may leave it out."""
 
 
 class Embedder(Protocol):
@@ -68,65 +53,54 @@ class TokenCounter(Protocol):
 
 
 class Reranker(Protocol):
-    """Scores how well texts answer a query, between 0 and 1."""
+    """Scores how well texts answer a query, between 0 and 1; ``seconds``, if it has that, is how long it may take."""
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """One score per text, in the order given."""
         ...
 
 
+@frozen
+class Route:
+    """The models that embed a question, by whose vectors passages are compared first; without any, words decide."""
+
+    models: tuple[Embedder, ...]
+    second: str = ""
+    """The fingerprint of the second model, where the store or the question is not in English alone."""
+    notes: tuple[str, ...] = ()
+
+
+class SecondModel:
+    """What embeds the languages that the model which is set does not read: nothing, unless a plugin brings it."""
+
+    def embedder(self) -> Embedder | None:
+        """The model, with its ``languages``; None where it is not installed, or not wanted."""
+        return None
+
+    def backlog(self) -> Backlog | None:
+        """The passages that it embeds."""
+        return None
+
+    def language_of(self, question: str, store: Store) -> str:
+        """The language of a question; "" where it cannot be told."""
+        from ricordo.text.languages import language_of
+
+        return language_of(question)
+
+    def prepare(self, store: Store, language: str) -> None:
+        """Make what a question in this language needs, before it is answered."""
+
+    def route(self, store: Store, language: str, own: Embedder) -> Route:
+        """How a question is embedded; ``own`` is the model that is set."""
+        return Route(() if language in unread_by(own) else (own,))
+
+
+def unread_by(embedder: Embedder) -> Collection[str]:
+    """The languages that a model cannot read, as far as it says so."""
+    languages: Collection[str] = getattr(embedder, "unread", ())
+    return languages
+
+
 def fingerprint_of(embedder: Embedder) -> str:
     """The model and the chunker's version. Vectors can be compared only if their fingerprints are equal."""
     return f"{embedder.fingerprint}/chunker-{CHUNKER_VERSION}"
-
-
-def prefix_mark(document: str, query: str) -> str:
-    """A short name for a pair of prefixes, for the fingerprint."""
-    if not document and not query:
-        return "plain"
-    return hashlib.sha256(f"{document}\0{query}".encode()).hexdigest()[:8]
-
-
-def unit_vectors(rows: Any, count: int, model: str, dimensions: int | None, *, cuts: bool = False) -> Vectors:
-    """One unit vector per text; raises an error for anything else that a model may answer.
-
-    ``dimensions`` is None for a model that is neither known here nor described by a setting. With ``cuts``, longer
-    vectors are cut to it: in some models the first numbers matter most.
-    """
-    import numpy as np
-
-    def broken(what: str, hint: str = "Nothing was stored. Check the [embedding] settings, then run ‹:embed›.") -> Any:
-        return ContractError(f"{model}: {what}", hint=hint)
-
-    try:
-        vectors = np.asarray(rows, np.float32)
-    except (TypeError, ValueError):
-        raise broken("its vectors are not lists of numbers of one length") from None
-    given = len(vectors) if vectors.ndim else 0
-    if given != count:
-        raise broken(f"it gave {given} vectors for {count} texts")
-    if vectors.ndim != 2 or not vectors.shape[1]:
-        raise broken("its vectors are not lists of numbers of one length")
-    if cuts and dimensions is not None:
-        vectors = vectors[:, :dimensions]
-    if dimensions is not None and vectors.shape[1] != dimensions:
-        raise broken(
-            f"its vectors have {vectors.shape[1]} numbers, {dimensions} expected",
-            f"Set embedding.dimensions to {vectors.shape[1]}, then run ‹:embed›.",
-        )
-    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
-    if not np.isfinite(lengths).all():
-        raise broken("its vectors contain NaN or infinite numbers")
-    if not lengths.all():
-        raise broken("it gave a vector of zeros, which cannot be compared")
-    unit: Vectors = (vectors / lengths[:, None]).astype(np.float32)
-    return unit
-
-
-def known_prompts(name: str) -> tuple[str, str]:
-    """The words that a model of this name expects in front of documents and of queries; empty for most models."""
-    last = name.rpartition("/")[2].lower()
-    for pattern, document, query in _FAMILIES:
-        if re.search(pattern, last):
-            return document, query
-    return "", ""

@@ -143,7 +143,7 @@ class Remote:
             index = self._key_index
             try:
                 seconds = min(self.seconds, deadline - time.monotonic())
-                return self._post_once(path, body, read, self._keys[index], seconds)
+                return self._post_once(path, body, read, key=self._keys[index], seconds=seconds)
             except Trouble as trouble:
                 if trouble.kind not in ("busy", "key"):
                     raise
@@ -157,7 +157,7 @@ class Remote:
         raise AssertionError("there is at least one key")
 
     def _post_once(
-        self, path: str, body: Mapping[str, Any], read: Callable[[Any], _Result], key: str, seconds: float
+        self, path: str, body: Mapping[str, Any], read: Callable[[Any], _Result], *, key: str, seconds: float
     ) -> _Result:
         """Send one request from a thread of its own, which is left behind when the time is up.
 
@@ -221,9 +221,9 @@ class Remote:
         return f"{first} {self._without}".strip()
 
 
-def ollama_address(given: str) -> str:
+def ollama_address(address: str) -> str:
     """``OLLAMA_HOST`` as Ollama itself reads it; empty stays empty."""
-    scheme, separator, rest = given.strip().rpartition("://")
+    scheme, separator, rest = address.strip().rpartition("://")
     host = rest.rstrip("/").replace("0.0.0.0", "127.0.0.1")
     if not host:
         return ""
@@ -234,16 +234,16 @@ def trouble_of(error: Exception) -> Trouble:
     """What an error of httpx means."""
     import httpx
 
-    said = _line(str(error)) or type(error).__name__
+    reason = _line(str(error)) or type(error).__name__
     if isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol)):
-        return Trouble("missing", f"its address is not valid: {said}")
+        return Trouble("missing", f"its address is not valid: {reason}")
     if isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)):
-        return Trouble("unreachable", f"cannot be reached: {said}")
+        return Trouble("unreachable", f"cannot be reached: {reason}")
     if isinstance(error, httpx.TimeoutException):
         return Trouble("slow", "did not answer in time")
     if isinstance(error, (httpx.RemoteProtocolError, httpx.DecodingError)):
-        return Trouble("garbled", f"its answer broke off: {said}")
-    return Trouble("broken", f"the connection failed: {said}")
+        return Trouble("garbled", f"its answer broke off: {reason}")
+    return Trouble("broken", f"the connection failed: {reason}")
 
 
 def trouble_in(response: httpx.Response) -> Trouble:
@@ -253,29 +253,29 @@ def trouble_in(response: httpx.Response) -> Trouble:
     kind = kinds.get(status, "broken" if status >= 500 else "refused")
     if status == 400 and "API_KEY_INVALID" in response.text:  # how Google refuses a key
         kind = "key"
-    said = _said(response)
-    return Trouble(kind, f"answered {status}{f': {said}' if said else ''}", _retry_after(response))
+    reason = _reason(response)
+    return Trouble(kind, f"answered {status}{f': {reason}' if reason else ''}", _retry_after(response))
 
 
-def _said(response: httpx.Response) -> str:
+def _reason(response: httpx.Response) -> str:
     """The reason that an error's body gives, in one line."""
     try:
         body = response.json()
     except ValueError:
         return _line(response.text)
-    found = body[0] if isinstance(body, list) and body else body
+    reason = body[0] if isinstance(body, list) and body else body
     for name in ("error", "message", "detail"):
-        if isinstance(found, dict) and name in found:
-            found = found[name]
-    return _line(found if isinstance(found, str) else str(found))
+        if isinstance(reason, dict) and name in reason:
+            reason = reason[name]
+    return _line(reason if isinstance(reason, str) else str(reason))
 
 
 def _retry_after(response: httpx.Response) -> float | None:
     """How many seconds the service asks us to wait: a number or a date in a header, or in the body (Google)."""
     text = response.headers.get("retry-after", "").strip()
     if not text:
-        found = re.search(r'"retryDelay":\s*"([0-9]+(?:[.][0-9]*)?)s"', response.text)
-        return float(found[1]) if found else None
+        delay = re.search(r'"retryDelay":\s*"([0-9]+(?:[.][0-9]*)?)s"', response.text)
+        return float(delay[1]) if delay else None
     from ricordo.values.times import parse_retry_after
 
     return parse_retry_after(text)

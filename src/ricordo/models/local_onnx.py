@@ -75,9 +75,9 @@ class WordPieceCounter:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         cut = [_words_and_signs(text) for text in texts]
-        sizes = self._learn({word for found in cut if found for word in found[0]})
-        others = iter(self._count([text for text, found in zip(texts, cut, strict=True) if found is None]))
-        return [next(others) if found is None else sum(map(sizes.__getitem__, found[0]), found[1]) for found in cut]
+        sizes = self._learn({word for parts in cut if parts for word in parts[0]})
+        others = iter(self._count([text for text, parts in zip(texts, cut, strict=True) if parts is None]))
+        return [next(others) if parts is None else sum(map(sizes.__getitem__, parts[0]), parts[1]) for parts in cut]
 
     def _learn(self, words: set[str]) -> dict[str, int]:
         """How many tokens each word has; a plain text has as many as its words and signs together."""

@@ -10,19 +10,17 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.config.files import read_json, write_json
-from ricordo.errors import ContractError, Unavailable
+from ricordo.errors import Unavailable
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, SessionOptions
-    from tokenizers import Encoding, Tokenizer
+    from tokenizers import Tokenizer
 
 _RESTORE = "Reinstall ricordo (pip install --force-reinstall ricordo), or restore the file."
-GET_ANEW = "The file is damaged: delete it and download it again."
 CHARACTERS_PER_TOKEN = 64
 """A text is cut to this many characters for each token of the window before it is tokenised, so that a huge file costs
 no time. Prose has four or five to a token; only a text made of words of hundreds of letters loses anything."""
@@ -30,6 +28,9 @@ no time. Prose has four or five to a token; only a text made of words of hundred
 
 def runtime() -> Any:
     """The package ``onnxruntime``; an error that says how to install it where it is missing."""
+    import numpy as np  # noqa: F401 - see below
+
+    # Its native part imports a module inside NumPy without waiting for a thread that is still importing NumPy itself.
     try:
         import onnxruntime
     except ImportError as error:
@@ -61,19 +62,6 @@ def run_session(session: InferenceSession, inputs: dict[str, Any], what: str, *,
     return outputs
 
 
-def token_arrays(session: InferenceSession, encoded: Sequence[Encoding], what: str) -> dict[str, Any]:
-    """Tokens of texts, all of one length, as the inputs that a model wants; ``what`` names it in the error."""
-    import numpy as np
-
-    known = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
-    wanted = [node.name for node in session.get_inputs()]
-    if unknown := set(wanted) - known.keys():
-        raise ContractError(
-            f"{what} needs inputs that are not supported: {', '.join(sorted(unknown))}", hint="Choose another model."
-        )
-    return {name: np.array([getattr(text, known[name]) for text in encoded], np.int64) for name in wanted}
-
-
 def load_tokenizer(file: Path, *, hint: str) -> Tokenizer:
     """A tokenizer from its file; ``hint`` says how to get a file that is whole."""
     try:
@@ -102,20 +90,20 @@ def verify(file: Path, sha256: str, cache: Path | None = None, *, hint: str = _R
     """Raise ``Unavailable`` unless the file has that SHA-256. ``cache`` is the folder where results are kept."""
     try:
         state = file.stat()
-        known = [state.st_size, state.st_mtime_ns, sha256]
+        identity = [state.st_size, state.st_mtime_ns, sha256]
         results = (cache or user_cache()) / "verified-models.json"
         verified = read_json(results)
         verified = verified if isinstance(verified, dict) else {}
-        if verified.get(str(file)) == known:
+        if verified.get(str(file)) == identity:
             return
         with file.open("rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
         raise Unavailable(f"the model file {file} cannot be read: {error}", hint=hint) from error
-    if found != sha256:
-        raise Unavailable(f"the model file {file} is damaged: its SHA-256 is {found}, not {sha256}", hint=hint)
+    if digest != sha256:
+        raise Unavailable(f"the model file {file} is damaged: its SHA-256 is {digest}, not {sha256}", hint=hint)
     with contextlib.suppress(Unavailable):
-        write_json(results, {**verified, str(file): known})
+        write_json(results, {**verified, str(file): identity})
 
 
 def user_cache() -> Path:

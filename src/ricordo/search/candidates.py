@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
 from functools import cached_property
-from math import isnan
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ricordo.store.query import CHUNKS_KEPT, NO_CHUNK, Candidates, FoundColumns, QueryVector, chunk_at
+from ricordo.store.query import CHUNKS_KEPT, NO_CHUNK, CandidateColumns, Candidates, QueryVector, chunk_at
 from ricordo.values.items import validity_at
 
 Array = npt.NDArray[Any]
@@ -25,23 +25,10 @@ by meaning.
 """
 
 
-class PassageLists(NamedTuple):
-    """The columns of a pool's passages as lists: of a few values at a time, they are read far faster than arrays."""
-
-    starts: list[int]
-    """By member, where its passages start; and at last where they end."""
-    chunks: list[int]
-    scores: list[float]
-    cosines: list[float]
-    coverage: list[float]
-    best_coverage: list[float]
-    """By member, the highest coverage of its passages; NaN where none was measured."""
-
-
 class Pool:
     """The candidates of one search as columns: ``lexical`` and ``cosines`` are the scores that they are ranked by."""
 
-    def __init__(self, answer: Candidates, found: FoundColumns, vector: QueryVector | None) -> None:
+    def __init__(self, answer: Candidates, found: CandidateColumns, vector: QueryVector | None) -> None:
         self.answer = answer
         self.found = found
         self.total = answer.total
@@ -59,6 +46,8 @@ class Pool:
         """What keyword scores of passages are multiplied by, so that they compare with cosines as in the ranking."""
         self.belief = 1.0
         """How much of its share in the ranking the keyword side has earned, of at most 1."""
+        self.comparing = (1.0, 1.0)
+        """What words and meaning count for when the passages of an item are compared."""
         self.others: list[Pool] = []
         """Pools whose members were put into the ranking of this one."""
         self.notes: list[str] = []
@@ -76,13 +65,42 @@ class Pool:
     def __len__(self) -> int:
         return len(self.found)
 
+    def holds(self, drive: str) -> bool:
+        """Whether a member of this pool, or of another in its ranking, is on a drive."""
+        start = f"\n{drive}:/"
+        return start in self._refs or any(other.holds(drive) for other in self.others)
+
     @cached_property
-    def passages(self) -> PassageLists:
-        columns = self.found.passages
+    def _refs(self) -> str:
+        """The refs of all members in one text, each behind a line break, in which a drive is found at once."""
+        return "".join([f"\n{ref}" for ref in self.found.refs])
+
+    @cached_property
+    def evidence(self) -> list[tuple[tuple[int, float], ...]]:
+        """By member: its passages with their values, the most convincing first; worked out when one is asked for."""
+        passages, owners = self.found.passages, self.found.passages.owners
+        scores = _estimated(passages.scores, ~np.isnan(passages.coverage), owners, len(self))
+        cosines = self.moved
+        if cosines is None:
+            cosines = _estimated(passages.cosines, passages.cosines != 0.0, owners, len(self))
+        words, meaning = self.comparing
+        values = words * scores.astype(np.float64) + meaning * np.maximum(cosines.astype(np.float64), 0.0)
+        order = np.lexsort((passages.chunks, -values, owners))
+        pairs = list(zip(passages.chunks[order].tolist(), values[order].tolist(), strict=True))
+        return [tuple(pairs[start:end]) for start, end in pairwise(passages.starts.tolist())]
+
+    @cached_property
+    def coverage(self) -> list[float]:
+        """By member: the share of the query's words in its best passage, weighted by rarity; words that occur nowhere
+        count, too.
+
+        It is 1 where that was not measured, because the passage contains the query as it was written.
+        """
         best = np.full(len(self), np.nan)
-        np.fmax.at(best, columns.owners, columns.coverage)
-        parts = (columns.starts, columns.chunks, columns.scores, columns.cosines, columns.coverage, best)
-        return PassageLists(*(part.tolist() for part in parts))
+        np.fmax.at(best, self.found.passages.owners, self.found.passages.coverage)
+        shares = np.where(np.isnan(best), 1.0, best * self.answer.share)
+        coverage: list[float] = np.where(self.found.lexical_chunks == NO_CHUNK, 0.0, shares).tolist()
+        return coverage
 
     def members(self) -> list[Member]:
         return [Member(self, place) for place in range(len(self))]
@@ -107,24 +125,21 @@ class Pool:
 
     def best_of_sides(self) -> tuple[float, float]:
         """The best keyword score and coverage, without items that were added only as neighbours or by links."""
-        found = self.found
-        coverage = found.passages.coverage
-        if found.joined.any():
-            coverage = coverage[~found.joined[found.passages.owners]]
-        return float(found.lexical.max(initial=0.0, where=~found.joined)), _highest(coverage)
+        columns = self.found
+        coverage = columns.passages.coverage
+        if columns.joined.any():
+            coverage = coverage[~columns.joined[columns.passages.owners]]
+        return float(columns.lexical.max(initial=0.0, where=~columns.joined)), _highest(coverage)
 
 
 class Member:
     """One candidate of a pool."""
 
-    __slots__ = ("_evidence", "comparing", "place", "pool")
+    __slots__ = ("place", "pool")
 
     def __init__(self, pool: Pool, place: int) -> None:
         self.pool = pool
         self.place = place
-        self.comparing = (1.0, 1.0)
-        """What words and meaning count for when its passages are compared."""
-        self._evidence: tuple[tuple[int, float], ...] | None = None
 
     @property
     def n(self) -> int:
@@ -156,44 +171,27 @@ class Member:
 
     @property
     def coverage(self) -> float:
-        """The share of the query's words in its best passage, weighted by rarity; words that occur nowhere count, too.
+        return self.pool.coverage[self.place]
 
-        It is 1 where that was not measured, because the passage contains the query as it was written.
-        """
-        if self.lexical_chunk is None:
-            return 0.0
-        best = self.pool.passages.best_coverage[self.place]
-        return 1.0 if isnan(best) else best * self.pool.answer.share
-
+    @property
     def evidence(self) -> tuple[tuple[int, float], ...]:
-        """Its passages with their values, the most convincing first; worked out when it is first asked for."""
-        if self._evidence is None:
-            passages = self.pool.passages
-            start, end = passages.starts[self.place : self.place + 2]
-            covered = [not isnan(one) for one in passages.coverage[start:end]]
-            scores = _estimated(passages.scores[start:end], covered)
-            if self.pool.moved is None:
-                cosines = passages.cosines[start:end]
-                cosines = _estimated(cosines, [one != 0.0 for one in cosines])
-            else:
-                cosines = self.pool.moved[start:end].tolist()
-            words, meaning = self.comparing
-            rows = zip(passages.chunks[start:end], scores, cosines, strict=True)
-            values = sorted([(-(words * score + meaning * max(cosine, 0.0)), chunk) for chunk, score, cosine in rows])
-            self._evidence = tuple((chunk, -value) for value, chunk in values)
-        return self._evidence
+        """Its passages with their values, the most convincing first."""
+        return self.pool.evidence[self.place]
 
 
-def _estimated(values: list[float], known: Sequence[bool]) -> list[float]:
-    """The values of an item's passages of one side; those that the side did not keep count as the least that it did.
+def _estimated(values: Array, is_measured: Array, owners: Array, count: int) -> Array:
+    """The values of passages of one side; those that it did not keep count as the least that it did of their item.
 
     A side keeps the best few of an item. A passage that only the other side kept may have nearly as much as the last
     of these, so 0 would be far off: all passages have the words of the title, say.
     """
-    if all(known) or sum(known) < CHUNKS_KEPT:
+    measured, sizes = np.bincount(owners[is_measured], minlength=count), np.bincount(owners, minlength=count)
+    is_cut = (measured >= CHUNKS_KEPT) & (measured < sizes)
+    if not is_cut.any():
         return values
-    least = min(value for value, is_known in zip(values, known, strict=True) if is_known)
-    return [value if is_known else least for value, is_known in zip(values, known, strict=True)]
+    least = np.full(count, np.inf)
+    np.minimum.at(least, owners[is_measured], values[is_measured])
+    return np.where(is_measured | ~is_cut[owners], values, least[owners])
 
 
 def _highest(coverage: Array) -> float:

@@ -11,15 +11,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import chain, groupby, islice
+from itertools import chain, islice
 
 from ricordo.frozen import frozen
-from ricordo.search.present import HitReader
+from ricordo.search.present import HitReader, Marker
 from ricordo.search.ranking import Ranked
-from ricordo.search.session_ranking import is_record
 from ricordo.text.words import Analyzer, fold, folded_words
 from ricordo.values.items import Item
-from ricordo.values.kinds import REMEMBERED_KINDS, SESSION
+from ricordo.values.kinds import RECORD_DRIVES, REMEMBERED_KINDS, SESSION
 from ricordo.values.times import MOST_WORDS as DAY_WORDS
 from ricordo.values.times import SPOKEN, WEEKDAYS, in_english, may_begin, spoken_days
 
@@ -75,7 +74,9 @@ class ExactNames:
         covering = {entry.n for entry in looked_at}
         wanted = [entry for place, entry in enumerate(head) if ahead or place < last or entry.n in covering]
         reader.read(wanted, contents=full)
-        matches = {entry.n: match for entry in looked_at if (match := self._match(entry, reader)) is not None}
+        matches = self._matches(looked_at, reader)
+        if not matches:
+            return chain(head, rest)
         gaining = {n: (match.why, match.gain) for n, match in matches.items() if match.gain}
         head = [raised(entry, *gaining[entry.n]) if entry.n in gaining else entry for entry in head]
         best = max(entry.score for entry in head)  # of those with words in a row, too: a name says more
@@ -84,44 +85,54 @@ class ExactNames:
         head.sort(key=lambda entry: (-entry.score, -named[entry.n].place if entry.n in named else 0))
         return chain(head, rest)  # what is beyond the page is seldom asked for
 
-    def _match(self, entry: Ranked, reader: HitReader) -> ExactMatch | None:
-        """What the query says of a hit; turns of sessions have no names."""
-        item = reader.item(entry)
-        if item.kind == SESSION:
-            return None
-        texts = reader.texts(entry)
-        headings = [part.heading.rpartition(" › ")[2] for part in texts if part.heading]
+    def _matches(self, entries: Sequence[Ranked], reader: HitReader) -> dict[int, ExactMatch]:
+        """What the query says of hits, by number; turns of sessions have no names."""
+        items = [(entry, reader.item(entry)) for entry in entries]
+        looked_at = [(entry.n, item, reader.texts(entry)) for entry, item in items if item.kind != SESSION]
+        headings = {
+            n: [part.heading.rpartition(" › ")[2] for part in texts if part.heading] for n, _, texts in looked_at
+        }
+        marker = Marker(self._terms, self._analyzer)
+        marker.look_at([name for n, item, _ in looked_at for name in (item.title, *headings[n])])
+        matches = {
+            n: self._match(item, headings[n], [part.text for part in texts], marker) for n, item, texts in looked_at
+        }
+        return {n: match for n, match in matches.items() if match is not None}
+
+    def _match(self, item: Item, headings: Sequence[str], texts: Sequence[str], marker: Marker) -> ExactMatch | None:
+        """What the query says of an item word for word."""
         names = [
             (3, "its title", item.title),
             (2, "its file name", item.ref.path.rpartition("/")[2].partition(".")[0]),
-            *((1, "a heading", heading) for heading in headings),
+            *[(1, "a heading", heading) for heading in headings],
         ]
+        first = self.words[0]
         for place, what, name in names:
-            if self._is_the_query(name):
+            if first not in name.lower() and name.isascii():
+                continue  # most names need no closer look
+            if tuple(folded_words(name)) == self.words:
                 return ExactMatch(place, f"{what} is the query: as high as the best")
-        if any(self._has_same_terms(name) for name in (item.title, *headings)):
-            return ExactMatch(0, "a title or heading has the words of the query", SAME_TERMS)
-        held = [part.text for part in texts if self._may_stand_in_a_row(part.text)]
+        for name in (item.title, *headings):
+            if marker.share_of(name) == 1.0 and frozenset(self._analyzer.query_terms(name)) == self._terms:
+                return ExactMatch(0, "a title or heading has the words of the query", SAME_TERMS)
+        if len(self.words) < self._enough:
+            return None
+        held = [text for text in texts if self._may_stand_in_a_row(fold(text))]
         longest = max((in_a_row(self.words, folded_words(text)) for text in held), default=0)
         if longest >= self._enough:
             return ExactMatch(0, f"{longest} words of the query in a row", IN_A_ROW * longest / len(self.words))
         return None
 
     def _may_stand_in_a_row(self, text: str) -> bool:
-        """Whether a text has enough of the query's words in a row, wherever they stand; most need no closer look."""
-        if len(self.words) < self._enough:
-            return False
-        there = list(map(fold(text).__contains__, self.words))
-        return sum(there) >= self._enough and any(sum(group) >= self._enough for _, group in groupby(there))
-
-    def _is_the_query(self, name: str) -> bool:
-        may_be = self.words[0] in name.lower() or not name.isascii()  # most names need no closer look
-        return may_be and tuple(folded_words(name)) == self.words
-
-    def _has_same_terms(self, name: str) -> bool:
-        if not self._terms or self._analyzer.terms_among(name, self._terms) != self._terms:
-            return False
-        return frozenset(self._analyzer.query_terms(name)) == self._terms
+        """Whether a folded text has enough of the query's words in a row, wherever they stand; most need no closer
+        look.
+        """
+        row = 0
+        for word in self.words:
+            row = row + 1 if word in text else 0
+            if row >= self._enough:
+                return True
+        return False
 
 
 def raised(entry: Ranked, why: str, gain: float) -> Ranked:
@@ -185,12 +196,12 @@ def time_in(text: str, now: datetime) -> NamedTime | None:
     'last week'
     >>> time_in("how are keys kept", datetime(2026, 11, 18, 9))
     """
-    found = _DAY.search(text)
-    if found is not None and (found["day"].lower() not in WEEKDAYS or found["since"] or found["before"] or found["on"]):
-        named = _named(found[0], found["day"], now)
-        if named is not None and found["since"]:
+    match = _DAY.search(text)
+    if match is not None and (match["day"].lower() not in WEEKDAYS or match["since"] or match["before"] or match["on"]):
+        named = _named(match[0], match["day"], now)
+        if named is not None and match["since"]:
             return replace(named, end=datetime.max.replace(tzinfo=UTC))
-        if named is not None and found["before"]:
+        if named is not None and match["before"]:
             return NamedTime(named.words, datetime.min.replace(tzinfo=UTC), named.start)
         return named
     words = text.strip(" ?.!").split()
@@ -206,7 +217,7 @@ def time_in(text: str, now: datetime) -> NamedTime | None:
 def _named(words: str, day: str, now: datetime) -> NamedTime | None:
     try:
         days = spoken_days(day, now)
-        return NamedTime(words, *(one.astimezone(UTC) for one in days)) if days is not None else None
+        return NamedTime(words, *(day_time.astimezone(UTC) for day_time in days)) if days is not None else None
     except (OverflowError, OSError, ValueError):  # before the first day that a date can name
         return None
 
@@ -228,7 +239,7 @@ class QuestionTime:
         reader.read(head, contents=full)
         kinds = (SESSION, *REMEMBERED_KINDS)
         items = [(entry, reader.item(entry)) for entry in head]
-        records = [(entry, item) for entry, item in items if item.kind in kinds or is_record(str(item.ref))]
+        records = [(entry, item) for entry, item in items if item.kind in kinds or item.ref.drive in RECORD_DRIVES]
         if (time := self._time) is not None:
             gain = (f"it is of the time that was asked for ({time.words})", GAIN)
             gains = {entry.n: gain for entry, item in records if time.has(item.updated_at)}

@@ -18,11 +18,13 @@ on judged sets, with questions of their own and of other sets (docs/ranking.md h
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ricordo.store.query import NO_CHUNK
 from ricordo.values.hits import FitPart, Hit
+from ricordo.values.kinds import RECORD_DRIVES
 
 if TYPE_CHECKING:
     from ricordo.search.candidates import Member
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 FITS = 0.5
 """From here on a hit counts as having to do with the question."""
+ALMOST = 0.45
+"""So well must a source fit that is told to somebody who asked when no hit fits."""
 NOTHING_FITS = "nothing fits well: these are the nearest, and they may have nothing to do with the question"
 EVEN = 0.33
 """The cosine that is as often that of a right answer as that of a wrong one."""
@@ -53,7 +57,7 @@ def fit_parts(member: Member) -> tuple[FitPart, ...]:
     alone = FitPart("words", words, WORDS * words**POWER_ALONE)
     if not pool.has_vectors:
         return (alone,)  # FITS at least: words alone cannot tell that nothing fits
-    if member.vector_chunk is None:
+    if pool.found.vector_chunks[member.place] == NO_CHUNK:
         return (FitPart("meaning", 0.0, NO_VECTOR), alone)
     cosine = float(pool.found.cosines[member.place])
     return (FitPart("meaning", cosine, STEEP * (cosine - EVEN)), FitPart("words", words, WORDS * words**POWER))
@@ -68,13 +72,17 @@ def fit_from(parts: Sequence[FitPart]) -> float:
     return 1.0 / (1.0 + math.exp(-sum(part.contribution for part in parts)))
 
 
-def fitted(entry: Ranked) -> Ranked:
-    """The entry with its fit."""
-    parts = fit_parts(entry.member)
-    if entry.repeats:
-        parts = (*parts, FitPart("repeats", 1.0, REPEATS))
-    explain = replace(entry.explain, fit=parts) if entry.explain is not None else None
-    return replace(entry, fit=fit_from(parts), explain=explain)
+def with_fits(page: Sequence[Ranked]) -> tuple[list[Ranked], list[float]]:
+    """The entries of a page, with what their fits consist of where that is explained, and their fits."""
+    entries, fits = [], []
+    for entry in page:
+        parts = fit_parts(entry.member)
+        if entry.repeats:
+            parts = (*parts, FitPart("repeats", 1.0, REPEATS))
+        fits.append(fit_from(parts))
+        explain = replace(entry.explain, fit=parts) if entry.explain is not None else None
+        entries.append(replace(entry, explain=explain) if explain is not None else entry)
+    return entries, fits
 
 
 def best_fit(hits: Sequence[Hit]) -> float:
@@ -85,6 +93,14 @@ def best_fit(hits: Sequence[Hit]) -> float:
 def fitting(hits: Sequence[Hit], least: float = FITS) -> tuple[Hit, ...]:
     """The hits that have to do with the question; where nothing was asked, all of them."""
     return tuple(hit for hit in hits if hit.fit is None or hit.fit >= least)
+
+
+def nearest_source(hits: Iterable[Hit], least: float) -> tuple[Hit, ...]:
+    """The first source if it only just misses the usual bound: whoever asked can judge it better than we. For somebody
+    who wants surer hits, nothing.
+    """
+    first = next((hit for hit in hits if hit.ref.partition(":")[0] not in RECORD_DRIVES), None)
+    return (first,) if first is not None and least <= FITS and (first.fit or 0.0) >= ALMOST else ()
 
 
 def note_of(hits: Sequence[Hit]) -> tuple[str, ...]:

@@ -12,14 +12,11 @@ from ricordo.bounded import call_plugin
 from ricordo.errors import ContractError, Unavailable
 from ricordo.frozen import frozen
 from ricordo.models.base import fingerprint_of
-from ricordo.search.language_routing import Route, SecondModel, language_of_question, route
 from ricordo.store.query import Ask, Candidates, QueryVector
 
 if TYPE_CHECKING:
-    from ricordo.models.base import Embedder
+    from ricordo.models.base import Embedder, SecondModel, Vectors
     from ricordo.store.base import Store
-    from ricordo.text.words import Analyzer
-
 
 SWITCHED_OFF = "vectors: switched off; 'ricordo config set embedding.provider local' switches them on"
 NONE_YET = "vectors: this item has none yet; run 'ricordo embed'"
@@ -59,16 +56,18 @@ class QueryVectors:
     def __init__(
         self,
         store: Store,
+        *,
         embedder: Callable[[], Embedder | None],
         fallback: Callable[[], Embedder | None],
         second: SecondModel,
-        analyzer: Analyzer,
+        embed: Callable[[Embedder, str], Vectors],
     ) -> None:
+        """``embed`` asks a model for the vector of a text, or knows it already."""
         self.store = store
-        self.analyzer = analyzer
         self.embedder = embedder
         self.fallback = fallback
         self.second = second
+        self.embed = embed
 
     def model(self) -> str:
         """The fingerprint of the model that is set; "" where none is."""
@@ -77,19 +76,6 @@ class QueryVectors:
     def second_model(self) -> str:
         """The fingerprint of the model for other languages; "" where there is none."""
         return _name_of(self.second.embedder())
-
-    def language(self, text: str) -> str:
-        """The language of a question; "" for English, and where it cannot be told."""
-        return language_of_question(text, self._is_whole, self.store.index, self.analyzer, self.second)
-
-    def _is_whole(self, word: str) -> bool:
-        """Whether the model for English has a word whole."""
-        try:
-            embedder = self.embedder()
-        except Unavailable:
-            return False  # embedding the question reports it
-        known: Callable[[str], bool] | None = getattr(getattr(embedder, "embedder", embedder), "is_whole", None)
-        return known is not None and known(word)
 
     def meaning(self, text: str, active: str | None, spoken: str = "", questions: Sequence[str] = ()) -> QueryMeaning:
         """The vector of a query in a language, and of the ``questions`` that it consists of.
@@ -104,66 +90,54 @@ class QueryVectors:
             model = fingerprint_of(embedder)
             if active is None:
                 return QueryMeaning(model=model)
-            way = route(self.store, spoken, embedder, self.second)
-            if way is not None:
-                return self._routed(way, embedder, text, questions)
-            return QueryMeaning(_query_vector(embedder, model, text, questions), model)
+            route = self.second.route(self.store, spoken, embedder)
+            vectors = [
+                self._query_vector(embedder_of_route, text, () if n else questions)
+                for n, embedder_of_route in enumerate(route.models)
+            ]
+            vector, other = (*vectors, None, None)[:2]
+            return QueryMeaning(vector, model, (), other, route.second, route.notes)
         except (Unavailable, ContractError) as error:
             vector, *problems = self._fallback_vector(text)
             return QueryMeaning(vector, model, (f"vectors: {error.message}", *problems))
-
-    def _routed(self, way: Route, own: Embedder, text: str, questions: Sequence[str]) -> QueryMeaning:
-        """The vectors of a question that is in another language, or is asked of passages that are."""
-        model, second = fingerprint_of(own), self.second.embedder()
-        name = _name_of(second)
-        if way.by_words:
-            return QueryMeaning(None, model, second=name, notes=way.notes)
-        order = [one for one in ((second, own) if way.second_first else (own, second)) if one is not None]
-        first, *others = order if way.both else order[:1]
-        vector = _query_vector(first, fingerprint_of(first), text, questions)
-        other = _query_vector(others[0], fingerprint_of(others[0]), text, ()) if others else None
-        return QueryMeaning(vector, model, (), other, name, way.notes)
 
     def _fallback_vector(self, text: str) -> tuple[QueryVector | None, *tuple[str, ...]]:
         """The query's vector from the fallback, which is compared only with the fallback's vectors, and a note about
         it.
         """
         try:
-            second = self.fallback()
-            if second is None:
+            fallback = self.fallback()
+            if fallback is None:
                 return (None,)
-            fingerprint = fingerprint_of(second)
-            counts = self.store.vectors.counts(fingerprint)
+            counts = self.store.vectors.counts(fingerprint_of(fallback))
             if not counts["embedded"]:
-                return None, f"vectors: the fallback {second.fingerprint} has none yet"
-            vector = _query_vector(second, fingerprint, text, ())
+                return None, f"vectors: the fallback {fallback.fingerprint} has none yet"
+            vector = self._query_vector(fallback, text, ())
         except (Unavailable, ContractError) as error:
             return None, f"vectors: the fallback fails too: {error.message}"
         share = f"{counts['embedded']:,} of {counts['chunks']:,} passages"
-        return vector, f"vectors: the fallback {second.fingerprint} is used instead, for {share}"
+        return vector, f"vectors: the fallback {fallback.fingerprint} is used instead, for {share}"
+
+    def _query_vector(self, embedder: Embedder, text: str, questions: Sequence[str]) -> QueryVector:
+        """The vectors of a query and its questions. A service is asked once, for the query alone: each call costs
+        time.
+        """
+        return QueryVector(
+            fingerprint_of(embedder),
+            self._vector_of(embedder, text),
+            tuple(self._vector_of(embedder, q) for q in questions if not getattr(embedder, "is_remote", False)),
+            getattr(embedder, "shift", 0.0),
+            getattr(embedder, "stretch", 1.0),
+        )
+
+    def _vector_of(self, embedder: Embedder, text: str) -> Vectors:
+        vector = call_plugin(
+            lambda: self.embed(embedder, text), f"{embedder.fingerprint} failed", hint="Check the embedding settings."
+        )
+        if vector.shape != (embedder.dimensions,) or not np.isfinite(vector).all():
+            raise ContractError(f"{embedder.fingerprint} gave an unusable vector for the query")
+        return vector
 
 
 def _name_of(embedder: Embedder | None) -> str:
     return fingerprint_of(embedder) if embedder is not None else ""
-
-
-def _query_vector(embedder: Embedder, fingerprint: str, text: str, questions: Sequence[str]) -> QueryVector:
-    """The vectors of a query and its questions. A service is asked once, for the query alone: each call costs time."""
-    apart = () if getattr(embedder, "is_remote", False) else questions
-    made = getattr(embedder, "embedder", embedder)
-    return QueryVector(
-        fingerprint,
-        _vector_of(embedder, text),
-        tuple(_vector_of(embedder, one) for one in apart),
-        getattr(made, "shift", 0.0),
-        getattr(made, "stretch", 1.0),
-    )
-
-
-def _vector_of(embedder: Embedder, text: str) -> np.ndarray:
-    vector = call_plugin(
-        lambda: embedder.embed_query(text), f"{embedder.fingerprint} failed", hint="Check the embedding settings."
-    )
-    if vector.shape != (embedder.dimensions,) or not np.isfinite(vector).all():
-        raise ContractError(f"{embedder.fingerprint} gave an unusable vector for the query")
-    return vector

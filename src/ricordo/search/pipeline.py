@@ -2,9 +2,11 @@
 
 1. Take the query apart (words, phrases, exclusions, inline filters), and make its vector.
 2. Ask the store once for the candidates, by word and by meaning, with both exact values of each.
-3. Refine the values, and let the profile's signals weigh the candidates into one order, ties by ref.
-4. Let each of ``Search.steps`` look at the best again, and cut out the page that was asked for.
-5. Ask the store once for what the page shows, and explain.
+3. Where the candidates hold items of their drives, let plugins set some apart (``PluginStep.apart``).
+4. Refine the values, and let the profile's signals weigh the candidates into one order, ties by ref; what was set apart
+   is put into it by the same weights.
+5. Let each of ``STEPS`` that this search needs look at the best again, and cut out the page that was asked for.
+6. Ask the store once for what the page shows, and explain.
 
 Nothing is written here; the engine records use after the answer.
 """
@@ -12,7 +14,7 @@ Nothing is written here; the engine records use after the answer.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
@@ -20,10 +22,10 @@ from typing import TYPE_CHECKING
 
 from ricordo.config.settings import Config
 from ricordo.errors import Unavailable
+from ricordo.plugin import search_steps
 from ricordo.search.candidates import Pool
 from ricordo.search.exact import ExactNames, QuestionTime
-from ricordo.search.fit import best_fit, fitted, note_of
-from ricordo.search.language_routing import NO_SECOND, SecondModel
+from ricordo.search.fit import best_fit, note_of, with_fits
 from ricordo.search.meaning import NONE_YET, SWITCHED_OFF, QueryMeaning, QueryVectors
 from ricordo.search.present import HitReader, Marker, newer_first, present, spelling_notes
 from ricordo.search.profiles import Profile, find_profile
@@ -41,15 +43,8 @@ from ricordo.search.ranking import (
 )
 from ricordo.search.refine import questions_in, refine
 from ricordo.search.request import SHOWS_ALL, Boosts, Request, since
-from ricordo.search.rerank import LLM_SECONDS, SECONDS, diverse_order, rerank, similarity_of
-from ricordo.search.session_ranking import (
-    Later,
-    SessionPlaces,
-    apart,
-    holds_records,
-    is_about_turns,
-    later_than_sources,
-)
+from ricordo.search.rerank import DIVERSE_WINDOW, SECONDS, diverse_order, rerank, similarity_of
+from ricordo.search.steps import CoreStep, PluginStep
 from ricordo.search.words import SCORING, ask_for_words, with_parts, without_manner
 from ricordo.store.base import Store
 from ricordo.store.query import NEWEST, SUBSTRING, Ask, Candidates
@@ -57,12 +52,10 @@ from ricordo.text.words import Analyzer, fold, holds_phrase
 from ricordo.values.hits import Answer, Explain, Filters, SearchMeta, SignalShare, TermShare
 
 if TYPE_CHECKING:
-    from ricordo.models.base import Embedder, Reranker
+    from ricordo.models.base import Reranker
 
 EMBEDDED_FIRST = 16
 """If at most this many texts wait for their vectors, they get them before a search answers."""
-DIVERSE_WINDOW = 60
-"""How many of the best hits are reordered so that they differ."""
 STEPS_THAT_ASK_AGAIN = frozenset({"neighbours", "feedback", "questions"})
 
 
@@ -73,19 +66,18 @@ class Searcher:
         self,
         store: Store,
         config: Callable[[], Config],
-        embedder: Callable[[], Embedder | None],
+        vectors: QueryVectors,
         rerankers: Callable[[str], Reranker],
-        fallback: Callable[[], Embedder | None] = lambda: None,
-        catch_up: Callable[[Store, int], bool] = lambda store, waiting: False,
-        second: SecondModel = NO_SECOND,
+        *,
+        catch_up: Callable[[Store, int], bool],
     ) -> None:
         """``catch_up`` makes the vectors of few texts that wait, and says whether that changes the answer."""
         self.catch_up = catch_up
         self.store = store
         self.config = config
+        self.vectors = vectors
         self.rerankers = rerankers
         self.analyzer = Analyzer(store.language)
-        self.vectors = QueryVectors(store, embedder, fallback, second, self.analyzer)
 
     def search(self, request: Request) -> Answer:
         """Answer a request, as the store is at this moment."""
@@ -93,20 +85,20 @@ class Searcher:
         index = self.store.index
         spoken = self._spoken(request)
         if spoken:
-            self.vectors.second.reach_out(self.store, spoken)
+            self.vectors.second.prepare(self.store, spoken)
         with index.snapshot():
-            known = index.languages, index.models
-            answer, found = Search(self, request, spoken).answer()
-            if (found.languages, found.models) != known:  # a server's store did not know of these yet
-                answer, found = Search(self, request, self._spoken(request)).answer()
-        may_catch_up = request.by_meaning and (found.strays or 0 < found.waiting <= EMBEDDED_FIRST)
-        if may_catch_up and self.catch_up(self.store, found.waiting):
+            before = index.languages, index.models
+            answer, candidates = Search(self, request, spoken).answer()
+            if (candidates.languages, candidates.models) != before:  # a server's store did not know of these yet
+                answer, candidates = Search(self, request, self._spoken(request)).answer()
+        may_catch_up = request.by_meaning and (candidates.strays or 0 < candidates.waiting <= EMBEDDED_FIRST)
+        if may_catch_up and self.catch_up(self.store, candidates.waiting):
             with index.snapshot():
                 return Search(self, request, spoken).answer()[0]
         return answer
 
     def _spoken(self, request: Request) -> str:
-        return self.vectors.language(request.query) if request.by_meaning else ""
+        return self.vectors.second.language_of(request.query, self.store) if request.by_meaning else ""
 
     def profile(self, request: Request) -> Profile:
         """How a request is ranked."""
@@ -115,12 +107,14 @@ class Searcher:
             memory_score_of(profile)  # an error if the profile has no such score
         return profile.with_weights(request.weights) if request.weights else profile
 
-    def later(self, request: Request) -> Later:
-        """What comes after the sources that fit in the answer to a request."""
-        if not self.profile(request).sessions_last:
-            return Later()
+    def steps_for(self, refs: Iterable[str], request: Request) -> list[PluginStep]:
+        """The steps that plugins add for items of these refs."""
+        drives = {ref.partition(":")[0] for ref in refs}
+        if not (steps := search_steps(drives.__contains__)):
+            return []
         query = parse_query(request.query, literal=request.literal)
-        return later_than_sources(request, both(request.filters, query.filters), query.text)
+        filters = both(request.filters, query.filters)
+        return [step(request, self.profile(request), filters, query.text) for step in steps]
 
     def similar(self, n: int, *, limit: int, filters: Filters, tier: str = "") -> Answer:
         """Items whose passages are nearest to those of one item; the cosine is the score.
@@ -157,7 +151,7 @@ class Searcher:
         ask = ask_for_words(query, self.analyzer, self.store.index.languages, respell=request.respell)
         terms = set(self.reading.terms(" ".join((item.title, item.ref.path, item.fields.description, item.content))))
         for word in query.excluded:
-            if (found := self.analyzer.terms(word)) and terms.issuperset(found):
+            if (excluded_terms := self.analyzer.terms(word)) and terms.issuperset(excluded_terms):
                 return f"it contains the excluded word '{word}'"
         for phrase in query.phrases:
             if not holds_phrase((item.content, item.title, item.fields.description), phrase):
@@ -184,6 +178,7 @@ class Search:
         self.started = time.perf_counter()
         self.searcher = searcher
         self.request = request
+        self.spoken = spoken
         self.analyzer = searcher.analyzer
         self.index = index = searcher.store.index
         self.query = parse_query(request.query, literal=request.literal)
@@ -195,8 +190,8 @@ class Search:
             filters=with_archive(both(request.filters, self.query.filters)),
             as_of=request.as_of,
             scoring=SCORING,
-            spoken=spoken,
         )
+        self._plugin_steps: dict[type[PluginStep], PluginStep] = {}
 
     def answer(self) -> tuple[Answer, Candidates]:
         """The answer, and what the store found for it."""
@@ -206,22 +201,24 @@ class Search:
         asks = request.explain or request.as_of is not None
         vectors = pool.answer.active or "" if request.diverse else ""
         self.reader = reader = HitReader(self.index, ask=self.ask if asks else None, vectors=vectors)
-        self.records = holds_records(pool)
-        entries: Iterable[Ranked] = self._placed()
-        for step in self.steps:
-            entries = step(self, entries)
+        self.steps_of_plugins = self._steps_of_plugins(pool)
+        entries = self._placed()
+        for step in STEPS:
+            if step.is_needed(self):
+                entries = step.order(self, entries)
         page = self._page(entries)
         full = request.mode == "full"
         reader.read(page, contents=full)
+        fits: list[float] | None = None
         if self.ranking.weights:
-            page = [fitted(entry) for entry in newer_first(page, reader)]
+            page, fits = with_fits(newer_first(page, reader))
         if request.explain:
             page = [self._explained(entry) for entry in page]
         respelled, reading = pool.answer.respelled, self.searcher.reading
         words = chain.from_iterable(respelled.get(word.written, word.terms) for word in self.ask.words)
         marker = Marker(frozenset((*words, *pool.answer.prefix_terms)), reading)
         wanted = {"full": full, "snippets": request.snippets, "evidence": request.evidence}
-        hits = present(reader, page, marker, self.searcher.store.machines, tier=request.tier, **wanted)
+        hits = present(reader, page, marker, self.searcher.store.machines, tier=request.tier, fits=fits, **wanted)
         meta = SearchMeta(
             max(pool.total, request.offset + len(hits)),
             len(hits),
@@ -241,23 +238,18 @@ class Search:
         )
         return Answer(hits, meta), pool.answer
 
-    @cached_property
-    def later(self) -> Later:
-        """What comes after the sources that fit."""
-        return later_than_sources(self.request, self.ask.filters, self.text) if self.profile.sessions_last else Later()
-
     # The candidates, in order.
 
     def _ranked(self) -> Ranking:
         request, ask = self.request, self.ask
         wanted = request.limit + request.offset
         if not self.query.asks_for_text():
-            pool = self._found(replace(ask, find=NEWEST, per_side=wanted))
+            pool = self._candidates(replace(ask, find=NEWEST, per_side=wanted))
             if ask.filters.is_empty():
                 pool.notes.append("nothing to search for; these are the newest")
             return Ranking(pool, [ranked(member, 0.0, explain=request.explain) for member in pool.members()], {})
         if request.by == "text":
-            pool = self._found(replace(ask, find=SUBSTRING, per_side=wanted))
+            pool = self._candidates(replace(ask, find=SUBSTRING, per_side=wanted))
             shares = [(m, (SignalShare("substring", m.lexical, 1.0, m.lexical),)) for m in pool.members()]
             order = [ranked(m, m.lexical, share, explain=request.explain) for m, share in shares]
             return Ranking(pool, order, {"substring": 1.0})
@@ -265,28 +257,36 @@ class Search:
             return self._ranked_matches(ask)
         others, own = memories_apart(ask.filters)
         ranking = self._ranked_matches(replace(ask, filters=others))
-        found = self._found(replace(ask, filters=own, per_side=self.profile.per_side))
+        memories = self._candidates(replace(ask, filters=own, per_side=self.profile.per_side))
         score = memory_score_of(self.profile)
-        return with_memories(ranking, found, score, explain=request.explain, as_of=request.as_of)
+        return with_memories(ranking, memories, score, explain=request.explain, as_of=request.as_of)
 
-    def _found(self, ask: Ask) -> Pool:
+    def _candidates(self, ask: Ask) -> Pool:
         return Pool.of(self.index.candidates(ask))
 
     def _ranked_matches(self, ask: Ask) -> Ranking:
-        """The matches by word and by meaning, refined and in order; what comes later, by the weights of the sources."""
+        """The matches by word and by meaning, refined and in order; what is set apart, by the weights of the others."""
         pool, ask = self._pool(replace(ask, needs=needs_of(self.profile)))
-        turns = None
-        if holds_records(pool) and self.later != Later():
-            vector = pool.vector
-            pool, turns = apart(pool, ask, lambda one: Pool.of(self.index.candidates(one), vector), self.later)
+        vector, pools_apart = pool.vector, []
+        for step in self._steps_of_plugins(pool):
+            pool, other = step.apart(pool, ask, lambda again: Pool.of(self.index.candidates(again), vector))
+            pools_apart += [other] if other is not None else []
         self._refine(pool, self.profile.refine)
         ranking = self._continued(self._rank(pool), ask)
-        if turns is None:
-            return ranking
-        turns.has_vectors = pool.has_vectors
-        self._refine(turns, set(self.profile.refine) - STEPS_THAT_ASK_AGAIN)
-        pool.others.append(turns)
-        return merged(ranking, self._rank(turns, ranking).order)
+        for other in pools_apart:
+            other.has_vectors = pool.has_vectors
+            self._refine(other, set(self.profile.refine) - STEPS_THAT_ASK_AGAIN)
+            pool.others.append(other)
+            ranking = merged(ranking, self._rank(other, ranking).order)
+        return ranking
+
+    def _steps_of_plugins(self, pool: Pool) -> list[PluginStep]:
+        """What plugins do in this search: nothing where no candidate is on a drive of theirs."""
+        made = self._plugin_steps
+        for step in search_steps(pool.holds):
+            if step not in made:
+                made[step] = step(self.request, self.profile, self.ask.filters, self.text)
+        return list(made.values())
 
     def _rank(self, pool: Pool, like: Ranking | None = None) -> Ranking:
         """A pool in order; with the weights of another ranking, if it is put into that."""
@@ -307,7 +307,7 @@ class Search:
         if len(pool) >= wanted or len(pool) < ask.per_side:
             return ranking
         needs = replace(ask.needs, thread_reach=0, link_seeds=0, vectors=False)
-        more = self._found(replace(ask, per_side=wanted, needs=needs)).without(set(pool.found.numbers))
+        more = self._candidates(replace(ask, per_side=wanted, needs=needs)).without(set(pool.found.numbers))
         more.has_vectors = pool.has_vectors
         pool.others.append(more)
         order = list(ranking.order)
@@ -322,15 +322,15 @@ class Search:
         profile, vectors = self.profile, self.searcher.vectors
         by_word = self.request.by != "meaning" and "lexical" in profile.sides
         by_meaning = self.request.by_meaning and "vector" in profile.sides
-        known = self.index.fingerprint if by_meaning else None
+        active = self.index.fingerprint if by_meaning else None
         topic = without_manner(ask.text)
         questions = questions_in(topic) if "questions" in profile.refine else ()
-        meaning = vectors.meaning(topic, known, ask.spoken, questions) if by_meaning else QueryMeaning()
+        meaning = vectors.meaning(topic, active, self.spoken, questions) if by_meaning else QueryMeaning()
         ask = meaning.asked(replace(ask, by_word=by_word, per_side=profile.per_side))
         answer = self.index.candidates(ask)
-        if meaning.model and known is None and answer.active is not None:
+        if meaning.model and active is None and answer.active is not None:
             # Another process gave the store its first vectors since it was last asked.
-            meaning = vectors.meaning(topic, answer.active, ask.spoken, questions)
+            meaning = vectors.meaning(topic, answer.active, self.spoken, questions)
             ask = meaning.asked(ask)
             answer = self.index.candidates(ask)
         pool = Pool.of(answer, meaning.vector)
@@ -344,72 +344,68 @@ class Search:
 
     # The steps from the order to the page.
 
-    def _placed(self) -> Iterator[Ranked]:
+    def _placed(self) -> Iterable[Ranked]:
         """The order. The passages of an item are compared by the weights of the ranking, or words and meaning alike."""
-        weights, as_of = self.ranking.weights, self.request.as_of
+        weights = self.ranking.weights
         words, meaning = weights.get("lexical", 0.0), weights.get("vector", 0.0)
-        comparing = (words * self.pool.scale, meaning) if words and meaning else (1.0, 1.0)
-        for entry in self.ranking.order:
-            if as_of is None or entry.version is not None:
-                entry.member.comparing = comparing
-                yield entry
+        if words and meaning:
+            for pool in (self.pool, *self.pool.others):
+                pool.comparing = words * self.pool.scale, meaning
+        if self.request.as_of is None:
+            return self.ranking.order
+        return (entry for entry in self.ranking.order if entry.version is not None)
 
     @property
-    def _last(self) -> int:
+    def last(self) -> int:
+        """How many hits there are up to the end of the page."""
         return self.request.offset + self.request.limit
 
     @cached_property
-    def _reranker(self) -> str:
+    def reranker(self) -> str:
+        """The kind of the judge who ranks the best again."""
         kind = self.searcher.config().rerank.kind if self.request.rerank is None else self.request.rerank
         return kind if self.text else "none"
 
-    def _exact_names(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
-        """What is called as the query says comes first."""
-        if "exact" not in self.profile.refine or not self.text:
-            return entries
-        ahead = self.request.diverse or self.records or self._reranker != "none"
-        names = ExactNames(self.analyzer, self.text)
-        return names.first(entries, self.reader, self._last, full=self.request.mode == "full", ahead=ahead)
+    @property
+    def least_score(self) -> float:
+        """The lowest score that is wanted; 0 where hits are listed and not ranked."""
+        return max(self.request.min_score, self.profile.min_score) if self.ranking.weights else 0.0
 
-    def _question_time(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
+    def exact_names(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
+        """What is called as the query says comes first."""
+        ahead = self.request.diverse or bool(self.steps_of_plugins) or self.reranker != "none"
+        names = ExactNames(self.analyzer, self.text)
+        return names.first(entries, self.reader, self.last, full=self.request.mode == "full", ahead=ahead)
+
+    def question_time(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
         """What is of the time that the question names is raised."""
-        if "times" not in self.profile.refine:
-            return entries
         return QuestionTime(self.text).first(entries, self.reader, full=self.request.mode == "full")
 
-    def _rerank(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
-        """The best are judged again, if there is a reranker."""
-        kind = self._reranker
-        if kind == "none":
-            return entries
+    def judge_again(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
+        """The best are judged again by a slower, better judge."""
         try:
-            reranker = self.searcher.rerankers(kind)
+            reranker = self.searcher.rerankers(self.reranker)
         except Unavailable as error:
             self.pool.degraded.append(f"rerank: {error.message}")
             return entries
-        seconds = LLM_SECONDS if kind == "llm" else SECONDS
+        seconds = getattr(reranker, "seconds", SECONDS)
         order, problem = rerank(self.reader, reranker, self.text, list(entries), seconds=seconds)
         self.pool.degraded += [problem] if problem else []
         return order
 
-    def _least_score(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
+    def leave_out_low_scores(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
         """Hits below the lowest score that is wanted are left out."""
-        least = max(self.request.min_score, self.profile.min_score) if self.ranking.weights else 0.0
-        return (entry for entry in entries if entry.score >= least) if least else entries
+        least = self.least_score
+        return (entry for entry in entries if entry.score >= least)
 
-    def _sessions_last(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
-        """Sources that fit come before sessions, and each session is one hit."""
-        each_turn = self.request.turns or is_about_turns(self.ask.filters)
-        if not self.profile.sessions_last or not self.text or each_turn or not self.records:
-            return entries
-        places = SessionPlaces(self.analyzer, self.text, self.later)
-        settled = places.settled(list(entries), self.reader, DIVERSE_WINDOW if self.request.diverse else self._last)
-        return self._least_score(settled)
+    def order_of_plugins(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
+        """Plugins give the hits of their drives their places."""
+        for step in self.steps_of_plugins:
+            entries = step.order(self, entries)
+        return entries
 
-    def _diverse(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
+    def diversify(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
         """The best and, among the next, those that say something new; the same for every page."""
-        if not self.request.diverse:
-            return entries
         every = list(entries)
         window = every[:DIVERSE_WINDOW]
         self.reader.read(window)
@@ -417,15 +413,6 @@ class Search:
         similarity = similarity_of([self.reader.vector(entry) for entry in window], words)
         order = diverse_order([entry.score for entry in window], similarity, len(window))
         return [*(window[position] for position in order), *every[DIVERSE_WINDOW:]]
-
-    steps: tuple[Callable[[Search, Iterable[Ranked]], Iterable[Ranked]], ...] = (
-        _exact_names,
-        _question_time,
-        _rerank,
-        _least_score,
-        _sessions_last,
-        _diverse,
-    )
 
     def _page(self, entries: Iterable[Ranked]) -> list[Ranked]:
         """The page that was asked for.
@@ -436,11 +423,11 @@ class Search:
         limit, guard = self.request.page or self.request.limit, self.profile.guard
         count = self.pool.count_by_word() if guard else 0
         if count >= guard or limit >= count / 2:
-            return list(islice(entries, self.request.offset, self._last))
+            return list(islice(entries, self.request.offset, self.last))
         self.pool.notes.append(f"{SHOWS_ALL} of {limit}, because fewer than {guard} items do")
         if self.request.offset:
             return []
-        return [entry for place, entry in enumerate(entries) if place < self._last or entry.member.lexical > 0]
+        return [entry for place, entry in enumerate(entries) if place < self.last or entry.member.lexical > 0]
 
     def _explained(self, entry: Ranked) -> Ranked:
         """Give each matched word its share of the keyword signal."""
@@ -459,3 +446,17 @@ class Search:
             for what, asked, signal in (("tags", boosts.tags, "tags"), ("domains", boosts.domain, "domain"))
             if asked and signal not in used
         ]
+
+
+STEPS = (
+    CoreStep(lambda search: "exact" in search.profile.refine and bool(search.text), Search.exact_names),
+    CoreStep(lambda search: "times" in search.profile.refine, Search.question_time),
+    CoreStep(lambda search: search.reranker != "none", Search.judge_again),
+    CoreStep(lambda search: search.least_score > 0, Search.leave_out_low_scores),
+    CoreStep(lambda search: bool(search.steps_of_plugins), Search.order_of_plugins),
+    CoreStep(lambda search: search.least_score > 0, Search.leave_out_low_scores),
+    CoreStep(lambda search: search.request.diverse, Search.diversify),
+)
+"""The steps from the order of the candidates to the page, and when each of them is needed. Low scores are left out
+twice, because what a plugin moves may get one.
+"""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import reduce
-from operator import or_
+from itertools import accumulate, chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ricordo.patterns import late
@@ -18,9 +18,9 @@ from ricordo.store.query import MOST_PREFIX_TERMS, Ask, Candidates, Passages, Pa
 from ricordo.store.sql.files import Machines
 from ricordo.text.alike import likely_words
 from ricordo.text.sentences import sentence_starts
-from ricordo.text.words import Analyzer, runs, words_in
+from ricordo.text.words import Analyzer, runs, runs_of_each, words_in
 from ricordo.values.hits import Evidence, Hit
-from ricordo.values.items import Item
+from ricordo.values.items import CITATIONS, Item
 
 ENOUGH = 300
 """So many characters of prose are as good as more."""
@@ -61,7 +61,12 @@ def kept_beside(heading: str, text: str) -> float:
     >>> kept_beside("Usage", "## What's next\\n\\n* [Pods](/pods)\\n"), kept_beside("Usage", "It runs.")
     (0.8, 1.0)
     """
-    return 1.0 - ASIDE if _leads_elsewhere(heading.rpartition(" › ")[2], text) else 1.0
+    last = heading.rpartition(" › ")[2]
+    lowered = f"{last}\n{text}".lower()
+    for piece in _PIECES:  # few have one, and looking for them in a plain loop is far faster than the patterns
+        if piece in lowered:
+            return 1.0 - ASIDE if _HEADED_ASIDE.search(last) or _LINE_ASIDE.search(text) else 1.0
+    return 1.0
 
 
 def kept_by_prose(text: str) -> float:
@@ -71,14 +76,6 @@ def kept_by_prose(text: str) -> float:
     (0.9, 1.0)
     """
     return 1.0 - WITHOUT_PROSE * (1.0 - min(1.0, prose_in(text) / ENOUGH))
-
-
-def _leads_elsewhere(heading: str, text: str) -> bool:
-    lowered = f"{heading}\n{text}".lower()
-    for piece in _PIECES:  # few have one, and looking for them in a plain loop is far faster than the patterns
-        if piece in lowered:
-            return _HEADED_ASIDE.search(heading) is not None or _LINE_ASIDE.search(text) is not None
-    return False
 
 
 def prose_in(text: str) -> int:
@@ -118,62 +115,62 @@ class Marker:
     def __init__(self, terms: frozenset[str], analyzer: Analyzer) -> None:
         self.terms = terms
         self.analyzer = analyzer
-        self._runs: dict[str, list[str]] = {}
-        self._asked_for: dict[str, tuple[str, ...]] = {}
-        """The runs that were asked for, each with the words in it that were."""
-        self._wanted: dict[str, set[str]] = {}
-        self._shares: dict[str, float] = {}
-        self._order: dict[str, int] = {}
-        self._known_bits: dict[str, int] = {}
+        self._bits = {term: 1 << place for place, term in enumerate(terms)}
+        self._words: dict[str, dict[str, int]] = {}
+        """By text: its words that were asked for, each with its terms, as bits."""
+        self._counts: dict[str, int] = {}
+        """By text: how many of the terms it has."""
 
     def look_at(self, texts: Iterable[str]) -> None:
         """Find out which words of some texts were asked for."""
-        fresh = {text: runs(text) for text in texts}
-        self._runs |= fresh
-        for run in self.analyzer.words_with(set().union(*fresh.values()), self.terms):
-            is_word = run.isalnum()  # others may have signs around them, or consist of several words
-            self._asked_for[run] = (run,) if is_word else tuple(self.analyzer.words_with(words_in(run), self.terms))
+        fresh = list(dict.fromkeys(texts))
+        runs_of = runs_of_each(fresh)
+        asked_for = set(self.analyzer.words_with(set().union(*runs_of), self.terms))
+        # Some runs are no single words: they have signs around them, or consist of several words.
+        parts = {run: words_in(run) for run in asked_for if not run.isalnum()}
+        among = self.analyzer.words_with(chain.from_iterable(parts.values()), self.terms) if parts else ()
+        bits_of: dict[str, int] = {}
+        for word in (*(asked_for - parts.keys()), *among):
+            bits_of[word] = 0
+            for term in self.analyzer.terms_of(word):
+                bits_of[word] |= self._bits.get(term, 0)
+        for text, in_text in zip(fresh, runs_of, strict=True):
+            words: dict[str, int] = {}
+            every = 0
+            for run in asked_for.intersection(in_text):
+                for word in parts.get(run, (run,)):
+                    if word in bits_of:
+                        words[word] = bits_of[word]
+                        every |= bits_of[word]
+            self._words[text], self._counts[text] = words, every.bit_count()
 
-    def wanted(self, text: str) -> set[str]:
-        """The words of a text that the query asked for."""
-        known = self._wanted.get(text)
-        if known is None:
-            if text not in self._runs:
-                self.look_at([text])
-            found = self._asked_for.keys() & self._runs[text]
-            known = self._wanted[text] = {word for run in found for word in self._asked_for[run]}
-        return known
+    def wanted(self, text: str) -> dict[str, int]:
+        """The words of a text that the query asked for, each with the terms that it has, one bit for each."""
+        if text not in self._words:
+            self.look_at([text])
+        return self._words[text]
+
+    def count_in(self, text: str) -> int:
+        """How many of the terms asked for stand in a text."""
+        if text not in self._counts:
+            self.look_at([text])
+        return self._counts[text]
 
     def share_of(self, text: str) -> float:
         """How many of the terms asked for stand in a short text, of at most 1."""
-        if not self.terms or not text:
-            return 0.0
-        share = self._shares.get(text)
-        if share is None:
-            share = len(self.analyzer.terms_among(text, self.terms)) / len(self.terms)
-            self._shares[text] = share
-        return share
-
-    def count_in(self, text: str) -> int:
-        return reduce(or_, map(self._bits, self.wanted(text)), 0).bit_count()
+        return self.count_in(text) / len(self.terms) if self.terms and text else 0.0
 
     def places(self, text: str) -> list[tuple[int, int]]:
         """Where words of the query stand in a text, each with its terms, as bits."""
-        spots = []
-        for word in self.wanted(text):
-            at, bits = text.find(word), self._bits(word)
-            while at >= 0:
-                spots.append((at, bits))
-                at = text.find(word, at + len(word))
-        return sorted(spots)
-
-    def _bits(self, word: str) -> int:
-        """The terms that a word has, one bit for each."""
-        known = self._known_bits.get(word)
-        if known is None:
-            found = self.analyzer.terms_among(word, self.terms)
-            known = self._known_bits[word] = sum(1 << self._order.setdefault(one, len(self._order)) for one in found)
-        return known
+        spots: list[tuple[int, int]] = []
+        for word, bits in self.wanted(text).items():
+            size, at = len(word), 0
+            *before, _ = text.split(word)  # all places at once, as ``find`` would give them
+            for end in accumulate(map(len, before)):
+                spots += ((end + at, bits),)
+                at += size
+        spots.sort()
+        return spots
 
 
 def window_of(text: str, marker: Marker, size: int = SNIPPET) -> tuple[int, int]:
@@ -195,13 +192,16 @@ def window_of(text: str, marker: Marker, size: int = SNIPPET) -> tuple[int, int]
 def _starts(text: str, places: Sequence[tuple[int, int]], size: int) -> list[int]:
     """Where a snippet may begin: with the sentence of a word, or a little before it if that begins too far away."""
     sentences = sentence_starts(text, places[-1][0] + MARGIN)
-    starts = set()
+    starts: set[int] = set()
+    sentence = 0
     for at, _ in places:
-        start = sentences[bisect_right(sentences, at) - 1]
+        while sentences[sentence + 1] <= at:
+            sentence += 1
+        start = sentences[sentence]
         if at >= start + size - MARGIN:
             cut = text.find(" ", at - MARGIN, at)
             start = cut + 1 if cut >= 0 else at - MARGIN
-        starts.add(start)
+        starts |= {start}
     return sorted(starts)
 
 
@@ -215,9 +215,9 @@ def _best_start(places: Sequence[tuple[int, int]], starts: Sequence[int], size: 
                 break
             all_of |= bits
             near = all_of if at < start + size // 3 else near
-        found = all_of.bit_count() + LEADING * near.bit_count()
-        if found > most:
-            best, most = start, found
+        terms_after = all_of.bit_count() + LEADING * near.bit_count()
+        if terms_after > most:
+            best, most = start, terms_after
     return best if most >= 0 else starts[0]
 
 
@@ -274,17 +274,17 @@ class HitReader:
 
     def read(self, entries: Sequence[Ranked], *, contents: bool = False) -> None:
         """Read what is missing of these; ``contents`` reads their whole texts too."""
-        known = self._whole if contents else self._read
-        missing = [entry for entry in entries if entry.n not in known]
+        existing = self._whole if contents else self._read
+        missing = [entry for entry in entries if entry.n not in existing]
         if not missing:
             return
-        shown = [
-            Shown(entry.n, tuple(chunk for chunk, _ in entry.chunks[:EVIDENCE]), entry.version, entry.matched)
+        wanted = [
+            Shown(entry.n, tuple([chunk for chunk, _ in entry.chunks[:EVIDENCE]]), entry.version, entry.matched)
             for entry in missing
         ]
-        found = self.index.passages(shown, self.ask, contents=contents, vectors=self.vectors)
+        passages = self.index.passages(wanted, self.ask, contents=contents, vectors=self.vectors)
         numbers = [entry.n for entry in missing]
-        self._read |= dict.fromkeys(numbers, found)
+        self._read |= dict.fromkeys(numbers, passages)
         if contents:
             self._whole.update(numbers)
 
@@ -299,7 +299,11 @@ class HitReader:
 
     def best_text(self, entry: Ranked) -> str:
         """The text of its best passage; empty if no passage matched."""
-        return next((part.text for part in self.texts(entry) if part.chunk == entry.best_chunk), "")
+        best = entry.best_chunk
+        for part in self._read[entry.n].texts[entry.n]:
+            if part.chunk == best:
+                return part.text
+        return ""
 
     def vector(self, entry: Ranked) -> Array | None:
         return None if entry.best_chunk is None else self._read[entry.n].vectors.get(entry.best_chunk)
@@ -316,12 +320,18 @@ class HitReader:
         """The number and the ref of the newest item that contradicts it; 0 and nothing if there is none."""
         return self._read[entry.n].contradicted.get(entry.n, (0, ""))
 
+    def holds_contradicted(self) -> bool:
+        """Whether any item that was read is contradicted."""
+        return any(read.contradicted for read in self._read.values())
+
     def title(self, entry: Ranked) -> str:
         """Its title. A turn has none, so it gets its session's present title, with the speaker and the number of the
         turn.
         """
         item = self.item(entry)
         if not item.is_untitled_turn:
+            if item.fields.title:
+                return item.fields.title
             # A memory is one passage, so that its first words are those of the passage. Nothing matched in a list: the
             # store then gives the first passage.
             texts = self.texts(entry)
@@ -345,6 +355,7 @@ def present(
     snippets: bool = True,
     evidence: bool = True,
     tier: str = "",
+    fits: Sequence[float | None] | None = None,
 ) -> tuple[Hit, ...]:
     """The hits of a page, with what a reader needs to see of each; ``full`` adds the whole items.
 
@@ -352,16 +363,34 @@ def present(
     """
     reader.read(page, contents=full)
     if snippets and evidence:
-        marker.look_at(part.text for entry in page for part in reader.texts(entry))
+        parts = [part for entry in page for part in reader.texts(entry)]
+        marker.look_at([text for part in parts for text in (part.text, _plain_heading(part.heading))])
     now = datetime.now(UTC)
-    shown = ((entry, _evidence(reader, entry, marker, snippets) if evidence else ()) for entry in page)
-    hits = tuple(_hit(reader, entry, parts, now, full=full, tier=tier) for entry, parts in shown)
-    found = machines.elsewhere(hit.ref for hit in hits)
-    return tuple(replace(hit, machine=found[hit.ref]) if hit.ref in found else hit for hit in hits) if found else hits
+    hits = [
+        _hit(
+            reader,
+            entry,
+            fit=fit,
+            evidence=_evidence(reader, entry, marker, snippets) if evidence else (),
+            now=now,
+            tier=tier,
+            full=full,
+        )
+        for entry, fit in zip(page, fits or [None] * len(page), strict=True)
+    ]
+    machine_of = machines.elsewhere([hit.ref for hit in hits])
+    return tuple([replace(hit, machine=machine_of[hit.ref]) if hit.ref in machine_of else hit for hit in hits])
 
 
 def _hit(
-    reader: HitReader, entry: Ranked, evidence: tuple[Evidence, ...], now: datetime, *, full: bool, tier: str
+    reader: HitReader,
+    entry: Ranked,
+    *,
+    fit: float | None,
+    evidence: tuple[Evidence, ...],
+    now: datetime,
+    full: bool,
+    tier: str,
 ) -> Hit:
     item = reader.item(entry)
     fields = item.fields
@@ -390,16 +419,15 @@ def _hit(
         corrected_by=replaced_by if how == "corrected_by" else "",
         superseded_by=replaced_by if how == "superseded_by" else "",
         contradicted_by=reader.contradicted(entry)[1],
-        cited=tuple(cited) if isinstance(cited := fields.metadata.get("citations"), list) else (),
-        fit=entry.fit,
+        cited=tuple(cited) if isinstance(cited := fields.metadata.get(CITATIONS), list) else (),
+        fit=fit,
     )
 
 
 def _evidence(reader: HitReader, entry: Ranked, marker: Marker, snippets: bool) -> tuple[Evidence, ...]:
-    scores = dict(entry.chunks)
-    marks = reader.marks(entry)
+    scores, marks, texts = dict(entry.chunks), reader.marks(entry), reader.texts(entry)
     parts = []
-    for part in reader.texts(entry):
+    for part in texts:
         # The stretch also decides which page or slide is named, where there are any.
         window = window_of(part.text, marker) if snippets or marks else (0, 0)
         inside = [(at - part.start, label) for at, label in marks]
@@ -408,8 +436,12 @@ def _evidence(reader: HitReader, entry: Ranked, marker: Marker, snippets: bool) 
         in_lines = cut_out(part.text, window) if window[1] else ""
         snippet = " ".join(in_lines.split())
         parts.append(Evidence(part.chunk, part.lines, snippet, part.heading, place, score, in_lines))
-    texts = [part.text for part in reader.texts(entry)]
-    return answering_first(parts, texts, marker) if len(parts) > 1 else tuple(parts)
+    return answering_first(parts, [part.text for part in texts], marker) if len(parts) > 1 else tuple(parts)
+
+
+def _plain_heading(heading: str) -> str:
+    """Headings below each other as plain text, which is read faster."""
+    return heading.replace(" › ", " ")
 
 
 def answering_first(parts: Sequence[Evidence], texts: Sequence[str], marker: Marker) -> tuple[Evidence, ...]:
@@ -421,11 +453,11 @@ def answering_first(parts: Sequence[Evidence], texts: Sequence[str], marker: Mar
     counts = [marker.count_in(text) for text in texts]
     most = max(1, *counts)
     ranked = []
-    for one, text, count in zip(parts, texts, counts, strict=True):
-        headed = 1.0 + HEADED * marker.share_of(one.heading.replace(" › ", " ")) ** 3  # plain text is read faster
-        value, own = one.score * headed * kept_beside(one.heading, text), OWN_WORDS * count / most
-        ranked.append((value + own, value, own, text, one))
-    ranked.sort(key=lambda row: -row[0])
+    for part, text, count in zip(parts, texts, counts, strict=True):
+        headed = 1.0 + HEADED * marker.share_of(_plain_heading(part.heading)) ** 3
+        value, own = part.score * headed * kept_beside(part.heading, text), OWN_WORDS * count / most
+        ranked.append((value + own, value, own, text, part))
+    ranked.sort(key=itemgetter(0), reverse=True)
     groups: list[list[tuple[float, float, float, str, Evidence]]] = []
     least = math.inf
     for row in ranked:  # only within a group can prose change the order
@@ -449,10 +481,10 @@ def spelling_notes(reader: HitReader, page: Sequence[Ranked], answer: Candidates
     if not respelled:
         return notes
     texts = [text for entry in page for text in (reader.title(entry), *(part.text for part in reader.texts(entry)))]
-    shown = {word for text in texts for run in runs(text) for word in words_in(run)}
+    words_on_page = {word for text in texts for run in runs(text) for word in words_in(run)}
 
     def spelled(written: str, term: str) -> str:
-        having = sorted(analyzer.words_with(shown, frozenset((term,))))
+        having = sorted(analyzer.words_with(words_on_page, frozenset((term,))))
         return next(iter(likely_words(written, having, 1)), having[0] if having else term)
 
     return notes + [
@@ -467,7 +499,9 @@ def newer_first(page: Sequence[Ranked], reader: HitReader) -> list[Ranked]:
     They change their scores as well, so that the order of all others stays as it is.
     """
     order = list(page)
-    for _ in page:  # a pair that changed places may do so to another pair, but each at most once a round
+    for _ in (
+        page if reader.holds_contradicted() else ()
+    ):  # a pair that changed places may do so to another pair, but each at most once a round
         places = {entry.n: place for place, entry in enumerate(order)}
         pairs = ((places.get(reader.contradicted(entry)[0]), place) for place, entry in enumerate(order))
         above = next(((newer, older) for newer, older in pairs if newer is not None and newer > older), None)

@@ -12,7 +12,6 @@ A value that cannot be used is an error that names what can.
 
 from __future__ import annotations
 
-import difflib
 import math
 import tomllib
 from collections.abc import Callable, Collection, Mapping
@@ -98,7 +97,9 @@ class Profile(Plain):
         signals = dict(self.signals)
         for label, weight in changes.items():
             if label not in signals:
-                near = difflib.get_close_matches(label, list(signals), 1)
+                from difflib import get_close_matches
+
+                near = get_close_matches(label, list(signals), 1)
                 hint = f"Did you mean {near[0]}? " if near else ""
                 raise UsageError(
                     f"the profile '{self.name}' has no weight '{label}'",
@@ -227,10 +228,10 @@ def _table(name: str, key: str, value: object, example: str) -> Mapping[str, Any
     return value
 
 
-def _refuse_unknown(what: str, table: Mapping[str, Any], known: tuple[str, ...]) -> None:
+def _refuse_unknown(what: str, table: Mapping[str, Any], allowed: tuple[str, ...]) -> None:
     for key in table:
-        if key not in known:
-            raise UsageError(f"{what} has an unknown entry '{key}'", hint=f"It may hold: {', '.join(known)}.")
+        if key not in allowed:
+            raise UsageError(f"{what} has an unknown entry '{key}'", hint=f"It may hold: {', '.join(allowed)}.")
 
 
 @lru_cache(maxsize=1)
@@ -250,22 +251,22 @@ def find_profile(config: Config, name: str) -> Profile:
 
     Only this profile is made, so that a mistake in another one does no harm.
     """
-    return _found(config, name, ())
+    return _find(config, name, ())
 
 
-def _found(config: Config, name: str, asking: tuple[str, ...]) -> Profile:
+def _find(config: Config, name: str, asking: tuple[str, ...]) -> Profile:
     on_its_own_name = asking[-1:] == (name,)  # which then is the built-in one
     table = None if on_its_own_name else config.profiles.get(name)
     if table is None:
         if name not in built_in():
-            known = dict.fromkeys((*built_in(), *config.profiles))
-            raise UsageError(f"there is no profile '{name}'", hint=f"One of: {', '.join(known)}.")
+            names = dict.fromkeys((*built_in(), *config.profiles))
+            raise UsageError(f"there is no profile '{name}'", hint=f"One of: {', '.join(names)}.")
         return _as_set(config, built_in()[name])
     if name in asking:
         raise UsageError(
             f"the profile '{name}' builds on itself ({' → '.join((*asking, name))})", hint="Give it another base."
         )
-    return _as_set(config, user_profile(name, table, lambda base: _found(config, base, (*asking, name))))
+    return _as_set(config, user_profile(name, table, lambda base: _find(config, base, (*asking, name))))
 
 
 def _as_set(config: Config, profile: Profile) -> Profile:

@@ -68,9 +68,9 @@ def parse_query(text: str, *, literal: bool = False) -> ParsedQuery:
     text = text.replace("\x00", " ").encode("utf-8", "replace").decode()  # half a character cannot be looked for
     if literal:
         return ParsedQuery(text=text, words=text, notes=tuple(notes))
-    text = _DAY.sub(lambda found: found[1] + joined(found[2]), text)
+    text = _DAY.sub(lambda match: match[1] + joined(match[2]), text)
     parts: dict[str, list[str]] = {what: [] for what in (WORDS, *_LOOKED_UP)}
-    shown: list[str] = []
+    words: list[str] = []
     conditions: list[tuple[str, str]] = []
     for match in _PART.finditer(text):
         part = match.groupdict()
@@ -94,10 +94,10 @@ def parse_query(text: str, *, literal: bool = False) -> ParsedQuery:
         if piece:
             parts[what].append(piece)
             if not what.startswith("excluded"):
-                shown.append(piece)
+                words.append(piece)
     looked_up = {field: _first_parts(parts[what], what, notes) for what, field in _LOOKED_UP.items()}
     return ParsedQuery(
-        " ".join(shown), " ".join(parts[WORDS]), filters=_filters(conditions), notes=tuple(notes), **looked_up
+        " ".join(words), " ".join(parts[WORDS]), filters=_filters(conditions), notes=tuple(notes), **looked_up
     )
 
 
@@ -178,26 +178,26 @@ def _filters(conditions: list[tuple[str, str]]) -> Filters:
     return Filters(**collected)
 
 
-def both(one: Filters, other: Filters) -> Filters:
+def both(first: Filters, second: Filters) -> Filters:
     """Filters that require what both require."""
-    changes: dict[str, Any] = {"tags_all": tuple(dict.fromkeys((*one.tags_all, *other.tags_all)))}
+    changes: dict[str, Any] = {"tags_all": tuple(dict.fromkeys((*first.tags_all, *second.tags_all)))}
     for name in ("kinds", "categories", "domains", "severities", "drives", "threads", "tiers"):
-        mine, theirs = getattr(one, name), getattr(other, name)
+        mine, theirs = getattr(first, name), getattr(second, name)
         if mine and theirs:
             changes[name] = tuple(value for value in mine if value in theirs) or ("\x00nothing",)
         else:
             changes[name] = mine or theirs
-    changes["paths"] = one.paths or other.paths
-    changes["also_paths"] = one.also_paths or (other.paths if one.paths else ())
-    changes["tags_any"] = one.tags_any or other.tags_any
-    importances = [value for value in (one.importance_min, other.importance_min) if value is not None]
+    changes["paths"] = first.paths or second.paths
+    changes["also_paths"] = first.also_paths or (second.paths if first.paths else ())
+    changes["tags_any"] = first.tags_any or second.tags_any
+    importances = [value for value in (first.importance_min, second.importance_min) if value is not None]
     changes["importance_min"] = max(importances, default=None)
-    changes["after"] = max((t for t in (one.after, other.after) if t), default=None)
-    changes["before"] = min((t for t in (one.before, other.before) if t), default=None)
-    changes["metadata"] = {**one.metadata, **other.metadata}
-    changes["states"] = one.states if other.states == LIVE else other.states
-    changes["facets"] = tuple(dict.fromkeys((*one.facets, *other.facets)))
-    return replace(one, **changes)
+    changes["after"] = max((t for t in (first.after, second.after) if t), default=None)
+    changes["before"] = min((t for t in (first.before, second.before) if t), default=None)
+    changes["metadata"] = {**first.metadata, **second.metadata}
+    changes["states"] = first.states if second.states == LIVE else second.states
+    changes["facets"] = tuple(dict.fromkeys((*first.facets, *second.facets)))
+    return replace(first, **changes)
 
 
 IN_THE_ARCHIVE = ("archived",)

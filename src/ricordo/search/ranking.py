@@ -89,13 +89,12 @@ class Ranked:
     version: int | None = None
     matched: int | None = None
     explain: Explain | None = None
-    fit: float | None = None
     repeats: bool = False
     """Whether it is a turn of a session that says nothing but what was asked."""
 
     @property
     def chunks(self) -> tuple[tuple[int, float], ...]:
-        return self.member.evidence()
+        return self.member.evidence
 
     @property
     def best_chunk(self) -> int | None:
@@ -222,16 +221,16 @@ def _weights(pool: Pool, profile: Profile) -> dict[str, float]:
 def _context(pool: Pool, members: Sequence[Member], boosts: Boosts, per_side: int) -> Context:
     """What the signals look at: ranks within each side's own best, and the extremes of the pool."""
     answer = pool.answer
-    found = sorted((-m.lexical, m.ref, m.n) for m in members if m.lexical > 0)
-    near = sorted((-m.cosine, m.ref, m.n) for m in members if pool.has_vectors and m.vector_chunk is not None)
+    by_words = sorted((-m.lexical, m.ref, m.n) for m in members if m.lexical > 0)
+    by_meaning = sorted((-m.cosine, m.ref, m.n) for m in members if pool.has_vectors and m.vector_chunk is not None)
     return Context(
         answer.items,
         boosts,
         datetime.now(UTC),
-        {n: rank for rank, (*_, n) in enumerate(found[:per_side], start=1)},
-        {n: rank for rank, (*_, n) in enumerate(near[:per_side], start=1)},
+        {n: rank for rank, (*_, n) in enumerate(by_words[:per_side], start=1)},
+        {n: rank for rank, (*_, n) in enumerate(by_meaning[:per_side], start=1)},
         float(pool.lexical.max(initial=0.0)),
-        max((1.0 + minus for minus, *_ in near), default=0.0),
+        max((1.0 + minus for minus, *_ in by_meaning), default=0.0),
         max((float(item.fields.importance or 0) for item in answer.items.values()), default=0.0),
         max((mentions_of(item) for item in answer.items.values() if not item.fields.importance), default=0.0),
         answer.tfidf,
@@ -268,17 +267,17 @@ def memories_apart(filters: Filters) -> tuple[Filters, Filters]:
 
 
 def with_memories(
-    ranking: Ranking, found: Pool, score: float, *, explain: bool, as_of: datetime | None = None
+    ranking: Ranking, pool: Pool, score: float, *, explain: bool, as_of: datetime | None = None
 ) -> Ranking:
     """The order of all hits by value; memories, which all have the same value, are ordered by how well their words
     match.
     """
-    ranking.pool.total += found.total
-    ranking.pool.others.append(found)
+    ranking.pool.total += pool.total
+    ranking.pool.others.append(pool)
     share = SignalShare("memory", score, 1.0, score)
-    best = sorted(found.members(), key=lambda member: (-member.lexical, member.ref))
+    best = sorted(pool.members(), key=lambda member: (-member.lexical, member.ref))
     moment = as_of or datetime.now(UTC)
-    memories = [ranked(one, score, (share,), found.lowered(one.n, moment), explain=explain) for one in best]
+    memories = [ranked(member, score, (share,), pool.lowered(member.n, moment), explain=explain) for member in best]
     return merged(ranking, memories)
 
 

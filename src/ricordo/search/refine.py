@@ -97,12 +97,12 @@ class Lending:
 def places_in(pool: Pool) -> Array | None:
     """By member, where its neighbours at ``PLACES`` are in the pool, -1 where there is none; None if nobody has any."""
     place = {n: at for at, n in enumerate(pool.found.numbers)}
-    found = np.full((len(pool), len(PLACES)), -1)
+    places = np.full((len(pool), len(PLACES)), -1)
     for n, others in pool.answer.neighbours.items():
         for other, away in others:
             if n in place and other in place and away in PLACES:
-                found[place[n], PLACES.index(away)] = place[other]
-    return found if (found >= 0).any() else None
+                places[place[n], PLACES.index(away)] = place[other]
+    return places if (places >= 0).any() else None
 
 
 def _read_turns(index: SearchIndex, pool: Pool, members: Array) -> tuple[Array, Array | None]:
@@ -110,23 +110,25 @@ def _read_turns(index: SearchIndex, pool: Pool, members: Array) -> tuple[Array, 
     numbers = [pool.found.numbers[at] for at in members]
     chunks = pool.found.vector_chunks[members].tolist()
     fingerprint = pool.vector.fingerprint if pool.vector is not None and pool.has_vectors else ""
-    shown = [Shown(n, () if chunk == NO_CHUNK else (chunk,)) for n, chunk in zip(numbers, chunks, strict=True)]
-    read = index.passages(shown, vectors=fingerprint)
+    wanted = [Shown(n, () if chunk == NO_CHUNK else (chunk,)) for n, chunk in zip(numbers, chunks, strict=True)]
+    read = index.passages(wanted, vectors=fingerprint)
     asks = np.zeros(len(pool), bool)
-    asks[members] = [not QUESTION_MARKS.isdisjoint("".join(one.text for one in read.texts.get(n, ()))) for n in numbers]
-    known = [(at, read.vectors[chunk]) for at, chunk in zip(members, chunks, strict=True) if chunk in read.vectors]
-    if not known:
+    asks[members] = [
+        not QUESTION_MARKS.isdisjoint("".join(part.text for part in read.texts.get(n, ()))) for n in numbers
+    ]
+    compared = [(at, read.vectors[chunk]) for at, chunk in zip(members, chunks, strict=True) if chunk in read.vectors]
+    if not compared:
         return asks, None
-    vectors = np.zeros((len(pool), len(known[0][1])), np.float32)
-    for at, vector in known:
+    vectors = np.zeros((len(pool), len(compared[0][1])), np.float32)
+    for at, vector in compared:
         vectors[at] = vector
     return asks, vectors
 
 
 def _related(vectors: Array, places: Array) -> Array:
     cosines = np.stack([np.einsum("nd,nd->n", vectors, vectors[column]) for column in places.T], axis=1)
-    found: Array = np.clip((cosines - STRANGERS) / (RELATED_TURNS - STRANGERS), 0.0, 1.0)
-    return found
+    related: Array = np.clip((cosines - STRANGERS) / (RELATED_TURNS - STRANGERS), 0.0, 1.0)
+    return related
 
 
 MOST_QUESTIONS = 4
@@ -239,9 +241,9 @@ def _moved(index: SearchIndex, pool: Pool, owners: Array, towards: tuple[tuple[i
     raw = np.asarray(moved, np.float64)
     # A passage that has a vector of another model alone keeps its cosine.
     pool.moved = np.where(raw > -1 + 1e-9, vector.comparable(raw), pool.found.passages.cosines)
-    found = np.where(pool.found.vector_chunks == NO_CHUNK, pool.cosines, 0.0)
-    np.maximum.at(found, owners, pool.moved)
-    return found
+    best = np.where(pool.found.vector_chunks == NO_CHUNK, pool.cosines, 0.0)
+    np.maximum.at(best, owners, pool.moved)
+    return best
 
 
 def belief(evidence: float, coverage: float) -> float:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ricordo.models.base import Reranker
 
 
+DIVERSE_WINDOW = 60
+"""How many of the best hits are reordered so that they differ."""
 LAMBDA = 0.7
 """How much relevance counts; the rest is how unlike the hits already chosen a hit is."""
 
@@ -52,9 +54,9 @@ def similarity_of(vectors: Sequence[npt.NDArray[Any] | None], words: Sequence[fr
     matrix = np.zeros((size, size))
     for i in range(size):
         for j in range(i):
-            one, other = vectors[i], vectors[j]
-            if one is not None and other is not None:
-                value = max(0.0, float(one @ other))
+            first, second = vectors[i], vectors[j]
+            if first is not None and second is not None:
+                value = max(0.0, float(first @ second))
             else:
                 union = len(words[i] | words[j])
                 value = len(words[i] & words[j]) / union if union else 0.0
@@ -64,8 +66,8 @@ def similarity_of(vectors: Sequence[npt.NDArray[Any] | None], words: Sequence[fr
 
 TOP = 20
 """How many hits are ranked again: what is further down is hardly looked at."""
-SECONDS, LLM_SECONDS = 0.5, 10.0
-"""How long a cross-encoder, and a language model, may take; after that, the first order is kept."""
+SECONDS = 0.5
+"""How long a reranker may take that has no ``seconds`` of its own; after that, the first order is kept."""
 OWN_SHARE = ((3, 0.75), (10, 0.60), (math.inf, 0.40))
 """Up to each position, the weight of the first score; the judge has the rest."""
 MAX_CHARACTERS = 2_000

@@ -62,8 +62,8 @@ def severity(value: str | None) -> float:
 
 def overlap(wanted: Collection[str], tags: Collection[str]) -> float:
     """Jaccard similarity of two sets of tags, case ignored."""
-    one, other = {tag.lower() for tag in wanted}, {tag.lower() for tag in tags}
-    return len(one & other) / len(one | other) if one and other else 0.0
+    first, second = {tag.lower() for tag in wanted}, {tag.lower() for tag in tags}
+    return len(first & second) / len(first | second) if first and second else 0.0
 
 
 def domain_match(wanted: str | None, domain: str | None) -> float:

@@ -41,51 +41,34 @@ from ricordo.values.reports import TierState
 if TYPE_CHECKING:
     from ricordo.models.base import Embedder, Vectors
     from ricordo.search.pipeline import Searcher
-    from ricordo.search.session_ranking import Later
 
 
-MOST_QUERIES = 16
+MOST_QUERIES = 32
 """How many texts are kept with their vectors: a query and the questions in it, of the last few searches."""
 
 
 class SharedQueries:
-    """An embedder that several tiers ask for the same texts at the same time: each text is computed once."""
+    """The vectors of the last queries. Several tiers ask for the same at the same time: each is computed once."""
 
-    def __init__(self, embedder: Embedder) -> None:
-        self.embedder = embedder
-        self.is_remote = bool(getattr(embedder, "is_remote", False))
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._last: dict[str, PendingCall[Vectors]] = {}
+        self._last: dict[tuple[int, str], PendingCall[Vectors]] = {}
 
-    @property
-    def fingerprint(self) -> str:
-        return self.embedder.fingerprint
-
-    @property
-    def dimensions(self) -> int:
-        return self.embedder.dimensions
-
-    @property
-    def max_tokens(self) -> int:
-        return self.embedder.max_tokens
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        return self.embedder.embed_documents(texts)
-
-    def embed_query(self, text: str) -> Vectors:
+    def embed(self, embedder: Embedder, text: str) -> Vectors:
         """The vector of a text; who asks for it while it is computed waits for that. A failure is not kept."""
+        key = id(embedder), text  # the call holds the embedder, so that no other one gets its id
         with self._lock:
-            call = self._last.pop(text, None)
+            call = self._last.pop(key, None)
             is_first = call is None
-            call = call or PendingCall(partial(self.embedder.embed_query, text))
-            self._last[text] = call
+            call = call or PendingCall(partial(embedder.embed_query, text))
+            self._last[key] = call
             if len(self._last) > MOST_QUERIES:
                 del self._last[next(iter(self._last))]
         if is_first:
             call.run()
             if call.error is not None:
                 with self._lock:
-                    self._last.pop(text, None)
+                    self._last.pop(key, None)
         call.wait(threading.TIMEOUT_MAX)
         return call.result()
 
@@ -107,8 +90,8 @@ _WORKING: WeakSet[TierThreads] = WeakSet()
 def wait_for_all(threads: list[TierThreads]) -> None:
     """Wait until no thread works any more, for a moment at most."""
     end = time.monotonic() + SECONDS_AT_END
-    for one in threads:
-        one.wait_until_idle(max(0.0, end - time.monotonic()))
+    for tier_threads in threads:
+        tier_threads.wait_until_idle(max(0.0, end - time.monotonic()))
 
 
 atexit.register(lambda: wait_for_all(list(_WORKING)))
@@ -160,14 +143,14 @@ class Pauses:
     def __init__(self, file: Path | None = None, clock: Callable[[], float] = time.time) -> None:
         self._file = file
         self._clock = clock
-        self._known: dict[str, tuple[int, float]] = {}
+        self._pauses: dict[str, tuple[int, float]] = {}
 
     def may_ask(self, location: str) -> bool:
         """Whether a tier may be asked now. After a pause one caller may try; the others wait for its result."""
-        known = self._read().get(location)
-        if known is None:
+        pause = self._read().get(location)
+        if pause is None:
             return True
-        times, until = known
+        times, until = pause
         now = self._clock()
         if now < until <= now + LONGEST_PAUSE:
             return False
@@ -176,32 +159,32 @@ class Pauses:
 
     def late(self, location: str) -> None:
         """The tier did not answer in time: leave it alone, longer each time."""
-        known = self._read()
-        times = known.get(location, (0, 0.0))[0]
+        pauses = self._read()
+        times = pauses.get(location, (0, 0.0))[0]
         pause = min(FIRST_PAUSE * 2**times, LONGEST_PAUSE)
-        self._write({**known, location: (min(times + 1, 10), self._clock() + pause)})
+        self._write({**pauses, location: (min(times + 1, 10), self._clock() + pause)})
 
     def answered(self, location: str) -> None:
         """The tier answered: ask it every time again."""
-        known = self._read()
-        if location in known:
-            self._write({name: one for name, one in known.items() if name != location})
+        pauses = self._read()
+        if location in pauses:
+            self._write({name: pause for name, pause in pauses.items() if name != location})
 
     def _read(self) -> dict[str, tuple[int, float]]:
         if self._file is None:
-            return self._known
+            return self._pauses
         with suppress(ValueError, TypeError, AttributeError):
-            found = read_json(self._file) or {}
-            return {str(name): (int(times), float(until)) for name, (times, until) in found.items()}
+            rows = read_json(self._file) or {}
+            return {str(name): (int(times), float(until)) for name, (times, until) in rows.items()}
         return {}
 
-    def _write(self, known: dict[str, tuple[int, float]]) -> None:
-        self._known = known
+    def _write(self, pauses: dict[str, tuple[int, float]]) -> None:
+        self._pauses = pauses
         if self._file is None:
             return
         with suppress(OSError, Unavailable):  # a pause that is not kept costs another wait, and nothing else
-            if known:
-                write_json(self._file, known)
+            if pauses:
+                write_json(self._file, pauses)
             else:
                 self._file.unlink(missing_ok=True)
 
@@ -222,9 +205,9 @@ class Tier:
         name: str,
         location: str,
         weight: float,
+        *,
         opens: Callable[[], Store],
         searches: Callable[[Store], Searcher],
-        *,
         is_own: bool = False,
     ) -> None:
         self.is_own = is_own
@@ -307,8 +290,8 @@ class Federation:
         depth = 2 * (request.limit + request.offset)
         asked = replace(request, offset=0, limit=depth, page=request.page or request.limit)
         replies, failures = self._ask(chosen, asked)
-        shown = [_unshadowed(reply, replies[:place]) for place, reply in enumerate(replies)]
-        answer = with_other_versions(merged(shown, request), replies)
+        unshadowed = [_unshadowed(reply, replies[:place]) for place, reply in enumerate(replies)]
+        answer = with_other_versions(merged(unshadowed, request), replies)
         degraded = (*answer.meta.degraded, *(f"tier {tier.name}: {reason(error)}" for tier, error in failures))
         return replace(answer, meta=replace(answer.meta, milliseconds=since(started), degraded=degraded))
 
@@ -317,8 +300,6 @@ class Federation:
 
         The same search is done with far more hits, and the item is looked for among them.
         """
-        from ricordo.search.session_ranking import is_turn, session_of
-
         item = tier.store.items.get(n)
         ref, deep = str(item.ref), replace(request, limit=DEEP)
         if item.state == "deleted":
@@ -329,16 +310,13 @@ class Federation:
                 where = f"rank {rank} of {answer.meta.candidates} candidates, score {hit.score:.3f}"
                 where += f": beyond the first {request.limit}" if rank > request.limit else ""
                 return Explanation(request.query, ref, True, where, rank, hit)
-        shown = [session_of(hit.ref) for hit in answer.hits if is_turn(hit.ref)]
-        if is_turn(ref) and session_of(ref) in shown:
-            why = "another turn of its session is shown; a filter by thread shows all"
-        elif tier.name not in answer.meta.tiers:
+        reasons = (step.why_missing(ref, answer.hits) for step in tier.searcher.steps_for([ref], request))
+        why = next(filter(None, reasons), "")
+        if not why and tier.name not in answer.meta.tiers:
             why = f"its tier, {tier.name}, was not searched"
-        elif len(answer.meta.tiers) > 1 and any(hit.ref == ref for hit in tier.searcher.search(deep).hits):
+        elif not why and len(answer.meta.tiers) > 1 and ref in [hit.ref for hit in tier.searcher.search(deep).hits]:
             why = "a higher tier answers with the same ref or the same text"
-        else:
-            why = tier.searcher.why_missing(deep, n)
-        return Explanation(request.query, ref, False, why)
+        return Explanation(request.query, ref, False, why or tier.searcher.why_missing(deep, n))
 
     def _ask(self, chosen: Sequence[Tier], request: Request) -> tuple[list[Reply], list[tuple[Tier, Exception]]]:
         """Ask tiers at the same time. A wrong request is refused; other failures count when all tiers fail.
@@ -409,17 +387,17 @@ class Federation:
         for tier in self.tiers:
             try:
                 if tier.is_own:
-                    found = find(tier.store)
+                    result = find(tier.store)
                 elif self._may_ask(tier):
                     call = tier.threads.run(lambda tier=tier: find(tier.store))  # type: ignore[misc]
                     call.wait(limit := within_callers(self.seconds))
-                    found = call.result() if self._ended(tier, call, limit) else None
+                    result = call.result() if self._ended(tier, call, limit) else None
                 else:
                     continue
             except (Error, OSError):
                 continue
-            if found is not None:
-                return tier, found
+            if result is not None:
+                return tier, result
         return None
 
 
@@ -434,12 +412,12 @@ def ask(tier: Tier, request: Request) -> Reply:
 def _unshadowed(reply: Reply, higher: Sequence[Reply]) -> Reply:
     """A tier's answer without the refs that a higher tier holds, whether that one showed its version or not."""
     left = {hit.ref: Ref.parse(hit.ref) for hit in reply.answer.hits}
-    for one in higher:
+    for above in higher:
         with suppress(Error, OSError):  # it answered a moment ago; what it showed is left out by its ref all the same
-            held = one.tier.store.items.numbers(list(left.values())) if left else {}
+            held = above.tier.store.items.numbers(list(left.values())) if left else {}
             left = {name: ref for name, ref in left.items() if ref not in held}
-    kept = tuple(hit for hit in reply.answer.hits if hit.ref in left)
-    return replace(reply, answer=replace(reply.answer, hits=kept))
+    hits = tuple(hit for hit in reply.answer.hits if hit.ref in left)
+    return replace(reply, answer=replace(reply.answer, hits=hits))
 
 
 def merged(replies: Sequence[Reply], request: Request) -> Answer:
@@ -461,7 +439,9 @@ def merged(replies: Sequence[Reply], request: Request) -> Answer:
         hits = [entry for entry in hits if entry[0].score >= request.min_score]
     if len(replies) > 1:
         if weights and "substring" not in weights:
-            hits = _below_sources(hits, replies[0].tier.searcher.later(request))
+            for step in replies[0].tier.searcher.steps_for([hit.ref for hit, _ in hits], request):
+                scored = step.merged([hit for hit, _ in hits])
+                hits = [(hit, mark) for hit, (_, mark) in zip(scored, hits, strict=True)]
             hits.sort(key=lambda entry: (-entry[0].score, entry[0].kind == SESSION, entry[0].ref))
             if request.diverse:
                 hits = [hits[place] for place in _diverse_places([hit for hit, _ in hits])]
@@ -474,30 +454,15 @@ def merged(replies: Sequence[Reply], request: Request) -> Answer:
     return Answer(page, _meta(replies, request, page))
 
 
-def _below_sources(hits: list[tuple[Hit, ContentMark | None]], later: Later) -> list[tuple[Hit, ContentMark | None]]:
-    """What comes later stays below the sources that fit of every tier, as it does in each."""
-    from ricordo.search.session_ranking import factor_below, lowest_fitting
-
-    scores = [hit.score for hit, _ in hits if later.has(hit.ref)]
-    lowest = lowest_fitting((hit.score, hit.fit) for hit, _ in hits if not later.has(hit.ref) and hit.kind != SESSION)
-    if lowest is None or not scores:
-        return hits
-    factor = factor_below(max(scores), lowest)
-    return [
-        (replace(hit, score=min(lowest, hit.score * factor)) if later.has(hit.ref) and factor < 1 else hit, mark)
-        for hit, mark in hits
-    ]
-
-
 def with_other_versions(answer: Answer, replies: Sequence[Reply]) -> Answer:
     """An answer whose hits say where another tier that was searched found another version of them."""
-    found = {(reply.tier.name, hit.ref): (reply, hit) for reply in replies for hit in reply.answer.hits}
+    versions_of = {(reply.tier.name, hit.ref): (reply, hit) for reply in replies for hit in reply.answer.hits}
     hits = []
     for hit in answer.hits:
-        own = found.get((hit.tier, hit.ref))
-        others = [pair for (tier, ref), pair in found.items() if ref == hit.ref and tier != hit.tier]
+        own = versions_of.get((hit.tier, hit.ref))
+        others = [pair for (tier, ref), pair in versions_of.items() if ref == hit.ref and tier != hit.tier]
         versions = [_elsewhere(*own, *other) for other in others] if own is not None else []
-        hits.append(replace(hit, elsewhere=tuple(one for one in versions if one is not None)))
+        hits.append(replace(hit, elsewhere=tuple(version for version in versions if version is not None)))
     return replace(answer, hits=tuple(hits))
 
 
@@ -507,8 +472,8 @@ def _elsewhere(reply: Reply, hit: Hit, other_reply: Reply, other: Hit) -> Elsewh
     if mine is None or theirs is None or mine.text_hash == theirs.text_hash:
         return None
     texts: list[list[str]] = []
-    for tier, one in ((reply.tier, hit), (other_reply.tier, other)):
-        ref = tier.store.items.ref_by_id(one.id)
+    for tier, version in ((reply.tier, hit), (other_reply.tier, other)):
+        ref = tier.store.items.ref_by_id(version.id)
         n = tier.store.items.number(ref) if ref is not None else None
         texts.append(tier.store.items.get(n).content.splitlines(keepends=True) if n is not None else [])
     lines = difflib.unified_diff(texts[0], texts[1], reply.tier.name, other_reply.tier.name, n=1)

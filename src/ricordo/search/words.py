@@ -37,6 +37,8 @@ _BEGINNING = late(
     )(?=\S)""",
     re.VERBOSE | re.IGNORECASE,
 )
+_BEGINNING_SIGNS = ("order", "sequence", "summar", "recap", "sum", "walk", "overview", "timeline")
+"""One of these is in every match of that, whose compilation takes as long as a search."""
 _END = late(
     # It begins where the marks before it do, or each mark of a long row of them would be tried as a beginning.
     rf"""(?<![\s,;?])[\s,;?]*(?:
@@ -83,17 +85,19 @@ def without_manner(query: str) -> str:
     """
     text = query
     for _ in range(MOST_ENDS):
-        text, found = _END.subn("", text, count=1)
-        if not found:
+        text, count = _END.subn("", text, count=1)
+        if not count:
             break
-    text = _BEGINNING.sub("", text, count=1)
+    lowered = text.casefold()
+    if any(sign in lowered for sign in _BEGINNING_SIGNS):
+        text = _BEGINNING.sub("", text, count=1)
     return text if text.strip() else query
 
 
 def topic_of(words: str) -> str:
     """The words without a request in front of them: "notes about bread" looks for bread, not for the word notes."""
-    found = _REQUEST.sub("", without_manner(words), count=1)
-    return _REQUESTS_ABROAD.sub("", found) or found
+    topic = _REQUEST.sub("", without_manner(words), count=1)
+    return _REQUESTS_ABROAD.sub("", topic) or topic
 
 
 LANGUAGES_WITH_COMPOUNDS = frozenset({"da", "de", "fi", "nl", "no", "sv"})
@@ -119,17 +123,17 @@ def with_parts(ask: Ask, index: SearchIndex, analyzer: Analyzer) -> Ask:
     terms |= {term for splits in words.values() for pair in splits for term in pair}
     if not any(words.values()):
         return ask
-    _, known = index.document_frequencies(terms)
+    _, frequencies = index.document_frequencies(terms)
     asked = {word.term for word in ask.words}
-    found: list[AskedWord] = []
+    with_split: list[AskedWord] = []
     for word in ask.words:
-        pairs = [pair for pair in words.get(word, ()) if all(known.get(term) for term in pair)]
-        if not pairs or any(known.get(term) for term in word.terms):
-            found.append(word)
+        pairs = [pair for pair in words.get(word, ()) if all(frequencies.get(term) for term in pair)]
+        if not pairs or any(frequencies.get(term) for term in word.terms):
+            with_split.append(word)
             continue
         best = max(pairs, key=lambda pair: min(map(len, pair)))
-        found += [AskedWord(term, word.weight * PART) for term in best if term not in asked]
-    return replace(ask, words=tuple(found))
+        with_split += [AskedWord(term, word.weight * PART) for term in best if term not in asked]
+    return replace(ask, words=tuple(with_split))
 
 
 def _splits(word: str, analyzer: Analyzer) -> Iterator[tuple[str, str]]:
@@ -192,38 +196,34 @@ class QueryWords:
         self.main = analyzer.in_language(spoken) if spoken in languages else analyzer
         code = spoken or language_of(text)
         is_asked = len(words_in(text)) >= FEWEST_OF_A_SENTENCE and (code in languages or is_sentence(text, code))
-        self._small = (self.main, analyzer.in_language(code)) if is_asked else (analyzer,)
-        """Know the stop words: of the question's language, also where no passage is in it."""
+        small = (self.main, analyzer.in_language(code)) if is_asked else (analyzer,)
         every = (analyzer, *(analyzer.in_language(code) for code in languages))
-        self.others = tuple(one for one in dict.fromkeys(every) if one is not self.main)
+        self.others = tuple(other for other in dict.fromkeys(every) if other is not self.main)
+        # The stop words of the question's language count also where no passage is in it.
+        self._stop_words = frozenset().union(*(language_analyzer.stop_words for language_analyzer in small))
 
     def terms_of(self, word: str) -> list[tuple[str, ...]]:
         """The terms of a word, each with those that stand for it in other languages behind it."""
         own = self.main.terms_of(word)
         if not self.others:
             return [(term,) for term in own]
-        forms = [terms for one in self.others if len(terms := one.terms_of(word)) == len(own)]
+        forms = [terms for analyzer in self.others if len(terms := analyzer.terms_of(word)) == len(own)]
         return [tuple(dict.fromkeys(column)) for column in zip(own, *forms, strict=True)]
-
-    def _is_stop_word(self, word: str) -> bool:
-        folded = fold(word)
-        return any(folded in one.stop_words for one in self._small)
 
     def asked(self, text: str) -> list[tuple[str, ...]]:
         """The terms that a text asks for: stop words are left out unless nothing else is left."""
         words = words_in(text)
-        kept = [word for word in words if not self._is_stop_word(word)]
-        parts = (part for word in (kept or words) for part in asked_for(word))
-        return [terms for part in parts for terms in self.terms_of(part)]
+        content = [word for word in words if fold(word) not in self._stop_words]
+        return [terms for word in content or words for part in asked_for(word) for terms in self.terms_of(part)]
 
     def phrase(self, text: str) -> Phrase:
         """A phrase, with the terms that it has in every language: the others are looked for in the texts alone."""
         terms = (terms for word in words_in(text) for terms in self.terms_of(word))
-        return Phrase(text, tuple(one[0] for one in terms if len(one) == 1))
+        return Phrase(text, tuple(term[0] for term in terms if len(term) == 1))
 
     def excluded(self, word: str) -> list[tuple[str, ...]]:
         """The groups of terms that a word which is not wanted has."""
-        return list(dict.fromkeys(tuple(one.terms(word)) for one in (self.main, *self.others)))
+        return list(dict.fromkeys(tuple(analyzer.terms(word)) for analyzer in (self.main, *self.others)))
 
 
 def ask_for_words(

@@ -66,7 +66,7 @@ _JOINED = re.compile(
     r"(?xi) (?P<close> \\?[\"'`*]{0,3} \]? ) (?:\ ?\([^()\n]{1,20}\))? (?:"
     r"(?P<typed> (?: :\s?[&\w.<>\[\]|?\ ]{1,30}? | \sas\s[\w.]{1,30} | \[\d{0,4}\] ) \s?=(?![=>])\s{0,3} )"
     r"|(?P<sign> \s{0,3}(?: :=|=>|->|==?|[:：＝] ) \*{0,2} \s{0,3} \*{0,2} | \s{1,2}[—–]\s{1,2} )"
-    rf"|(?P<said> (?:[^\S\n]{_WORD}){{0,4}}? (?: \s{{1,4}}(?:{_LINKS}):?\s{{1,4}} | \ ?[:：]\s{{1,3}}"
+    rf"|(?P<prose> (?:[^\S\n]{_WORD}){{0,4}}? (?: \s{{1,4}}(?:{_LINKS}):?\s{{1,4}} | \ ?[:：]\s{{1,3}}"
     r"  | \s(?:->|=>|→|—|–)\s | (?:は|是|为|為|는|은)[:：]?\s{0,3} | ['’]s\s ) )"
     rf"|(?P<record> {_WITH_ATTRIBUTES}>\s{{0,20}}<value>"
     r"  | (?<=[\"']),\s{0,20}[\"']?value[\"']?\s?[:=]\s?(?=[\"']) | \n\ {0,20}value:\ {1,3}"
@@ -97,7 +97,7 @@ _GOES_ON = re.compile(r"[;,|][^\s\"'`<>\[\]{}(),;|\\:=]{2,40}(?=\n|$)")
 """What follows a sign inside a value that is alone on its line: "password : heron;4418"."""
 _BEFORE_EAST_ASIAN = re.compile("[!-~]{4,}(?=[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])")
 """A value in a language that puts no space before the next word."""
-_SAID_BEFORE = re.compile(
+_VALUE_BEFORE = re.compile(
     r"(?i)(?:^|[\s\"'`(])([^\s\"'`()<>]{6,80})[\"'`]?\s{1,2}(?:as|for|is|was)\s{1,2}"
     r"(?:(?:the|your|my|our|his|her|its|their|a)\s{1,2})?(?:[\w'-]{1,20}\s{1,2}){0,2}$"
 )
@@ -118,7 +118,7 @@ class _Name(NamedTuple):
     """A name in a text that says that a secret follows, where it stands, and what stands before it."""
 
     kind: str
-    said: str
+    stem: str
     rest: str
     start: int
     end: int
@@ -131,17 +131,17 @@ class _Name(NamedTuple):
     @property
     def is_variable(self) -> bool:
         """Whether it is written as shells name their variables, such as ``DB_PASS``."""
-        return self.said.isupper() and self.said.isascii()
+        return self.stem.isupper() and self.stem.isascii()
 
     @property
     def is_code(self) -> bool:
         """Whether digits alone may be its value, as those of a PIN."""
-        return self.said.lower() in _CODES
+        return self.stem.lower() in _CODES
 
     @property
     def word(self) -> str:
         """The whole name in code of which it is the end, such as ``spring.datasource.password``."""
-        return re.split(r"[^\w.$-]", self.before)[-1] + self.said + self.rest
+        return re.split(r"[^\w.$-]", self.before)[-1] + self.stem + self.rest
 
 
 def assigned(text: str, stems: Collection[str]) -> Iterator[FoundSecret]:
@@ -152,9 +152,9 @@ def assigned(text: str, stems: Collection[str]) -> Iterator[FoundSecret]:
         done, last = (done if name.start >= last else 0), name.start
         if name.start < done:
             continue
-        if name.kind == "password" and (said := _SAID_BEFORE.search(name.before)) and _is_said(said[1]):
+        if name.kind == "password" and (match := _VALUE_BEFORE.search(name.before)) and _is_password_in_prose(match[1]):
             start = name.start - len(name.before)
-            yield FoundSecret("password", start + said.start(1), start + said.end(1))
+            yield FoundSecret("password", start + match.start(1), start + match.end(1))
         if (beside := _BESIDE.match(text, name.end)) and is_dense(beside[1]):
             done = beside.end(1)
             yield FoundSecret("secret", *beside.span(1))
@@ -167,21 +167,26 @@ def assigned(text: str, stems: Collection[str]) -> Iterator[FoundSecret]:
             end = code.end()
         if end - start > 100:  # names inside a value this long belong to the value, so the search goes on behind it
             done = end
-        if end > start and _holds(name, joined, text[start:end], is_quoted, text[end : end + 60]):
+        if end > start and _holds(name, joined, text[start:end], is_quoted=is_quoted, after=text[end : end + 60]):
             done = end
             yield FoundSecret("password" if name.is_password else "secret", start, end)
-        elif joined["bare"] and (told := _AT_END.match(text, name.end)) and _is_told(name, told[1]):
-            done = told.end(1)
-            yield FoundSecret("password", *told.span(1))
+        elif joined["bare"] and (ending := _AT_END.match(text, name.end)) and _ends_with_password(name, ending[1]):
+            done = ending.end(1)
+            yield FoundSecret("password", *ending.span(1))
 
 
-def _is_told(name: _Name, value: str) -> bool:
+def _ends_with_password(name: _Name, value: str) -> bool:
     """Whether the last word of a line is the password that the line is about; the name of a machine varies less."""
     is_mixed = value.lower() != value != value.upper()
-    return name.kind == "password" and is_mixed and _is_said(value) and not _FLAG.search(name.before + name.said)
+    return (
+        name.kind == "password"
+        and is_mixed
+        and _is_password_in_prose(value)
+        and not _FLAG.search(name.before + name.stem)
+    )
 
 
-def _is_said(value: str) -> bool:
+def _is_password_in_prose(value: str) -> bool:
     """Whether a word of a sentence can only be a password."""
     return is_chosen(value) and any(c.isdigit() for c in value) and not is_placeholder(value)
 
@@ -208,10 +213,10 @@ def _value_at(text: str, joined: re.Match[str]) -> tuple[int, int, bool]:
     if ends := _BEFORE_EAST_ASIAN.match(match[1]):
         return start, start + ends.end(), False
     if text[start - 1] not in "\"'`":
-        kept = match[1].rstrip(".:!?" if joined["said"] or joined["bare"] else ".:?")
-        if "&" in kept:
-            kept = _in_query(text, joined.start(), kept)
-        end = start + len(kept)
+        value = match[1].rstrip(".:!?" if joined["prose"] or joined["bare"] else ".:?")
+        if "&" in value:
+            value = _in_query(text, joined.start(), value)
+        end = start + len(value)
     return start, end, False
 
 
@@ -221,13 +226,13 @@ def _in_query(text: str, at: int, value: str) -> str:
     return value.partition("&")[0] if name else value
 
 
-def _holds(name: _Name, joined: re.Match[str], value: str, is_quoted: bool, after: str) -> bool:
+def _holds(name: _Name, joined: re.Match[str], value: str, *, is_quoted: bool, after: str) -> bool:
     """Whether a value may be a password or a token, judged by how it is given and how it looks."""
     if not name.is_password and not is_quoted and value.isalpha():
         return False
     if is_placeholder(value) or value.startswith("--") or (after[:1] == ":" and "\n" in joined[0]):
         return False
-    if name.said.lower() == "pwd" and (value[0] in "/~." or value[1:3] in (":/", ":\\")):
+    if name.stem.lower() == "pwd" and (value[0] in "/~." or value[1:3] in (":/", ":\\")):
         return False  # the working folder, as shells name it
     how = joined.lastgroup
     if how == "argument" and not _SETTER.search(name.before):
@@ -247,13 +252,13 @@ def _holds(name: _Name, joined: re.Match[str], value: str, is_quoted: bool, afte
     if how == "bare" and not is_quoted:
         return _holds_after_space(name, value, after)
     if name.is_password:
-        return _is_password(name, joined, value, is_quoted, after)
+        return _is_password(name, joined, value, is_quoted=is_quoted, after=after)
     return _is_token(name, joined, value, is_quoted)
 
 
 def _holds_after_space(name: _Name, value: str, after: str) -> bool:
     """Whether what follows a name without a sign is a secret: "--password hunter2", "requirepass Br4ndung"."""
-    if _FLAG.search(name.before + name.said):
+    if _FLAG.search(name.before + name.stem):
         if not name.is_password:
             return is_made_up(value, shortest=8) or is_grouped(value) or is_chosen(value, shortest=10)
         is_metavar = value.isupper() and is_plain_word(value)
@@ -268,14 +273,14 @@ def _holds_after_space(name: _Name, value: str, after: str) -> bool:
     return is_made_up(value, shortest=12) or (is_chosen(value, shortest=8) and any(c.isupper() for c in value))
 
 
-def _is_password(name: _Name, joined: re.Match[str], value: str, is_quoted: bool, after: str) -> bool:
+def _is_password(name: _Name, joined: re.Match[str], value: str, *, is_quoted: bool, after: str) -> bool:
     how, sign = joined.lastgroup, joined[0]
     if name.is_code and _CODE.fullmatch(value):
         return not value.isdigit() or len(value) <= 12
-    if name.said.lower() == "pin":
+    if name.stem.lower() == "pin":
         return False
     if is_quoted:
-        needs_digit = how in ("said", "cell") and is_plain_word(value) and value.islower() and "-" not in value
+        needs_digit = how in ("prose", "cell") and is_plain_word(value) and value.islower() and "-" not in value
         if name.is_variable and "=" in sign and " " in value:  # a password of words; a label names what it is for
             return any(c.isdigit() for c in value) and len(value.split()) <= 8 and not says_secret(value.casefold())
         return len(value) >= 5 and is_chosen_text(value) and not needs_digit
@@ -295,17 +300,17 @@ def _is_password(name: _Name, joined: re.Match[str], value: str, is_quoted: bool
         return (
             sign.strip() == sign and after[:1] not in (",", ")", "(") and ("." in name.word or name.before[-1:] in "?&")
         )
-    is_compound = name.kind == "password" or name.word != name.said + name.rest or name.said.isupper()
+    is_compound = name.kind == "password" or name.word != name.stem + name.rest or name.stem.isupper()
     return is_compound and len(value) >= 7 and _LINE_END.match(after) is not None and "\n" not in sign
 
 
 def _is_token(name: _Name, joined: re.Match[str], value: str, is_quoted: bool) -> bool:
     if " " in value and not (is_quoted and name.kind == "secret"):
         return False
-    if joined["said"]:
+    if joined["prose"]:
         is_told = _LINK.search(joined[0]) is not None
         return is_grouped(value) or (is_made_up(value, shortest=12) and (is_told or _is_varied(value)))
-    if name.kind == "secret" and name.said.lower() == "secret" and joined.lastgroup != "cell":
+    if name.kind == "secret" and name.stem.lower() == "secret" and joined.lastgroup != "cell":
         is_compound = name.word.lower() != "secret"
         if is_compound and (is_quoted or ("=" in joined[0] and name.is_variable)) and len(value) >= 10:
             return is_chosen_text(value) and not (is_plain_word(value) and value.isalpha())

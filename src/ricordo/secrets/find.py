@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 from ricordo.secrets.assignments import STEMS, WHOLE_STEMS, assigned
 from ricordo.secrets.commands import COMMAND_SIGNS, WALLET_SIGNS, in_commands, in_cookies, wallet_words
 from ricordo.secrets.forms import FORMS, SHORTEST, FoundSecret, by_form, private_keys
-from ricordo.values.kinds import REDACTED_KINDS
 
 _MOST_PIECES = 100_000
 _LONGEST_KEPT = 64
@@ -95,14 +94,14 @@ class SignFinder:
 
 def _held(signs: Mapping[str, int], pieces: Sequence[str], together: str, signed: set[str]) -> dict[str, list[str]]:
     """The signs of forms with the pieces that hold them and are long enough; the pieces are added to ``signed``."""
-    found: dict[str, list[str]] = {}
+    by_sign: dict[str, list[str]] = {}
     for sign, least in signs.items():
         if sign in together:
             held = [piece for piece in pieces if sign in piece and len(piece) >= least]
             if held:
-                found[sign] = held
+                by_sign[sign] = held
                 signed.update(held)
-    return found
+    return by_sign
 
 
 def _standing_alone(word: str) -> re.Pattern[str]:
@@ -116,10 +115,10 @@ def _longest_word(sign: str) -> str:
 
 
 def _by_longest_word(signs: Sequence[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_word: dict[str, list[str]] = {}
     for sign in signs:
-        found.setdefault(_longest_word(sign), []).append(sign)
-    return found
+        by_word.setdefault(_longest_word(sign), []).append(sign)
+    return by_word
 
 
 _INVISIBLE = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]")
@@ -135,13 +134,16 @@ def find_secrets(text: str) -> list[FoundSecret]:
     ['aws key']
     """
     if text.isascii() or not _INVISIBLE.search(text):
-        return _found(text)
-    kept = [place for place, character in enumerate(text) if not _INVISIBLE.match(character)]
-    seen = (FoundSecret(one.kind, kept[one.start], kept[one.end - 1] + 1) for one in _found(_INVISIBLE.sub("", text)))
-    return _without_overlaps((*seen, *_found(text)))
+        return _secrets_in(text)
+    places = [place for place, character in enumerate(text) if not _INVISIBLE.match(character)]
+    behind_invisible = (
+        FoundSecret(finding.kind, places[finding.start], places[finding.end - 1] + 1)
+        for finding in _secrets_in(_INVISIBLE.sub("", text))
+    )
+    return _without_overlaps((*behind_invisible, *_secrets_in(text)))
 
 
-def _found(text: str) -> list[FoundSecret]:
+def _secrets_in(text: str) -> list[FoundSecret]:
     held = _SIGNS.held_by(text)
     return _without_overlaps(
         (
@@ -158,12 +160,12 @@ def _found(text: str) -> list[FoundSecret]:
 def _without_overlaps(findings: Iterable[FoundSecret]) -> list[FoundSecret]:
     """The findings in order; those that overlap are joined under the kind of the first."""
     merged: list[FoundSecret] = []
-    for one in sorted(findings, key=lambda one: (one.start, -one.end)):
-        if merged and one.start < merged[-1].end:
+    for finding in sorted(findings, key=lambda finding: (finding.start, -finding.end)):
+        if merged and finding.start < merged[-1].end:
             last = merged[-1]
-            merged[-1] = FoundSecret(last.kind, last.start, max(last.end, one.end))
+            merged[-1] = FoundSecret(last.kind, last.start, max(last.end, finding.end))
         else:
-            merged.append(one)
+            merged.append(finding)
     return merged
 
 
@@ -183,48 +185,44 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
             break
         pieces: list[str] = []
         at = 0
-        for one in findings:
-            pieces += [text[at : one.start], f"[redacted: {one.kind}]"]
-            at = one.end
+        for finding in findings:
+            pieces += [text[at : finding.start], f"[redacted: {finding.kind}]"]
+            at = finding.end
         text = "".join((*pieces, text[at:]))
-        kinds += [one.kind for one in findings]
+        kinds += [finding.kind for finding in findings]
     return text, tuple(kinds)
 
 
 def redact_values(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The same for every text in a mapping, at any depth."""
+    """The same for every text in a mapping, at any depth, and for the names in it; names that become the same are
+    numbered.
+    """
     kinds: list[str] = []
 
     def clean(value: Any) -> Any:
         if isinstance(value, str):
-            text, found = redact(value)
-            kinds.extend(found)
+            text, replaced = redact(value)
+            kinds.extend(replaced)
             return text
         if isinstance(value, Mapping):
-            return {key: clean(inner) for key, inner in value.items()}
+            return named(value)
         if isinstance(value, (list, tuple)):
             return type(value)(clean(inner) for inner in value)
         return value
 
-    return {name: clean(value) for name, value in values.items()}, tuple(kinds)
+    def named(inside: Mapping[Any, Any]) -> dict[Any, Any]:
+        cleaned: dict[Any, Any] = {}
+        for key, inner in inside.items():
+            name = bare = clean(key)
+            number = 2
+            while name in cleaned:
+                name, number = f"{bare} {number}", number + 1
+            cleaned[name] = clean(inner)
+        return cleaned
 
-
-def is_redacted(kind: str, fields: Mapping[str, Any], *, allow_secrets: bool) -> bool:
-    """Whether secrets are taken out of an item: only what agents write is changed."""
-    return not allow_secrets and (kind in REDACTED_KINDS or fields.get("source") == "agent")
-
-
-def redact_item(
-    kind: str, text: str, fields: Mapping[str, Any], *, allow_secrets: bool
-) -> tuple[str, dict[str, Any], tuple[str, ...]]:
-    """Text and fields without secrets, and the kinds of secrets removed; only what agents write is changed."""
-    if not is_redacted(kind, fields, allow_secrets=allow_secrets):
-        return text, dict(fields), ()
-    text, in_text = redact(text)
-    clean, in_fields = redact_values(fields)
-    return text, clean, (*in_text, *in_fields)
+    return named(values), tuple(kinds)
 
 
 def secret_counts(text: str) -> dict[str, int]:
     """How many secrets of each kind a text contains."""
-    return dict(Counter(one.kind for one in find_secrets(text)))
+    return dict(Counter(finding.kind for finding in find_secrets(text)))

@@ -11,7 +11,6 @@ by its Message-ID, so that its ref stays the same while other mails come and go.
 from __future__ import annotations
 
 import errno
-import glob
 import hashlib
 import os
 import re
@@ -219,7 +218,7 @@ def walk(
         yield Skipped(printable(start), _reason(error), failed=True)
         return
     if stat.S_ISDIR(status.st_mode):
-        yield from _Walk(start, status, max_bytes, globs, follow_symlinks, only, ignore).run()
+        yield from _Walk(start, status, max_bytes, globs, follow=follow_symlinks, only=only, ignore=ignore).run()
     elif stat.S_ISREG(status.st_mode):
         yield _judged(start, status, max_bytes)
     else:
@@ -240,6 +239,8 @@ def expand(source: str, refs: FileRefs = PLAIN) -> list[Path]:
     if not _GLOB_SIGNS & set(source):
         return []
     if "**" not in path.parts:
+        import glob
+
         return [Path(name) for name in sorted(glob.glob(str(path)))]  # noqa: PTH207 - it may be absolute
     fixed = next(place for place, part in enumerate(path.parts) if _GLOB_SIGNS & set(part))
     base, pattern = Path(*path.parts[:fixed]), "/".join(path.parts[fixed:])
@@ -321,6 +322,7 @@ class _Walk:
         status: os.stat_result,
         max_bytes: int,
         globs: Sequence[str],
+        *,
         follow: bool,
         only: Collection[Path] | None,
         ignore: Sequence[str] = (),

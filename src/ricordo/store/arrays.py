@@ -49,7 +49,7 @@ def stable_order(numbers: Array) -> Array:
     [1, 3, 0, 2]
     """
     if len(numbers) >> _PLACE_BITS:
-        return np.argsort(numbers, kind="stable")
+        return numbers.argsort(kind="stable")
     keys = (numbers.astype(np.int64) << _PLACE_BITS) | np.arange(len(numbers))
     keys.sort()
     order: Array = keys & ((1 << _PLACE_BITS) - 1)
@@ -74,32 +74,32 @@ def few_per_group(numbers: Array, scores: Array, few: int) -> tuple[Array, Array
 
     The second array says where among them each group begins, and where the last one ends.
     """
-    best = np.argsort(-scores, kind="stable")
+    best = (-scores).argsort(kind="stable")
     order = best[stable_order(numbers[best])]
     owners = numbers[order]
-    starts = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1]))) if len(owners) else owners[:0]
+    starts = np.concatenate(([True], owners[1:] != owners[:-1])).nonzero()[0] if len(owners) else owners[:0]
     sizes = np.diff(np.append(starts, len(owners)))
-    place = np.arange(len(owners)) - np.repeat(starts, sizes)
-    return order[place < few], np.concatenate(([0], np.cumsum(np.minimum(sizes, few)))).astype(np.int64)
+    place = np.arange(len(owners)) - starts.repeat(sizes)
+    return order[place < few], np.concatenate(([0], np.minimum(sizes, few).cumsum())).astype(np.int64)
 
 
 def lookup(values: Array, wanted: Array) -> Array:
     """Like ``np.isin`` for small whole numbers, without sorting."""
     table = np.zeros(int(max(values.max(initial=0), wanted.max(initial=0))) + 1, bool)
     table[wanted] = True
-    found: Array = table[values]
-    return found
+    present: Array = table[values]
+    return present
 
 
-def only_among(found: tuple[Array, Array], among: Array) -> tuple[Array, Array]:
+def only_among(pairs: tuple[Array, Array], among: Array) -> tuple[Array, Array]:
     """Of places that hold a word, and the values there, those that are among some places; all of them ascending."""
-    places, values = found
+    places, values = pairs
     if len(among) < len(places):
         spots = np.minimum(np.searchsorted(places, among), len(places) - 1)
         spots = spots[places[spots] == among]
     else:
         there = np.minimum(np.searchsorted(among, places), len(among) - 1)
-        spots = np.flatnonzero(among[there] == places)
+        spots = (among[there] == places).nonzero()[0]
     return places[spots], values[spots]
 
 
@@ -113,19 +113,19 @@ class Growing:
     def __init__(self, shape: tuple[int, ...], kind: npt.DTypeLike) -> None:
         self._room: Array = np.empty(shape, kind)
 
-    def grown(self, known: int, parts: Sequence[Array]) -> Array:
+    def grown(self, size_before: int, parts: Sequence[Array]) -> Array:
         """The first ``known`` numbers, with some parts behind them."""
-        size = known + sum(part.shape[-1] for part in parts)
+        size = size_before + sum(part.shape[-1] for part in parts)
         kind = self._room.dtype
         if any(part.dtype != kind and np.any(part != part.astype(kind)) for part in parts):
             kind = np.dtype(np.int64)
         if size > self._room.shape[-1] or kind != self._room.dtype:
             wider = np.empty((*self._room.shape[:-1], size + size // 8), kind)
-            wider[..., :known] = self._room[..., :known]
+            wider[..., :size_before] = self._room[..., :size_before]
             self._room = wider
         for part in parts:
-            self._room[..., known : known + part.shape[-1]] = part
-            known += part.shape[-1]
+            self._room[..., size_before : size_before + part.shape[-1]] = part
+            size_before += part.shape[-1]
         return self._room[..., :size]
 
 
@@ -144,7 +144,7 @@ class Grouped:
         """The groups of an array of small whole numbers."""
         order = stable_order(numbers)
         counts = np.bincount(numbers, minlength=1) if len(numbers) else np.zeros(1, np.int64)
-        return cls(order.astype(np.int32), np.concatenate(([0], np.cumsum(counts))))
+        return cls(order.astype(np.int32), np.concatenate(([0], counts.cumsum())))
 
     def __len__(self) -> int:
         """One more than the highest number, at least."""
@@ -162,9 +162,9 @@ class Grouped:
         here = wanted[wanted < len(self.starts) - 1]
         starts = self.starts[here]
         sizes = self.starts[here + 1] - starts
-        ends = np.cumsum(sizes)
+        ends = sizes.cumsum()
         total = int(ends[-1]) if len(ends) else 0
-        picked: Array = self.order[np.repeat(starts - (ends - sizes), sizes) + np.arange(total)].astype(np.intp)
+        picked: Array = self.order[(starts - (ends - sizes)).repeat(sizes) + np.arange(total)].astype(np.intp)
         if self.added is None:
             return picked
         return np.concatenate((picked, self.added.positions(wanted) + len(self.order)))

@@ -7,7 +7,6 @@ killed worker's jobs return when its lease ends, or at once when its process is 
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -48,6 +47,8 @@ STRAYS = (
 
 def worker_name() -> str:
     """Says which process on which machine holds a lease."""
+    import socket
+
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
@@ -147,8 +148,8 @@ class Jobs:
                 return
         with self._opened.database.write() as connection:
             if connection.meta(UNQUEUED) is not None:
-                for one in each:
-                    self.enqueue_missing(one.fingerprint, one.dimensions, languages=one.languages)
+                for model in each:
+                    self.enqueue_missing(model.fingerprint, model.dimensions, languages=model.languages)
                 connection.run(f"DELETE FROM meta WHERE name='{UNQUEUED}'")
             others = connection.rows(
                 "SELECT name FROM fingerprints f WHERE name NOT IN (?, ?) AND id IN (SELECT fingerprint FROM jobs)"
@@ -156,8 +157,8 @@ class Jobs:
                 names,
             )
             for (other,) in others:
-                for one in each:
-                    self.enqueue_waiting(other, one.fingerprint, one.dimensions, one.languages)
+                for model in each:
+                    self.enqueue_waiting(other, model.fingerprint, model.dimensions, model.languages)
                 self.drop_waiting(other)
 
     def fail(self, fingerprint: str, failed: Sequence[Job], error: str) -> None:
@@ -221,7 +222,7 @@ class Jobs:
         with self._opened.database.write() as connection:
             number = fingerprint_id(connection, fingerprint, dimensions)
             have = self._opened.vector_index.entries(connection, number).chunks
-            return enqueue_missing(connection, number, have, kind, languages)
+            return enqueue_missing(connection, number, have, kind, languages=languages)
 
     def enqueue_waiting(
         self, fingerprint: str, other: str, dimensions: int, languages: Languages = EVERY_LANGUAGE
@@ -239,7 +240,7 @@ class Jobs:
             return _enqueue(connection, number, rows, have)
 
     def claim(
-        self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None
+        self, fingerprint: str, dimensions: int, owner: str, limit: int, *, kind: str | None = None
     ) -> list[Job] | None:
         """Lease texts to embed; those of processes that are gone count as free. None says that there are none."""
         if not self.has_work():
@@ -249,16 +250,16 @@ class Jobs:
             _free_abandoned(connection)
         while True:
             with self._opened.database.write_at_once() as connection:
-                claimed = _claim(connection, number, owner, limit, kind)
+                claimed = _claim(connection, number, owner, limit, kind=kind)
             if claimed is None or claimed:
                 return claimed
 
-    def known_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Array]:
+    def stored_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Array]:
         """The vectors of those texts that have one already."""
         with self._opened.database.read() as connection:
             rows = connection.rows("SELECT id FROM fingerprints WHERE name=?", (fingerprint,))
-            known = _known_vectors(connection, rows[0][0], hashes) if rows else {}
-        return {digest: vector for digest, (_, vector) in known.items()}
+            vectors = _stored_vectors(connection, rows[0][0], hashes) if rows else {}
+        return {digest: vector for digest, (_, vector) in vectors.items()}
 
     def finish(self, fingerprint: str, done: Sequence[Job], computed: Mapping[bytes, Array]) -> None:
         """Store what was computed; all of it is searchable when this returns."""
@@ -276,7 +277,7 @@ class Jobs:
 
 
 def enqueue_missing(
-    connection: Connection, fingerprint: int, have: Array, kind: str | None, languages: Languages = EVERY_LANGUAGE
+    connection: Connection, fingerprint: int, have: Array, kind: str | None, *, languages: Languages = EVERY_LANGUAGE
 ) -> int:
     """Put every live chunk, and every chunk of a checkpoint, that has no vector and no job on the backlog."""
     condition, values = ("AND i.kind=?", (kind,)) if kind else ("", ())
@@ -299,7 +300,7 @@ def _enqueue(connection: Connection, fingerprint: int, rows: Sequence[tuple[int,
     return len(missing)
 
 
-def _claim(connection: Connection, fingerprint: int, owner: str, limit: int, kind: str | None) -> list[Job] | None:
+def _claim(connection: Connection, fingerprint: int, owner: str, limit: int, *, kind: str | None) -> list[Job] | None:
     """The next jobs, without those whose text is gone, which are dropped; None when there are no more."""
     now = now_micros()
     rows = connection.rows(
@@ -323,15 +324,17 @@ def _claim(connection: Connection, fingerprint: int, owner: str, limit: int, kin
     texts = connection.rows_in(
         "SELECT id, item, embed_hash, prefix, text FROM chunks WHERE state<2 AND id IN (*)", chunks
     )
-    found = {
+    text_of = {
         chunk: Job(chunk, item, digest, embedded_text(prefix, text)) for chunk, item, digest, prefix, text in texts
     }
-    gone = [(fingerprint, chunk) for chunk in chunks if chunk not in found]
+    gone = [(fingerprint, chunk) for chunk in chunks if chunk not in text_of]
     connection.run_many("DELETE FROM jobs WHERE fingerprint=? AND chunk=?", gone)
-    return [found[chunk] for chunk in chunks if chunk in found]
+    return [text_of[chunk] for chunk in chunks if chunk in text_of]
 
 
 def _free_abandoned(connection: Connection) -> None:
+    import socket
+
     host = socket.gethostname()
     for (owner,) in connection.rows("SELECT DISTINCT owner FROM jobs WHERE state='running'"):
         machine, _, pid = owner.rpartition(":")
@@ -345,7 +348,9 @@ def _free_abandoned(connection: Connection) -> None:
             pass
 
 
-def _known_vectors(connection: Connection, fingerprint: int, hashes: Sequence[bytes]) -> dict[bytes, tuple[int, Array]]:
+def _stored_vectors(
+    connection: Connection, fingerprint: int, hashes: Sequence[bytes]
+) -> dict[bytes, tuple[int, Array]]:
     """Vectors already computed for these texts: hash → (vector id, vector)."""
     wanted = list(dict.fromkeys(hashes))
     sql = "SELECT id, hash, vector FROM vectors WHERE fingerprint=? AND hash IN (*)"
@@ -355,17 +360,17 @@ def _known_vectors(connection: Connection, fingerprint: int, hashes: Sequence[by
 
 def _finish(connection: Connection, fingerprint: int, jobs_done: Sequence[Job]) -> None:
     """Let the chunks of finished jobs have their vectors, and take the jobs off the backlog."""
-    known = _known_vectors(connection, fingerprint, [job.hash for job in jobs_done])
+    vectors = _stored_vectors(connection, fingerprint, [job.hash for job in jobs_done])
     chunks = [job.chunk for job in jobs_done]
     sql = "SELECT chunk FROM jobs WHERE fingerprint=? AND chunk IN (*)"
     still = {chunk for (chunk,) in connection.rows_in(sql, chunks, fingerprint)}
-    done = [job for job in jobs_done if job.chunk in still and job.hash in known]
+    done = [job for job in jobs_done if job.chunk in still and job.hash in vectors]
     if done:
-        matrix = np.stack([known[job.hash][1] for job in done])
+        matrix = np.stack([vectors[job.hash][1] for job in done])
         entries = Entries(
             np.array([job.chunk for job in done], np.int64),
             np.array([job.item for job in done], np.int64),
-            np.array([known[job.hash][0] for job in done], np.int64),
+            np.array([vectors[job.hash][0] for job in done], np.int64),
             sketch(matrix),
         )
         write_block(connection, fingerprint, entries)
@@ -435,8 +440,11 @@ class Vectors:
         waiting = {state: states.get(state, 0) for state in ("pending", "running", "failed")}
         return {"chunks": live, "embedded": embedded, **waiting}
 
-    def settle(self, first: str, second: str, languages: Sequence[str]) -> None:
-        """Drop the vectors of one model of passages in some languages that have one of a second model."""
+    def settle(self, backlog: Backlog | None) -> None:
+        """Drop what the first model made of passages that the second one embedded: it would count in its place."""
+        if backlog is None or backlog.second is None:
+            return
+        first, second, languages = *backlog.fingerprints, backlog.languages.without
         index = self._opened.vector_index
         with self._opened.database.write() as connection:
             numbers: dict[str, int] = dict(
@@ -444,7 +452,7 @@ class Vectors:
             )
             if len(numbers) < 2:
                 return
-            rows = connection.rows(f"SELECT id FROM chunks WHERE language IN ({marks(languages)})", tuple(languages))
+            rows = connection.rows(f"SELECT id FROM chunks WHERE language IN ({marks(languages)})", languages)
             spoken = np.fromiter((row[0] for row in rows), np.int64, len(rows))
             gone = np.intersect1d(spoken, index.entries(connection, numbers[second]).chunks)
             withdraw(connection, numbers[first], gone)
@@ -497,11 +505,11 @@ def _shed(connection: Connection, block: int, fingerprint: int) -> None:
     entries = read_block(connection, block)
     low, high = (int(entries.chunks.min()), int(entries.chunks.max())) if len(entries.chunks) else (0, -1)
     rows = connection.rows("SELECT id FROM chunks WHERE state < 2 AND id BETWEEN ? AND ?", (low, high))
-    kept = np.isin(entries.chunks, np.fromiter((row[0] for row in rows), np.int64, len(rows)))
-    if kept.all() and len(kept):
+    stays = np.isin(entries.chunks, np.fromiter((row[0] for row in rows), np.int64, len(rows)))
+    if stays.all() and len(stays):
         return
     bump_vectors(connection)
     connection.run("DELETE FROM vector_blocks WHERE id=?", (block,))
-    if kept.any():
-        left = Entries(entries.chunks[kept], entries.items[kept], entries.vectors[kept], entries.sketches[:, kept])
+    if stays.any():
+        left = Entries(entries.chunks[stays], entries.items[stays], entries.vectors[stays], entries.sketches[:, stays])
         write_block(connection, fingerprint, left)

@@ -7,9 +7,8 @@ subclasses, which bring the parts that differ.
 from __future__ import annotations
 
 import re
-import secrets
 import time
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from itertools import groupby
@@ -20,7 +19,7 @@ from ricordo.errors import Unavailable
 from ricordo.patterns import late
 from ricordo.store.backlog import Jobs, Vectors, drop_unused_vectors
 from ricordo.store.index import segments
-from ricordo.store.prepare import kept_language
+from ricordo.store.prepare import stored_language
 from ricordo.store.search.caches import SearchedStore
 from ricordo.store.search.index import SearchIndex
 from ricordo.store.sql import changes, damage
@@ -39,10 +38,8 @@ from ricordo.text.scripts import JOINING
 from ricordo.text.words import Analyzer
 
 if TYPE_CHECKING:
-    from ricordo.exchange.records import ItemRecord, Record
-    from ricordo.store.postgres.team import Team
-    from ricordo.store.qdrant.feed import Feed
-    from ricordo.store.sql.imports import Importing
+    from ricordo.exchange.records import ItemRecord
+    from ricordo.store.sql.item_records import ItemImporter
     from ricordo.store.values import PreparedItem
     from ricordo.values.items import Saved
     from ricordo.values.reports import Check, Damage, VacuumReport
@@ -79,20 +76,22 @@ _PATIENCE = 1.0
 """Seconds to wait for other writers before the id of an old store is left to the next call."""
 
 
-def known_id(database: Database) -> str:
+def store_identity(database: Database) -> str:
     """The id: random, made once, the same in a copy. A store of an earlier version gets one now; it is empty while that
     cannot be written.
     """
     with database.read() as connection:
-        found = connection.meta(STORE_ID)
-    if found is None and not database.read_only:
+        identity = connection.meta(STORE_ID)
+    if identity is None and not database.read_only:
         with suppress(Unavailable), database.write(durable=True, wait=_PATIENCE) as connection:
             _give_id(connection)
-            found = connection.meta(STORE_ID)
-    return str(found or "")
+            identity = connection.meta(STORE_ID)
+    return str(identity or "")
 
 
 def _give_id(connection: Connection) -> None:
+    import secrets
+
     connection.set_meta(STORE_ID, secrets.token_hex(16), replace=False)
 
 
@@ -168,17 +167,17 @@ def _note_languages(connection: Connection, analyzer: Analyzer) -> bool:
     """Write down the language of every passage; returns whether the words of any are other ones now."""
     changes = False
     rows = connection.rows("SELECT item, id, heading, text FROM chunks WHERE state < 2 ORDER BY item, id")
-    found: list[tuple[str, int]] = []
+    languages: list[tuple[str, int]] = []
     for _, group in groupby(rows, key=lambda row: row[0]):
         passages = list(group)
         texts = [text for *_, text in passages]
         codes = passage_languages("\n".join(texts), texts)
         for (_, chunk, heading, text), code in zip(passages, codes, strict=True):
-            kept = kept_language(code, analyzer)
-            if kept:
-                found.append((kept, chunk))
-            changes = changes or bool(kept) or bool(_MADE_OTHERWISE.search(f"{heading}\n{text}"))
-    connection.run_many("UPDATE chunks SET language=? WHERE id=?", found)
+            language = stored_language(code, analyzer)
+            if language:
+                languages.append((language, chunk))
+            changes = changes or bool(language) or bool(_MADE_OTHERWISE.search(f"{heading}\n{text}"))
+    connection.run_many("UPDATE chunks SET language=? WHERE id=?", languages)
     return changes
 
 
@@ -187,29 +186,22 @@ _DUE = "SELECT n FROM items WHERE state='deleted' AND deleted_at < ?"
 
 
 class SharedTransfer:
-    """Export and import. Backup, vacuum and the making of indexes, each database has for itself."""
+    """Records of items, and the bin. Backup and vacuum, each database has for itself."""
 
     def __init__(self, opened: OpenStore) -> None:
         self._opened = opened
         self._database = opened.database
 
-    def records(self, *, log: bool = True) -> Generator[Record]:
-        """Everything the store holds, as it was at one moment; ``log`` for the logs of queries and openings too."""
-        from ricordo.store.sql.exports import records
-
-        with self._database.read() as connection:
-            yield from records(connection, self._opened.language, log=log)
-
     def item(self, n: int) -> ItemRecord:
-        from ricordo.store.sql.exports import item_record
+        from ricordo.store.sql.item_records import item_record
 
         with self._database.read() as connection:
             return item_record(connection, n, None)
 
-    def importer(self, on_conflict: str, backlog: Backlog | None) -> Importing:
-        from ricordo.store.sql.imports import Importing
+    def importer(self, on_conflict: str, backlog: Backlog | None) -> ItemImporter:
+        from ricordo.store.sql.item_records import ItemImporter
 
-        return Importing(self._opened, on_conflict, backlog)
+        return ItemImporter(self._opened, on_conflict, backlog)
 
     def adopt_language(self, language: str, *, rebuild: bool = False) -> bool:
         """Take another language for the words of a store that never held any; returns whether it has that language now.
@@ -231,13 +223,6 @@ class SharedTransfer:
             rebuild_lexical(self._database, analyzer)
         return True
 
-    def salvage(self, left_out: list[str], *, log: bool = True) -> Generator[Record]:
-        """All that can still be read of a damaged store; what cannot be read is added to ``left_out``."""
-        from ricordo.store.sql.exports import salvaged
-
-        with self._database.read() as connection:
-            yield from salvaged(connection, self._opened.language, left_out, log=log)
-
     def backup(
         self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None
     ) -> tuple[int, Sequence[Damage]]:
@@ -249,7 +234,7 @@ class SharedTransfer:
         from ricordo.values.reports import VacuumReport
 
         started = time.perf_counter()
-        before, parts = self._size(), count_segments(self._database)
+        before, parts = self.size(), count_segments(self._database)
         emptied = self.empty_bin(bin_days)
         blobs = self._drop_unused_rows()
         vectors = Vectors(self._opened).drop_idle(keep) + drop_unused_vectors(self._database)
@@ -257,9 +242,20 @@ class SharedTransfer:
         rewritten = self._rewrite(always=full)
         parts_after = count_segments(self._database)
         seconds = time.perf_counter() - started
-        return VacuumReport(before, self._size(), emptied, vectors, blobs, parts, parts_after, rewritten, seconds)
+        return VacuumReport(
+            bytes_before=before,
+            bytes_after=self.size(),
+            emptied=emptied,
+            vectors=vectors,
+            blobs=blobs,
+            segments_before=parts,
+            segments_after=parts_after,
+            rewritten=rewritten,
+            seconds=seconds,
+        )
 
-    def _size(self) -> int:
+    def size(self) -> int:
+        """The bytes of the store."""
         raise NotImplementedError
 
     def _rewrite(self, *, always: bool) -> bool:
@@ -315,10 +311,6 @@ class Store:
         self.secrets = Secrets(opened.database)
         self.knowledge = KnowledgeRows(opened.database)
         self.audit = Audit(opened.database)
-        self.team: Team | None = None
-        """Who shares it; None for a store in a file."""
-        self.feed: Feed | None = None
-        """What feeds a search engine beside it; None if it has none."""
         self.proposals = Proposals(opened.database)
         self.steps = Steps(opened.database, self.changes)
 
@@ -331,8 +323,13 @@ class Store:
         return self.opened.analyzer
 
     @property
+    def person(self) -> str:
+        """Who is logged in, where a server knows who shares the store."""
+        return ""
+
+    @property
     def store_id(self) -> str:
-        return known_id(self.opened.database)
+        return store_identity(self.opened.database)
 
     def adopt_id(self, identity: str) -> None:
         """Take the id of a store that was here before."""
@@ -420,6 +417,13 @@ class Store:
                 "schema": self.schema_version,
                 "language": self.language,
             }
+
+    def size(self) -> int:
+        """The bytes that it takes."""
+        return self.transfer.size()
+
+    def allow_model(self, fingerprint: str) -> None:
+        """Refuse to make vectors with this model, if those who share the store agreed on another one."""
 
     def damage(self) -> Sequence[Damage]:
         """The versions that are no longer what was saved."""

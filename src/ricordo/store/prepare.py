@@ -40,7 +40,7 @@ def prepare(
     *,
     prefixes: Sequence[str],
     lines: list[tuple[int, int]],
-    known: Collection[bytes] = (),
+    stored_keys: Collection[bytes] = (),
     file: FileState | None = None,
 ) -> PreparedItem:
     """Hash and analyse a draft. ``prefixes[i]`` is embedded in front of passage i; ``known`` keys need no analysis."""
@@ -51,11 +51,11 @@ def prepare(
     base = _digest(analyzer.language, *shared_text)
     chunks = []
     texts = [draft.content[passage.start : passage.end] for passage in draft.passages]
-    codes = [kept_language(code, analyzer) for code in passage_languages(draft.content, texts)]
+    codes = [stored_language(code, analyzer) for code in passage_languages(draft.content, texts)]
     for index, (passage, text, code) in enumerate(zip(draft.passages, texts, codes, strict=True)):
         key = _digest(passage.heading, text, *([code] if code else []), after=base).digest()
         counts: TermCounts | None = None
-        if key not in known:
+        if key not in stored_keys:
             own = analyzer.in_language(code)
             if code not in shared:
                 shared[code] = tuple(own.counts(part) for part in shared_text)
@@ -65,28 +65,28 @@ def prepare(
             counts = (*shared[code][:4], context, own.counts(text))
         chunks.append(
             PreparedChunk(
-                passage.start,
-                lines[index],
-                text,
-                passage.heading,
-                prefixes[index],
-                key,
-                embed_hash(prefixes[index], text),
-                counts,
-                code,
+                start=passage.start,
+                lines=lines[index],
+                text=text,
+                heading=passage.heading,
+                prefix=prefixes[index],
+                key=key,
+                embed_hash=embed_hash(prefixes[index], text),
+                counts=counts,
+                language=code,
             )
         )
     return PreparedItem(
-        draft,
-        version_hash(draft, content_hash),
-        content_hash,
-        tuple(chunks),
-        file,
-        targets_in(draft.content, draft.ref, fields.mime_type),
+        draft=draft,
+        hash=version_hash(draft, content_hash),
+        text_hash=content_hash,
+        chunks=tuple(chunks),
+        file=file,
+        links=targets_in(draft.content, draft.ref, fields.mime_type),
     )
 
 
-def kept_language(code: str, analyzer: Analyzer) -> str:
+def stored_language(code: str, analyzer: Analyzer) -> str:
     """The language that is written down with a passage: none for English in a store of English words."""
     return "" if code == ENGLISH and analyzer.language in ("english", "porter") else code
 

@@ -43,17 +43,23 @@ class PassageColumns:
     @property
     def owners(self) -> Array:
         """The place of each passage's candidate."""
-        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        return np.arange(len(self.starts) - 1).repeat(np.diff(self.starts))
 
     def kept(self, which: Array) -> PassageColumns:
         """Only those of some candidates, given as a mask."""
-        mask = np.repeat(which, np.diff(self.starts))
-        starts = np.concatenate(([0], np.cumsum(np.diff(self.starts)[which])))
-        return PassageColumns(self.chunks[mask], starts, self.scores[mask], self.cosines[mask], self.coverage[mask])
+        mask = which.repeat(np.diff(self.starts))
+        starts = np.concatenate(([0], np.diff(self.starts)[which].cumsum()))
+        return PassageColumns(
+            chunks=self.chunks[mask],
+            starts=starts,
+            scores=self.scores[mask],
+            cosines=self.cosines[mask],
+            coverage=self.coverage[mask],
+        )
 
 
 @frozen
-class FoundColumns:
+class CandidateColumns:
     """Candidates as columns: of each its best keyword score (of at most 1) and cosine, and the passages that gave
     them.
     """
@@ -73,19 +79,19 @@ class FoundColumns:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def kept(self, which: Array) -> FoundColumns:
+    def kept(self, which: Array) -> CandidateColumns:
         """Only some of the candidates, given as a mask."""
-        places = np.flatnonzero(which).tolist()
-        return FoundColumns(
-            [self.numbers[place] for place in places],
-            [self.refs[place] for place in places],
-            self.lexical[which],
-            self.cosines[which],
-            self.lexical_chunks[which],
-            self.vector_chunks[which],
-            self.joined[which],
-            self.passages.kept(which),
-            self.versions,
+        places = which.nonzero()[0].tolist()
+        return CandidateColumns(
+            numbers=[self.numbers[place] for place in places],
+            refs=[self.refs[place] for place in places],
+            lexical=self.lexical[which],
+            cosines=self.cosines[which],
+            lexical_chunks=self.lexical_chunks[which],
+            vector_chunks=self.vector_chunks[which],
+            joined=self.joined[which],
+            passages=self.passages.kept(which),
+            versions=self.versions,
         )
 
 
@@ -151,8 +157,8 @@ class QueryVector:
 
     def comparable(self, cosines: Array) -> Array:
         """Cosines of its model on the scale that all models share, which ends at 1."""
-        found: Array = np.minimum(self.shift + self.stretch * cosines, 1.0)
-        return found
+        scaled: Array = np.minimum(self.shift + self.stretch * cosines, 1.0)
+        return scaled
 
 
 @frozen
@@ -188,8 +194,6 @@ class Ask:
     find: str = MATCHES
     text: str = ""
     """The query as plain text: for a search by substring if no word matches, and for TF-IDF."""
-    spoken: str = ""
-    """The language of the query; "" for English, and where it cannot be told."""
     words: tuple[AskedWord, ...] = ()
     prefixes: tuple[str, ...] = ()
     phrases: tuple[Phrase, ...] = ()
@@ -215,7 +219,7 @@ class Ask:
     @property
     def vectors(self) -> tuple[QueryVector, ...]:
         """The vectors to compare with, the first one first."""
-        return tuple(vector for vector in (self.vector, self.other) if vector is not None)
+        return tuple([vector for vector in (self.vector, self.other) if vector is not None])
 
     @property
     def excludes(self) -> bool:
@@ -230,7 +234,7 @@ Window = tuple[str | None, str | None]
 class Candidates:
     """What a store found for an ask."""
 
-    found: FoundColumns
+    found: CandidateColumns
     total: int = 0
     """How many passages or items there were to choose from."""
     maximum: float = 0.0
@@ -306,14 +310,14 @@ class Aim:
         ``PARTS`` of the value is the best cosine with a part, measured by how far it lies above the mean of that part:
         a part that is near to everything must not decide. The rest is the cosine with the whole query.
         """
-        known = whole >= -1 + 1e-9  # without a vector it is -1 exactly
-        if not parts or not known.any():
+        has_vector = whole >= -1 + 1e-9  # without a vector it is -1 exactly
+        if not parts or not has_vector.any():
             return whole
-        cosines = np.array([part[known] for part in parts])
+        cosines = np.array([part[has_vector] for part in parts])
         best = (cosines - cosines.mean(axis=1, keepdims=True)).max(axis=0) + cosines.mean()
-        found = np.full(len(whole), -1.0)
-        found[known] = np.clip((1 - PARTS) * whole[known] + PARTS * best, -1.0, 1.0)
-        return found
+        cosines_of_all = np.full(len(whole), -1.0)
+        cosines_of_all[has_vector] = np.clip((1 - PARTS) * whole[has_vector] + PARTS * best, -1.0, 1.0)
+        return cosines_of_all
 
 
 @frozen

@@ -32,11 +32,11 @@ def plain_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
-def ratio(one: str, other: str, least: float = 0.0) -> float:
+def ratio(text: str, other: str, least: float = 0.0) -> float:
     """How alike two texts are letter by letter, from 0 to 1; 0 below ``least``, which is found out faster."""
     from rapidfuzz import fuzz
 
-    return float(fuzz.ratio(one, other, score_cutoff=least * 100)) / 100.0
+    return float(fuzz.ratio(text, other, score_cutoff=least * 100)) / 100.0
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -64,7 +64,7 @@ MOST_LOOKED_UP = 4 * MOST_LIKELY
 """More are looked up than are meant, because some of them may have stood only in texts that are gone."""
 
 
-def likely_words(word: str, known: Iterable[str], most: int = MOST_LIKELY) -> list[str]:
+def likely_words(word: str, vocabulary: Iterable[str], most: int = MOST_LIKELY) -> list[str]:
     """The known words that a word most likely means, the likeliest first; folded words on both sides.
 
     >>> likely_words("lifetmie", ["lifetime", "lifeline", "lift"])
@@ -75,13 +75,13 @@ def likely_words(word: str, known: Iterable[str], most: int = MOST_LIKELY) -> li
     from rapidfuzz.distance import OSA
 
     if any(sign.isdigit() for sign in word):
-        found = [(len(other), other) for other in known if len(word) >= SHORTEST_CODE and other.startswith(word)]
-        return [other for _, other in sorted(found)[:most]]
+        longer = [(len(other), other) for other in vocabulary if len(word) >= SHORTEST_CODE and other.startswith(word)]
+        return [other for _, other in sorted(longer)[:most]]
     if len(word) < SHORTEST_WORD:
         return []
     wrong = 2 if len(word) >= LONG_WORD else 1
     ranked: list[tuple[int, int, str]] = []
-    for other in known:
+    for other in vocabulary:
         if abs(len(other) - len(word)) <= wrong:
             distance = OSA.distance(word, other, score_cutoff=wrong)
             if distance <= wrong:
@@ -92,9 +92,9 @@ def likely_words(word: str, known: Iterable[str], most: int = MOST_LIKELY) -> li
     return [other for *_, other in sorted(ranked)[:most]]
 
 
-def _start(one: str, other: str) -> int:
+def _start(word: str, other: str) -> int:
     """How many letters two words have in common before they differ."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return next((at for at, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), min(len(word), len(other)))
 
 
 def first_letters(words: Sequence[str]) -> list[str]:
@@ -123,7 +123,7 @@ def about(text: str, asked: AbstractSet[str], words: Callable[[str], AbstractSet
     return "\n".join(line for line in text.splitlines() if words(line) & asked) or text
 
 
-def repeats(said: AbstractSet[str], asked: AbstractSet[str], *, is_persons: bool) -> bool:
+def repeats(words: AbstractSet[str], asked: AbstractSet[str], *, is_persons: bool) -> bool:
     """Whether a turn says nothing but what the question says itself; both are given as words without stop words.
 
     An answer may use the words of its question, so it repeats the question only if it has no other word.
@@ -133,11 +133,11 @@ def repeats(said: AbstractSet[str], asked: AbstractSet[str], *, is_persons: bool
     >>> repeats({"keys", "rotate", "quarter"}, {"keys", "rotate"}, is_persons=False)
     False
     """
-    new = len(said - asked)
-    return bool(said) and (not new or (is_persons and new <= (1 - REPEATED) * len(said)))
+    new = len(words - asked)
+    return bool(words) and (not new or (is_persons and new <= (1 - REPEATED) * len(words)))
 
 
-def only_asks(text: str, said: AbstractSet[str], asked: AbstractSet[str]) -> bool:
+def only_asks(text: str, words: AbstractSet[str], asked: AbstractSet[str]) -> bool:
     """Whether a person's turn probably tells nothing: it has few new words, and none of them is definite.
 
     >>> only_asks("Which day do we ship?", {"day", "ship"}, {"deploy"})
@@ -145,8 +145,8 @@ def only_asks(text: str, said: AbstractSet[str], asked: AbstractSet[str]) -> boo
     >>> only_asks("Didn't we move to port 8443?", {"move", "port", "8443"}, {"port"})
     False
     """
-    if repeats(said, asked, is_persons=True):
+    if repeats(words, asked, is_persons=True):
         return True
-    known = {fold(word) for word in asked}
-    definite = (fold(found) for found in _DEFINITE.findall(text))
-    return len(said - asked) < FEW and all(word in known for word in definite)
+    folded = {fold(word) for word in asked}
+    definite = (fold(phrase) for phrase in _DEFINITE.findall(text))
+    return len(words - asked) < FEW and all(word in folded for word in definite)

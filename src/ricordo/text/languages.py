@@ -134,9 +134,9 @@ def _by_script(text: str) -> str:
     if text.isascii() or not _OTHER_LETTERS.search(text):
         return ""
     counts: Counter[str] = Counter()
-    for found in _scripts().finditer(text):
-        code = str(found.lastgroup)
-        counts[code] += (found.end() - found.start()) * (3 if code in _DENSE else 1)
+    for match in _scripts().finditer(text):
+        code = str(match.lastgroup)
+        counts[code] += (match.end() - match.start()) * (3 if code in _DENSE else 1)
     if not counts:
         return ""
     letters = sum(len(run) for run in _LETTERS.findall(_scripts().sub(" ", text))) + counts.total()
@@ -163,11 +163,11 @@ def _by_small_words(text: str, *, short: bool, least: int) -> str:
     total = len(words)
     if not words or (not short and _signs_of_code(text) > _CODE_SHARE * len(text)):
         return UNKNOWN
-    known = _telling_words()
-    small = Counter([word for word in words if word in known])
+    languages_of = _telling_words()
+    small = Counter([word for word in words if word in languages_of])
     hits: Counter[str] = Counter()
     for word, count in small.items():
-        for code in known[word]:
+        for code in languages_of[word]:
             hits[code] = hits.get(code, 0) + count
     english = hits[ENGLISH]
     beyond = "" if text.isascii() else _ASCII.sub("", text.lower())
@@ -181,7 +181,7 @@ def _by_small_words(text: str, *, short: bool, least: int) -> str:
     best = max(hits, key=lambda code: (hits[code], code == ENGLISH, _LIKELY.find(code)), default=UNKNOWN)
     if not best or hits[best] <= (english if best != ENGLISH else 0):
         return UNKNOWN
-    different = sum([best in known[word] for word in small])
+    different = len([word for word in small if best in languages_of[word]])
     if not english and sum(special[letter] for letter in _LETTERS_OF[best]) >= _LEAST_LETTERS:
         different += 1  # short texts have few small words
     enough = short or (different >= least and hits[best] >= _LEAST_SHARE * total)

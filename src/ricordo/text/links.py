@@ -86,12 +86,12 @@ def targets_in(text: str, ref: Ref, mime_type: str | None = None) -> tuple[LinkT
     if not carries_links(mime_type) or ("[[" not in text and "](" not in text and "]:" not in text):
         return ()
     prose = without_code(text)
-    found: dict[LinkTarget, None] = {}
+    targets: dict[LinkTarget, None] = {}
     for target in (*_wiki_targets(prose, ref), *_markdown_targets(prose, ref)):
-        found[target] = None
-        if len(found) >= MOST_TARGETS:
+        targets[target] = None
+        if len(targets) >= MOST_TARGETS:
             break
-    return tuple(found)
+    return tuple(targets)
 
 
 def _wiki_targets(prose: str, ref: Ref) -> Iterator[LinkTarget]:
@@ -209,8 +209,8 @@ def names_of(ref: Ref, title: str, source_url: str | None, metadata: Mapping[str
 
 
 def _aliases(metadata: Mapping[str, Any]) -> Sequence[str]:
-    given = metadata.get("aliases", metadata.get("alias"))
-    several = given.split(",") if isinstance(given, str) else given if isinstance(given, list) else []
+    value = metadata.get("aliases", metadata.get("alias"))
+    several = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
     return [alias for alias in several if isinstance(alias, str)][:_MOST_ALIASES]
 
 
@@ -235,8 +235,10 @@ def address(url: str) -> str:
 
 def best_candidate(target: LinkTarget, source: Ref, candidates: Iterable[LinkCandidate]) -> int | None:
     """The item a link from ``source`` means: the best match by name, then the nearest by path, then by ref."""
-    found = [(_match(target, source, one), _distance(source, one.ref), one) for one in candidates]
-    fitting = [entry for entry in found if entry[0] is not None]
+    matches = [
+        (_match(target, source, candidate), _distance(source, candidate.ref), candidate) for candidate in candidates
+    ]
+    fitting = [entry for entry in matches if entry[0] is not None]
     if not fitting:
         return None
     _, _, best = min(fitting, key=lambda entry: (not entry[2].is_live, entry[0], entry[1], entry[2].ref, entry[2].n))
@@ -308,7 +310,7 @@ def mentioned(text: str, titles: Iterable[tuple[int, str]]) -> tuple[tuple[int, 
     >>> mentioned("Ada Lovelace met Charles.", [(1, "Ada  Lovelace"), (2, "Ada L"), (3, "charles"), (4, "Bob")])
     ((1, 'Ada  Lovelace'), (3, 'charles'))
     """
-    found: list[tuple[int, str]] = []
+    entities: list[tuple[int, str]] = []
     plain = " ".join(text.split())
     folded = plain.casefold()
     words: frozenset[str] | None = None
@@ -323,10 +325,10 @@ def mentioned(text: str, titles: Iterable[tuple[int, str]]) -> tuple[tuple[int, 
             if first.group().casefold() not in words:  # cheap, and true of nearly all titles
                 continue
         if len(name) > 1 and _stands_in(wanted, plain if short else folded):
-            found.append((number, title))
-            if len(found) >= MOST_MENTIONS:
+            entities.append((number, title))
+            if len(entities) >= MOST_MENTIONS:
                 break
-    return tuple(found)
+    return tuple(entities)
 
 
 def _stands_in(name: str, text: str) -> bool:

@@ -15,7 +15,8 @@ _BETWEEN = re.compile(
 def sentence_starts(text: str, end: int | None = None) -> list[int]:
     """Where the sentences of a text begin, up to a place, and at last where the text ends."""
     size = len(text)
-    return [0, *(found.end() for found in _BETWEEN.finditer(text, 0, size if end is None else end)), size]
+    ends = [match.end() for match in _BETWEEN.finditer(text, 0, size if end is None else end)]
+    return [0, *ends, size]
 
 
 def answering(text: str, count: Callable[[str], int]) -> tuple[int, int] | None:

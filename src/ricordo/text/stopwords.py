@@ -97,11 +97,11 @@ _ENGLISH = """also one many much did may new use used using first see get make t
 def _by_word() -> dict[str, tuple[str, ...]]:
     lists = {_CODES[language]: set(words) for language, words in STOP_WORDS.items() if language in _CODES}
     lists["en"] |= set(_ENGLISH.split())
-    found: dict[str, list[str]] = {}
+    by_word: dict[str, list[str]] = {}
     for code, words in lists.items():
         for word in words:
-            found.setdefault(word, []).append(code)
-    return {word: tuple(codes) for word, codes in found.items()}
+            by_word.setdefault(word, []).append(code)
+    return {word: tuple(codes) for word, codes in by_word.items()}
 
 
 SMALL_WORDS = {word: codes for word, codes in _by_word().items() if word not in ("ai", "era")}

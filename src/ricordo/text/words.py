@@ -38,6 +38,9 @@ _BETWEEN_WORDS = (
     bytes(code if chr(code).isalnum() or chr(code) in "_-'" else ord(" ") for code in range(128)) + _OTHER_BYTES
 )
 """What ``bytes.translate`` makes of text: an ASCII character that cannot be part of a word becomes a space."""
+_TEXT_END = "\x00"
+_BETWEEN_WORDS_OF_TEXTS = b"\0" + _BETWEEN_WORDS[1:]
+"""The same for several texts with ``_TEXT_END`` between them."""
 _BETWEEN_LETTERS = bytes(code if chr(code).isalnum() else ord(" ") for code in range(128)) + _OTHER_BYTES
 """The same for words that consist of letters and digits alone."""
 _PHRASE_WORD = re.compile(rf"(?:[^\W_]|[{JOINING}])+")
@@ -65,9 +68,9 @@ def fold(text: str) -> str:
     return _ACCENTED.sub(_without_accents, unicodedata.normalize("NFKD", text.casefold()))
 
 
-def _without_accents(found: re.Match[str]) -> str:
-    kept = "".join(c for c in found.group() if unicodedata.combining(c) in _PART_OF_THE_LETTER)
-    return kept.translate(_LETTER_FORMS)
+def _without_accents(match: re.Match[str]) -> str:
+    letters = "".join(c for c in match.group() if unicodedata.combining(c) in _PART_OF_THE_LETTER)
+    return letters.translate(_LETTER_FORMS)
 
 
 def runs(text: str) -> list[str]:
@@ -80,6 +83,22 @@ def runs(text: str) -> list[str]:
     if text.isascii():
         return parts
     return [word for part in parts for word in ((part,) if part.isascii() else words_in(part))]
+
+
+def runs_of_each(texts: Sequence[str]) -> list[list[str]]:
+    """``runs`` of several texts, found faster than one by one.
+
+    >>> runs_of_each(["it's --flag", "naïve –flag"])
+    [["it's", '--flag'], ['naïve', 'flag']]
+    """
+    whole = _TEXT_END.join(texts)
+    parts = whole.encode("utf-8", "surrogatepass").translate(_BETWEEN_WORDS_OF_TEXTS).decode("utf-8", "surrogatepass")
+    several = parts.split(_TEXT_END)
+    if len(several) != len(texts):  # a text has this character itself
+        return [runs(text) for text in texts]
+    if whole.isascii():
+        return [part.split() for part in several]
+    return [part.split() if part.isascii() else runs(text) for part, text in zip(several, texts, strict=True)]
 
 
 def _apart(text: str, between: bytes) -> list[str]:
@@ -109,8 +128,8 @@ class _Cache(dict[str, tuple[str, ...]]):
     def __missing__(self, word: str) -> tuple[str, ...]:
         if len(self) >= _CACHE_LIMIT:
             self.clear()
-        found = self[word] = self._analyse(word)
-        return found
+        terms = self[word] = self._analyse(word)
+        return terms
 
 
 class _WordsByTerm:
@@ -173,34 +192,34 @@ class Analyzer:
 
     def in_language(self, code: str) -> Analyzer:
         """The analyzer for passages in a language, by its code; this one where it has no stemmer of its own."""
-        known = LANGUAGES.get(code)
-        if known is None or not known.stemmer or self.language == "none" or known.stemmer == self.language:
+        language = LANGUAGES.get(code)
+        if language is None or not language.stemmer or self.language == "none" or language.stemmer == self.language:
             return self
-        if known.stemmer not in languages():
+        if language.stemmer not in languages():
             return self  # an older PyStemmer
-        found = self._others.get(code)
-        if found is None:
-            found = self._others[code] = Analyzer(known.stemmer)
-            found.stemmed = self.stemmed
-        return found
+        analyzer = self._others.get(code)
+        if analyzer is None:
+            analyzer = self._others[code] = Analyzer(language.stemmer)
+            analyzer.stemmed = self.stemmed
+        return analyzer
 
     def across(self, codes: Collection[str]) -> Analyzer:
         """An analyzer that gives a word the terms of all these languages, to find in texts what was asked for."""
         every = tuple(dict.fromkeys((self, *(self.in_language(code) for code in codes))))
         if len(every) == 1:
             return self
-        key = "+".join(one.language for one in every)
-        found = self._others.get(key)
-        if found is None:
-            found = self._others[key] = _AcrossLanguages(self.language, every)
-        return found
+        key = "+".join(analyzer.language for analyzer in every)
+        combined = self._others.get(key)
+        if combined is None:
+            combined = self._others[key] = _AcrossLanguages(self.language, every)
+        return combined
 
     def forget_stemmed(self) -> list[tuple[str, str]]:
         """The words in ``stemmed``, which is empty from now on."""
-        found, self.stemmed = self.stemmed, set()
+        words, self.stemmed = self.stemmed, set()
         for other in self._others.values():
             other.stemmed = self.stemmed
-        return sorted(found)
+        return sorted(words)
 
     def counts(self, text: str) -> dict[str, int]:
         return Counter(chain.from_iterable(map(self._cache.__getitem__, runs(text))))
@@ -286,7 +305,7 @@ class _AcrossLanguages(Analyzer):
         self._every = every
 
     def _analyse(self, word: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(term for one in self._every for term in one.terms_of(word)))
+        return tuple(dict.fromkeys(term for analyzer in self._every for term in analyzer.terms_of(word)))
 
 
 def bigrams(run: str) -> list[str]:

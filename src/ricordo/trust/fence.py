@@ -111,8 +111,8 @@ def frame(heading: str, *, outside: bool) -> tuple[Told, Told]:
 
 def told_line(*parts: str, outside: bool, gap: str = " ", longest: int = LONGEST_LINE) -> Told:
     """One line of a section. In a fence it has no backticks, so that it cannot end the fence around all lines."""
-    said = one_line(gap.join(filter(None, (one_line(part) for part in parts))), longest)
-    return Told(f"- {_in_a_line(said) if outside else said}")
+    line = one_line(gap.join(filter(None, (one_line(part) for part in parts))), longest)
+    return Told(f"- {_in_a_line(line) if outside else line}")
 
 
 def told_names(before: str, names: Sequence[str], more: int = 0, *, outside: bool, after: str = "") -> Told:
@@ -138,12 +138,12 @@ def quoted(words: str, longest: int = LONGEST_TITLE) -> Told:
 def quoting(sentence: str, words: Iterable[str]) -> Told:
     """A sentence of ours, in which these words are quoted where they stand; what it quotes already stays."""
     named = {word for word in words if len(word.strip()) >= SHORTEST_QUOTED and word in sentence}
-    for word in sorted(named, key=lambda one: ("'" not in one, -len(one))):
+    for word in sorted(named, key=lambda name: ("'" not in name, -len(name))):
         # A word with a quotation mark in it comes first: it may look as if it began or ended a quotation.
         bare = rf"(?<!['\w]){re.escape(word)}(?!['\w])"
-        known = bare if "'" in word else rf"'[^'\n]*'|{bare}"
+        pattern = bare if "'" in word else rf"'[^'\n]*'|{bare}"
         sentence = re.sub(
-            known, lambda found: found[0] if _is_quoted(found[0]) else quoted(found[0], LONGEST_REF), sentence
+            pattern, lambda match: match[0] if _is_quoted(match[0]) else quoted(match[0], LONGEST_REF), sentence
         )
     return Told(one_line(sentence, LONGEST_SENTENCE))
 
@@ -162,7 +162,7 @@ def as_json(plain: Any) -> Told:
     written as escapes, so that a reader sees them, and a program that parses it gets them unchanged.
     """
     text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), default=str)
-    return Told(_HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], text))
+    return Told(_HIDDEN.sub(lambda match: json.dumps(match[0])[1:-1], text))
 
 
 def _label(ref: str, lines: tuple[int, int] | None, place: str) -> str:

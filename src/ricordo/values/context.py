@@ -1,32 +1,18 @@
-"""What an agent gets for a task or on a topic: the answers of ``context``, ``gather`` and ``skills``."""
+"""What an agent gets for a task or on a topic: the answers of ``context`` and ``gather``."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 
 from ricordo.frozen import frozen
-from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, Plain
+from ricordo.values.plain import Plain
 
 HOW_TO_READ = {
     "skill": ("(read one with: ricordo skills show NAME)", "(read one with get: skill:/NAME)"),
     "item": ("(read one with: ricordo get REF)", "(read one with get)"),
 }
 """How what is only named can be read: by a command, and by a tool of the MCP server."""
-
-
-@frozen
-class Skill(Plain):
-    """A skill in a list: its name, what it is for, and where it is."""
-
-    name: str
-    description: str
-    ref: str
-    location: str = ""
-    """The SKILL.md it was read from, or the address a listing gave; relative paths in a skill start there."""
-    scope: str = ""
-    """Where it comes from: workspace, user, system or listed."""
-    tier: str = ""
-    score: float | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
 
 
 @frozen
@@ -52,6 +38,20 @@ class LeftOut(Plain):
 
     ref: str
     reason: str
+
+
+@frozen
+class LineSection:
+    """A section of a context that names items, each in one line; passages are shown besides."""
+
+    name: str
+    heading: str
+    most: int
+    """The most tokens that it may take."""
+    rows: Sequence[tuple[ContextPart, tuple[str, ...]]]
+    """The items, the best first, and what their lines say."""
+    outside: bool = False
+    """Whether others than the user wrote all of it."""
 
 
 @frozen

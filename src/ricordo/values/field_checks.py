@@ -29,11 +29,11 @@ _TYPES: dict[str, tuple[Any, str]] = {
 
 def checked_fields(holder: type, changes: Mapping[str, Any]) -> dict[str, Any]:
     """The same mapping with every value checked and put into the form that the dataclass ``holder`` holds."""
-    known = {field.name: field for field in fields(holder)}
-    unknown = sorted(str(name) for name in changes if name not in known)
+    by_name = {field.name: field for field in fields(holder)}
+    unknown = sorted(str(name) for name in changes if name not in by_name)
     if unknown:
-        raise UsageError(f"unknown field '{unknown[0]}'", hint=f"Fields are: {', '.join(known)}.")
-    return {name: _checked(known[name], value) for name, value in changes.items()}
+        raise UsageError(f"unknown field '{unknown[0]}'", hint=f"Fields are: {', '.join(by_name)}.")
+    return {name: _checked(by_name[name], value) for name, value in changes.items()}
 
 
 def check_validity(valid_from: str | None, valid_until: str | None) -> None:

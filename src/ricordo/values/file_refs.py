@@ -51,8 +51,8 @@ class FileRefs:
         >>> FileRefs("1a2b3c4d").split("/@5e6f7a8b/a.md"), FileRefs("1a2b3c4d").split("/a.md")
         (('5e6f7a8b', '/a.md'), ('1a2b3c4d', '/a.md'))
         """
-        found = _MARK.match(path)
-        return (found[1], path[found.end() :] or "/") if found else (self.home, path)
+        match = _MARK.match(path)
+        return (match[1], path[match.end() :] or "/") if match else (self.home, path)
 
     def owner(self, ref: Ref) -> str:
         """The machine that has the file of a ref."""

@@ -22,6 +22,8 @@ from ricordo.verbs.declare import Say
 if TYPE_CHECKING:
     from ricordo.values.hits import Evidence
 
+CITATIONS = "citations"
+"""The name in an item's metadata of what it cites."""
 FRESH, CHANGED, MOVED, REPLACED, GONE = "fresh", "changed", "moved", "replaced", "gone"
 
 
@@ -267,6 +269,27 @@ class Saved(Plain):
 
 
 @frozen
+class Relation:
+    """A link to make between two items, by their refs."""
+
+    source: str
+    type: str
+    target: str
+
+
+@frozen
+class Foreign:
+    """What an import reads of another program: texts to save, links between them, files that could not be read, and
+    notes for the user.
+    """
+
+    entries: tuple[Entry, ...]
+    relations: tuple[Relation, ...] = ()
+    failed: tuple[Saved, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@frozen
 class Item(Plain):
     """One thing worth knowing, in one of its versions (the current one unless another was asked for)."""
 
@@ -334,9 +357,9 @@ class Item(Plain):
     def to_dict(self, *, with_content: bool = True) -> dict[str, Any]:
         """The fields stand after the names and the text; ``with_content`` leaves the text in."""
         first = dict.fromkeys(("ref", "id", "kind", "version", "content"))
-        shown = first | self.fields.to_dict() | Plain.to_dict(self) | {"title": self.title}
+        values = first | self.fields.to_dict() | Plain.to_dict(self) | {"title": self.title}
         wanted = {"content": with_content, "mention_count": self.kind == "entity", "foreign": self.foreign}
-        return {name: value for name, value in shown.items() if wanted.get(name, True)}
+        return {name: value for name, value in values.items() if wanted.get(name, True)}
 
 
 def validity_at(start: str | None, end: str | None, now: datetime) -> str:
@@ -411,10 +434,10 @@ class TreeNode(Plain):
     children: tuple[TreeNode, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
 
     def to_dict(self) -> dict[str, Any]:
-        shown = Plain.to_dict(self)
+        values = Plain.to_dict(self)
         if not self.ref:
-            del shown["title"]  # a folder has none
-        return shown
+            del values["title"]  # a folder has none
+        return values
 
 
 @frozen

@@ -23,6 +23,8 @@ DRIVES = (*_READ_AGAIN, "git", "agent", *KINDS[1:], "program")
 DRIVES_WITHOUT_ORIGIN = frozenset(DRIVES).difference(_READ_AGAIN)
 OUTSIDE_DRIVES = frozenset({"url", "github", "google-docs", "git", "session", "tool", "program"})
 """Drives whose texts come from outside: an agent sees them fenced, as data."""
+RECORD_DRIVES = frozenset({"git", "session"})
+"""Drives of records of what was done and said, which are no sources."""
 DRIVES_WITH_FILES = frozenset({"agent", "article", *REMEMBERED_KINDS})
 """Drives whose items may have a file in the knowledge folder."""
 
@@ -55,5 +57,3 @@ ON_DUPLICATE: tuple[str, ...] = get_args(OnDuplicate)
 """What to do when nearly the same is known already."""
 VERDICTS: Mapping[str, float | None] = {"accepted": 1.0, "modified": 0.5, "dismissed": 0.0, "failed": None}
 """The value of each verdict; ``failed`` has none, because it says that something broke, not whether the item helped."""
-IMPORT_FORMATS = ("ricordo", "obsidian", "basic-memory", "mem0", "memory-server", "claude", "chatgpt")
-"""The programs whose files ``import`` reads."""

@@ -1,4 +1,4 @@
-"""What was changed, and the steps that can be undone."""
+"""What happened and what was changed, and the steps that can be undone."""
 
 from __future__ import annotations
 
@@ -62,6 +62,44 @@ class ReviewReport(Plain):
     """What was done about findings just now."""
 
 
+@frozen
+class Happening(Plain):
+    """One line of a timeline. ``what`` is event, session, remembered, created, updated, forgotten or removed."""
+
+    at: datetime
+    what: str
+    ref: str
+    title: str
+    kind: str
+    thread: str | None = None
+    seq: int | None = None
+    direction: str = ""
+    role: str = ""
+    version: int | None = None
+    corrected_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    superseded_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """Who did it, and through which door; empty for unknown."""
+
+
+@frozen
+class Timeline(Plain):
+    """What happened, in the order it was asked for; ``more`` says that the limit left something out."""
+
+    events: tuple[Happening, ...]
+    since: datetime | None = None
+    more: bool = False
+
+
+@frozen
+class ThreadSpan:
+    """How many turns a thread has, and from when to when."""
+
+    count: int
+    first: datetime | None = None
+    last: datetime | None = None
+
+
 UNDO = "undo"
 """The verb of steps that undo others."""
 _DONE = {
@@ -121,10 +159,10 @@ class UndoReport(Plain):
     notes: tuple[str, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
 
 
-def step_words(verb: str, refs: tuple[str, ...], items: int, links: int, erased: int) -> str:
+def step_words(verb: str, refs: tuple[str, ...], *, items: int, links: int, erased: int) -> str:
     """What a step did, in plain words.
 
-    >>> step_words("forget", ("note:/a", "note:/b", "note:/c"), 5, 0, 0)
+    >>> step_words("forget", ("note:/a", "note:/b", "note:/c"), items=5, links=0, erased=0)
     'archived note:/a, note:/b, note:/c and 2 others'
     """
     if erased and not items:

@@ -35,18 +35,18 @@ class Plain:
 
     def to_dict(self) -> dict[str, Any]:
         """The value as JSON types."""
-        shown: dict[str, Any] = {}
-        for one in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
-            how = one.metadata
-            value = getattr(self, one.name)
+        values: dict[str, Any] = {}
+        for item in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
+            how = item.metadata
+            value = getattr(self, item.name)
             if how.get("hide") or (how.get("omit") and _is_empty(value)):
                 continue
             if how.get("null") and _is_empty(value):
                 value = None
             if "round" in how and value is not None:
                 value = round(value, how["round"])
-            shown[how.get("name", one.name)] = plain(value)
-        return shown
+            values[how.get("name", item.name)] = plain(value)
+        return values
 
 
 def plain(value: Any) -> Any:
@@ -54,9 +54,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, Plain):
         return value.to_dict()
     if isinstance(value, tuple | list):
-        return [plain(one) for one in value]
+        return [plain(element) for element in value]
     if isinstance(value, Mapping):
-        return {name: plain(one) for name, one in value.items()}
+        return {name: plain(element) for name, element in value.items()}
     if isinstance(value, datetime):
         return value.isoformat()
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)

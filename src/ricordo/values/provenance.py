@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import field, fields
 from functools import lru_cache
@@ -66,7 +67,7 @@ class Provenance(Plain):
         'unknown'
         """
         door = f"{self.via} (token {self.token})" if self.token else self.via
-        said = self.claimed.get("author")
+        author = self.claimed.get("author")
         parts = (
             f"{self.author} {self.name}".rstrip(),
             f"session {self.session}" if self.session else "",
@@ -74,7 +75,7 @@ class Provenance(Plain):
             f"on {self.machine.partition('#')[0]}" if self.machine else "",
             f"from {self.origin}" if self.origin else "",
             f"on the branch {self.branch}" if self.branch else "",
-            f"which says: {_provenance(self.claimed).in_words()}" if said and said != UNKNOWN else "",
+            f"which says: {_provenance(self.claimed).in_words()}" if author and author != UNKNOWN else "",
         )
         return ", ".join(filter(None, parts))
 
@@ -86,13 +87,13 @@ NOBODY = Provenance()
 _last_stored: tuple[Provenance, str] = (NOBODY, "")
 
 
-def stored(one: Provenance) -> str:
+def stored(provenance: Provenance) -> str:
     """The text that a store keeps; empty for what is unknown. One author writes many versions, so the last is kept."""
     global _last_stored
     before, text = _last_stored
-    if one is not before:
-        text = json.dumps(one.to_dict(), ensure_ascii=False, default=str) if one != NOBODY else ""
-        _last_stored = (one, text)
+    if provenance is not before:
+        text = json.dumps(provenance.to_dict(), ensure_ascii=False, default=str) if provenance != NOBODY else ""
+        _last_stored = (provenance, text)
     return text
 
 
@@ -148,3 +149,15 @@ class TrustReport(Plain):
     """Settings that run commands, reach hosts or name folders, as its settings file has them."""
     places: tuple[TrustedPlace, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
     """What is on the list, if that was asked for."""
+
+
+_OWN_TOOL = re.compile(r"(?:^|[_./:-])ricordo(?:_{1,2}|[./:-])[a-z]")
+
+
+def is_own_tool(name: str) -> bool:
+    """Whether a tool is one of this program's own, as agents' programs name them.
+
+    ``mcp__ricordo__search`` (Claude Code), ``mcp__plugin_ricordo_ricordo__search`` (its plugin), ``ricordo__search``
+    (Codex), ``mcp_ricordo_search`` (Gemini CLI), ``ricordo_search`` (opencode).
+    """
+    return _OWN_TOOL.search(name) is not None

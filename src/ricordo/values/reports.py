@@ -1,4 +1,4 @@
-"""What verbs report: long jobs (refresh, export, backup), models, sync, teams, and an overview of a store."""
+"""What verbs report: long jobs (refresh, backup), models, sync, teams, and an overview of a store."""
 
 from __future__ import annotations
 
@@ -16,32 +16,6 @@ from ricordo.values.use import Retrieval, StatsReport
 
 
 @frozen
-class ExportReport(Plain):
-    """What an export wrote; ``records`` counts by type, items among them."""
-
-    file: str
-    bytes: int
-    records: Mapping[str, int]
-    left_out: tuple[str, ...] = ()
-    """With ``salvage``: what could not be read, and what is no longer as it was saved."""
-
-
-@frozen
-class ImportReport:
-    """What an import did, item by item; ``records`` counts what came with them and was new: links, verdicts, …"""
-
-    saved: AddReport
-    records: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def failed(self) -> int:
-        return self.saved.failed
-
-    def to_dict(self) -> dict[str, Any]:
-        return self.saved.to_dict() | {"records": dict(self.records)}
-
-
-@frozen
 class BackupReport(Plain):
     """A copy of a store as it was at one moment."""
 
@@ -51,20 +25,6 @@ class BackupReport(Plain):
     items: int = 0
     damaged: tuple[str, ...] = ()
     """What the check of the copy found damaged; it was damaged in the store already."""
-
-
-@frozen
-class MigrateReport(Plain):
-    """A store that was copied into another one, and compared with it."""
-
-    source: str
-    target: str
-    items: int
-    written: int
-    """How many items were copied now; the others were there from an earlier run."""
-    records: Mapping[str, int]
-    vectors: int
-    seconds: float = field(metadata=rounded(3))
 
 
 @frozen
@@ -185,8 +145,8 @@ class WatchEvent:
     def __str__(self) -> str:
         counts = self.report.to_dict()
         names = ("created", "updated", "moved", "removed", "failed")
-        said = [f"{counts[name]} {name}" for name in names if counts[name]]
-        return ", ".join(said) or "nothing to do"
+        parts = [f"{counts[name]} {name}" for name in names if counts[name]]
+        return ", ".join(parts) or "nothing to do"
 
     def to_dict(self) -> dict[str, Any]:
         return self.report.to_dict()
@@ -346,77 +306,6 @@ class ModelSwitch(Plain):
     def to_dict(self) -> dict[str, Any]:
         seconds = self.seconds
         return Plain.to_dict(self) | {"seconds": round(seconds, 1) if seconds is not None else None}
-
-
-LEVELS = ("reader", "writer", "owner", "backup")
-"""What a member may do: search and read; save, too; upgrade, invite and choose the model, too; read everything for a
-backup.
-"""
-
-
-@frozen
-class TeamMember(Plain):
-    """A role of the server that is in a team."""
-
-    name: str
-    role: str
-    connections: int
-    """How many connections it has open now."""
-
-
-@frozen
-class TeamInvitation(Plain):
-    """Somebody who was made a member."""
-
-    name: str
-    role: str
-    command: str
-    """The one line that the member runs. It holds a password if the login was made for it, and is shown this once."""
-    is_new_login: bool
-
-
-@frozen
-class SlowQuery(Plain):
-    """A question that took long."""
-
-    text: str
-    ms: float
-    at: str
-
-
-@frozen
-class TeamReport(Plain):
-    """What a team shares, and how its server does."""
-
-    store: str
-    model: str
-    """The fingerprint of the model that the team's vectors are made with; only an owner changes it."""
-    members: tuple[TeamMember, ...]
-    bytes: int
-    """What the tables of all workspaces of its schema take on the server's disk."""
-    lag_seconds: float | None
-    """How far the furthest replica is behind; None if there is none, or the server does not tell."""
-    slowest: tuple[SlowQuery, ...]
-    """The slowest questions of the last seven days."""
-
-
-@frozen
-class IndexReport(Plain):
-    """How a search engine does that is fed from a store."""
-
-    engine: str
-    """Where it is; empty if searches use the store's own index."""
-    passages: int
-    """How many passages the store has that can be found."""
-    waiting: int
-    """How many changes wait for being applied; searches look at them beside the engine."""
-    lag_seconds: float
-    """How long the oldest of them has been waiting."""
-    feeding: str
-    """The process that applies changes now; empty if none does."""
-    vectors: dict[str, int]
-    """How many vectors the engine holds, by model."""
-    problem: str = ""
 
 
 @frozen

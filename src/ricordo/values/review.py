@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 from typing import Any
 
 from ricordo.frozen import frozen
+from ricordo.plugin import installed
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain
 
 DRIVE = "proposal:/"
 """How the name of a proposal begins; it is no item, and lives on no drive."""
-KINDS = ("rule", "correction", "decision", "fix", "answer")
-"""What a proposal can be: a rule or fact that the user wants kept, a correction of the agent, a decision and its
-reason, a command that worked after another one failed, a question that a file answered."""
+CORRECTION = "correction"
+KINDS = ("rule", "preference", CORRECTION, "decision", "fact", "fix", "answer")
+"""What a proposal can be: a rule, how the user wants things done, a correction of the agent, a decision, a fact, a
+command that worked after another one failed, a question that a file answered."""
 SCOPES = ("file", "project", "user")
 WAYS = PATTERN, _ = "pattern", "model"
 """How proposals were found; language models found some that older stores still hold."""
@@ -28,7 +29,7 @@ class Proposal(Plain):
 
     text: str
     kind: str
-    """rule, correction, decision, fix or answer."""
+    """rule, preference, correction, decision, fact, fix or answer."""
     scope: str
     """What it is about: a file, the project or the user."""
     quote: str
@@ -42,6 +43,10 @@ class Proposal(Plain):
     """The file that it is about, if its scope is one."""
     branch: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """The branch that the session worked on."""
+    corrects: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """The memory that a correction contradicts now, which is looked up when it is listed or decided: accepted, it takes
+    its place.
+    """
     state: str = field(default=WAITING, metadata=NOT_SHOWN)
     became: str = field(default="", metadata=NOT_SHOWN)
     """The memory that it was kept as, if it was accepted."""
@@ -82,16 +87,9 @@ def proposal_id(session: str, turn: int, text: str) -> str:
     return hashlib.sha256(f"{session}\n{turn}\n{text}".encode()).hexdigest()[:8]
 
 
-FINDING_KINDS: Mapping[str, str] = {
-    "duplicates": "memories that say the same, or nearly so",
-    "contradictions": "memories of which one contradicts the other",
-    "gone": "memories that cite a file which is gone",
-    "changed": "memories that cite a file which was changed or moved since",
-    "expired": "items that held until a date which is past",
-    "unused": "memories that nobody found, opened or changed for a year",
-    "secrets": "texts that hold what looks like a secret",
-}
-"""What is looked for, by the name of the kind."""
+def finding_kinds() -> dict[str, str]:
+    """What plugins look for that something should be done about: the names of the kinds, each with a few words."""
+    return {kind: words for plugin in installed().values() for kind, words in plugin.findings.items()}
 
 
 @frozen
@@ -107,11 +105,3 @@ class Finding(Plain):
     """What accepting it does."""
     versions: tuple[tuple[int, int], ...] = field(default=(), metadata=NOT_SHOWN)
     """The numbers of the items and the versions that were looked at."""
-
-
-def finding(
-    kind: str, refs: tuple[str, ...], why: str, action: str, versions: tuple[tuple[int, int], ...] = ()
-) -> Finding:
-    """A finding; its id is the same as long as the items are."""
-    digest = hashlib.sha256(repr((kind, refs, versions)).encode("utf-8", "surrogatepass")).hexdigest()
-    return Finding(digest[:8], kind, refs, why, action, versions)

@@ -73,7 +73,7 @@ _AGO_IN_OTHERS = re.compile(
 def plain(text: str) -> str:
     """A name as it is compared: lower case, accents dropped, one space between words."""
     letters = unicodedata.normalize("NFKD", text.strip().lower().replace("’", "'").replace("ı", "i"))
-    return " ".join(re.split(r"[\s_-]+", "".join(one for one in letters if not unicodedata.combining(one))))
+    return " ".join(re.split(r"[\s_-]+", "".join(letter for letter in letters if not unicodedata.combining(letter))))
 
 
 def _listed(names: str) -> list[str]:
@@ -83,15 +83,18 @@ def _listed(names: str) -> list[str]:
 @cache
 def _english() -> dict[str, str]:
     """All names, compared as ``plain``, with the English ones."""
-    known = {plain(name): english for english, names in _NAMES.items() for name in _listed(names)}
+    names_of_times = {plain(name): english for english, names in _NAMES.items() for name in _listed(names)}
     days = [(name, english) for english, names in _NAMES.items() if english.endswith("day") for name in _listed(names)]
     for name, english in days:
         if english in ("today", "yesterday"):
             continue
-        known |= {plain(f"{last} {name}"): f"last {english}" for last in _listed(_LAST_BEFORE)}
+        names_of_times |= {plain(f"{last} {name}"): f"last {english}" for last in _listed(_LAST_BEFORE)}
         for last in _listed(_LAST_BEHIND):
-            known |= {plain(f"{name} {last}"): f"last {english}", plain(f"el {name} {last}"): f"last {english}"}
-    return known
+            names_of_times |= {
+                plain(f"{name} {last}"): f"last {english}",
+                plain(f"el {name} {last}"): f"last {english}",
+            }
+    return names_of_times
 
 
 @cache
@@ -112,7 +115,8 @@ def may_begin(word: str) -> bool:
     >>> may_begin("letzte"), may_begin("il"), may_begin("3"), may_begin("keys")
     (True, True, True, False)
     """
-    first = plain(word).split(" ")[0]
+    is_simple = word.isascii() and word.isalnum()
+    first = word.lower() if is_simple else plain(word).split(" ")[0]
     return first in _first_words() or first[:1].isdecimal()
 
 

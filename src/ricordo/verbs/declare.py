@@ -41,6 +41,10 @@ class Say(NamedTuple):
     shown: str = ""
     """What stands for the value in help: ``PREFIX|GLOB``."""
     choices: Sequence[str] = ()
+    seam: str = ""
+    """The field of ``Plugin`` whose names are choices, too."""
+    plugin: str = ""
+    """The plugin without which no face has it."""
     example: Any = None
     kind: str = ""
     """What it is to a face (see ``ParamRow.kind``), where the type does not say it."""
@@ -105,11 +109,12 @@ def verb(
 
     def declare(function: Function) -> Function:
         words = path or function.__name__.strip("_").replace("_", "-")
-        said = Declared(
-            scope, group, line, words, examples, answers, is_long, not_on, looking, creates=creates,
-            needs_model=needs_model, asks=asks, storeless=storeless,
+        declared = Declared(
+            scope=scope, group=group, line=line, path=words, examples=examples, answers=answers,
+            is_long=is_long, not_on=not_on, looking=looking, creates=creates, needs_model=needs_model, asks=asks,
+            storeless=storeless,
         )  # fmt: skip
-        function.declared = said  # type: ignore[attr-defined]
+        function.declared = declared  # type: ignore[attr-defined]
         return function
 
     return declare

@@ -14,7 +14,6 @@ from typing import Annotated, Any
 from ricordo.values.field_checks import LOADINGS, SEVERITIES
 from ricordo.values.items import Ref
 from ricordo.values.kinds import (
-    IMPORT_FORMATS,
     KINDS,
     By,
     LogSummary,
@@ -31,7 +30,6 @@ from ricordo.verbs.declare import ADDED_TEXT, BY_FACE, Say
 __all__ = [
     "ADDED_TEXT",
     "BY_FACE",
-    "IMPORT_FORMATS",
     "KINDS",
     "LOADINGS",
     "SEVERITIES",
@@ -135,7 +133,8 @@ Rerank = Annotated[
     Say(
         "Rank the best hits again with a cross-encoder or llm.",
         shown="KIND",
-        choices=("none", "cross-encoder", "llm"),
+        choices=("none",),
+        seam="rerankers",
     ),
 ]
 
@@ -190,7 +189,3 @@ WhoSays = Annotated[Writer, Say("Who says it.", not_on={"mcp": "what an agent wr
 IfTaken = Annotated[OnConflict, Say("What to do if the ref exists.")]
 IfDuplicate = Annotated[OnDuplicate, Say("What to do if nearly the same, or the contrary, is stored.")]
 Prune = Annotated[bool, Say("Also remove items whose file is gone.")]
-
-# Tools of other servers.
-ToolName = Annotated[str, Say("The tool, as SERVER/NAME.", longest=NAME_TEXT, shown="SERVER/NAME")]
-ServerName = Annotated[str, Say("The name of a server.", longest=NAME_TEXT, shown="SERVER")]

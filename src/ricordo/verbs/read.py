@@ -55,43 +55,45 @@ def verb_rows(owners: Mapping[str, type], package: str = "") -> list[VerbRow]:
     """The verbs of classes, by the name under which ``Ricordo`` holds an object of each ("" for itself); of a package
     alone, if one is named.
     """
-    found: dict[str, Any] = {}
+    functions: dict[str, Any] = {}
     for prefix, cls in owners.items():
         for name in dir(cls):
             function = getattr(cls, name)
             is_declared = isinstance(getattr(function, "declared", None), Declared)
             if is_declared and function.__module__.startswith(package):
-                found[f"{prefix}.{name}" if prefix else name] = function
-    return sorted((_row(name, function) for name, function in found.items()), key=lambda row: row.path)
+                functions[f"{prefix}.{name}" if prefix else name] = function
+    return sorted((_row(name, function) for name, function in functions.items()), key=lambda row: row.path)
 
 
 def plugin_rows(plugin: Plugin) -> list[VerbRow]:
     """The verbs that a plugin brings."""
-    rows = verb_rows({"": type("Verbs", tuple(map(plugin.load, plugin.verbs)), {})}, plugin.package)
-    return [*rows, *verb_rows({name: plugin.load(place) for name, place in plugin.parts.items()})]
+    owners = {"": type("Verbs", tuple(map(plugin.load, plugin.verbs)), {})}
+    return verb_rows(owners | {name: plugin.load(place) for name, place in plugin.groups.items()}, plugin.package)
 
 
 def _row(name: str, function: Any) -> VerbRow:
-    said: Declared = function.declared
+    declared: Declared = function.declared
     names = _Names(function)
     signature = inspect.signature(function)
     params: list[ParamRow] = []
-    for one in list(signature.parameters.values())[1:]:
-        hint = eval(one.annotation, {}, names) if isinstance(one.annotation, str) else one.annotation
-        params += _params(one, hint, names)
-    not_on = {str(face): why for face, why in said.not_on.items()}
+    for parameter in list(signature.parameters.values())[1:]:
+        hint = eval(parameter.annotation, {}, names) if isinstance(parameter.annotation, str) else parameter.annotation
+        params += _params(parameter, hint, names)
+    not_on = {str(face): why for face, why in declared.not_on.items()}
     returns = signature.return_annotation
     returned = returns if isinstance(returns, str) else getattr(returns, "__name__", "")
     return VerbRow(
-        name, said.path, said.scope, said.group, said.line, inspect.cleandoc(function.__doc__ or ""), tuple(params),
-        returned, said.answers, said.is_long, tuple(said.examples), not_on, looking=said.looking, creates=said.creates,
-        needs_model=said.needs_model, asks=said.asks, storeless=said.storeless,
+        name=name, path=declared.path, scope=declared.scope, group=declared.group, line=declared.line,
+        details=inspect.cleandoc(function.__doc__ or ""), params=tuple(params), returns=returned,
+        answers=declared.answers, is_long=declared.is_long, examples=tuple(declared.examples), not_on=not_on,
+        looking=declared.looking, creates=declared.creates, needs_model=declared.needs_model,
+        asks=declared.asks, storeless=declared.storeless,
     )  # fmt: skip
 
 
-def _params(one: inspect.Parameter, hint: Any, names: _Names) -> Iterator[ParamRow]:
-    inner, said = _bare(hint)
-    if one.kind is one.VAR_KEYWORD and get_origin(inner) is Unpack:
+def _params(parameter: inspect.Parameter, hint: Any, names: _Names) -> Iterator[ParamRow]:
+    inner, say = _bare(hint)
+    if parameter.kind is parameter.VAR_KEYWORD and get_origin(inner) is Unpack:
         for name, kind in _typed_fields(get_args(inner)[0]):
             yield _param(name, kind, None, required=False, group="**")
     elif inner is Filters:
@@ -99,15 +101,18 @@ def _params(one: inspect.Parameter, hint: Any, names: _Names) -> Iterator[ParamR
             hint = eval(part.type, {}, names) if isinstance(part.type, str) else part.type
             if _bare(hint)[1] is not None:
                 default = part.default if part.default is not MISSING else None
-                yield _param(part.name, hint, default or None, required=False, group=one.name)
+                yield _param(part.name, hint, default or None, required=False, group=parameter.name)
     else:
-        empty = one.default is one.empty
+        empty = parameter.default is parameter.empty
         row = _param(
-            one.name, hint, None if empty else one.default, required=empty and one.kind is not one.VAR_POSITIONAL
+            parameter.name,
+            hint,
+            None if empty else parameter.default,
+            required=empty and parameter.kind is not parameter.VAR_POSITIONAL,
         )
-        is_first = one.kind is not one.KEYWORD_ONLY
-        argument = said.argument if said is not None and said.argument is not None else is_first
-        many = one.kind is one.VAR_POSITIONAL
+        is_first = parameter.kind is not parameter.KEYWORD_ONLY
+        argument = say.argument if say is not None and say.argument is not None else is_first
+        many = parameter.kind is parameter.VAR_POSITIONAL
         yield row._replace(argument=argument, many=row.many or many, positional=many)
 
 
@@ -120,8 +125,8 @@ def _typed_fields(cls: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _param(name: str, hint: Any, default: Any, *, required: bool, group: str = "") -> ParamRow:
-    inner, said = _bare(hint)
-    say = said or Say("")
+    inner, own = _bare(hint)
+    say = own or Say("")
     kind, many, choices = _kind(inner)
     kind = say.kind or kind
     not_on: Mapping[str, str] = (
@@ -133,26 +138,26 @@ def _param(name: str, hint: Any, default: Any, *, required: bool, group: str = "
         not_on = dict.fromkeys(FACES, PYTHON_ONLY)
     plain = list(default) if isinstance(default, tuple) else default
     return ParamRow(
-        name, kind, say.line, required, plain if plain != [] else None, many, group=group,
-        choices=tuple(say.choices) or choices, low=say.low, high=say.high, most=say.most, longest=say.longest,
-        short=say.short, alias=say.name, http=say.http, shown=say.shown, example=say.example,
-        asks=say.asks, not_on=not_on,
+        name=name, kind=kind, line=say.line, required=required, default=plain if plain != [] else None, many=many,
+        group=group, choices=tuple(say.choices) or choices, seam=say.seam, plugin=say.plugin, low=say.low,
+        high=say.high, most=say.most, longest=say.longest, short=say.short, alias=say.name, http=say.http,
+        shown=say.shown, example=say.example, asks=say.asks, not_on=not_on,
     )  # fmt: skip
 
 
 def _bare(hint: Any) -> tuple[Any, Say | None]:
     """A type without ``Annotated`` and ``None``, and what was said about it."""
     if get_origin(hint) is Annotated:
-        inner, said = _bare(get_args(hint)[0])
-        return inner, next((one for one in get_args(hint)[1:] if isinstance(one, Say)), said)
+        inner, say = _bare(get_args(hint)[0])
+        return inner, next((member for member in get_args(hint)[1:] if isinstance(member, Say)), say)
     if get_origin(hint) in (Union, types.UnionType):
-        members = [_bare(one) for one in get_args(hint) if one is not type(None)]
-        said = next((one for _, one in members if one is not None), None)
-        known = [one for one, _ in members]
+        members = [_bare(member) for member in get_args(hint) if member is not type(None)]
+        say = next((member for _, member in members if member is not None), None)
+        hints = [member for member, _ in members]
         for wanted in _BY_RANK:
-            if wanted in known:
-                return wanted, said
-        return known[0], said
+            if wanted in hints:
+                return wanted, say
+        return hints[0], say
     return hint, None
 
 
@@ -179,8 +184,8 @@ def plain_row(row: VerbRow) -> dict[str, Any]:
     plain = {name: value for name, value in row._asdict().items() if value not in ("", (), {}, False, None)}
     params = []
     for param in row.params:
-        kept = {name: value for name, value in param._asdict().items() if value not in ("", (), {}, None)}
-        kept = {name: value for name, value in kept.items() if value is not False or name == "default"}
-        params.append(kept)
+        values = {name: value for name, value in param._asdict().items() if value not in ("", (), {}, None)}
+        values = {name: value for name, value in values.items() if value is not False or name == "default"}
+        params.append(values)
     looking = {"looking": dict(row.looking)} if row.looking is not None else {}
     return plain | {"params": params, "details": row.details, "returns": row.returns} | looking

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from ricordo.plugin import installed, names_of
+
 FILTERS = "filters"
-RARE_FILTERS = ("tags_all", "categories")
+RARE_FILTERS = ("tags_all", "categories", "severities")
 """Filters that people write into the query, and tools of agents have as arguments."""
 
 
@@ -30,6 +32,10 @@ class ParamRow(NamedTuple):
     """The parameter whose value it is a part of, such as ``filters``."""
     argument: bool = False
     choices: tuple[str, ...] = ()
+    seam: str = ""
+    """The field of ``Plugin`` whose names are choices, too; those of a verb of ``index`` have them already."""
+    plugin: str = ""
+    """The plugin without which no face has it."""
     low: float | None = None
     high: float | None = None
     most: float | None = None
@@ -88,18 +94,24 @@ class VerbRow(NamedTuple):
 
 def verb_row(plain: Mapping[str, Any]) -> VerbRow:
     """A verb from its entry in ``index.json``."""
-    params = tuple(ParamRow(**one | {"choices": tuple(one.get("choices", ()))}) for one in plain["params"])
+    there = [param for param in plain["params"] if param.get("plugin", "") in ("", *installed())]
+    params = tuple(ParamRow(**param | {"choices": tuple(_choices(param))}) for param in there)
     return VerbRow(**{**plain, "params": params, "examples": tuple(plain.get("examples", ()))})
 
 
-def call(engine: Any, row: VerbRow, given: Mapping[str, Any]) -> Any:
+def _choices(param: Mapping[str, Any]) -> list[str]:
+    """The choices of a parameter, with those that plugins bring."""
+    return [*param.get("choices", ()), *(names_of(param["seam"]) if "seam" in param else ())]
+
+
+def call(engine: Any, row: VerbRow, values: Mapping[str, Any]) -> Any:
     """Call a verb with what a face was given, by the parameters' names in Python; None means "not given"."""
-    return prepared(row, given)(engine)
+    return prepared(row, values)(engine)
 
 
-def prepared(row: VerbRow, given: Mapping[str, Any]) -> Callable[[Any], Any]:
+def prepared(row: VerbRow, values: Mapping[str, Any]) -> Callable[[Any], Any]:
     """The same in two steps: what was given is read now, so that a mistake in it is found before a store is opened."""
-    positional, named = arguments(row, given)
+    positional, named = arguments(row, values)
 
     def call_on(engine: Any) -> Any:
         function = engine
@@ -110,12 +122,12 @@ def prepared(row: VerbRow, given: Mapping[str, Any]) -> Callable[[Any], Any]:
     return call_on
 
 
-def arguments(row: VerbRow, given: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def arguments(row: VerbRow, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """What a face was given, as the method takes it; names that no face has are passed on, too."""
     positional: list[Any] = []
     named: dict[str, Any] = {}
     conditions: dict[str, Any] = {}
-    rest = dict(given)
+    rest = dict(values)
     for param in row.params:
         value = rest.pop(param.name, None)
         if value is None:
@@ -160,18 +172,18 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {name: _plain(element) for name, element in value.items()}
+    return [_plain(element) for element in value] if isinstance(value, list | tuple) else value
 
 
-def weights_from(given: str | Mapping[str, float]) -> dict[str, float]:
+def weights_from(value: str | Mapping[str, float]) -> dict[str, float]:
     """``vector=0.5,recency=0`` as a mapping; the engine checks names and values."""
-    if not isinstance(given, str):
-        return dict(given)
+    if not isinstance(value, str):
+        return dict(value)
     from ricordo.errors import UsageError
 
     weights: dict[str, float] = {}
-    for part in filter(None, map(str.strip, given.split(","))):
+    for part in filter(None, map(str.strip, value.split(","))):
         name, equals, number = part.partition("=")
         try:
             if not equals or not name.strip():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ricordo import registry
 from ricordo.config.loading import Config
 from ricordo.config.settings import LexicalSettings, RetrievalSettings
-from ricordo.engine import Ricordo
+from ricordo.engine.ricordo import Ricordo
 from ricordo.errors import UsageError
 from ricordo.plugins.evaluate.metrics import METRICS, judge
 from ricordo.plugins.evaluate.report import Report, read_results, write_results

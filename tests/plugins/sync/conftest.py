@@ -12,8 +12,10 @@ import pytest
 
 from ricordo import ConfigProvider, Ricordo
 from ricordo.config.machine import MACHINE_NAME
-from ricordo.exchange.records import ItemRecord, Row
+from ricordo.exchange.records import ItemRecord
 from ricordo.plugins.sync.values import SyncRun
+from ricordo.plugins.transfer.export import records
+from ricordo.plugins.transfer.export_file import Row
 
 
 class Place:
@@ -77,7 +79,7 @@ class Place:
         """All that the store shows, without what is a machine's own."""
         found: dict[str, object] = {}
         with self.at() as engine:
-            for record in engine.store.transfer.records(log=False):
+            for record in records(engine.store.opened, log=False):
                 if isinstance(record, ItemRecord):
                     versions = [
                         (one.number, str(one.ref), record.content(one), dict(one.fields), dict(one.provenance))

@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,7 +85,7 @@ def test_what_is_no_folder_is_refused(make_places: MakePlaces, tmp_path: Path, n
 
 def test_a_store_that_syncs_readably_is_not_encrypted_on_the_side(make_places: MakePlaces, tmp_path: Path) -> None:
     from ricordo.config.loading import ConfigProvider, locate_store
-    from ricordo.engine.encryption import encrypt_in_place
+    from ricordo.plugins.encryption.conversion import encrypt_in_place
 
     (desk,) = make_places("desk")
     with desk.at() as engine:
@@ -184,10 +185,10 @@ def test_a_folder_that_cannot_be_written_does_not_stop_the_others(
     (desk,) = make_places("desk")
     broken, write = desk.folder, MachineFiles.write
 
-    def refuse(self: MachineFiles, *given: object) -> object:
+    def refuse(self: MachineFiles, *given: Any, **named: Any) -> object:
         if self.folder == broken:
             raise Unavailable("it cannot be written", hint="Make room.")
-        return write(self, *given)  # type: ignore[arg-type]
+        return write(self, *given, **named)
 
     good = tmp_path / "good"
     good.mkdir()

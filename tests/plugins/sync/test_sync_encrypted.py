@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ricordo import UsageError, WrongKey
-from ricordo.engine.encryption import make_encrypted
-from ricordo.keys import keys
+from ricordo import UsageError, WrongKey, vault
+from ricordo.plugins.encryption.conversion import make_encrypted
 
 from .conftest import MakePlaces, Place, settle
 
@@ -66,7 +65,7 @@ def test_a_machine_without_the_key_and_a_file_without_encryption_are_not_taken_i
     assert "Who reads the folder reads this." not in desk.texts()
 
     shutil.copy(desk.folder / "ricordo-sync-key", laptop.folder)
-    keys._found.clear()
+    vault._installed_vault.cache_clear()
     (tmp_path / "other.key").write_text("ab" * 32)
     with pytest.raises(WrongKey):
         encrypted(laptop, tmp_path / "other.key")

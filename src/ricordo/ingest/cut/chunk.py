@@ -76,7 +76,7 @@ def chunk(
     if whole:
         return (Passage(0, len(text), heading),)
     limit = target_chars if counter else min(target_chars, budget * 3)
-    spans = _fit(text, _pack(text, outline, limit), outline, measure, budget)
+    spans = _fit(text, _pack(text, outline, limit), outline, counter=measure, budget=budget)
     return _named(spans, outline.sections)
 
 
@@ -102,7 +102,8 @@ def chunk_at(
             starts.append(place)
     outline = _outline(text, structure, language)
     spans = list(pairwise([*starts, len(text)])) if text else []
-    return _named(_fit(text, spans, outline, counter or Estimate(), _room(max_tokens)[1]), outline.sections)
+    spans = _fit(text, spans, outline, counter=counter or Estimate(), budget=_room(max_tokens)[1])
+    return _named(spans, outline.sections)
 
 
 def line_ranges(text: str, passages: Sequence[Passage], first_line: int = 1) -> list[tuple[int, int]]:
@@ -161,7 +162,7 @@ def _pack(text: str, outline: Outline, limit: int) -> list[Span]:
             packed.append((section.start, end))
             opened = section
         else:
-            packed += _cut(text, section.start, end, limit, outline, stretch=_STRETCH)
+            packed += _cut(text, section.start, end, outline, limit=limit, stretch=_STRETCH)
             opened = None
     return packed
 
@@ -180,7 +181,7 @@ def _without_stubs(text: str, sections: Sequence[Section]) -> list[Section]:
     return joined
 
 
-def _fit(text: str, spans: list[Span], outline: Outline, counter: TokenCounter, budget: int) -> list[Span]:
+def _fit(text: str, spans: list[Span], outline: Outline, *, counter: TokenCounter, budget: int) -> list[Span]:
     """The spans, with those that exceed the budget cut again; each round counts all tokens in one batch."""
     done: list[Span] = []
     pending = spans
@@ -199,7 +200,7 @@ def _fit(text: str, spans: list[Span], outline: Outline, counter: TokenCounter, 
                 done.append((start, end))
                 continue
             limit = max(1, min(len(words) - 1, int(len(words) * budget / tokens * 0.95)))
-            pending += _cut(text, start, end, limit, outline, stretch=1.0)
+            pending += _cut(text, start, end, outline, limit=limit, stretch=1.0)
     done.sort()
     return done
 
@@ -215,13 +216,13 @@ def _named(spans: Sequence[Span], sections: Sequence[Section]) -> tuple[Passage,
     return tuple(passages)
 
 
-def _cut(text: str, start: int, end: int, limit: int, outline: Outline, *, stretch: float) -> list[Span]:
+def _cut(text: str, start: int, end: int, outline: Outline, *, limit: int, stretch: float) -> list[Span]:
     """Cut one span into several of at most ``limit`` characters; a whole block may take ``stretch`` times as many."""
     parts: list[Span] = []
     solid = _next_solid(text, start)
     last = start + len(text[start:end].rstrip())
     while last - solid > limit:
-        place = _best_place(text, solid, last, limit, outline, stretch)
+        place = _best_place(text, solid, last, outline, limit=limit, stretch=stretch)
         if last - place <= limit // 8 and last - solid <= limit * stretch:
             break  # the rest is small and still fits
         place, solid = _behind_space(text, place)
@@ -233,8 +234,8 @@ def _cut(text: str, start: int, end: int, limit: int, outline: Outline, *, stret
 
 def _next_solid(text: str, start: int) -> int:
     """The position of the first character that is not white space."""
-    found = _SPACE.match(text, start)
-    return found.end() if found else start
+    match = _SPACE.match(text, start)
+    return match.end() if match else start
 
 
 def _behind_space(text: str, place: int) -> tuple[int, int]:
@@ -246,7 +247,7 @@ def _behind_space(text: str, place: int) -> tuple[int, int]:
     return (place if text[place - 1] == "\n" else solid), solid
 
 
-def _best_place(text: str, solid: int, last: int, limit: int, outline: Outline, stretch: float) -> int:
+def _best_place(text: str, solid: int, last: int, outline: Outline, *, limit: int, stretch: float) -> int:
     """Where to cut next: between blocks, between lines or sentences, between words, or anywhere.
 
     Among equally good places, the first one that lets the rest be cut evenly is taken, so that no tiny piece is left.
@@ -268,7 +269,7 @@ def _best_place(text: str, solid: int, last: int, limit: int, outline: Outline, 
     before = bisect_left(outline.joints, low, 0, after)
     if before < after:
         return _even(outline.joints, before, after, even)
-    return _place_inside(text, max(low, solid + limit // 2), high, even, outline)
+    return _place_inside(text, outline, low=max(low, solid + limit // 2), high=high, even=even)
 
 
 def _even(places: Sequence[int], before: int, after: int, even: int) -> int:
@@ -276,17 +277,17 @@ def _even(places: Sequence[int], before: int, after: int, even: int) -> int:
     return places[chosen] if chosen < after else places[after - 1]
 
 
-def _place_inside(text: str, low: int, high: int, even: int, outline: Outline) -> int:
+def _place_inside(text: str, outline: Outline, *, low: int, high: int, even: int) -> int:
     """A place inside one block: by line where lines mean something, else by sentence; then by word."""
     window = text[low:high]
     block = bisect_left(outline.begins, high) - 1
     if block >= 0 and outline.rigid[block]:
-        ends = [low + found.end() for found in _ITEM_START.finditer(window)]
+        ends = [low + match.end() for match in _ITEM_START.finditer(window)]
         if ends:
             return _even(ends, 0, len(ends), even)
         if (line := _separator(window, "\n", even - low)) >= 0:
             return low + line
-    ends = [low + found.end() for found in _SENTENCE.finditer(window)]
+    ends = [low + match.end() for match in _SENTENCE.finditer(window)]
     if ends:
         return _even(ends, 0, len(ends), even)
     for space in ("\n", " ", "\t"):
@@ -297,10 +298,10 @@ def _place_inside(text: str, low: int, high: int, even: int, outline: Outline) -
 
 def _separator(window: str, separator: str, even: int) -> int:
     """Where to cut after a separator: the first from ``even`` on, else the last before it; -1 without any."""
-    found = window.find(separator, max(0, even - 1))
-    if found < 0:
-        found = window.rfind(separator)
-    return found + 1 if found >= 0 else -1
+    offset = window.find(separator, max(0, even - 1))
+    if offset < 0:
+        offset = window.rfind(separator)
+    return offset + 1 if offset >= 0 else -1
 
 
 def _between_characters(text: str, low: int, high: int) -> int:

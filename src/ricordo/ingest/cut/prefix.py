@@ -126,10 +126,10 @@ def _first_words(text: str, counter: TokenCounter | None, room: int) -> tuple[st
     units = _UNIT.findall(text[: 24 * max(room, 0)])
     if not units:
         return "", 0
-    used, kept = 0, []
+    used, words = 0, []
     for unit, tokens in zip(units, _counts([unit.strip() for unit in units], counter), strict=True):
         if used + tokens > room:
             break
         used += tokens
-        kept.append(unit)
-    return "".join(kept).strip(), used
+        words.append(unit)
+    return "".join(words).strip(), used

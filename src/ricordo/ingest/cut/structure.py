@@ -87,7 +87,7 @@ class _Scan:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.found = Outline()
+        self.outline = Outline()
         self.trail = Trail()
         self.fresh = True  # the next line that is not blank begins a block
         self.bare = True  # only headings so far in this section: a cut here would leave one alone
@@ -95,24 +95,24 @@ class _Scan:
         self.paragraph = -1  # the start of a one-line paragraph, which an underline would turn into a heading
 
     def _finished(self) -> Outline:
-        if not self.found.sections or self.text[: self.found.sections[0].start].strip():
-            self.found.sections.insert(0, Section(0, 0, 0, ""))
-        return self.found
+        if not self.outline.sections or self.text[: self.outline.sections[0].start].strip():
+            self.outline.sections.insert(0, Section(0, 0, 0, ""))
+        return self.outline
 
     def _heading(self, start: int, body: int, level: int, title: str) -> None:
-        self.found.sections.append(Section(start, body, level, self.trail.push(level, plain_heading(title))))
+        self.outline.sections.append(Section(start, body, level, self.trail.push(level, plain_heading(title))))
         self.fresh = self.bare = True
         self.in_list, self.paragraph = False, -1
 
     def _underline(self, body: int, level: int, above: int = -1) -> None:
         """Turn the paragraph that just began into a heading."""
         start = self.paragraph
-        found = self.found
-        for places in (found.blocks, found.joints):
+        outline = self.outline
+        for places in (outline.blocks, outline.joints):
             if places[-1:] == [start]:
                 places.pop()
-        found.begins.pop()
-        found.rigid.pop()
+        outline.begins.pop()
+        outline.rigid.pop()
         title = self.text[start : self.text.index("\n", start)]
         self._heading(start if above < 0 else above, body, level, title.strip())
 
@@ -126,11 +126,11 @@ class _Scan:
         if self.bare:
             self.bare = False
         elif indented or (self.in_list and item):
-            self.found.joints.append(start)
+            self.outline.joints.append(start)
         else:
-            self.found.blocks.append(start)
+            self.outline.blocks.append(start)
         self.in_list = item or (self.in_list and indented)
-        self.found.begin(start, rigid=rigid or item or mark == "|" or indented)
+        self.outline.begin(start, rigid=rigid or item or mark == "|" or indented)
         self.fresh = False
         self.paragraph = -1 if rigid or item or indented or mark in "|>" else start
 
@@ -194,39 +194,39 @@ class _RstScan(_Scan):
                     above = start
                 continue
             self._line(line, start, mark, rigid=bare_line.startswith(".. "))
-            if above >= 0 and self.found.begins[-1:] == [start]:
+            if above >= 0 and self.outline.begins[-1:] == [start]:
                 self.paragraph = start
         return self._finished()
 
 
 def outline_rows(text: str, *, quotes: bool) -> Outline:
     """The rows of a table: its lines, except that with ``quotes`` a quoted cell may span several."""
-    found = Outline(sections=[Section(0, 0, 0, "")])
-    found.begin(0, rigid=True)
+    outline = Outline(sections=[Section(0, 0, 0, "")])
+    outline.begin(0, rigid=True)
     opened = -1  # the start of the row whose quote is still open
     for start, line in lines_with_offsets(text):
         if start - opened > _LONGEST_ROW:
             opened = -1  # the quote has no partner: without this, the rest of the file would be one row
         if opened < 0 and start and line and not line.isspace():
-            found.blocks.append(start)
+            outline.blocks.append(start)
         if quotes and line.count('"') % 2:
             opened = -1 if opened >= 0 else start
-    return found
+    return outline
 
 
 def outline_text(text: str) -> Outline:
     """Paragraphs of a plain text: what blank lines separate."""
-    found = Outline(sections=[Section(0, 0, 0, "")])
+    outline = Outline(sections=[Section(0, 0, 0, "")])
     fresh = True
     for start, line in lines_with_offsets(text):
         if not line or line.isspace():
             fresh = True
         elif fresh:
             if start:
-                (found.joints if line[0] in " \t" else found.blocks).append(start)
-            found.begin(start, rigid=line[0] in " \t")
+                (outline.joints if line[0] in " \t" else outline.blocks).append(start)
+            outline.begin(start, rigid=line[0] in " \t")
             fresh = False
-    return found
+    return outline
 
 
 def lines_with_offsets(text: str) -> Iterator[tuple[int, str]]:
@@ -303,14 +303,14 @@ _LONGEST_LINE = 400
 
 def outline_code(text: str, language: str) -> Outline:
     """The units of a source file and the blank lines between its statements."""
-    found = Outline(sections=[Section(0, 0, 0, "")])
-    found.begin(0, rigid=True)
-    scan = _CodeScan(found, _SAME_OWN.get(language, language))
+    outline = Outline(sections=[Section(0, 0, 0, "")])
+    outline.begin(0, rigid=True)
+    scan = _CodeScan(outline, _SAME_OWN.get(language, language))
     for start, line in lines_with_offsets(text):
         scan.line(start, line)
-    if len(found.sections) > 1 and not text[: found.sections[1].start].strip():
-        del found.sections[0]
-    return found
+    if len(outline.sections) > 1 and not text[: outline.sections[1].start].strip():
+        del outline.sections[0]
+    return outline
 
 
 @cache
@@ -333,8 +333,8 @@ def _keyword_unit(language: str) -> re.Pattern[str]:
 class _CodeScan:
     """The state of one pass over the lines of a source file."""
 
-    def __init__(self, found: Outline, language: str) -> None:
-        self.found = found
+    def __init__(self, outline: Outline, language: str) -> None:
+        self.outline = outline
         self.language = language
         self.keyword_unit = _keyword_unit(language)
         self.trail = Trail()
@@ -351,7 +351,8 @@ class _CodeScan:
         indent = len(line) - len(line.lstrip())
         unit = self._unit(bare, indent) if len(bare) <= _LONGEST_LINE else None
         if unit:
-            self._begin(start, start + len(line) + 1, indent, *unit)
+            name, holds = unit
+            self._begin(start, indent, body=start + len(line) + 1, name=name, holds=holds)
         elif bare.startswith(_LEADS):
             if self.lead < 0:
                 self.lead, self.lead_indent = start, indent
@@ -369,25 +370,25 @@ class _CodeScan:
             return None
         own = _OWN.get(self.language)
         if own is not None:
-            found = own.match(bare)
-            if found is None or (self.language == "json" and indent > 4):
+            match = own.match(bare)
+            if match is None or (self.language == "json" and indent > 4):
                 return None
-            return next((name for name in found.groups() if name), bare), self.language == "json"
-        if found := self.keyword_unit.match(bare):
-            return found["name"].rstrip(".") + (found["rest"] or ""), found["holds"] is not None
+            return next((name for name in match.groups() if name), bare), self.language == "json"
+        if match := self.keyword_unit.match(bare):
+            return match["name"].rstrip(".") + (match["rest"] or ""), match["holds"] is not None
         if self.language in _JS_LIKE:
-            found = _ARROW.match(bare) or (_METHOD.match(bare) if indent else None)
+            match = _ARROW.match(bare) or (_METHOD.match(bare) if indent else None)
         elif self.language in _C_LIKE:
-            found = _SIGNATURE.match(bare)
-        if found and found["name"] not in _NOT_NAMES:
-            return found["name"], False
+            match = _SIGNATURE.match(bare)
+        if match and match["name"] not in _NOT_NAMES:
+            return match["name"], False
         return None
 
     def _inside_holder(self, indent: int) -> bool:
         around = [holds for depth, holds in self.open if depth < indent]
         return bool(around) and all(around)
 
-    def _begin(self, start: int, body: int, indent: int, name: str, holds: bool) -> None:
+    def _begin(self, start: int, indent: int, *, body: int, name: str, holds: bool) -> None:
         first = self.lead if self.lead >= 0 and self.lead_indent == indent else start
         self._close(indent)
         heading = self.trail.push(indent + 1, name[:80])
@@ -404,10 +405,10 @@ class _CodeScan:
             self._close(indent)
             self._section(Section(start, start, indent + 1, self.trail.push(indent + 1, "")))
         elif indent:
-            self.found.joints.append(start)
+            self.outline.joints.append(start)
         else:
-            self.found.blocks.append(start)
-        self.found.begin(start, rigid=True)
+            self.outline.blocks.append(start)
+        self.outline.begin(start, rigid=True)
 
     def _close(self, indent: int) -> None:
         while self.open and self.open[-1][0] >= indent:
@@ -415,7 +416,7 @@ class _CodeScan:
 
     def _section(self, section: Section) -> None:
         """Add a section; it replaces a section that the comments right above it began, because they belong to it."""
-        sections = self.found.sections
+        sections = self.outline.sections
         while len(sections) > 1 and sections[-1].start >= section.start:
             sections.pop()
         sections.append(section)

@@ -1,4 +1,4 @@
-"""Opens the ZIP archives that Office and EPUB files are, and checks them first, because they may be hostile.
+"""Opens ZIP archives, and checks them first, because they may be hostile.
 
 Before anything is unpacked, the sizes the archive declares are checked; reading a part never gives more than was
 declared. A password, a zip bomb, a missing end and damage each raise ``Unreadable`` with a message of their own.
@@ -7,14 +7,12 @@ declared. A password, a zip bomb, a missing end and damage each raise ``Unreadab
 from __future__ import annotations
 
 import io
-import posixpath
 import zipfile
 import zlib
 from types import TracebackType
-from urllib.parse import unquote
+from typing import Self
 
 from ricordo.errors import Unreadable
-from ricordo.ingest.formats.trees import Element, local_name, xml_tree
 
 _MOST_PARTS = 20_000
 _LARGEST_TOTAL = 1024 * 1024 * 1024
@@ -52,7 +50,7 @@ class Archive:
         if any(part.flag_bits & 1 for part in parts):
             raise Unreadable(f"{self.name} is protected by a password", hint="Save a copy without the password.")
 
-    def __enter__(self) -> Archive:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -92,37 +90,6 @@ class Archive:
                         pass
             except _UNPACKING_FAILURES as problem:
                 raise Unreadable(f"{self.name} is damaged: {problem}", hint=DAMAGED) from None
-
-    def xml(self, part: str) -> Element:
-        """The root of an XML part."""
-        return xml_tree(self.read(part), f"{part} in {self.name}")
-
-    def relations(self, part: str) -> dict[str, tuple[str, str]]:
-        """The references of a part of an Office document: id to (kind, part). Targets outside the archive are left
-        out.
-        """
-        folder, base = posixpath.split(part)
-        listing = posixpath.join(folder, "_rels", f"{base}.rels")
-        if not self.has(listing):
-            return {}
-        found: dict[str, tuple[str, str]] = {}
-        for relation in self.xml(listing):
-            target = relation.get("Target") or ""
-            if local_name(relation) == "Relationship" and relation.get("TargetMode") != "External" and target:
-                kind = (relation.get("Type") or "").rpartition("/")[2]
-                found[relation.get("Id") or ""] = (kind, resolve(folder, target))
-        return found
-
-    def related(self, part: str, kind: str) -> str:
-        """The first part of a kind that ``part`` refers to, or an empty string."""
-        targets = (target for named, target in self.relations(part).values() if named == kind)
-        return next((target for target in targets if self.has(target)), "")
-
-
-def resolve(folder: str, target: str) -> str:
-    """A reference inside an archive as a path from its root."""
-    target = unquote(target.partition("#")[0])
-    return posixpath.normpath(target.lstrip("/") if target.startswith("/") else posixpath.join(folder, target))
 
 
 def _key(part: str) -> str:

@@ -1,7 +1,7 @@
 """Finds the type of a file, by its content first and its name second: a PDF named ``.txt`` is a PDF.
 
 It returns a ``FileType``, looks only at the given bytes, unpacks nothing and never fails. ``file_types.toml`` lists the
-formats, signatures and programming languages.
+formats, signatures and programming languages; plugins read some of these formats, and may add others.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,26 +17,33 @@ from typing import Any
 from ricordo.frozen import frozen
 from ricordo.ingest.formats.plain import decode, looks_binary
 from ricordo.ingest.formats.source import FileType
+from ricordo.plugin import installed
 
 # Servers send these types when they do not know the real one, so name and content decide instead.
 _VAGUE_MIMES = frozenset(
     {"text/plain", "application/octet-stream", "binary/octet-stream", "text/x-code", "application/zip"}
 )
+_PACKAGE = "ricordo.ingest.formats"
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 @frozen
 class FileFormat:
-    """What a row of ``file_types.toml`` says besides the type: which function reads it, and what that needs."""
+    """A format: how its files are known, which function reads them, and what that needs."""
 
     type: FileType
-    reader: str
-    sandboxed: bool
-    main_part: bytes
+    extensions: str
+    mimes: tuple[str, ...]
+    main_part: bytes = b""
     """The beginning of a part's name that only ZIP archives of this format have."""
-    needs: str
-    """The library of the extra "documents" that it needs; ``called`` is what files of it are called in the error."""
-    called: str
+    signature: bytes = b""
+    reader: str = ""
+    """``module:function``; empty if nothing reads its files."""
+    sandboxed: bool = False
+    needs: str = ""
+    """The library of the extra "documents" that the reader needs."""
+    called: str = ""
+    """What its files are called in the error when they cannot be read."""
 
 
 @cache
@@ -45,18 +53,32 @@ def _table() -> Mapping[str, Any]:
 
 @cache
 def formats() -> Mapping[str, FileFormat]:
-    """All formats by name."""
-    return {
-        name: FileFormat(
-            FileType(name, row["mime"], row.get("structure", "text"), row.get("language", "")),
-            row.get("reader", ""),
-            row.get("sandboxed", False),
-            row.get("main_part", "").encode(),
-            row.get("needs", ""),
-            row.get("called", ""),
-        )
-        for name, row in _table()["formats"].items()
-    }
+    """All formats by name: those of the core, and those that plugins read or add."""
+    by_name = {name: _of_row(name, row) for name, row in _table()["formats"].items()}
+    for plugin in installed().values():
+        for name, added in plugin.formats.items():
+            listed = by_name.get(name) or FileFormat(
+                FileType(name, added.mime, added.structure),
+                added.extensions,
+                (added.mime,) if added.mime not in _VAGUE_MIMES else (),
+                signature=added.signature,
+                called=f"{name} files",
+            )
+            reader = f"{plugin.package}.{added.reader}"
+            by_name[name] = replace(listed, reader=reader, sandboxed=True, needs=added.needs)
+    return by_name
+
+
+def _of_row(name: str, row: Mapping[str, Any]) -> FileFormat:
+    return FileFormat(
+        FileType(name, row["mime"], row.get("structure", "text"), row.get("language", "")),
+        row.get("extensions", ""),
+        (row["mime"], *row.get("also", ())),
+        main_part=row.get("main_part", "").encode(),
+        reader=f"{_PACKAGE}.{row['reader']}" if "reader" in row else "",
+        sandboxed=row.get("sandboxed", False),
+        called=row.get("called", ""),
+    )
 
 
 def _type(name: str) -> FileType:
@@ -65,12 +87,12 @@ def _type(name: str) -> FileType:
 
 @cache
 def _formats_by_extension() -> Mapping[str, str]:
-    return _by_word({name: row.get("extensions", "") for name, row in _table()["formats"].items()})
+    return _by_word({name: file_format.extensions for name, file_format in formats().items()})
 
 
 @cache
 def _formats_by_mime() -> Mapping[str, str]:
-    return {mime: name for name, row in _table()["formats"].items() for mime in (row["mime"], *row.get("also", ()))}
+    return {mime: name for name, file_format in formats().items() for mime in file_format.mimes}
 
 
 @cache
@@ -100,6 +122,9 @@ def _by_magic(data: bytes, name: str) -> FileType | None:
         return _zip_type(data, name)
     if data.startswith(_OLE):
         return _ole_type(data)
+    for file_format in formats().values():
+        if file_format.signature and data.startswith(file_format.signature):
+            return file_format.type
     for row in _table()["signatures"]:
         signature = row["bytes"].encode("latin-1")
         # A signature made of letters may also be the start of a sentence.
@@ -130,12 +155,12 @@ def _zip_type(data: bytes, name: str) -> FileType:
     if data.startswith(b"mimetypeapplication/epub+zip", 30):
         return _type("epub")
     promised = _formats_by_extension().get(_extension(name), "")
-    parts = {name: known.main_part for name, known in formats().items() if known.main_part}
-    found = {name: place for name, part in parts.items() if (place := _part_at(data, part)) >= 0}
-    if promised in found or (promised in _ARCHIVES and not found):
+    parts = {name: file_format.main_part for name, file_format in formats().items() if file_format.main_part}
+    places = {name: place for name, part in parts.items() if (place := _part_at(data, part)) >= 0}
+    if promised in places or (promised in _ARCHIVES and not places):
         return _type(promised)
     # A document may contain the parts of another one; its own main part usually comes first.
-    return _type(min(found, key=lambda format_: found[format_])) if found else _type("zip")
+    return _type(min(places, key=lambda format_: places[format_])) if places else _type("zip")
 
 
 def _part_at(data: bytes, part: bytes) -> int:
@@ -148,7 +173,7 @@ def _part_at(data: bytes, part: bytes) -> int:
 
 def _ole_type(data: bytes) -> FileType:
     """The type of an old Office file: the names of its streams are in it, in UTF-16."""
-    for stream, known in (
+    for stream, file_type in (
         ("EncryptedPackage", _type("ole")),
         ("WordDocument", _binary("application/msword")),
         ("PowerPoint Document", _binary("application/vnd.ms-powerpoint")),
@@ -156,7 +181,7 @@ def _ole_type(data: bytes) -> FileType:
         ("__properties_version1.0", _binary("application/vnd.ms-outlook")),
     ):
         if stream.encode("utf-16-le") in data:
-            return known
+            return file_type
     return _binary(_type("ole").mime)
 
 
@@ -209,5 +234,5 @@ def language_of_first_line(line: str) -> str:
     if not line.startswith("#!"):
         return ""
     words = re.split(r"[\s/]+", line[2:].strip().lower())
-    known = _table()["languages"]["interpreters"].items()
-    return next((language for word in words for start, language in known if word.startswith(start)), "")
+    interpreters = _table()["languages"]["interpreters"].items()
+    return next((language for word in words for start, language in interpreters if word.startswith(start)), "")

@@ -36,17 +36,17 @@ def parse(source: Source) -> Parsed:
 
 def declared_charset(data: bytes) -> str:
     """The encoding a page says it is in, near its top."""
-    found = _META_CHARSET.search(data[:4096])
-    return found[1].decode("ascii", "ignore") if found else ""
+    match = _META_CHARSET.search(data[:4096])
+    return match[1].decode("ascii", "ignore") if match else ""
 
 
 def page_title(tree: Element) -> str:
     """The page's ``title``, else its first top heading."""
     for path in (".//head/title", ".//title", ".//h1"):
-        for found in tree.iterfind(path):
-            if next(found.iterancestors("svg"), None) is not None:
+        for element in tree.iterfind(path):
+            if next(element.iterancestors("svg"), None) is not None:
                 continue
-            text = " ".join("".join(str(part) for part in found.itertext()).split())
+            text = " ".join("".join(str(part) for part in element.itertext()).split())
             if text:
                 return text[:300]
     return ""
@@ -153,19 +153,21 @@ def _canonical(tree: Element) -> str:
 
 def _links(tree: Element) -> list[str]:
     """The targets of links, each once, in order, without links that are marked ``nofollow``."""
-    base = next((str(one.get("href") or "").strip() for one in tree.iterfind(".//base") if one.get("href")), "")
-    found: dict[str, None] = {}
+    base = next(
+        (str(element.get("href") or "").strip() for element in tree.iterfind(".//base") if element.get("href")), ""
+    )
+    targets: dict[str, None] = {}
     for link in tree.iter("a", "area"):
         target = str(link.get("href") or "").strip().partition("#")[0]
         if not target or len(target) > 4 * _LONGEST or "nofollow" in str(link.get("rel") or "").lower().split():
             continue
         try:
-            found[urljoin(base, target) if base else target] = None
+            targets[urljoin(base, target) if base else target] = None
         except ValueError:
             continue
-        if len(found) >= MOST_LINKS:
+        if len(targets) >= MOST_LINKS:
             break
-    return list(found)
+    return list(targets)
 
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}

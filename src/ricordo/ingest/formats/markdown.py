@@ -81,25 +81,25 @@ def first_heading(text: str) -> str:
 
 def _without_comments(line: str, commented: bool) -> tuple[str, bool]:
     """A line without the parts that stand in HTML comments, and whether a comment goes on in the next line."""
-    shown = []
+    visible = []
     while line:
         if commented:
             _, end, line = line.partition("-->")
             commented = not end
         else:
             before, start, line = line.partition("<!--")
-            shown.append(before)
+            visible.append(before)
             commented = bool(start)
-    return "".join(shown), commented
+    return "".join(visible), commented
 
 
 def _heading(line: str, previous: str) -> tuple[int, str]:
-    if found := _ATX.match(line):
-        return len(found[1]), found[2]
-    if _SETEXT_TEXT.match(previous) and (found := _SETEXT.match(line)):
-        return (1 if found[1][0] == "=" else 2), previous.strip()
-    if found := _HTML_HEADING.search(line):
-        return int(found[1]), found[2]
+    if match := _ATX.match(line):
+        return len(match[1]), match[2]
+    if _SETEXT_TEXT.match(previous) and (match := _SETEXT.match(line)):
+        return (1 if match[1][0] == "=" else 2), previous.strip()
+    if match := _HTML_HEADING.search(line):
+        return int(match[1]), match[2]
     return 0, ""
 
 
@@ -260,10 +260,10 @@ def _as_field(name: str, value: Any) -> Any:
             raise UsageError("tags cannot be a mapping", hint="Write a list or a comma-separated line.")
         return [part for part in value if not isinstance(part, (dict, list))] if type(value) is list else value
     if name in ("immutable", "decay_protected"):
-        said = str(value).strip().lower()
-        if said not in _YES | _NO:
+        word = str(value).strip().lower()
+        if word not in _YES | _NO:
             raise UsageError(f"{name} cannot be '{value}'", hint="Write true or false.")
-        return said in _YES
+        return word in _YES
     if name in ("importance", "seq"):
         if isinstance(value, bool) or not re.fullmatch(r"\s*[+-]?\d{1,18}(\.0+)?\s*", str(value)):
             raise UsageError(f"{name} cannot be '{value}'", hint="A whole number.")
@@ -281,12 +281,12 @@ _TAG = re.compile(r"(?:(?<!\S)|(?<=[^\]]\()|(?<=^\())#((?:[^\W_]|[_/-])+)", re.M
 _COMMENT = re.compile(r"%%.*?%%", re.DOTALL)
 
 
-def in_vault(folder: Path, known: dict[Path, bool]) -> bool:
-    """Whether a folder, or one above it, holds Obsidian's settings folder; ``known`` caches the answers."""
-    if folder not in known:
-        above = folder != folder.parent and in_vault(folder.parent, known)
-        known[folder] = above or (folder / MARKER).is_dir()
-    return known[folder]
+def in_vault(folder: Path, cache: dict[Path, bool]) -> bool:
+    """Whether a folder, or one above it, holds Obsidian's settings folder; ``cache`` has earlier answers."""
+    if folder not in cache:
+        above = folder != folder.parent and in_vault(folder.parent, cache)
+        cache[folder] = above or (folder / MARKER).is_dir()
+    return cache[folder]
 
 
 def tags_in(text: str) -> tuple[str, ...]:
@@ -297,18 +297,18 @@ def tags_in(text: str) -> tuple[str, ...]:
     """
     if "#" not in text:
         return ()
-    found: dict[str, None] = {}
+    tags: dict[str, None] = {}
     for match in _TAG.finditer(_COMMENT.sub(" ", without_code(text))):
         tag = match.group(1).strip("/")
-        if tag and not tag.isdigit() and len(found) < MOST_TAGS:
-            found.setdefault(tag)
-    return tuple(found)
+        if tag and not tag.isdigit() and len(tags) < MOST_TAGS:
+            tags.setdefault(tag)
+    return tuple(tags)
 
 
 def with_text_tags(parsed: Parsed) -> Parsed:
     """A parsed note whose tags are those of its front matter, without their sign, and those of its text."""
     if parsed.structure != "markdown":
         return parsed
-    given = (tag.removeprefix("#") for tag in checked_tags(parsed.fields.get("tags", ())))
-    tags = checked_tags([*given, *tags_in(parsed.text)])
+    listed = (tag.removeprefix("#") for tag in checked_tags(parsed.fields.get("tags", ())))
+    tags = checked_tags([*listed, *tags_in(parsed.text)])
     return replace(parsed, fields={**parsed.fields, "tags": tags}) if tags else parsed

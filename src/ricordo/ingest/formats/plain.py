@@ -148,8 +148,8 @@ def _mostly_utf8(data: bytes) -> bool:
 
 
 def _around_first_high_byte(data: bytes) -> bytes:
-    found = re.search(rb"[\x80-\xff]", data)
-    start = max(0, (found.start() if found else 0) - 1024)
+    match = re.search(rb"[\x80-\xff]", data)
+    start = max(0, (match.start() if match else 0) - 1024)
     return data[start : start + _SAMPLE]
 
 
@@ -196,7 +196,7 @@ def rst_title(text: str) -> str:
         if not title or len(title) > 300 or _RST_RULE.match(line) or line.startswith(("..", "    ", "\t")):
             continue
         if _RST_RULE.match(rule) and len(rule.rstrip()) >= min(len(title), 4):
-            words = _RST_MARKUP.sub(lambda found: next(filter(None, found.groups()), ""), title)
+            words = _RST_MARKUP.sub(lambda match: next(filter(None, match.groups()), ""), title)
             return " ".join(words.split())
     return ""
 
@@ -221,8 +221,8 @@ def parse_json(source: Source) -> Parsed:
     if 0 < len(decoded.text) <= _LARGEST_JSON:
         try:
             document = json.loads(decoded.text)
-            given = document.get("title") if isinstance(document, dict) else None
-            title = " ".join(given.split())[:300] if isinstance(given, str) else ""
+            value = document.get("title") if isinstance(document, dict) else None
+            title = " ".join(value.split())[:300] if isinstance(value, str) else ""
         except RecursionError:
             warnings += ("the JSON is nested too deeply to look inside; it was kept as text",)
         except ValueError as problem:

@@ -12,14 +12,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ricordo.errors import Error, MissingExtra, Unreadable
-from ricordo.ingest.formats.detect import FileFormat, detect, formats
+from ricordo.ingest.formats.detect import detect, formats
 from ricordo.ingest.formats.plain import without_surrogates
 from ricordo.ingest.formats.source import Limits, ParseFailure, Source, attempt, load_parser, unreadable
 from ricordo.nofollow import LinkedFolder, open_below
 from ricordo.values.items import Parsed
 
 _MOST_WARNINGS = 10
-_PACKAGE = "ricordo.ingest.formats"
 
 
 def parse_file(path: Path, *, limits: Limits | None = None) -> Parsed:
@@ -90,26 +89,25 @@ def _charset_of(mime: str | None) -> str:
 
 
 def _read(source: Source) -> Parsed:
-    kind, known = source.type, formats()[source.type.format]
+    kind, file_format = source.type, formats()[source.type.format]
     if not source.data.strip(b"\x00"):
         parsed = Parsed("")
-    elif known.reader:
-        place = f"{_PACKAGE}.{known.reader}"
-        parsed = _read_in_sandbox(source, place, known) if known.sandboxed else load_parser(place)(source)
+    elif file_format.needs and find_spec(file_format.needs) is None:
+        raise MissingExtra("documents", file_format.called)
+    elif file_format.sandboxed:
+        from ricordo.ingest.formats.sandbox import run_bounded
+
+        parsed = run_bounded(file_format.reader, source)
+    elif file_format.reader:
+        parsed = load_parser(file_format.reader)(source)
+    elif file_format.called:  # the plugin that reads it is not installed
+        raise MissingExtra("documents", file_format.called)
     elif kind.format == "ole":
         raise Unreadable(f"{source.name} is protected by a password", hint="Save a copy without the password.")
     else:
         warning = f"{source.name} is a binary file ({kind.mime}); it is kept without text"
         parsed = Parsed("", is_textual=False, warnings=(warning,))
     return replace(parsed, mime_type=kind.mime, structure=kind.structure, language=kind.language)
-
-
-def _read_in_sandbox(source: Source, place: str, known: FileFormat) -> Parsed:
-    if known.needs and find_spec(known.needs) is None:
-        raise MissingExtra("documents", known.called)
-    from ricordo.ingest.formats.sandbox import run_bounded
-
-    return run_bounded(place, source)
 
 
 def _bounded(parsed: Parsed, limits: Limits) -> Parsed:

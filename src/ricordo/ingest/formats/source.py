@@ -93,8 +93,8 @@ def attempt(parser: Parser, source: Source) -> Parsed | ParseFailure:
     except (Error, MemoryError):
         raise
     except Exception as problem:  # noqa: BLE001 - the boundary to parsing libraries, which raise anything
-        said = str(problem).strip().partition("\n")[0][:200]
-        reason = f"{type(problem).__name__}: {said}" if said else type(problem).__name__
+        message = str(problem).strip().partition("\n")[0][:200]
+        reason = f"{type(problem).__name__}: {message}" if message else type(problem).__name__
         trace = "".join(traceback.format_exception(problem))[-_LONGEST_TRACE:]
         return ParseFailure(reason, _cause(problem), trace)
 

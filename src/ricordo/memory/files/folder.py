@@ -37,8 +37,8 @@ _numbers = count(1)
 
 def temporary_beside(spot: Spot) -> Spot:
     """A temporary name beside a file; after a crash it shows which process made it, and for which file."""
-    known = LEFTOVER.fullmatch(spot.base)
-    return spot.beside(f".ricordo-{os.getpid()}-{next(_numbers)}-{known[2] if known else spot.base}.tmp")
+    match = LEFTOVER.fullmatch(spot.base)
+    return spot.beside(f".ricordo-{os.getpid()}-{next(_numbers)}-{match[2] if match else spot.base}.tmp")
 
 
 def open_regular(spot: Spot) -> BinaryIO:
@@ -74,24 +74,24 @@ def place(source: Spot, target: Spot) -> None:
     source.unlink()
 
 
-def swap(one: Spot, other: Spot) -> None:
+def swap(spot: Spot, other: Spot) -> None:
     """Exchange two files in one step, so that an editor never finds ``other`` missing; where the system cannot do that,
     in two. If somebody makes ``other`` anew in between, that is an error, and nothing is overwritten.
     """
     exchange = _exchange()
-    with one.reached() as (name, within), other.reached() as (new, there):
+    with spot.reached() as (name, within), other.reached() as (new, there):
         has_handles = within is not None and there is not None
         if has_handles and exchange is not None and exchange(within, os.fsencode(name), there, os.fsencode(new)):
             return
-    aside = temporary_beside(one)
+    aside = temporary_beside(spot)
     other.rename(aside)
     try:
-        place(one, other)
+        place(spot, other)
     except (OSError, LinkedFolder):
         with suppress(OSError):
             place(aside, other)
         raise
-    aside.rename(one)
+    aside.rename(spot)
 
 
 @cache
@@ -105,7 +105,7 @@ def _exchange() -> Any:
             call = library.renameatx_np
         else:
             call = library.renameat2
-        return lambda within, one, there, other: _done(ctypes, call(within, one, there, other, 2))
+        return lambda within, name, there, new: _done(ctypes, call(within, name, there, new, 2))
     except (OSError, AttributeError, TypeError):
         return None
 
@@ -201,13 +201,13 @@ class KnowledgeFolder:
 
     def scan(self) -> dict[str, Looks]:
         """All files by name, without hidden files, links and editors' temporary files."""
-        found: dict[str, Looks] = {}
+        files: dict[str, Looks] = {}
         self.leftovers = []
         waiting = list(KNOWLEDGE_FOLDERS.values()) if self.exists() else []
         while waiting:
             folder = waiting.pop()
             try:
-                waiting += self._list(folder, found)
+                waiting += self._list(folder, files)
             except (FileNotFoundError, NotADirectoryError, LinkedFolder):
                 continue
             except OSError as error:
@@ -215,9 +215,9 @@ class KnowledgeFolder:
                     f"the knowledge folder {self.path / folder} cannot be read: {error.strerror}",
                     hint="Check its permissions; nothing was changed.",
                 ) from error
-        return found
+        return files
 
-    def _list(self, folder: str, found: dict[str, Looks]) -> list[str]:
+    def _list(self, folder: str, files: dict[str, Looks]) -> list[str]:
         """Note the files of one folder in ``found``; returns the folders in it."""
         inside: list[str] = []
         with (
@@ -235,12 +235,12 @@ class KnowledgeFolder:
                 elif entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
                     with suppress(FileNotFoundError):  # it was removed in the meantime
                         status = entry.stat(follow_symlinks=False)
-                        found[name] = Looks(status.st_mtime_ns, status.st_size)
+                        files[name] = Looks(status.st_mtime_ns, status.st_size)
         return inside
 
     def look(self, names: Collection[str]) -> dict[str, Looks]:
         """The files of these names that exist."""
-        found: dict[str, Looks] = {}
+        files: dict[str, Looks] = {}
         by_folder = attrgetter("folder")
         for folder, inside in groupby(sorted(map(self.spot, names), key=by_folder), by_folder):
             with (
@@ -251,10 +251,10 @@ class KnowledgeFolder:
                     with suppress(FileNotFoundError):
                         name = spot.base if handle is not None else spot.path
                         status = os.stat(name, dir_fd=handle, follow_symlinks=False)
-                        found[spot.name] = Looks(status.st_mtime_ns, status.st_size)
-        return found
+                        files[spot.name] = Looks(status.st_mtime_ns, status.st_size)
+        return files
 
-    def read(self, name: str, *, known: str = "") -> ReadFile:
+    def read(self, name: str, *, stored_hash: str = "") -> ReadFile:
         """A file's bytes. If it is being written just now, it waits a little, unless the file is as it was known."""
         for attempt in range(_PATIENCE):
             with open_regular(self.spot(name)) as file:
@@ -263,7 +263,7 @@ class KnowledgeFolder:
             now = time.time_ns()
             looks = Looks(status.st_mtime_ns, status.st_size)
             ready = looks.without_fresh_time(now).mtime != UNSETTLED or looks.mtime > now + _COARSE_TICK
-            if ready or attempt == _PATIENCE - 1 or hash_of(data) == known:
+            if ready or attempt == _PATIENCE - 1 or hash_of(data) == stored_hash:
                 return ReadFile(data, looks.without_fresh_time(now), looks.mtime)
             time.sleep(_PAUSE)
         raise AssertionError("the last attempt returns")
@@ -301,7 +301,7 @@ class FileChanges:
         self._left: list[str] = []
         self._folders: set[str] = set()
 
-    def put(self, name: str, data: bytes, known: KnownFile | None) -> Looks:
+    def put(self, name: str, data: bytes, expected: KnownFile | None) -> Looks:
         """Write a file in place of ``known``, or a new one."""
         spot = self.folder.spot(name)
         self._make_folder(spot.folder)
@@ -315,7 +315,7 @@ class FileChanges:
                     file.flush()
                     if self.durable:
                         os.fsync(file.fileno())
-                if known is None:
+                if expected is None:
                     place(temporary, spot)
                     self._undo.append((partial(_unmake, spot, hash_of(data)), None))
                 else:
@@ -325,13 +325,13 @@ class FileChanges:
             except OSError:
                 temporary.unlink(missing_ok=True)
                 raise
-            if known is not None and not _is_known(temporary, known):
+            if expected is not None and not _is_as_expected(temporary, expected):
                 raise FileChanged(name)
             self._folders.add(spot.folder)
             status = spot.lstat()
         return Looks(status.st_mtime_ns, status.st_size).without_fresh_time(time.time_ns())
 
-    def take(self, name: str, known: KnownFile | None) -> None:
+    def take(self, name: str, expected: KnownFile | None) -> None:
         """Remove a file; without ``known``, whatever its content."""
         spot = self.folder.spot(name)
         temporary = temporary_beside(spot)
@@ -344,7 +344,7 @@ class FileChanges:
             self._undo.append((partial(place, temporary, spot), None))
             self._left.append(spot.folder)
             self._folders.add(spot.folder)
-            if known is not None and not _is_known(temporary, known):
+            if expected is not None and not _is_as_expected(temporary, expected):
                 raise FileChanged(name)
 
     def move(self, name: str, new_name: str) -> None:
@@ -422,23 +422,23 @@ def _explained(spot: Spot, done: str) -> Iterator[None]:
         ) from error
 
 
-def _swap_back(kept: Spot, spot: Spot, written: str) -> None:
-    swap(kept, spot)
-    if hash_of(read_regular(kept)) != written:
-        swap(kept, spot)  # somebody changed it in between, and that is kept
+def _swap_back(backup: Spot, spot: Spot, written: str) -> None:
+    swap(backup, spot)
+    if hash_of(read_regular(backup)) != written:
+        swap(backup, spot)  # somebody changed it in between, and that is kept
 
 
 def _unmake(spot: Spot, written: str) -> None:
-    kept = temporary_beside(spot)
-    spot.rename(kept)
-    if hash_of(read_regular(kept)) != written:
-        place(kept, spot)
-    kept.unlink(missing_ok=True)
+    aside = temporary_beside(spot)
+    spot.rename(aside)
+    if hash_of(read_regular(aside)) != written:
+        place(aside, spot)
+    aside.unlink(missing_ok=True)
 
 
-def _is_known(spot: Spot, known: KnownFile) -> bool:
+def _is_as_expected(spot: Spot, expected: KnownFile) -> bool:
     """Whether a file has the content that is known."""
     status = spot.lstat()
-    if (status.st_mtime_ns, status.st_size) == (known.mtime, known.size):
+    if (status.st_mtime_ns, status.st_size) == (expected.mtime, expected.size):
         return True
-    return stat.S_ISREG(status.st_mode) and hash_of(read_regular(spot)) == known.hash
+    return stat.S_ISREG(status.st_mode) and hash_of(read_regular(spot)) == expected.hash

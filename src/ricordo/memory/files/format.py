@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import json
 import re
+import time
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -69,9 +70,9 @@ class KnowledgeFile:
     is_by_hand: bool = False
 
 
-def belongs(one: Item | Draft) -> bool:
+def belongs(item: Item | Draft) -> bool:
     """Whether an item lives in a knowledge file."""
-    return one.kind in KNOWLEDGE_FOLDERS and one.ref.drive in DRIVES_WITH_FILES and one.fields.is_textual
+    return item.kind in KNOWLEDGE_FOLDERS and item.ref.drive in DRIVES_WITH_FILES and item.fields.is_textual
 
 
 def mark_of(item: Item) -> str:
@@ -220,13 +221,13 @@ def read(data: bytes, name: str) -> KnowledgeFile:
         kind_of(name),
         body,
         fields,
-        own.get("id", ""),
-        own.get("created"),
-        None if stale else own.get("updated"),
-        own.get("archived", False),
-        text.count("\n", 0, skipped) + 1,
-        tuple(warnings),
-        is_by_hand,
+        id=own.get("id", ""),
+        created=own.get("created"),
+        updated=None if stale else own.get("updated"),
+        archived=own.get("archived", False),
+        first_line=text.count("\n", 0, skipped) + 1,
+        warnings=tuple(warnings),
+        is_by_hand=is_by_hand,
     )
 
 
@@ -259,7 +260,7 @@ def _own(values: Mapping[str, Any]) -> dict[str, Any]:
         own["archived"] = values["archived"]
     if re.fullmatch(r"[0-9a-f]{12}", str(values.get("text_hash", ""))):
         own["text_hash"] = str(values["text_hash"])
-    if re.fullmatch(r"[0-9a-f]{64}", str(values.get("sealed", ""))):
+    if re.fullmatch(r"(?:\d{16} )?[0-9a-f]{64}", str(values.get("sealed", ""))):
         own["sealed"] = str(values["sealed"])
     if "id" in own and isinstance(values.get("mime_type", 0), str | None):
         own["mime_type"] = values["mime_type"]
@@ -304,28 +305,28 @@ def _escape(match: re.Match[str]) -> str:
 
 
 KEY_NAME = "seal.key"
-_LINE = re.compile(rb'^sealed: "([0-9a-f]{64})"\n', re.MULTILINE)
+_LINE = re.compile(rb'^sealed: "(\d{16}) ([0-9a-f]{64})"\n', re.MULTILINE)
 _END = b"\n---\n"
 
 
-def makes_claims(one: Item | Draft) -> bool:
+def makes_claims(item: Item | Draft) -> bool:
     """Whether a file makes claims because of which it would be trusted more than others."""
-    return one.fields.source == "user" or one.fields.loading == "always"
+    return item.fields.source == "user" or item.fields.loading == "always"
 
 
-def without_claims(says: KnowledgeFile) -> tuple[KnowledgeFile, str]:
+def without_claims(content: KnowledgeFile) -> tuple[KnowledgeFile, str]:
     """What a file says that the user did not write, without claims that anybody could make; and what is not believed,
     in words.
     """
     claims = {"source": ("user", "file", "you wrote it"), "loading": ("always", "contextual", "every agent gets it")}
-    made = {name: claim for name, claim in claims.items() if says.fields.get(name) == claim[0]}
+    made = {name: claim for name, claim in claims.items() if content.fields.get(name) == claim[0]}
     if not made:
-        return says, ""
+        return content, ""
     note = (
         f"it says that {' and that '.join(words for _, _, words in made.values())}, but Ricordo did not write this file"
-        f" for you; to confirm it: ricordo edit {says.ref}"
+        f" for you; to confirm it: ricordo edit {content.ref}"
     )
-    return replace(says, fields={**says.fields, **{name: less for name, (_, less, _) in made.items()}}), note
+    return replace(content, fields={**content.fields, **{name: less for name, (_, less, _) in made.items()}}), note
 
 
 def unsealed(data: bytes) -> bytes:
@@ -350,26 +351,27 @@ class Seals:
         self._file = home / KEY_NAME
         self._store_id = store_id
         self._folder = folder
-        self._trusts = trusts
+        self.trusts = trusts
         self._key = cache(random_key)
 
     def sealed(self, data: bytes, ref: Ref, name: str) -> bytes:
-        """The file of an item with its seal, as the last line of its front matter; ``name`` is below the folder."""
-        return _with_line(data, self._seal(data, ref, name))
+        """The file of an item with its seal, as the last line of its front matter; ``name`` is below the folder. A seal
+        has a time, so that an older file of an item is not taken for a newer one.
+        """
+        at = f"{time.time_ns() // 1000:016}"
+        return _with_line(data, f"{at} {self._seal(data, ref, name, at)}")
 
-    def is_users(self, says: KnowledgeFile, data: bytes, name: str) -> bool:
-        """Whether the user wrote a file: it is exactly as Ricordo wrote it here, or the user trusts the project."""
-        return self._is_whole(data, says.ref, name) or self._trusts()
-
-    def _is_whole(self, data: bytes, ref: Ref, name: str) -> bool:
+    def sealed_at(self, content: KnowledgeFile, data: bytes, name: str) -> int | None:
+        """When Ricordo wrote a file exactly so for the user, in microseconds since 1970; None if it did not."""
         head = data.find(_END, 3)
-        found = _LINE.search(data, 0, head + 1) if data.startswith(b"---\n") and head > 0 else None
-        if found is None:
-            return False
-        unsealed = data[: found.start()] + data[found.end() :]
-        return hmac.compare_digest(self._seal(unsealed, ref, name), found[1].decode())
+        match = _LINE.search(data, 0, head + 1) if data.startswith(b"---\n") and head > 0 else None
+        if match is None:
+            return None
+        unsealed = data[: match.start()] + data[match.end() :]
+        seal = self._seal(unsealed, content.ref, name, match[1].decode())
+        return int(match[1]) if hmac.compare_digest(seal, match[2].decode()) else None
 
-    def _seal(self, data: bytes, ref: Ref, name: str) -> str:
+    def _seal(self, data: bytes, ref: Ref, name: str, at: str) -> str:
         place = real_path(self._folder / name)
-        bound = "\0".join((self._store_id, str(ref), place, "")).encode("utf-8", "surrogateescape")
+        bound = "\0".join((self._store_id, str(ref), place, at, "")).encode("utf-8", "surrogateescape")
         return hmac.new(self._key(self._file), bound + data, hashlib.sha256).hexdigest()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ricordo.errors import Conflict, StoreError, Unavailable
 from ricordo.memory.files.folder import FileChanged, FileChanges, KnowledgeFolder, hash_of
@@ -29,9 +29,6 @@ from ricordo.trust.level import is_vouched
 from ricordo.values.items import Item, KnownFile, Saved
 from ricordo.values.kinds import DRIVES_WITH_FILES, KNOWLEDGE_FOLDERS
 from ricordo.values.reports import Check, Synced, SyncReport
-
-if TYPE_CHECKING:
-    pass
 
 _ATTEMPTS = 50
 _PLACES = tuple(KNOWLEDGE_FOLDERS), tuple(DRIVES_WITH_FILES)
@@ -84,7 +81,8 @@ class _Files:
         if self.seals is not None and makes_claims(item):
             data = self.seals.sealed(data, item.ref, name) if is_vouched(item) else unsealed(data)
         looks = self.changes.put(name, data, None if row is None else _sound(row))
-        self.seen.append(KnownFile(name, n, looks.mtime, looks.size, hash_of(data), mark_of(item)))
+        row = KnownFile(name, n, mtime=looks.mtime, size=looks.size, hash=hash_of(data), mark=mark_of(item))
+        self.seen.append(row)
 
     def _new_name(self, item: Item) -> str:
         """A free name; names that differ only in case count as the same, because some systems take them so."""
@@ -167,7 +165,7 @@ class Knowledge:
             return
         with self.folder.changes(durable=durable) as changes:
             before = self.store.items.get_many(list(rows))
-            _Files(self.store, changes, rows, before, self._seals).write(now)
+            _Files(self.store, changes, rows, before, seals=self._seals).write(now)
             changes.flush_names()
             yield
 
@@ -183,7 +181,7 @@ class Knowledge:
                 continue
             numbers = {row.item for row in self.store.knowledge.files(edited).values() if row.item} if edited else ()
             ids = {item.id for item in self.store.items.get_many(sorted(numbers)).values()} if numbers else ()
-            return [_with_edit(one) if one.status == "updated" and one.id in ids else one for one in answers]
+            return [_with_edit(saved) if saved.status == "updated" and saved.id in ids else saved for saved in answers]
         raise Unavailable(
             f"{', '.join(sorted(edited))} kept changing while it was to be written", hint="Try again in a moment."
         )
@@ -218,7 +216,7 @@ class Knowledge:
             return self._sync().run(seen, asked=False)
         if len(seen.touched) >= NOTED_AT_ONCE:
             self.store.knowledge.note(seen.touched)
-        return None if seen.known else self._give_files()
+        return None if seen.file_count else self._give_files()
 
     def _look(self) -> FolderLook:
         """What changed in the folder, after what killed processes left beside the files was taken in."""
@@ -273,13 +271,13 @@ class Knowledge:
         """Check whether files and store agree; ``repair`` syncs them."""
         self._note_folder()
         differences = self._differences()
-        name, known = "knowledge files", self.store.knowledge.files()
-        if differences and repair and (self.folder.exists() or not known):
+        name, rows = "knowledge files", self.store.knowledge.files()
+        if differences and repair and (self.folder.exists() or not rows):
             self.sync()
             left = self._differences()
             return Check(name, not left, _some(left or differences), repaired=not left)
         return Check(
-            name, not differences, _some(differences) if differences else f"{len(known):,} agree with the store"
+            name, not differences, _some(differences) if differences else f"{len(rows):,} agree with the store"
         )
 
     def _differences(self) -> list[str]:

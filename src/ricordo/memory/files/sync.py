@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from ricordo.errors import Conflict, Error, PathConflict, Unreadable, from_dict
+from ricordo.errors import Conflict, Error, Forbidden, PathConflict, Unreadable, from_dict
 from ricordo.frozen import frozen
 from ricordo.ingest.pipeline import Incoming, Pipeline, structure_of
 from ricordo.memory.files import format as file_format
@@ -32,13 +32,13 @@ from ricordo.memory.files.folder import (
     temporary_beside,
 )
 from ricordo.memory.files.format import KnowledgeFile, Seals, id_of, mark_of, ref_of, without_claims
-from ricordo.memory.upkeep import FileNoticing
 from ricordo.nofollow import LinkedFolder, Spot
+from ricordo.plugin import ask, revise
 from ricordo.speaking import speaking
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, PreparedItem
 from ricordo.values.items import Item, KnownFile, Parsed, Ref
-from ricordo.values.provenance import PERSON, Provenance
+from ricordo.values.provenance import LOADER, PERSON, Provenance
 from ricordo.values.reports import Synced, SyncReport
 
 
@@ -46,7 +46,7 @@ from ricordo.values.reports import Synced, SyncReport
 class FolderLook:
     """The differences between the folder and what is known about it."""
 
-    known: int
+    file_count: int
     """How many files are known."""
     fresh: list[str] = field(default_factory=list)
     """Names of files that are new or changed."""
@@ -62,25 +62,26 @@ class FolderLook:
 def look(store: Store, folder: KnowledgeFolder, only: Collection[str] | None = None) -> FolderLook:
     """Compare the folder, or some names in it, with what is known."""
     present = folder.scan() if only is None else folder.look(only)
-    known = store.knowledge.times_and_sizes()
-    found = FolderLook(len(known))
-    other = [name for name, looks in present.items() if known.get(name) != looks]
-    missing = [name for name in (known if only is None else only) if name in known and name not in present]
+    stored = store.knowledge.times_and_sizes()
+    differences = FolderLook(len(stored))
+    other = [name for name, looks in present.items() if stored.get(name) != looks]
+    missing = [name for name in (stored if only is None else only) if name in stored and name not in present]
     if not other and not missing:
-        return found
+        return differences
     rows = store.knowledge.files([*other, *missing])
     for name in other:
         row = rows.get(name)
         try:
-            read = folder.read(name, known=row.hash) if row is not None and row.size == present[name].size else None
+            may_be_same = row is not None and row.size == present[name].size
+            read = folder.read(name, stored_hash=row.hash) if row is not None and may_be_same else None
         except OSError:  # the code that takes it in reports what is wrong
             read = None
         if row is None or read is None or read.hash != row.hash:
-            found.fresh.append(name)
+            differences.fresh.append(name)
         elif read.looks.mtime != row.mtime:
-            found.touched.append(replace(row, mtime=read.looks.mtime, size=read.looks.size))
-    found.gone = {name: rows[name] for name in missing if name in rows}
-    return found
+            differences.touched.append(replace(row, mtime=read.looks.mtime, size=read.looks.size))
+    differences.gone = {name: rows[name] for name in missing if name in rows}
+    return differences
 
 
 CREATED_AT_ONCE = 100
@@ -94,15 +95,17 @@ _ATTEMPTS = 5
 
 
 @frozen
-class FileFound:
+class ChangedFile:
     """A file that was read: its content, its time and size, and what was known about it."""
 
     name: str
     read: ReadFile
-    says: KnowledgeFile
-    known: KnownFile | None
+    content: KnowledgeFile
+    row: KnownFile | None
     is_users: bool = True
-    """Whether the user wrote it: anybody may have written a file of a project that carries no seal."""
+    """Whether it is what the user said last: anybody may have written a file of a project that carries no seal, and
+    anybody may have put back one that carries an older seal.
+    """
 
 
 @dataclass(eq=False)
@@ -114,9 +117,11 @@ class Sync:
     pipeline: Pipeline
     backlog: Backlog | None
     _: KW_ONLY
+    ref_of: Callable[[str], Ref]
+    """Gives the ref that a ref or a URL in a text means."""
     most_bytes: int
-    noticing: FileNoticing
     seals: Seals | None = None
+    started: float = field(default_factory=time.monotonic)
     written: dict[int, PreparedItem] = field(default_factory=dict)
     """The items that got another text from their files."""
     done: list[Synced] = field(default_factory=list)
@@ -134,14 +139,22 @@ class Sync:
                 if not again:
                     break
                 seen = look(self.store, self.folder, only=again)
-            self.notes += self.noticing.contradictions(self.written)
-            known = self.store.knowledge.files()
+            self._add_notes()
+            self.store.knowledge.note_first_sync()
+            rows = self.store.knowledge.files()
             hint = "Correct its front matter; until then, the item stays as it was."
-            for name, row in known.items():  # every file that cannot be read is reported at each sync
+            for name, row in rows.items():  # every file that cannot be read is reported at each sync
                 if row.problem and (only is None or name in only):
                     self._fail(name, Unreadable(row.problem, hint=hint))
-        unchanged = len(known.keys() - {one.file for one in self.done}) if only is None else 0
+        unchanged = len(rows.keys() - {synced.file for synced in self.done}) if only is None else 0
         return SyncReport(str(self.folder.path), tuple(self.done), unchanged, (*self.notes, *self.doubts))
+
+    def _add_notes(self) -> None:
+        """Add what plugins note about the texts that were taken in and are still there."""
+        items = self.store.items.get_many(list(self.written))
+        live = {n: text for n, text in self.written.items() if n in items and items[n].state == "live"}
+        for notes in ask("texts_changed", self.store, live):
+            self.notes += [f"{items[n].ref} {note}" for n, note in notes.items()]
 
     def take_in(self, name: str) -> None:
         """Take in one file."""
@@ -149,29 +162,33 @@ class Sync:
 
     def _once(self, seen: FolderLook, *, asked: bool, is_last: bool) -> set[str]:
         """One pass; returns the names of files that have to be looked at again."""
-        gone = self._really_gone(seen, asked=asked)
-        found = self._read_all(seen)
+        gone = self._vanished_files(seen, asked=asked)
+        files = self._read_all(seen)
         self.store.knowledge.note(seen.touched)
-        existing, new, gone = self._assigned(found, gone)
+        existing, new, gone = self._assign(files, gone)
         self._remove(gone)
         again = set()
-        for one, n in existing:
+        for file, n in existing:
             try:
-                updated = self._update(one, n)
+                updated = self._update(file, n)
+            except Forbidden as error:  # somebody else put away what the user tells every agent
+                self.doubts.append(f"{file.name}: {error.message}")
+                updated = self._update(replace(file, content=replace(file.content, archived=False)), n)
+                self.done += [updated] if updated is not None else []
             except FileChanged:
-                again.add(one.name)
+                again.add(file.name)
             except Conflict as error:  # its new ref is still taken, or another process was faster
                 if is_last:
-                    self._fail(one.name, error)
+                    self._fail(file.name, error)
                 else:
-                    again.add(one.name)
+                    again.add(file.name)
             else:
                 self.done += [updated] if updated is not None else []
         for at in range(0, len(new), CREATED_AT_ONCE):
             again |= self._create(new[at : at + CREATED_AT_ONCE])
         return again
 
-    def _really_gone(self, seen: FolderLook, *, asked: bool) -> dict[str, KnownFile]:
+    def _vanished_files(self, seen: FolderLook, *, asked: bool) -> dict[str, KnownFile]:
         """The files that are gone; if all or very many are gone at once, only a ``sync`` that is asked for removes."""
         if not seen.gone:
             return {}
@@ -179,7 +196,7 @@ class Sync:
         back = self.folder.look(seen.gone)
         seen.fresh += back
         gone = {name: row for name, row in seen.gone.items() if name not in back}
-        is_mistake = 1 < len(gone) == seen.known or MOST_VANISHED < len(gone) > seen.known // 2
+        is_mistake = 1 < len(gone) == seen.file_count or MOST_VANISHED < len(gone) > seen.file_count // 2
         if not self.folder.exists() or (not asked and is_mistake):
             self.notes.append(
                 f"{len(gone):,} files are missing from {self.folder.path}; 'ricordo sync' removes their items"
@@ -187,37 +204,42 @@ class Sync:
             return {}
         return gone
 
-    def _read_all(self, seen: FolderLook) -> list[FileFound]:
+    def _read_all(self, seen: FolderLook) -> list[ChangedFile]:
         """What is new or changed, the files with an id first."""
-        found: list[FileFound] = []
+        files: list[ChangedFile] = []
         rows = self.store.knowledge.files(seen.fresh)
         for name in sorted(seen.fresh, key=lambda name: (len(name), name)):
-            known = rows.get(name)
-            read = self.read(name, known)
+            row = rows.get(name)
+            read = self.read(name, row)
             if read is None:
                 continue
             try:
-                found.append(self.found(name, read, known))
+                files.append(self.file_of(name, read, row))
             except Unreadable as error:  # it is noted, so that it is not tried again before it changes
-                row, looks = known or KnownFile(name, None, 0, 0, "", ""), read.looks
+                row, looks = row or KnownFile(name, None, mtime=0, size=0, hash="", mark=""), read.looks
                 problem = replace(row, mtime=looks.mtime, size=looks.size, hash=read.hash, problem=error.message)
                 self.store.knowledge.note([problem])
                 continue
-            self.notes += [f"{name}: {warning}" for warning in found[-1].says.warnings]
-        return sorted(found, key=lambda one: not one.says.id)
+            self.notes += [f"{name}: {warning}" for warning in files[-1].content.warnings]
+        return sorted(files, key=lambda file: not file.content.id)
 
-    def found(self, name: str, read: ReadFile, known: KnownFile | None) -> FileFound:
+    def file_of(self, name: str, read: ReadFile, row: KnownFile | None) -> ChangedFile:
         """What a file says, as far as that is believed."""
-        says = file_format.read(read.data, name)
-        is_users = self.seals is None or self.seals.is_users(says, read.data, name)
-        if not is_users:
-            says, doubt = without_claims(says)
-            self.doubts += [f"{name}: {doubt}"] if doubt else []
-        return FileFound(name, read, says, known, is_users)
+        content = file_format.read(read.data, name)
+        if self.seals is None or self.seals.trusts():
+            return ChangedFile(name, read, content, row)
+        sealed_at = self.seals.sealed_at(content, read.data, name)
+        if sealed_at is None:
+            content, doubt = without_claims(content)
+        else:
+            is_old = sealed_at <= self.store.knowledge.last_word(content.id)
+            doubt = f"it is older than what you said last; to accept it: ricordo review {content.ref}" if is_old else ""
+        self.doubts += [f"{name}: {doubt}"] if doubt else []
+        return ChangedFile(name, read, content, row, is_users=sealed_at is not None and not doubt)
 
-    def read(self, name: str, known: KnownFile | None) -> ReadFile | None:
+    def read(self, name: str, row: KnownFile | None) -> ReadFile | None:
         try:
-            read = self.folder.read(name, known=known.hash if known else "")
+            read = self.folder.read(name, stored_hash=row.hash if row else "")
         except FileNotFoundError:
             return None  # it was removed just now; the next look finds that
         except OSError as error:
@@ -227,72 +249,72 @@ class Sync:
             self._fail(name, Unreadable(f"{name} is too large", hint="Raise ingest.max_file_mb to take it in."))
             return None
         is_recent = abs(time.time_ns() - read.changed) < EMPTIED_SECONDS * 1e9
-        if not read.data.strip() and (known is None or known.size) and is_recent:
+        if not read.data.strip() and (row is None or row.size) and is_recent:
             self.notes.append(
                 f"{name} is empty, perhaps because it is being saved just now; it will be looked at again"
             )
             return None
         return read
 
-    def _assigned(
-        self, found: Sequence[FileFound], gone: dict[str, KnownFile]
-    ) -> tuple[list[tuple[FileFound, int]], list[FileFound], dict[str, KnownFile]]:
+    def _assign(
+        self, files: Sequence[ChangedFile], gone: dict[str, KnownFile]
+    ) -> tuple[list[tuple[ChangedFile, int]], list[ChangedFile], dict[str, KnownFile]]:
         """Files with the numbers of their items, files that are new, and files whose items are removed."""
         left = dict(gone)
         names = {row.item: name for name, row in self.store.knowledge.files().items() if row.item is not None}
-        ids = {one.name: one.says.id for one in found}
+        ids = {file.name: file.content.id for file in files}
         claimed: dict[int, str] = {}
-        existing: list[tuple[FileFound, int]] = []
-        new: dict[str, FileFound] = {}
-        for one in found:
-            n, one = self._by_id(one, names, ids, claimed)
-            if one.says.id and one.says.id in new:
-                one = self._as_copy(one, new[one.says.id].name)
-            if n is None and not one.says.id:
-                n = self._without_id(one, left, names, claimed)
+        existing: list[tuple[ChangedFile, int]] = []
+        new: dict[str, ChangedFile] = {}
+        for file in files:
+            n, file = self._by_id(file, names, ids, claimed)
+            if file.content.id and file.content.id in new:
+                file = self._as_copy(file, new[file.content.id].name)
+            if n is None and not file.content.id:
+                n = self._without_id(file, left, names, claimed)
             if n is None:
-                new[one.says.id or one.name] = one
+                new[file.content.id or file.name] = file
                 continue
-            claimed[n] = one.name
+            claimed[n] = file.name
             left.pop(names.get(n, ""), None)
-            existing.append((one, n))
+            existing.append((file, n))
         # An item has lost its file if that file now belongs to another item and no other file belongs to it.
-        taken = [one.known for one in (*(one for one, _ in existing), *new.values()) if one.known is not None]
+        taken = [file.row for file in (*(file for file, _ in existing), *new.values()) if file.row is not None]
         left |= {row.name: row for row in taken if row.item is not None and row.item not in claimed}
         return existing, list(new.values()), left
 
     def _without_id(
-        self, one: FileFound, gone: Mapping[str, KnownFile], names: Mapping[int, str], claimed: Collection[int]
+        self, file: ChangedFile, gone: Mapping[str, KnownFile], names: Mapping[int, str], claimed: Collection[int]
     ) -> int | None:
         """The item of a file without an id: the one that had this file name or these bytes, or that has this ref and no
         file.
         """
-        if one.known is not None:
-            by_file = one.known.item
+        if file.row is not None:
+            by_file = file.row.item
         else:
-            by_file = next((row.item for row in gone.values() if row.hash == one.read.hash and one.read.data), None)
+            by_file = next((row.item for row in gone.values() if row.hash == file.read.hash and file.read.data), None)
         if by_file is not None and by_file not in claimed:
             return by_file
-        n = self.store.items.number(one.says.ref)
+        n = self.store.items.number(file.content.ref)
         if n is None or n in names or n in claimed or self.store.items.get_many([n])[n].state == "deleted":
             return None
         return n
 
     def _by_id(
-        self, one: FileFound, names: Mapping[int, str], ids: Mapping[str, str], claimed: Collection[int]
-    ) -> tuple[int | None, FileFound]:
+        self, file: ChangedFile, names: Mapping[int, str], ids: Mapping[str, str], claimed: Collection[int]
+    ) -> tuple[int | None, ChangedFile]:
         """The item with the id in a file; a copy of a file that has the same id becomes an item of its own."""
-        ref = self.store.items.ref_by_id(one.says.id) if one.says.id else None
-        n = self._number_of(ref, one.says.id) if ref is not None else None
+        ref = self.store.items.ref_by_id(file.content.id) if file.content.id else None
+        n = self._number_of(ref, file.content.id) if ref is not None else None
         original = names.get(n) if n is not None else None
-        is_copy = original not in (None, one.name) and ids.get(original or "", one.says.id) == one.says.id
+        is_copy = original not in (None, file.name) and ids.get(original or "", file.content.id) == file.content.id
         if n in claimed or (is_copy and self.folder.look([original or ""])):
-            return None, self._as_copy(one, original or str(ref))
-        return n, one
+            return None, self._as_copy(file, original or str(ref))
+        return n, file
 
-    def _as_copy(self, one: FileFound, original: str) -> FileFound:
-        self.notes.append(f"{one.name} has the same id as {original}: it becomes an item of its own")
-        return replace(one, says=replace(one.says, id="", ref=ref_of(one.name)))
+    def _as_copy(self, file: ChangedFile, original: str) -> ChangedFile:
+        self.notes.append(f"{file.name} has the same id as {original}: it becomes an item of its own")
+        return replace(file, content=replace(file.content, id="", ref=ref_of(file.name)))
 
     def _number_of(self, ref: Ref, identity: str) -> int | None:
         """The number of the item with an id, in the bin or not."""
@@ -323,95 +345,98 @@ class Sync:
     def _is_back(self, row: KnownFile) -> bool:
         """Whether a file that was gone is there again as it was, because somebody put it back."""
         try:
-            return self.folder.read(row.name, known=row.hash).hash == row.hash
+            return self.folder.read(row.name, stored_hash=row.hash).hash == row.hash
         except OSError:
             return False
 
-    def _update(self, one: FileFound, n: int) -> Synced | None:
+    def _update(self, file: ChangedFile, n: int) -> Synced | None:
         """Update an item from its file."""
         item = self.store.items.get(n)
-        prepared = self.prepared(one, item)
-        state = "archived" if one.says.archived else "live"
+        prepared = self.prepare(file, item)
+        state = "archived" if file.content.archived else "live"
         is_same = prepared.hash == item.content_hash and item.state == state
-        known = self.store.knowledge.files_of([n]).get(n)
-        was_moved = known is not None and known.name != one.name
-        times = self._times(one, item, is_text_same=one.says.text == item.content)
-        with self.store.transaction(durable=True, mirrored=False):
-            if not self.folder.holds(one.name, one.read):
-                raise FileChanged(one.name)  # a save of ours may have replaced it since, and must not be undone
+        row = self.store.knowledge.files_of([n]).get(n)
+        was_moved = row is not None and row.name != file.name
+        times = self._times(file, item, is_text_same=file.content.text == item.content)
+        writer = Provenance(PERSON if file.is_users else LOADER, via="file")
+        with speaking(writer), self.store.transaction(durable=True, mirrored=False):
+            if not self.folder.holds(file.name, file.read):
+                raise FileChanged(file.name)  # a save of ours may have replaced it since, and must not be undone
             if not is_same and (prepared.hash != item.content_hash or item.state != "live"):
                 self.store.changes.rewrite(n, prepared, durable=True, backlog=self.backlog, base=item.version)
             if not is_same and state == "archived":
                 self.store.changes.archive([n])
             self.store.changes.set_times(n, *times)
             now = self.store.knowledge.items_in_transaction([n])[n]
-            self.store.knowledge.note([_row(one, n, now)])
-        if one.says.text != item.content:
+            self.store.knowledge.note([_row(file, n, now)])
+        if file.content.text != item.content:
             self.written[n] = prepared
         if is_same and not was_moved:
             return None
-        if known is not None and known.mark != mark_of(item) and not is_same:
+        if row is not None and row.mark != mark_of(item) and not is_same:
             reason = f"its file and the store were both changed: version {item.version} is what the store had"
-            return Synced(str(now.ref), "conflict", one.name, now.version, reason)
+            return Synced(str(now.ref), "conflict", file.name, now.version, reason=reason)
         status = "moved" if was_moved or now.ref != item.ref else "created" if item.state == "deleted" else "updated"
-        return Synced(str(now.ref), status, one.name, now.version)
+        return Synced(str(now.ref), status, file.name, now.version)
 
-    def _create(self, batch: Sequence[FileFound]) -> set[str]:
+    def _create(self, batch: Sequence[ChangedFile]) -> set[str]:
         """Make items of files, in one transaction; files that cannot become items are reported. Returns the names of
         those that have to be looked at again.
         """
-        ready: list[tuple[FileFound, PreparedItem]] = []
-        for one in batch:
-            times = self._times(one, None, is_text_same=False)
-            ready.append((one, replace(self.prepared(one), times=times, id=one.says.id or id_of(one.name))))
+        ready: list[tuple[ChangedFile, PreparedItem]] = []
+        for file in batch:
+            times = self._times(file, None, is_text_same=False)
+            ready.append((file, replace(self.prepare(file), times=times, id=file.content.id or id_of(file.name))))
         with self.store.transaction(durable=True, mirrored=False):
             texts = [prepared for _, prepared in ready]
             answers = self.store.changes.save(texts, on_conflict="error", durable=True, backlog=self.backlog)
             made = {saved.id: pair for saved, pair in zip(answers, ready, strict=True) if saved.id}
             existing = self.store.knowledge.items_in_transaction((), [identity for identity in made if identity])
-            self.store.changes.archive([n for n, item in existing.items() if made[item.id][0].says.archived])
+            self.store.changes.archive([n for n, item in existing.items() if made[item.id][0].content.archived])
             now = self.store.knowledge.items_in_transaction(existing)
             self.store.knowledge.note([_row(made[item.id][0], n, item) for n, item in now.items()])
         self.written |= {n: made[item.id][1] for n, item in now.items()}
         again = set()
-        for saved, (one, _) in zip(answers, ready, strict=True):
+        for saved, (file, _) in zip(answers, ready, strict=True):
             if saved.error is None:
-                self.done.append(Synced(saved.ref, "created", one.name, saved.version))
+                self.done.append(Synced(saved.ref, "created", file.name, saved.version))
                 continue
             error = from_dict(saved.error)
             if isinstance(error, PathConflict):
-                if one.name in self.store.knowledge.files():
-                    again.add(one.name)  # another process was faster
+                if file.name in self.store.knowledge.files():
+                    again.add(file.name)  # another process was faster
                     continue
                 error = Conflict(f"{saved.ref} is another item, with a file of its own", hint="Rename this file.")
-            self._fail(one.name, error)
+            self._fail(file.name, error)
         return again
 
-    def prepared(self, one: FileFound, item: Item | None = None) -> PreparedItem:
-        says = one.says
-        structure = structure_of(says.fields["mime_type"])
-        parsed = Parsed(says.text, mime_type="", structure=structure, first_line=says.first_line)
-        origin = "" if one.is_users else str(self.folder.place(one.name))
-        fields = self.noticing.fields(says, item)
-        made = self.pipeline.prepare(Incoming(says.ref, parsed, says.kind, fields, origin=origin))
+    def prepare(self, file: ChangedFile, item: Item | None = None) -> PreparedItem:
+        content = file.content
+        structure = structure_of(content.fields["mime_type"])
+        parsed = Parsed(content.text, mime_type="", structure=structure, first_line=content.first_line)
+        origin = "" if file.is_users else str(self.folder.place(file.name))
+        fields = dict(content.fields)
+        if content.is_by_hand:
+            fields["metadata"] = revise("metadata_of_file", dict(fields.get("metadata", {})), self, content, item)
+        made = self.pipeline.prepare(Incoming(content.ref, parsed, content.kind, fields, origin=origin))
         # In a project's folder only what has a seal, or what the user trusts, is the user's: then all of it is.
-        return replace(made, vouched=self.seals is not None and one.is_users)
+        return replace(made, vouched=self.seals is not None and file.is_users)
 
-    def _times(self, one: FileFound, item: Item | None, *, is_text_same: bool) -> tuple[datetime, datetime]:
+    def _times(self, file: ChangedFile, item: Item | None, *, is_text_same: bool) -> tuple[datetime, datetime]:
         """When an item was made and when its text changed: as the front matter says, else as the file's time says."""
-        changed = datetime.fromtimestamp(one.read.changed / 1e9, UTC)
-        created = one.says.created or (item.created_at if item is not None else changed)
-        if one.says.updated is not None:
-            return created, one.says.updated
+        changed = datetime.fromtimestamp(file.read.changed / 1e9, UTC)
+        created = file.content.created or (item.created_at if item is not None else changed)
+        if file.content.updated is not None:
+            return created, file.content.updated
         return created, item.updated_at if item is not None and is_text_same else max(changed, created)
 
     def _fail(self, name: str, error: Error) -> None:
         self.done.append(Synced(str(ref_of(name)), "failed", name, error=error.to_dict()))
 
 
-def _row(one: FileFound, n: int, item: Item) -> KnownFile:
-    looks = one.read.looks
-    return KnownFile(one.name, n, looks.mtime, looks.size, one.read.hash, mark_of(item))
+def _row(file: ChangedFile, n: int, item: Item) -> KnownFile:
+    looks = file.read.looks
+    return KnownFile(file.name, n, mtime=looks.mtime, size=looks.size, hash=file.read.hash, mark=mark_of(item))
 
 
 ABANDONED_SECONDS = 3600
@@ -421,28 +446,28 @@ ABANDONED_SECONDS = 3600
 def recover(sync: Sync) -> list[str]:
     """Recover what killed processes left. Returns the names of the files concerned."""
     concerned = []
-    for left in sorted(sync.folder.leftovers, key=lambda one: one.spot.base):
-        if is_abandoned(left):
+    for leftover in sorted(sync.folder.leftovers, key=lambda file: file.spot.base):
+        if is_abandoned(leftover):
             with suppress(OSError, LinkedFolder):  # another process may recover the same file; one of them succeeds
-                mine = temporary_beside(left.spot)
-                left.spot.rename(mine)
-                _recover_one(sync, mine, left.name)
-                concerned.append(left.name)
+                mine = temporary_beside(leftover.spot)
+                leftover.spot.rename(mine)
+                _recover_one(sync, mine, leftover.name)
+                concerned.append(leftover.name)
     return concerned
 
 
-def is_abandoned(left: Leftover) -> bool:
+def is_abandoned(leftover: Leftover) -> bool:
     """Whether the process that made it is gone."""
     try:
-        age = time.time() - left.spot.lstat().st_ctime
+        age = time.time() - leftover.spot.lstat().st_ctime
     except (OSError, LinkedFolder):
         return False
     if age > ABANDONED_SECONDS:
         return True
-    if os.name != "posix" or left.pid == os.getpid():
+    if os.name != "posix" or leftover.pid == os.getpid():
         return False
     try:
-        os.kill(left.pid, 0)  # signal 0 sends nothing; it only checks that the process exists
+        os.kill(leftover.pid, 0)  # signal 0 sends nothing; it only checks that the process exists
     except OSError as error:
         return isinstance(error, ProcessLookupError)
     return False
@@ -471,16 +496,17 @@ def _keep(sync: Sync, name: str, data: bytes) -> bool:
         if row is None or row.item is None or read is None:
             return False
         try:
-            now = sync.found(name, read, row)
-            before = sync.found(name, replace(read, data=data), row)
+            now = sync.file_of(name, read, row)
+            before = sync.file_of(name, replace(read, data=data), row)
             item = sync.store.items.get(row.item)
             with sync.store.transaction(durable=True, mirrored=False):
                 if not sync.folder.holds(name, read):
                     raise FileChanged(name)
                 put = partial(sync.store.changes.rewrite, row.item, durable=True, backlog=sync.backlog)
-                put(sync.prepared(replace(before, says=replace(before.says, ref=now.says.ref))), base=item.version)
-                put(sync.prepared(now), base=item.version + 1)
-                if now.says.archived:
+                before = replace(before, content=replace(before.content, ref=now.content.ref))
+                put(sync.prepare(before), base=item.version)
+                put(sync.prepare(now), base=item.version + 1)
+                if now.content.archived:
                     sync.store.changes.archive([row.item])
         except (FileChanged, Conflict):
             continue
@@ -491,14 +517,14 @@ def _keep(sync: Sync, name: str, data: bytes) -> bool:
 def _is_in_history(store: Store, file: Spot, name: str, n: int | None) -> bool:
     """Whether a version of the item has the text of the file."""
     try:
-        says = file_format.read(read_regular(file), name)
-        if n is None and says.id:
-            ref = store.items.ref_by_id(says.id)
+        content = file_format.read(read_regular(file), name)
+        if n is None and content.id:
+            ref = store.items.ref_by_id(content.id)
             n = store.items.number(ref) if ref is not None else None
         if n is None:
             return False
         return any(
-            store.items.get(n, version=version.number).content == says.text for version in store.items.history(n)
+            store.items.get(n, version=version.number).content == content.text for version in store.items.history(n)
         )
     except (Error, OSError):
         return False  # a file that cannot be read is kept

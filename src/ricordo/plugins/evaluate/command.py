@@ -49,6 +49,7 @@ def _eval(
     folders: tuple[Path, ...],
     own: bool,
     profiles: tuple[str, ...],
+    *,
     per_query: Path | None,
     compare: tuple[str, str] | None,
     limit_queries: int | None,

@@ -183,7 +183,7 @@ def compare(
         if len(names_a) == len(names_b) == 1:
             pairs = [(names_a[0], names_b[0])]
         for name_a, name_b in pairs:
-            rows += _compared(left, right, name_a, name_b, metrics, notes)
+            rows += _compared(left, right, name_a, name_b, metrics=metrics, notes=notes)
     if not rows:
         raise UsageError(
             "the two runs have no set and profile in common",
@@ -207,7 +207,7 @@ def compare_profiles(
                     f"'{report.dataset}' was not run with the profile '{name}'",
                     hint=f"It was run with: {', '.join(names)}.",
                 )
-        rows += _compared(report, report, profile_a, profile_b, metrics, notes)
+        rows += _compared(report, report, profile_a, profile_b, metrics=metrics, notes=notes)
     return Comparison(tuple(rows), tuple(notes))
 
 
@@ -222,7 +222,7 @@ def _several(reports: Report | Sequence[Report]) -> Sequence[Report]:
 
 
 def _compared(
-    left: Report, right: Report, profile_a: str, profile_b: str, metrics: Sequence[str], notes: list[str]
+    left: Report, right: Report, profile_a: str, profile_b: str, *, metrics: Sequence[str], notes: list[str]
 ) -> list[Compared]:
     scores_a, scores_b = _scores(left, profile_a), _scores(right, profile_b)
     shared = [query for query in scores_a if query in scores_b]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ricordo.config.loading import Config, load_config
-from ricordo.engine import Ricordo
+from ricordo.engine.ricordo import Ricordo
 from ricordo.errors import NotFound, Unreadable, UsageError
 from ricordo.frozen import frozen
 from ricordo.plugins.evaluate.datasets import Dataset, Question, read_dataset
@@ -90,7 +90,7 @@ def evaluate(
             stopped = make_vectors(engine, dataset, cache_dir=cache_dir, progress=progress)
             notes += [f"vectors: {stopped}"] if stopped else []
         for name in dict.fromkeys(profiles):
-            found, reasons = _measure(engine, questions, dataset.judgements, name, progress, dataset)
+            found, reasons = _measure(engine, questions, dataset.judgements, name, progress=progress, dataset=dataset)
             results += found
             notes += [f"{name}: {reason} ({count} queries)" for reason, count in reasons.items()]
     return Report(dataset.name, dataset.digest, tuple(results), tuple(notes))
@@ -126,6 +126,7 @@ def _measure(
     questions: Sequence[Question],
     judgements: Mapping[str, Mapping[str, float]],
     name: str,
+    *,
     progress: Callable[[Progress], None] | None,
     dataset: Dataset | None = None,
 ) -> tuple[list[QueryResult], Counter[str]]:
@@ -184,7 +185,7 @@ def evaluate_own(
     questions = [Question(query, query) for query in judged]
     results: list[QueryResult] = []
     for name in dict.fromkeys(profiles):
-        results += _measure(engine, questions, judged, name, progress)[0]
+        results += _measure(engine, questions, judged, name, progress=progress)[0]
     notes = ["openings favour what was shown first, so that the profile you used then has an advantage"]
     if (count := len(judged)) < ENOUGH_QUERIES:
         few = f"fewer than {ENOUGH_QUERIES} are too few to tell profiles apart"

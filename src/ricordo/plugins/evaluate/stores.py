@@ -18,20 +18,20 @@ import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from ricordo import registry
 from ricordo.config.files import replace_file
 from ricordo.config.loading import Config
-from ricordo.engine import Ricordo
+from ricordo.engine.models_in_use import ModelsInUse
+from ricordo.engine.ricordo import Ricordo
 from ricordo.errors import StoreError
 from ricordo.ingest.embed import Worker
-from ricordo.models import multilingual
 from ricordo.models.base import Embedder, fingerprint_of
 from ricordo.plugins.evaluate.datasets import Dataset, Document
 from ricordo.store.backlog import worker_name
 from ricordo.values.items import Entry
 from ricordo.values.reports import Progress
-from ricordo.values.store_addresses import in_workspace
 
 if TYPE_CHECKING:
     from ricordo.models.base import Vectors
@@ -72,7 +72,7 @@ def make_vectors(
     interrupted run or when the store is built again.
     """
     root = cache_dir or default_cache_folder()
-    second = multilingual.MultilingualEmbedder() if multilingual.is_installed() else None
+    second = ModelsInUse(lambda: engine.config, "").second.embedder()
     for embedder in (registry.embedder(engine.config), second):
         if embedder is None or not engine.store.jobs.waiting(fingerprint := fingerprint_of(embedder)):
             continue
@@ -131,7 +131,9 @@ def server_store(
 ) -> str:
     """The address of a workspace that holds the set's documents, filled now if it is not yet."""
     name = f"eval-{dataset.corpus_digest[:16]}-{_short_hash(index_settings(config))}"
-    address = in_workspace(server, name)
+    parts = urlsplit(server)
+    query = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != "workspace"]
+    address = urlunsplit(parts._replace(query=urlencode([*query, ("workspace", name)])))
     with Ricordo.open(address, config=config) as engine:
         there = engine.count()
     if there < len(dataset.documents):
@@ -146,8 +148,7 @@ def index_settings(config: Config) -> dict[str, str]:
         "chunker": config.ingest.chunker,
         "language": config.lexical.language,
         "embedding": fingerprint_of(embedder) if embedder is not None else "none",
-        "second": str(multilingual.is_installed()),
-        "mine": ",".join(config.language.mine),
+        "second": str(ModelsInUse(lambda: config, "").second.backlog()),
         "code": _code_digest(),
     }
 

@@ -20,7 +20,7 @@ PLUGIN = Plugin(
     on={
         "opened": "verbs:note_state",
         "work_done": "verbs:sync_what_changed",
-        "versions_apart": "state:versions_apart",
+        "versions_apart": "verbs:versions_apart",
         "before_encryption": "state:refuse_readable_folders",
     },
 )

@@ -19,7 +19,7 @@ from ricordo.plugins.sync.merge import Merged, erased, merged
 from ricordo.store import backlog
 from ricordo.store.base import OpenStore
 from ricordo.store.index import segments
-from ricordo.store.sql import changes, files, history, imports, links
+from ricordo.store.sql import changes, files, history, item_records, links
 from ricordo.store.sql.database import Connection, NewChunk, in_parts, moment, now_micros
 from ricordo.store.values import Backlog
 from ricordo.text.links import targets_in
@@ -201,14 +201,14 @@ class Application:
         analyzer = self.opened.analyzer
         ends: dict[int, links.Ends] = {}
         for item, record, one in ready:
-            analysed = imports.analysed(record, analyzer)
+            analysed = item_records.analysed(record, analyzer)
             found = connection.rows("SELECT n, state FROM items WHERE id=?", (item,))
             if found:
                 n, before = found[0]
                 fresh = self._replace(n, analysed)
             else:
                 before = ""
-                n, fresh = imports.insert(connection, analysed, item)
+                n, fresh = item_records.insert(connection, analysed, item)
             self._count(item, record, one, before)
             self.done.fresh += fresh
             head = record.head()
@@ -219,13 +219,13 @@ class Application:
                 ends[n] = links.Ends(links.names(record.ref, head.known_fields()), targets)
         links.update(connection, ends)
 
-    def _replace(self, n: int, one: imports.Analysed) -> list[NewChunk]:
+    def _replace(self, n: int, one: item_records.Analysed) -> list[NewChunk]:
         """Give an item other versions; what its file looked like, and when it was used, stays."""
         connection = self.connection
         changes.erase_chunks(connection, connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,)))
         held = connection.rows("SELECT blob FROM versions WHERE item=?", (n,))
         connection.run("DELETE FROM versions WHERE item=?", (n,))
-        row = imports.item_row(one.item, one.item.id)
+        row = item_records.item_row(one.item, one.item.id)
         row = {name: value for name, value in row.items() if not name.startswith("file_")}
         connection.run(f"UPDATE items SET {'=?, '.join(row)}=? WHERE n=?", (*row.values(), n))
         connection.touched.add(n)
@@ -233,7 +233,7 @@ class Application:
         if one.item.state != "deleted":
             changes.insert_tags(connection, n, one.item.head().known_fields())
         changes.write_secrets(connection, n, one.item.secrets)
-        fresh = imports.insert_texts(connection, n, one)
+        fresh = item_records.insert_texts(connection, n, one)
         changes.drop_blobs(connection, [blob for (blob,) in held])
         return fresh
 

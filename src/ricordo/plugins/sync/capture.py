@@ -26,7 +26,7 @@ from ricordo.plugins.sync.log import (
     text_mark,
 )
 from ricordo.plugins.sync.merge import Merged, merged
-from ricordo.store.sql import exports
+from ricordo.store.sql import item_records
 from ricordo.store.sql.database import Connection, marks, now_micros
 from ricordo.values.provenance import read
 
@@ -121,7 +121,7 @@ class Capture:
         uids = {row[0]: known[tuple(row)] for row in rows if tuple(row) in known}
         if not new:
             return uids
-        record = exports.item_record(connection, n, new)
+        record = item_records.item_record(connection, n, new)
         for version in record.versions:
             is_vouched = record.vouched == version.number
             body = plain_body(_body(record, version, is_vouched=is_vouched))

@@ -23,14 +23,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from ricordo.config.files import replace_file
 from ricordo.config.machine import Machine, machine_key
-from ricordo.errors import Unavailable, Unreadable
+from ricordo.errors import Unavailable, Unreadable, UsageError
 from ricordo.exchange.codec import BadRecord, decode, encode
 from ricordo.exchange.records import STATES, BlobRecord, ChunkRecord, ItemRecord, VersionRecord, check_item
 from ricordo.frozen import frozen
-from ricordo.keys.seal import is_sealed, opened_file, sealed_file
 from ricordo.permissions import FILE_DRIVES
 from ricordo.values.items import Ref
+from ricordo.vault import note_path, vault
 
 VERSION, STATE, ERASE, LINK, FEEDBACK, WORD = "version", "state", "erase", "link", "feedback", "word"
 NO_ITEMS = (LINK, FEEDBACK)
@@ -284,6 +285,43 @@ class ReadLog:
     """How many entries are of kinds that this Ricordo does not know, such as those that only older ones wrote."""
 
 
+_SEALED = b"ricordo-sync sealed 1\n"
+"""How an encrypted file begins."""
+
+
+def _key_place(folder: Path) -> Path:
+    """What the key of a folder belongs to; the note beside it says how the key is found."""
+    return folder / "ricordo-sync"
+
+
+def folder_key(folder: Path, choice: str) -> bytes:
+    """The key of a folder, made by the first machine that asks. ``choice`` is ``passphrase`` or a key file."""
+    if choice == "keyring":
+        raise UsageError(
+            "a keyring is that of one machine, and the key of a folder is shared",
+            hint="Use a passphrase or a key file.",
+        )
+    keys = vault(f"the files in {folder}")
+    if not has_key(folder):
+        return keys.make_key(_key_place(folder), choice or "passphrase")
+    return keys.find_key(_key_place(folder), "" if choice == "passphrase" else choice)
+
+
+def has_key(folder: Path) -> bool:
+    """Whether the files of a folder are encrypted: then a note in it says how the key is found."""
+    return note_path(_key_place(folder)).exists()
+
+
+def note_in(folder: Path) -> bytes:
+    """The note on the key of a folder; empty if there is none."""
+    return note_path(_key_place(folder)).read_bytes() if has_key(folder) else b""
+
+
+def put_note(folder: Path, note: bytes) -> None:
+    """Write the note again, after the folder was emptied: a machine that joins finds the same key by it."""
+    replace_file(note_path(_key_place(folder)), note)
+
+
 class MachineFiles:
     """Reads and writes the files of one folder."""
 
@@ -358,22 +396,24 @@ class MachineFiles:
     def _first_line(self, path: Path) -> bytes:
         with path.open("rb") as source:
             line = source.readline(10_000)
-            return self._opened(line + source.read(LARGEST_FILE)).partition(b"\n")[0] if is_sealed(line) else line
+            if line.startswith(_SEALED):
+                line = self._opened(line + source.read(LARGEST_FILE)).partition(b"\n")[0]
+            return line
 
     def _opened(self, data: bytes) -> bytes:
         """What a file holds, if it is encrypted as the folder is."""
-        if not is_sealed(data):
+        if not data.startswith(_SEALED):
             if self._key:
                 raise BadRecord("it is not encrypted, and the folder is")
             return data
         if not self._key:
             raise BadRecord("it is encrypted; 'ricordo sync-folder add FOLDER --encrypt' asks for the key")
-        opened = opened_file(self._key, data)
+        opened = vault(f"the files in {self.folder}").unseal(self._key, data[len(_SEALED) :])
         if opened is None:
             raise BadRecord("it was encrypted with another key")
         return opened
 
-    def write(self, machine: Machine, log: str, number: int, previous: str, entries: Sequence[LogEntry]) -> LogFile:
+    def write(self, machine: Machine, log: str, number: int, previous: str, *, entries: Sequence[LogEntry]) -> LogFile:
         """Write the next file of a log; it gets its name when all of it is on the disk."""
         lines = [entry.to_line() for entry in entries]
         header = {
@@ -382,7 +422,9 @@ class MachineFiles:
             "seal": _seal(machine.id, log, number, [line.rstrip(b"\n") for line in lines]),
         }  # fmt: skip
         data = json.dumps(header, ensure_ascii=False).encode() + b"\n" + b"".join(lines)
-        data = sealed_file(self._key, data) if self._key else data
+        if self._key:  # the same bytes become the same file
+            nonce = hmac.new(self._key, b"ricordo: nonce" + data, hashlib.sha256).digest()[:12]
+            data = _SEALED + vault(f"the files in {self.folder}").seal(self._key, data, nonce)
         file = LogFile(machine.id, log, number, digest_of(data))
         path = self.folder / file.place
         partial = path.with_name(f".{path.name}.{os.getpid()}.partial")

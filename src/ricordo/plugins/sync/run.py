@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from ricordo.config.files import data_home, locked
 from ricordo.config.machine import this_machine
 from ricordo.errors import Unavailable, Unreadable
-from ricordo.keys.seal import has_key, note_in, put_note
-from ricordo.plugins.sync.log import LogFile, MachineFiles, parts_of
+from ricordo.plugins.sync.log import LogFile, MachineFiles, has_key, note_in, parts_of, put_note
 from ricordo.plugins.sync.values import KnownFolder, SyncFolder, SyncMachine, SyncRun
 from ricordo.store.values import Backlog
+from ricordo.trust.gate import trusted_source
 
 if TYPE_CHECKING:
     from ricordo.plugins.sync.state import SyncLog
@@ -117,7 +117,8 @@ class FolderSync:
         if is_own and not read.is_own and file.machine not in self._log.let_in():
             self._problems.append(f"{folder.path}/{file.place} is in the name of this machine, which did not write it")
             return False
-        taken = self._log.take(folder.id, file.place, read.entries, self._backlog, is_own=is_own)
+        with trusted_source():
+            taken = self._log.take(folder.id, file.place, read.entries, self._backlog, is_own=is_own)
         self._skipped += read.skipped
         self._counts.update(taken.counts)
         self._counts["taken"] += taken.entries
@@ -143,8 +144,8 @@ class FolderSync:
         before = [file for file in files.files(this_machine().id) if file.log != folder.log]
         while entries := self._log.unwritten(folder, _AT_ONCE):
             for upto, part in parts_of(entries):
-                file = files.write(this_machine(), folder.log, folder.number + 1, folder.digest, part)
-                self._log.wrote(folder, file.place, file.number, file.digest, upto)
+                file = files.write(this_machine(), folder.log, folder.number + 1, folder.digest, entries=part)
+                self._log.wrote(folder, file.place, file.number, file.digest, upto=upto)
                 self._counts["written"] += len(part)
                 folder = self._known(identity)
         if folder.stale == 2 or (folder.is_complete and before):

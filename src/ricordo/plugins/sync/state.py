@@ -38,12 +38,6 @@ def sync_log(store: Store) -> SyncLog | None:
     return SyncLog(store) if store.is_file else None
 
 
-def versions_apart(store: Store, item: str) -> tuple[int, ...]:
-    """The versions of an item that were written on two machines at the same time."""
-    log = sync_log(store)
-    return log.apart(item) if log is not None else ()
-
-
 def refuse_readable_folders(store: Store) -> None:
     """Refuse to encrypt a store whose texts are readable in a folder through which it syncs."""
     log = sync_log(store)
@@ -221,7 +215,7 @@ class SyncLog:
         with self._database.read() as connection:
             return rows.count_unwritten(connection, folder.id, folder.upto, is_whole=folder.is_whole)
 
-    def wrote(self, folder: KnownFolder, place: str, number: int, digest: str, upto: int) -> None:
+    def wrote(self, folder: KnownFolder, place: str, number: int, digest: str, *, upto: int) -> None:
         """Note that a file was written."""
         with self._database.write(durable=True) as connection:
             connection.run("INSERT OR IGNORE INTO sync_files VALUES(?,?)", (folder.id, place))
@@ -258,14 +252,14 @@ class SyncLog:
 
         def write() -> list[Saved]:
             nonlocal taken
-            taken = self._take(None if is_own else folder, folder, place, entries, backlog)
+            taken = self._take(None if is_own else folder, folder, place, entries, backlog=backlog)
             return []
 
         self._tried_again(write)
         return taken
 
     def _take(
-        self, came: int | None, folder: int, place: str, entries: Sequence[LogEntry], backlog: Backlog | None
+        self, came: int | None, folder: int, place: str, entries: Sequence[LogEntry], *, backlog: Backlog | None
     ) -> Taken:
         with self._database.write(durable=True) as connection:
             capture = _capture(connection)

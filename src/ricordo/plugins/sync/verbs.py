@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from ricordo.engine.checks import check_choice, texts
 from ricordo.engine.context import EngineContext, OpenEngine
 from ricordo.errors import Error, NotFound, UsageError
-from ricordo.keys.seal import folder_key, has_key, holds_secrets
 from ricordo.permissions import refuse_agents, refuse_settings
 from ricordo.plugins.sync.values import WHAT, SyncFolder, SyncMachine, SyncRun, SyncState
 from ricordo.store.base import Store
+from ricordo.vault import is_encrypted
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
@@ -67,11 +67,20 @@ class SyncVerbs(OpenEngine):
         ]
         | None = None,
         trust_all: Annotated[bool, Say("Let in every machine that writes to the folder, without asking.")] = False,
-        encrypt: Annotated[bool, Say("Encrypt the files, with a key that your machines share.")] = False,
+        encrypt: Annotated[
+            bool, Say("Encrypt the files, with a key that your machines share.", plugin="encryption")
+        ] = False,
         key: Annotated[
-            str, Say("With --encrypt: 'passphrase' (the usual), or a key file, on each machine.", shown="WHERE")
+            str,
+            Say(
+                "With --encrypt: 'passphrase' (the usual), or a key file, on each machine.",
+                shown="WHERE",
+                plugin="encryption",
+            ),
         ] = "",
-        readable: Annotated[bool, Say("Let the files be readable, although the store is encrypted.")] = False,
+        readable: Annotated[
+            bool, Say("Let the files be readable, although the store is encrypted.", plugin="encryption")
+        ] = False,
     ) -> SyncFolder:
         """Any folder will do that something brings to your machines: Syncthing, iCloud, Dropbox, a git repository, a
         USB stick. This machine writes its changes to files there that it alone writes, and takes in those of machines
@@ -79,6 +88,7 @@ class SyncVerbs(OpenEngine):
         and pages whole. The first machine that encrypts makes the key; on the others, the same passphrase or a copy of
         the key file is needed once.
         """
+        from ricordo.plugins.sync.log import folder_key
         from ricordo.plugins.sync.run import state_of
 
         refuse_settings("where a store is synced")
@@ -195,7 +205,9 @@ class SyncVerbs(OpenEngine):
 
     def _refuse_readable(self, place: Path, *, readable: bool) -> None:
         """Refuse to write readable files for an encrypted store, or beside encrypted files."""
-        if not readable and holds_secrets(self._context.location):
+        from ricordo.plugins.sync.log import has_key
+
+        if not readable and is_encrypted(self._context.location):
             raise UsageError(
                 "the store is encrypted, and its texts would be readable in the folder",
                 hint="‹encrypt› encrypts them there, too; ‹readable› says that they may be read.",
@@ -270,8 +282,21 @@ def _has_synced(store: Store) -> bool:
     """Whether it syncs through a folder, or did, so that the log of that holds texts."""
     if not store.is_file:
         return False
-    with store.opened.database.read() as connection:
+    database = store.opened.database
+    with database.read() as connection:
+        if database.read_only and not connection.rows("SELECT 1 FROM sqlite_schema WHERE name='sync_folders'"):
+            return False  # it was made without this plugin
         return bool(connection.rows("SELECT 1 FROM sync_folders UNION ALL SELECT 1 FROM sync_entries LIMIT 1"))
+
+
+def versions_apart(store: Store, item: str) -> tuple[int, ...]:
+    """The versions of an item that were written on two machines at the same time."""
+    if not _has_synced(store):
+        return ()
+    from ricordo.plugins.sync.state import sync_log
+
+    log = sync_log(store)
+    return log.apart(item) if log is not None else ()
 
 
 def _times(context: EngineContext) -> _SyncTimes:

@@ -38,10 +38,11 @@ class Entries:
 
     def at(self, positions: Array) -> tuple[Array, Array, Array]:
         """The chunks, items and vectors at some positions, in 64 bits, so that callers may compute with them."""
-        chunks, items, vectors = (
-            column[positions].astype(np.int64) for column in (self.chunks, self.items, self.vectors)
+        return (
+            self.chunks[positions].astype(np.int64),
+            self.items[positions].astype(np.int64),
+            self.vectors[positions].astype(np.int64),
         )
-        return chunks, items, vectors
 
     def first(self, count: int) -> Entries:
         """Only the first of them."""
@@ -55,14 +56,14 @@ class Columns:
         self._numbers = tuple(Growing((0,), np.int32) for _ in range(3))
         self._sketches = Growing((words, 0), np.uint64)
 
-    def grown(self, known: int, parts: Sequence[Entries]) -> Entries:
+    def grown(self, count: int, parts: Sequence[Entries]) -> Entries:
         """The first ``known`` entries, with those of some blocks behind them."""
         chunks, items, vectors = self._numbers
         return Entries(
-            chunks.grown(known, [part.chunks for part in parts]),
-            items.grown(known, [part.items for part in parts]),
-            vectors.grown(known, [part.vectors for part in parts]),
-            self._sketches.grown(known, [part.sketches for part in parts]),
+            chunks.grown(count, [part.chunks for part in parts]),
+            items.grown(count, [part.items for part in parts]),
+            vectors.grown(count, [part.vectors for part in parts]),
+            self._sketches.grown(count, [part.sketches for part in parts]),
         )
 
 
@@ -94,32 +95,32 @@ class Visible:
         """Those of some positions whose chunks are alive."""
         chunks = entries.chunks[positions]
         inside = chunks < len(self.alive)
-        kept: Array = positions[self.alive[np.where(inside, chunks, 0)] & inside]
-        return kept
+        alive: Array = positions[self.alive[np.where(inside, chunks, 0)] & inside]
+        return alive
 
 
 def _split(mask: Array) -> tuple[Array, Array | None]:
     """The positions where a mask holds and, if these are few, the others."""
-    positions = np.flatnonzero(mask).astype(np.int32)
+    positions = mask.nonzero()[0].astype(np.int32)
     few = PICKED_BELOW_ONE_IN * (len(mask) - len(positions)) < len(mask)
-    return positions, np.flatnonzero(~mask) if few else None
+    return positions, (~mask).nonzero()[0] if few else None
 
 
 class Seen:
     """Picks what is compared exactly; which positions may be answered is kept while nothing changes."""
 
     def __init__(self) -> None:
-        self._shown: dict[tuple[int, bool], tuple[Entries, Visible, Array, Array | None]] = {}
+        self._positions_of: dict[tuple[int, bool], tuple[Entries, Visible, Array, Array | None]] = {}
 
     def nearest(
-        self, fingerprint: int, entries: Entries, by_item: Grouped, visible: Visible, query: Array, items: int
+        self, fingerprint: int, entries: Entries, by_item: Grouped, visible: Visible, *, query: Array, items: int
     ) -> Array:
         """The positions that are nearest by their sketches, enough for ``items`` items; all if there are few."""
         positions, others = self._positions(fingerprint, entries, by_item, visible)
         if len(positions) <= EXACT_BELOW:
             return positions
         wanted = max(COMPARED_PER_RESULT * items, COMPARED_AT_LEAST, len(positions) // COMPARED_SHARE)
-        return nearest_by_sketch(entries.sketches, query, positions, wanted, others)
+        return nearest_by_sketch(entries.sketches, query, positions, wanted, others=others)
 
     def _positions(
         self, fingerprint: int, entries: Entries, by_item: Grouped, visible: Visible
@@ -129,7 +130,7 @@ class Seen:
         if items is not None and PICKED_BELOW_ONE_IN * len(items) < len(by_item):
             return np.sort(visible.among(entries, by_item.positions(items))), None
         which = (fingerprint, items is None)
-        shown = self._shown.get(which)
-        if shown is None or shown[0] is not entries or not shown[1].is_same(visible):
-            shown = self._shown[which] = (entries, visible, *_split(visible.mask(entries)))
-        return shown[2:]
+        entry = self._positions_of.get(which)
+        if entry is None or entry[0] is not entries or not entry[1].is_same(visible):
+            entry = self._positions_of[which] = (entries, visible, *_split(visible.mask(entries)))
+        return entry[2:]

@@ -53,6 +53,10 @@ class Held:
             return cls(narrow, impacts, count)
         return cls(narrow, np.rint((impacts - lowest) / step).astype(np.uint32), count, lowest, step)
 
+    def saturation(self) -> tuple[Array, Array]:
+        """The places, and what the term adds to each."""
+        return self.places.astype(np.intp), self.impacts()
+
     def impacts(self) -> Array:
         """What the term adds to each chunk."""
         if not self.step:
@@ -73,14 +77,14 @@ class Impacts:
         self._counted = -1
         self._bytes = 0
 
-    def known(self, state: State, terms: Collection[str]) -> dict[str, Held | None]:
+    def cached(self, state: State, terms: Collection[str]) -> dict[str, Held | None]:
         """Those of the terms that are in the cache; None means that no chunk contains the term."""
         with self._lock:
             self._drop_if_outdated(state)
-            found = {term: self._terms[term] for term in terms if term in self._terms}
-            for term in found:
+            cached = {term: self._terms[term] for term in terms if term in self._terms}
+            for term in cached:
                 self._terms.move_to_end(term)
-            return found
+            return cached
 
     def keep(self, state: State, made: Mapping[str, Held | None], instead_of: Collection[str] = ()) -> None:
         """Remember what was computed, while it is still true, and forget what it was computed of."""
@@ -115,10 +119,10 @@ def _size(held: Held | None) -> int:
     return 200 if held is None else 200 + held.places.nbytes + held.values.nbytes
 
 
-def added_up(found: Sequence[Held], k1: float, size: int) -> tuple[Array, Array]:
+def added_up(postings: Sequence[Held], k1: float, size: int) -> tuple[Array, Array]:
     """The places of several terms together, ascending, and x / (k1 + x) for each, where x is the sum over the terms."""
-    some = np.concatenate([held.places for held in found]).astype(np.intp)
-    impacts = np.concatenate([held.impacts() for held in found])
+    some = np.concatenate([held.places for held in postings]).astype(np.intp)
+    impacts = np.concatenate([held.impacts() for held in postings])
     shares = impacts * k1 / (1.0 - impacts)  # back to x
     if DENSE_FROM_ONE_IN * len(some) > size:
         marked, dense = np.zeros(size, bool), np.zeros(size)

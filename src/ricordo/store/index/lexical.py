@@ -53,8 +53,8 @@ class Scored:
 
     def best(self, items: int, also: Array | None = None, *, cover: bool = True) -> Matches:
         """The best chunks until enough different items are among them, and those of the items in ``also``."""
-        found = self.view.best(self.scores, self.held, self.wanted, items, also, cover=cover)
-        return replace(found, item_total=self.item_total)
+        matches = self.view.best(self.scores, self.held, self.wanted, items=items, also=also, cover=cover)
+        return replace(matches, item_total=self.item_total)
 
 
 class LexicalIndex:
@@ -74,10 +74,10 @@ class LexicalIndex:
         """The current state, re-read only where something changed."""
         epoch = connection.once("SELECT value FROM meta WHERE name='index_epoch'")[0][0]
         with self._lock:
-            known = self._snapshot
-            if known is None or known.epoch != epoch:
-                self._snapshot = known = self._reload(connection, epoch, known)
-            return known
+            snapshot = self._snapshot
+            if snapshot is None or snapshot.epoch != epoch:
+                self._snapshot = snapshot = self._reload(connection, epoch, snapshot)
+            return snapshot
 
     def _reload(self, connection: Connection, epoch: int, old: Snapshot | None) -> Snapshot:
         after = old.retired_seq if old else 0
@@ -86,20 +86,22 @@ class LexicalIndex:
             self._cache.clear()
             self._cached_bytes = 0
         held = {segment.id: segment.arrays for segment in old.segments} if old else {}
-        unread, known = not_in("id", held)
+        unread, numbers = not_in("id", held)
         retired, present, fresh, totals = connection.gather(
             lambda: connection.rows("SELECT seq, chunk, state FROM retired WHERE seq > ? ORDER BY seq", (after,)),
             lambda: connection.rows("SELECT id FROM segments WHERE state=? ORDER BY id", (READY,)),
-            lambda: connection.rows(f"{_ARRAYS} WHERE state=?{unread}", (READY, *known)),
+            lambda: connection.rows(f"{_ARRAYS} WHERE state=?{unread}", (READY, *numbers)),
             lambda: connection.rows("SELECT field, total FROM lexical_stats"),
         )
         held |= {number: _narrow(arrays_of(*row)) for number, *row in fresh}
-        return laid_end_to_end(epoch, {number: held[number] for (number,) in present}, retired, dict(totals), after)
+        return laid_end_to_end(
+            epoch, {number: held[number] for (number,) in present}, retired, dict(totals), after=after
+        )
 
     def expect(self, connection: Connection, terms: Collection[str]) -> None:
         """Read the current state and, together with it, the posting lists of terms that were not looked at yet."""
-        known = self._snapshot
-        counted = {} if known is None else self.impacts.counts(known.epoch)
+        latest = self._snapshot
+        counted = {} if latest is None else self.impacts.counts(latest.epoch)
         unseen = sorted(term for term in set(terms) if term not in counted)
         if not unseen:
             self.snapshot(connection)
@@ -123,20 +125,20 @@ class LexicalIndex:
     def by_item(self, snapshot: Snapshot) -> Grouped:
         """The places of each item's chunks."""
         with self._lock:
-            known = self._by_item
-            if known is None or not snapshot.begins_like(known[0], len(known[1].order)):
-                known = (snapshot, Grouped.of(snapshot.items))
-            elif known[0] is not snapshot:
-                known = (snapshot, known[1].of_longer(snapshot.items))
-            self._by_item = known
-            return known[1]
+            cached = self._by_item
+            if cached is None or not snapshot.begins_like(cached[0], len(cached[1].order)):
+                cached = (snapshot, Grouped.of(snapshot.items))
+            elif cached[0] is not snapshot:
+                cached = (snapshot, cached[1].of_longer(snapshot.items))
+            self._by_item = cached
+            return cached[1]
 
     def item_mask(self, snapshot: Snapshot, allowed: Array) -> Array:
         """Which places belong to some items; the last answer is kept, as filters are often used several times."""
-        known = self._item_mask
-        if known is None or known[0] is not snapshot.items or known[1] is not allowed:
-            self._item_mask = known = (snapshot.items, allowed, lookup(snapshot.items, allowed))
-        return known[2]
+        cached = self._item_mask
+        if cached is None or cached[0] is not snapshot.items or cached[1] is not allowed:
+            self._item_mask = cached = (snapshot.items, allowed, lookup(snapshot.items, allowed))
+        return cached[2]
 
     def search(
         self,
@@ -180,8 +182,8 @@ class LexicalIndex:
         among = view.few_places(allowed)
         mask = view.mask(allowed if among is None else None, required, excluded)
         scores = view.score(wanted, mask, among)
-        held = np.flatnonzero(scores > 0) if among is None else among[scores[among] > 0]
-        return Scored(view, scores, wanted, held, count_distinct(view.items[held]))
+        held = (scores > 0).nonzero()[0] if among is None else among[scores[among] > 0]
+        return Scored(view=view, scores=scores, wanted=wanted, held=held, item_total=count_distinct(view.items[held]))
 
     def _view(
         self,
@@ -189,10 +191,11 @@ class LexicalIndex:
         wanted: Sequence[Wanted],
         scoring: Scoring,
         times: Array | None,
+        *,
         also: Collection[str] = (),
     ) -> View:
         """The view of a query in which its words can be looked at, and some terms also."""
-        view = View(self, connection, self.snapshot(connection), scoring, times)
+        view = View(self, connection, self.snapshot(connection), scoring=scoring, times=times)
         view.hold(wanted, also)
         return view
 
@@ -208,7 +211,7 @@ class LexicalIndex:
         """For each chunk and word: label, frequency per field, idf, and what it added to the score."""
         return self._view(connection, wanted, scoring, times).shares(wanted, chunks)
 
-    def given(
+    def word_shares(
         self,
         connection: Connection,
         wanted: Sequence[Wanted],
@@ -219,15 +222,16 @@ class LexicalIndex:
     ) -> dict[int, dict[str, float]]:
         """What each word added to the score of each chunk that holds it, by chunk and label."""
         view = self._view(connection, wanted, scoring, times)
-        found: dict[int, dict[str, float]] = {}
-        for word, chunk, _, share in view.given(wanted, chunks):
-            found.setdefault(chunk, {})[word.label] = share
-        return found
+        by_chunk: dict[int, dict[str, float]] = {}
+        for word, held, _, shares in view.shares_of_words(wanted, chunks):
+            for chunk, share in zip(held, shares, strict=True):
+                by_chunk.setdefault(chunk, {})[word.label] = share
+        return by_chunk
 
     def document_frequencies(self, connection: Connection, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """The number of live chunks, and for each term in how many of them it occurs."""
         snapshot = self.snapshot(connection)
-        return snapshot.live, View(self, connection, snapshot, Scoring(), None).counts(terms)
+        return snapshot.live, View(self, connection, snapshot, scoring=Scoring(), times=None).counts(terms)
 
     def terms_starting_with(self, connection: Connection, prefix: str, limit: int = MOST_PREFIX_TERMS) -> list[str]:
         """Index terms for a prefix: terms that start with it, and the stems of words that do."""
@@ -269,17 +273,17 @@ class LexicalIndex:
         """The posting lists of terms, by segment; from memory where possible."""
         pairs = [(segment, term) for segment in segments for term in terms]
         with self._lock:
-            found = {pair: self._cache[pair] for pair in pairs if pair in self._cache}
-            for pair in found:
+            postings = {pair: self._cache[pair] for pair in pairs if pair in self._cache}
+            for pair in postings:
                 self._cache.move_to_end(pair)
-        missing = [pair for pair in pairs if pair not in found]
+        missing = [pair for pair in pairs if pair not in postings]
         if missing:
             among, unread = sorted({segment for segment, _ in missing}), sorted({term for _, term in missing})
             sql = f"{_POSTINGS} segment IN ({marks(among)}) AND term IN (*)"
-            found |= self._keep(among, unread, connection.rows_in(sql, unread, *among))
+            postings |= self._keep(among, unread, connection.rows_in(sql, unread, *among))
         lists: dict[int, dict[str, Posting]] = {segment: {} for segment in segments}
         for segment, term in pairs:
-            if (posting := found[segment, term]) is not None:
+            if (posting := postings[segment, term]) is not None:
                 lists[segment][term] = posting
         return list(lists.values())
 
@@ -288,11 +292,11 @@ class LexicalIndex:
     ) -> dict[tuple[int, str], Posting | None]:
         """Keep what was read of terms in segments; None stands for a term that a segment does not have."""
         read = {(segment, term): decode(data) for segment, term, data in rows}
-        found = {(segment, term): read.get((segment, term)) for segment in segments for term in terms}
+        postings = {(segment, term): read.get((segment, term)) for segment in segments for term in terms}
         with self._lock:
-            for pair, posting in found.items():
+            for pair, posting in postings.items():
                 self._remember(pair, posting)
-        return found
+        return postings
 
     def _remember(self, key: tuple[int, str], posting: Posting | None) -> None:
         if key in self._cache:
@@ -305,7 +309,7 @@ class LexicalIndex:
 
 
 def laid_end_to_end(
-    epoch: int, parts: Mapping[int, Arrays], retired: Sequence[Row], totals: Mapping[int, int], after: int = 0
+    epoch: int, parts: Mapping[int, Arrays], retired: Sequence[Row], totals: Mapping[int, int], *, after: int = 0
 ) -> Snapshot:
     """The segments of one moment as a snapshot; ``retired`` are the changes of states that they do not have yet."""
     log = {chunk: state for _, chunk, state in retired}
@@ -319,16 +323,16 @@ def laid_end_to_end(
         for (number, part), (start, end) in zip(parts.items(), pairwise(starts), strict=True)
     ]
     return Snapshot(
-        epoch,
-        retired[-1][0] if retired else after,
-        tuple(segments),
-        totals[-1],
-        np.array([totals[i] for i in range(len(FIELDS))], np.float64),
-        np.array([totals[len(FIELDS) + i] for i in range(len(FIELDS))], np.float64),
-        chunks,
-        items,
-        starts,
-        states == LIVE if states.any() else None,
+        epoch=epoch,
+        retired_seq=retired[-1][0] if retired else after,
+        segments=tuple(segments),
+        live=totals[-1],
+        totals=np.array([totals[i] for i in range(len(FIELDS))], np.float64),
+        filled=np.array([totals[len(FIELDS) + i] for i in range(len(FIELDS))], np.float64),
+        chunks=chunks,
+        items=items,
+        starts=starts,
+        alive=states == LIVE if states.any() else None,
     )
 
 

@@ -140,9 +140,9 @@ def _merged(
     rows: Sequence[tuple[str, int, bytes]], row: Array, moved: Array, planes: Array
 ) -> Iterator[tuple[str, bytes]]:
     """Drop the chunks that are left behind and write the rest, one row per term."""
-    kept = moved >= 0
-    if not kept.all():
-        row, moved, planes = row[kept], moved[kept], planes[:, kept]
+    stays = moved >= 0
+    if not stays.all():
+        row, moved, planes = row[stays], moved[stays], planes[:, stays]
     fresh_term = [i == 0 or rows[i][0] != rows[i - 1][0] for i in range(len(rows))]
     number = np.cumsum(fresh_term) - 1
     counts = np.bincount(number[row], minlength=int(number[-1]) + 1)

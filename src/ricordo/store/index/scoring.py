@@ -67,18 +67,19 @@ class Snapshot:
 
     def begins_like(self, other: Snapshot, places: int) -> bool:
         """Whether the first ``places`` places are those of the same segments."""
-        here, there = (
-            [segment.id for segment, start in zip(one.segments, one.starts.tolist(), strict=False) if start < places]
-            for one in (self, other)
-        )
+        here, there = self._segments_before(places), other._segments_before(places)
         return here == there and places <= min(len(self.items), len(other.items))
+
+    def _segments_before(self, place: int) -> list[int]:
+        starts = self.starts.tolist()
+        return [segment.id for segment, start in zip(self.segments, starts, strict=False) if start < place]
 
 
 class View:
     """One query's view of a snapshot: its terms are read once; masks, scores and shares are computed from them."""
 
     def __init__(
-        self, index: PostingSource, connection: Connection, snapshot: Snapshot, scoring: Scoring, times: Array | None
+        self, index: PostingSource, connection: Connection, snapshot: Snapshot, *, scoring: Scoring, times: Array | None
     ) -> None:
         self.index = index
         self.state = (snapshot.epoch, scoring)
@@ -105,9 +106,9 @@ class View:
 
     def hold(self, wanted: Sequence[Wanted], also: Collection[str] = ()) -> None:
         """Read the terms of words, and some also, unless they are in memory, so that the other methods can use them."""
-        self.held |= self.impacts.known(self.state, [together(word) for word in wanted if len(word.terms) > 1])
+        self.held |= self.impacts.cached(self.state, [together(word) for word in wanted if len(word.terms) > 1])
         terms = {*also, *(term for word in wanted if together(word) not in self.held for term in word.terms)}
-        self.held |= self.impacts.known(self.state, terms)
+        self.held |= self.impacts.cached(self.state, terms)
         missing = {term for term in terms if term not in self.held}
         if missing:
             loaded = self.index.postings(self.connection, self.segments, missing)
@@ -138,7 +139,7 @@ class View:
             if total is None:
                 total = frequencies * self._norm(at, field, posting.ordinals)
             else:
-                held = np.flatnonzero(frequencies)
+                held = frequencies.nonzero()[0]
                 total[held] += frequencies[held] * self._norm(at, field, posting.ordinals[held])
         assert total is not None  # a posting has at least one field
         return total
@@ -190,19 +191,19 @@ class View:
 
     def counts(self, terms: Collection[str]) -> dict[str, int]:
         """In how many visible chunks each of some terms occurs; nothing is weighted."""
-        known = self.impacts.counts(self.snapshot.epoch)
-        missing = {term for term in terms if term not in known}
+        counts = self.impacts.counts(self.snapshot.epoch)
+        missing = {term for term in terms if term not in counts}
         if missing:
             loaded = self.index.postings(self.connection, self.segments, missing)
             for term in missing:
-                found = [(at, postings[term]) for at, postings in enumerate(loaded) if term in postings]
-                known[term] = sum(
+                parts = [(at, postings[term]) for at, postings in enumerate(loaded) if term in postings]
+                counts[term] = sum(
                     len(posting.ordinals)
                     if self.visible is None
                     else self._visible_among(posting.ordinals + self.snapshot.starts[at])
-                    for at, posting in found
+                    for at, posting in parts
                 )
-        return {term: known[term] for term in terms}
+        return {term: counts[term] for term in terms}
 
     def document_frequency(self, word: Wanted) -> int:
         """In how many visible chunks a word occurs."""
@@ -218,30 +219,33 @@ class View:
     def saturation(self, word: Wanted) -> tuple[Array, Array] | None:
         """The places that hold a word, and x / (k1 + x) for each."""
         held = self._held(word)
-        return (held.places.astype(np.intp), held.impacts()) if held is not None else None
+        return held.saturation() if held is not None else None
 
     def _held(self, word: Wanted) -> Held | None:
         """What is held of a word: of its one term, or of all its terms together, which is kept in place of theirs."""
         name = together(word)
         if name not in self.held:
-            found = [held for term in word.terms if (held := self.held[term]) is not None]
-            if len(found) < 2:
-                return found[0] if found else None
-            places, impacts = added_up(found, self.scoring.k1, len(self.chunks))
+            parts = [held for term in word.terms if (held := self.held[term]) is not None]
+            if len(parts) < 2:
+                return parts[0] if parts else None
+            places, impacts = added_up(parts, self.scoring.k1, len(self.chunks))
             self.held[name] = Held.of(places, impacts, self._visible_among(places))
             self.impacts.keep(self.state, {name: self.held[name]}, instead_of=word.terms)
         return self.held[name]
 
     def score(self, wanted: Sequence[Wanted], mask: Array | None, among: Array | None) -> Array:
         """The score at every place; 0 where nothing matched, a mask forbids, or which is not ``among`` some places."""
-        self.frequencies = {word.label: self.document_frequency(word) for word in wanted}
-        self.idfs = {label: self._idf(df) for label, df in self.frequencies.items()}
-        self.saturations = {word.label: self.saturation(word) for word in wanted}
+        self.frequencies: dict[str, int] = {}
+        self.idfs: dict[str, float] = {}
+        self.saturations: dict[str, tuple[Array, Array] | None] = {}
         scores = np.zeros(len(self.chunks))
         for word in wanted:
-            found = self.saturations[word.label]
-            if found is not None:
-                places, x = found if among is None else only_among(found, among)
+            postings = self._held(word)
+            df = self.frequencies[word.label] = postings.count if postings is not None else 0
+            self.idfs[word.label] = self._idf(df)
+            saturation = self.saturations[word.label] = postings.saturation() if postings is not None else None
+            if saturation is not None:
+                places, x = saturation if among is None else only_among(saturation, among)
                 np.add.at(scores, places, x * (self.idfs[word.label] * word.weight * word.certainty))
         if mask is not None and among is None:
             scores *= mask
@@ -254,9 +258,9 @@ class View:
         scores: Array,
         held: Array,
         wanted: Sequence[Wanted],
+        *,
         items: int,
         also: Array | None,
-        *,
         cover: bool,
     ) -> Matches:
         """Pick the best of the chunks at some places until enough different items are among them."""
@@ -273,20 +277,20 @@ class View:
             more = self.index.by_item(self.snapshot).positions(also)
             places = distinct(np.concatenate((more[scores[more] > 0], places[picked])))
             values = scores[places]
-            picked = np.argsort(-values, kind="stable")
+            picked = (-values).argsort(kind="stable")
         attainable = {word.label: self.idfs[word.label] * word.weight for word in wanted}
         present = [word for word in wanted if self.frequencies[word.label]]
         maximum = sum(attainable.values())
         here = sum(attainable[word.label] for word in present)
         return Matches(
-            self.chunks[places[picked]],
-            self.items[places[picked]],
-            values[picked],
-            maximum,
-            total,
-            dict(self.idfs),
-            self._coverage(present, places)[picked] if cover else None,
-            here / maximum if maximum else 1.0,
+            chunks=self.chunks[places[picked]],
+            items=self.items[places[picked]],
+            scores=values[picked],
+            maximum=maximum,
+            total=total,
+            idf=dict(self.idfs),
+            coverage=self._coverage(present, places)[picked] if cover else None,
+            share=here / maximum if maximum else 1.0,
         )
 
     def _coverage(self, wanted: Sequence[Wanted], places: Array) -> Array:
@@ -294,16 +298,16 @@ class View:
         held = np.zeros(len(places))
         marked = np.zeros(len(self.chunks), bool)
         for word in wanted:
-            found = self.saturations[word.label]
-            if found is None:
+            saturation = self.saturations[word.label]
+            if saturation is None:
                 continue
-            if len(found[0]) < 16 * len(places):
-                marked[found[0]] = True
+            if len(saturation[0]) < 16 * len(places):
+                marked[saturation[0]] = True
                 held += self.idfs[word.label] * marked[places]
-                marked[found[0]] = False
+                marked[saturation[0]] = False
             else:
-                spot = np.minimum(np.searchsorted(found[0], places), len(found[0]) - 1)
-                held += self.idfs[word.label] * (found[0][spot] == places)
+                spot = np.minimum(np.searchsorted(saturation[0], places), len(saturation[0]) - 1)
+                held += self.idfs[word.label] * (saturation[0][spot] == places)
         everything = sum(self.idfs[word.label] for word in wanted)
         return held / everything if everything else held
 
@@ -312,23 +316,26 @@ class View:
     ) -> dict[int, list[tuple[str, dict[str, int], float, float]]]:
         """For each chunk and word: label, frequency per field, idf, and what it added to the score."""
         answer: dict[int, list[tuple[str, dict[str, int], float, float]]] = {chunk: [] for chunk in chunks}
-        for word, chunk, place, share in self.given(wanted, chunks):
-            answer[chunk].append((word.label, self._frequencies(word, place), self.idf(word), share))
+        for word, held, places, shares in self.shares_of_words(wanted, chunks):
+            for chunk, place, share in zip(held, places, shares, strict=True):
+                answer[chunk].append((word.label, self._frequencies(word, place), self.idf(word), share))
         return answer
 
-    def given(self, wanted: Sequence[Wanted], chunks: Sequence[int]) -> Iterator[tuple[Wanted, int, int, float]]:
-        """For each word and each of some chunks that hold it: the chunk, its place, and what the word added to it."""
-        there = np.flatnonzero(lookup(self.chunks, np.array(chunks, np.int64)))
+    def shares_of_words(
+        self, wanted: Sequence[Wanted], chunks: Sequence[int]
+    ) -> Iterator[tuple[Wanted, list[int], list[int], list[float]]]:
+        """For each word: those of some chunks that hold it, their places, and what the word added to each."""
+        there = lookup(self.chunks, np.array(chunks, np.int64)).nonzero()[0]
         for word in wanted:
-            found = self.saturation(word)
-            if found is None:
+            saturation = self.saturation(word)
+            if saturation is None:
                 continue
-            places, x = found
+            places, x = saturation
             spots = np.minimum(np.searchsorted(places, there), len(places) - 1)
             spots = spots[places[spots] == there]
             shares = x[spots] * (self.idf(word) * word.weight * word.certainty)
-            for place, share in zip(places[spots].tolist(), shares.tolist(), strict=True):
-                yield word, int(self.chunks[place]), place, share
+            there_held = places[spots]
+            yield word, self.chunks[there_held].tolist(), there_held.tolist(), shares.tolist()
 
     def _frequencies(self, word: Wanted, place: int) -> dict[str, int]:
         at = int(np.searchsorted(self.snapshot.starts, place, side="right")) - 1
@@ -365,8 +372,8 @@ def _at_least(scores: Array, count: int) -> Array:
         blocks = len(scores) // width
         maxima = scores[: blocks * width].reshape(blocks, width).max(axis=1)
         floor = np.partition(maxima, blocks - count)[blocks - count]
-    found: Array = np.flatnonzero(scores >= floor) if floor > 0 else np.flatnonzero(scores)
-    return found
+    best: Array = (scores >= floor).nonzero()[0] if floor > 0 else scores.nonzero()[0]
+    return best
 
 
 def best_of(scores: Array, items: Array, count: int) -> Array:
@@ -378,8 +385,8 @@ def best_of(scores: Array, items: Array, count: int) -> Array:
             picked = np.arange(size)
         else:
             floor = np.partition(scores, size - take)[size - take]
-            picked = np.flatnonzero(scores >= floor)
-        picked = picked[np.argsort(-scores[picked], kind="stable")]
+            picked = (scores >= floor).nonzero()[0]
+        picked = picked[(-scores[picked]).argsort(kind="stable")]
         first = first_places(items[picked])
         if len(first) >= count or take >= size:
             break

@@ -329,10 +329,10 @@ class Merge:
         with self.database.read() as connection:
             log = retired_log(connection)
             arrays = [with_retired(load_arrays(connection, source), log) for source in self.sources]
-        kept = [part.states != DELETED for part in arrays]
+        stays = [part.states != DELETED for part in arrays]
         moves: list[Array] = []
         offset = 0
-        for mask in kept:
+        for mask in stays:
             moves.append(np.where(mask, np.cumsum(mask) - 1 + offset, -1))
             offset += int(mask.sum())
         for rows in self._steps():
@@ -341,7 +341,7 @@ class Merge:
                 if not self._still_ours(connection):
                     return
                 write_postings(connection, self.target, merged)
-        self._swap(arrays, kept)
+        self._swap(arrays, stays)
 
     def _steps(self) -> Iterator[list[tuple[str, int, bytes]]]:
         """Rows of all sources in term order, a bounded number of terms at a time."""
@@ -379,11 +379,11 @@ class Merge:
         )
         return connection.changes() == 1
 
-    def _swap(self, arrays: Sequence[Arrays], kept: Sequence[Array]) -> None:
-        chunks = np.concatenate([part.chunks[mask] for part, mask in zip(arrays, kept, strict=True)])
-        items = np.concatenate([part.items[mask] for part, mask in zip(arrays, kept, strict=True)])
-        lengths = np.concatenate([part.lengths[:, mask] for part, mask in zip(arrays, kept, strict=True)], axis=1)
-        states = np.concatenate([part.states[mask] for part, mask in zip(arrays, kept, strict=True)])
+    def _swap(self, arrays: Sequence[Arrays], stays: Sequence[Array]) -> None:
+        chunks = np.concatenate([part.chunks[mask] for part, mask in zip(arrays, stays, strict=True)])
+        items = np.concatenate([part.items[mask] for part, mask in zip(arrays, stays, strict=True)])
+        lengths = np.concatenate([part.lengths[:, mask] for part, mask in zip(arrays, stays, strict=True)], axis=1)
+        states = np.concatenate([part.states[mask] for part, mask in zip(arrays, stays, strict=True)])
         everything = np.concatenate([part.chunks for part in arrays]).tolist()
         with self.database.write() as connection:
             if not self._still_ours(connection):

@@ -41,7 +41,7 @@ def sketch(vectors: Array) -> Array:
 
 
 def nearest_by_sketch(
-    sketches: Array, query: Array, positions: Array, wanted: int, others: Array | None = None
+    sketches: Array, query: Array, positions: Array, wanted: int, *, others: Array | None = None
 ) -> Array:
     """The positions of the vectors that are nearest by their sketches, at least ``wanted`` of them.
 
@@ -49,13 +49,13 @@ def nearest_by_sketch(
     """
     rough = max(ESTIMATED_PER_COMPARED * wanted, len(positions) // ESTIMATED_SHARE)
     if rough < len(positions):
-        positions = nearest_sketches(sketches, sketch(query[None, :])[:, 0], positions, rough, others)
+        positions = nearest_sketches(sketches, sketch(query[None, :])[:, 0], positions, rough, others=others)
     if wanted >= len(positions):
         return positions
     estimates = estimated_cosines(_picked(sketches, positions), query)
     limit = np.partition(estimates, len(estimates) - wanted)[len(estimates) - wanted]
-    found: Array = positions[estimates >= limit]
-    return found
+    nearest: Array = positions[estimates >= limit]
+    return nearest
 
 
 def estimated_cosines(sketches: Array, query: Array) -> Array:
@@ -82,10 +82,10 @@ def _picked(sketches: Array, positions: Array) -> Array:
     """The sketches at some positions, word by word: ``take`` of the whole would copy all sketches where they lie in a
     larger array.
     """
-    found = np.empty((len(sketches), len(positions)), np.uint64)
-    for words, picked in zip(sketches, found, strict=True):
+    columns = np.empty((len(sketches), len(positions)), np.uint64)
+    for words, picked in zip(sketches, columns, strict=True):
         words.take(positions, out=picked, mode="clip")
-    return found
+    return columns
 
 
 def _bits(sketches: Array) -> Array:
@@ -100,32 +100,32 @@ def _bits(sketches: Array) -> Array:
     return total
 
 
-def nearest_of_each(sketches: Array, query: Array, positions: Array, owners: Array, few: int) -> Array:
+def nearest_of_each(sketches: Array, query: Array, positions: Array, owners: Array, *, few: int) -> Array:
     """Of each owner's sketches at these positions, the few that differ least from the query's."""
     differing = _bits(_picked(sketches, positions) ^ sketch(query[None, :]))
     order = stable_order((owners.astype(np.int64) << 16) + differing)
     ordered = owners[order]
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    place = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.append(starts, len(ordered))))
-    kept: Array = positions[np.sort(order[place < few])]
-    return kept
+    starts = np.concatenate(([True], ordered[1:] != ordered[:-1])).nonzero()[0]
+    place = np.arange(len(ordered)) - starts.repeat(np.diff(np.append(starts, len(ordered))))
+    nearest: Array = positions[np.sort(order[place < few])]
+    return nearest
 
 
 def nearest_sketches(
-    sketches: Array, query: Array, positions: Array, wanted: int, others: Array | None = None
+    sketches: Array, query: Array, positions: Array, wanted: int, *, others: Array | None = None
 ) -> Array:
     """The positions whose sketches differ least from the query's, at least ``wanted`` of them."""
     if PICKED_BELOW_ONE_IN * len(positions) < sketches.shape[1]:
         picked = _picked(sketches, positions)
-        return positions[nearest_sketches(picked, query, np.arange(len(positions)), wanted, positions[:0])]
+        return positions[nearest_sketches(picked, query, np.arange(len(positions)), wanted, others=positions[:0])]
     distances = _distances(sketches, query)
     if others is None:
         distances = distances[positions]
     else:
         distances[others] = 64 * len(sketches) + 1  # farther than any
     near = least_places(distances, min(wanted, len(positions)))
-    found: Array = near if others is not None else positions[near]
-    return found
+    nearest: Array = near if others is not None else positions[near]
+    return nearest
 
 
 def least_places(distances: Array, wanted: int) -> Array:
@@ -140,11 +140,12 @@ def least_places(distances: Array, wanted: int) -> Array:
     if len(distances) >= SAMPLED_FROM:
         sample = np.sort(distances[:: len(distances) // SAMPLE])
         likely = distances <= sample[min(len(sample) - 1, 3 * len(sample) * wanted // (2 * len(distances)) + 20)]
-        few = np.flatnonzero(likely)
+        few: Array = likely.nonzero()[0]
         if wanted <= len(few) < len(distances) // 2:
             return few[least_places(distances[few], wanted)]
-    limit = np.searchsorted(np.cumsum(np.bincount(distances)), wanted)
-    return np.flatnonzero(distances <= limit)
+    limit = np.searchsorted(np.bincount(distances).cumsum(), wanted)
+    places: Array = (distances <= limit).nonzero()[0]
+    return places
 
 
 def _distances(sketches: Array, query: Array) -> Array:

@@ -58,26 +58,26 @@ class BriefCache:
     """Keeps what was read of items until an item changes."""
 
     def __init__(self) -> None:
-        self._known: tuple[int, dict[int, Brief]] = (-1, {})
+        self._state: tuple[int, dict[int, Brief]] = (-1, {})
 
     def read(self, connection: Connection, numbers: Sequence[int]) -> dict[int, Brief]:
         """The little that a ranking needs to know of items; those that are gone are left out."""
         epoch = connection.once(EPOCH)[0][0]
-        state = self._known  # read once: another thread may look at another moment, and replace it
+        state = self._state  # read once: another thread may look at another moment, and replace it
         if state[0] != epoch or len(state[1]) > MOST_BRIEFS:
-            state = self._known = (epoch, {})
-        known = state[1]
-        missing = [n for n in numbers if n not in known]
+            state = self._state = (epoch, {})
+        briefs = state[1]
+        missing = [n for n in numbers if n not in briefs]
         for n, drive, path, in_thread, dated in connection.rows_in(_BRIEFS, missing) if missing else ():
-            known[n] = f"{drive}:{path}", bool(in_thread), None if dated is None else window_of(dated)
-        return {n: known[n] for n in numbers if n in known}
+            briefs[n] = f"{drive}:{path}", bool(in_thread), None if dated is None else window_of(dated)
+        return {n: briefs[n] for n in numbers if n in briefs}
 
 
 class FilterCache:
     """Finds the items that pass filters, and keeps their numbers until an item changes."""
 
     def __init__(self) -> None:
-        self._known: tuple[int, dict[tuple[object, ...], Array]] = (-1, {})
+        self._state: tuple[int, dict[tuple[object, ...], Array]] = (-1, {})
 
     def items(self, connection: Connection, filters: Filters, *, as_of: bool = False) -> Array | None:
         """Numbers of the items that pass; None when every indexed item does."""
@@ -86,16 +86,16 @@ class FilterCache:
         condition, values = where(filters, connection.dialect)
         key = (condition, *values)
         sql = f"SELECT i.n FROM items i WHERE {condition}"
-        if key not in self._known[1]:
+        if key not in self._state[1]:
             connection.gather(lambda: connection.once(EPOCH), lambda: connection.once(sql, *values))
         epoch = connection.once(EPOCH)[0][0]
-        state = self._known  # read once: another thread may look at another moment, and replace it
+        state = self._state  # read once: another thread may look at another moment, and replace it
         if state[0] != epoch or sum(map(len, state[1].values())) > MOST_NUMBERS:
-            state = self._known = (epoch, {})
-        found = state[1].get(key)
-        if found is None:
-            found = state[1][key] = _numbers(connection.once(sql, *values))
-        return found
+            state = self._state = (epoch, {})
+        numbers = state[1].get(key)
+        if numbers is None:
+            numbers = state[1][key] = _numbers(connection.once(sql, *values))
+        return numbers
 
 
 def _numbers(rows: Sequence[Row]) -> Array:
@@ -112,13 +112,13 @@ def substring_chunks(
     wanted = fold(needle.strip())
     if not wanted:
         return []
-    found: dict[int, int] = {}
+    chunk_of: dict[int, int] = {}
     for chunk, n, text in chunks_by_age(connection, allowed, times, wanted):
-        if n not in found and wanted in fold(text):
-            found[n] = chunk
-            if len(found) >= limit:
+        if n not in chunk_of and wanted in fold(text):
+            chunk_of[n] = chunk
+            if len(chunk_of) >= limit:
                 break
-    return [(chunk, n) for n, chunk in found.items()]
+    return [(chunk, n) for n, chunk in chunk_of.items()]
 
 
 def chunks_at(connection: Connection, when: datetime) -> Array:

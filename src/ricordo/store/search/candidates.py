@@ -101,7 +101,7 @@ class Gathering:
             lambda: self.opened.lexical.expect(connection, terms_of(ask)),
             lambda: connection.once(VECTOR_EPOCH),
             *(partial(self._vectors_of, vector) for vector in ask.vectors),
-            *(partial(self.opened.lexical.terms_starting_with, connection, fold(one)) for one in ask.prefixes),
+            *(partial(self.opened.lexical.terms_starting_with, connection, fold(prefix)) for prefix in ask.prefixes),
         )
         self.allowed, times = (None, None) if is_now else masks(self.opened, connection, ask)
         self.keywords = KeywordSide(self.opened.lexical, connection, ask, times)
@@ -139,12 +139,12 @@ class Gathering:
             lambda: learned_shift(connection, ask.needs.learned_by) if ask.needs.learned_by else 0.0,
         )
         return Standing(
-            active[0][0] if active else None,
-            tuple(code for (code,) in languages),
-            tuple(name for (name,) in models),
-            waiting[0][0] if active else 0,
-            bool(strays[0][0]),
-            shift,
+            active=active[0][0] if active else None,
+            languages=tuple(code for (code,) in languages),
+            models=tuple(name for (name,) in models),
+            waiting=waiting[0][0] if active else 0,
+            strays=bool(strays[0][0]),
+            learned_shift=shift,
         )
 
     def similar(self, n: int) -> Candidates:
@@ -182,8 +182,8 @@ class Gathering:
             if not len(matches.chunks) and times is None and not ask.excluded:
                 pool.by_substring = self._take_substrings()
         if self.meaning is not None:
-            known = set(near.items.tolist()) if near is not None else set()
-            missing = np.array([n for n in pool.numbers if n not in known], np.int64)
+            has_cosine = set(near.items.tolist()) if near is not None else set()
+            missing = np.array([n for n in pool.numbers if n not in has_cosine], np.int64)
             pool.add_cosines(self.meaning.scores(missing))
             pool.fill_missing_cosines()
 
@@ -196,31 +196,31 @@ class Gathering:
     def _take_substrings(self, times: Array | None = None) -> bool:
         """Take in the texts that hold the query as it is written; returns whether there are any."""
         ask = self.ask
-        found = substring_chunks(self.connection, ask.text, limit=ask.per_side, allowed=self.allowed, times=times)
-        self.pool.add_substrings(found)
-        return bool(found)
+        matches = substring_chunks(self.connection, ask.text, limit=ask.per_side, allowed=self.allowed, times=times)
+        self.pool.add_substrings(matches)
+        return bool(matches)
 
     def _take_newest(self) -> int:
         """Everything that passes the filters and holds nothing that is excluded, newest first; returns how many do. As
         of a time, that are the items that had a text then.
         """
         ask, filters = self.ask, self.ask.filters
-        kept: Array | None = None
+        allowed_then: Array | None = None
         if ask.as_of is not None:
             filters = replace(filters, states=("live", "archived"))
-            kept = items_at(self.connection, ask.as_of)
-        if ask.excludes or kept is not None:
-            allowed = self.opened.filters.items(self.connection, filters, as_of=kept is not None)
-            if kept is not None:
-                allowed = kept if allowed is None else kept[np.isin(kept, allowed)]
-            kept = self.keywords.allowed_items(allowed)
-        found = set(kept.tolist()) if kept is not None else None
-        for n in items.newest(self.connection, filters, ask.per_side if found is None else EVERY):
-            if found is None or n in found:
+            allowed_then = items_at(self.connection, ask.as_of)
+        if ask.excludes or allowed_then is not None:
+            allowed = self.opened.filters.items(self.connection, filters, as_of=allowed_then is not None)
+            if allowed_then is not None:
+                allowed = allowed_then if allowed is None else allowed_then[np.isin(allowed_then, allowed)]
+            allowed_then = self.keywords.allowed_items(allowed)
+        eligible = set(allowed_then.tolist()) if allowed_then is not None else None
+        for n in items.newest(self.connection, filters, ask.per_side if eligible is None else EVERY):
+            if eligible is None or n in eligible:
                 self.pool.add([n])
                 if len(self.pool) >= ask.per_side:
                     break
-        return items.count(self.connection, filters) if found is None else len(found)
+        return items.count(self.connection, filters) if eligible is None else len(eligible)
 
     def _thread_neighbours(self) -> Mapping[int, list[tuple[int, int]]]:
         reach = self.ask.needs.thread_reach
@@ -258,21 +258,21 @@ class Gathering:
     def _about_items(self, numbers: Sequence[int]) -> _AboutItems:
         """What a ranking needs to know of some items."""
         needs, connection = self.ask.needs, self.connection
-        known, briefs, feedback, versions = connection.gather(
+        by_number, briefs, feedback, versions = connection.gather(
             lambda: items.by_numbers(connection, numbers) if needs.items or needs.tfidf else {},
             lambda: {} if needs.items or needs.tfidf else self.opened.briefs.read(connection, numbers),
             lambda: feedback_priors(connection, numbers) if needs.feedback else {},
             lambda: items.versions_at(connection, numbers, self.ask.as_of) if self.ask.as_of else {},
         )
-        return _AboutItems(known, briefs, feedback, versions)
+        return _AboutItems(by_number, briefs, feedback, versions)
 
     def _answer(self, near: Mapping[int, list[tuple[int, int]]], distances: Mapping[int, int]) -> Candidates:
         pool, needs = self.pool, self.ask.needs
         standing = self._standing()
-        known, briefs, feedback, versions = self._about_items(pool.numbers)
-        if known:
-            refs = {n: str(item.ref) for n, item in known.items()}
-            windows = {n: (item.fields.valid_from, item.fields.valid_until) for n, item in known.items()}
+        by_number, briefs, feedback, versions = self._about_items(pool.numbers)
+        if by_number:
+            refs = {n: str(item.ref) for n, item in by_number.items()}
+            windows = {n: (item.fields.valid_from, item.fields.valid_until) for n, item in by_number.items()}
         else:
             refs = {n: ref for n, (ref, *_) in briefs.items()}
             windows = {n: window for n, (*_, window) in briefs.items() if window is not None}
@@ -286,8 +286,8 @@ class Gathering:
             prefix_terms=self.keywords.prefix_terms,
             neighbours=near,
             distances=distances,
-            items=known,
-            tfidf=self._tfidf(known) if needs.tfidf else {},
+            items=by_number,
+            tfidf=self._tfidf(by_number) if needs.tfidf else {},
             feedback=feedback,
             learned_shift=standing.learned_shift,
             active=standing.active,
@@ -300,9 +300,17 @@ class Gathering:
             problems=(problem,) if self.ask.vectors and (problem := self.opened.vector_index.problem) else (),
         )
 
-    def _tfidf(self, known: Mapping[int, Item]) -> dict[int, float]:
+    def _tfidf(self, by_number: Mapping[int, Item]) -> dict[int, float]:
         """TF-IDF cosine of the query with each candidate."""
         frequencies = partial(self.opened.lexical.document_frequencies, self.connection)
         texts_of = partial(chunk_texts, self.connection)
         respelled = self.keywords.respelled
-        return tfidf_cosines(texts_of, self.opened.analyzer, self.ask.text, self.pool, known, frequencies, respelled)
+        return tfidf_cosines(
+            texts_of,
+            self.opened.analyzer,
+            self.ask.text,
+            pool=self.pool,
+            by_number=by_number,
+            frequencies=frequencies,
+            respelled=respelled,
+        )

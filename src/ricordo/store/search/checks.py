@@ -60,8 +60,8 @@ def _lexical_problem(database: Database, analyzer: Analyzer) -> str | None:
         log = retired_log(connection)
         for (segment,) in connection.rows("SELECT id FROM segments WHERE state=?", (READY,)):
             arrays = with_retired(load_arrays(connection, segment), log)
-            kept = arrays.states < 2
-            indexed |= dict(zip(arrays.chunks[kept].tolist(), arrays.states[kept].tolist(), strict=True))
+            not_deleted = arrays.states < 2
+            indexed |= dict(zip(arrays.chunks[not_deleted].tolist(), arrays.states[not_deleted].tolist(), strict=True))
             lengths.append(arrays.lengths[:, arrays.states == LIVE])
         if indexed != states:
             off = len(set(indexed.items()) ^ set(states.items()))
@@ -88,13 +88,13 @@ def _indexed_as(
     for segment in snapshot.segments:
         places = np.flatnonzero(segment.arrays.chunks == chunk)
         if len(places):
-            found = postings[segment.id]
+            terms = postings[segment.id]
             wanted: dict[str, dict[int, int]] = {}
             for field, held in enumerate(counts):
                 for term, count in held.items():
                     wanted.setdefault(term, {})[field] = min(count, MAX_FREQUENCY)
             return all(
-                term in found and found[term].frequencies_at(int(places[0])) == fields
+                term in terms and terms[term].frequencies_at(int(places[0])) == fields
                 for term, fields in wanted.items()
             )
     return False
@@ -162,8 +162,8 @@ def _building_segment(connection: Connection, chunks: list[NewChunk]) -> int:
 
 def _copy_states(connection: Connection, segment: int) -> None:
     chunks = load_arrays(connection, segment).chunks.tolist()
-    found: dict[int, int] = dict(connection.rows_in("SELECT id, state FROM chunks WHERE id IN (*)", chunks))
-    states = bytes(found.get(chunk, DELETED) for chunk in chunks)
+    state_of: dict[int, int] = dict(connection.rows_in("SELECT id, state FROM chunks WHERE id IN (*)", chunks))
+    states = bytes(state_of.get(chunk, DELETED) for chunk in chunks)
     connection.run("UPDATE segments SET state=?, states=? WHERE id=?", (READY, states, segment))
 
 
@@ -181,7 +181,7 @@ def vectors(database: Database, repair: bool) -> Check:
         number, name, dimensions = active[0]
         problem = _lost(connection, number) or _problem(connection, number, dimensions)
         others = connection.rows("SELECT id, name, dimensions FROM fingerprints WHERE NOT active")
-        broken = [(one, found) for one in others if (found := _problem(connection, one[0], one[2]))]
+        broken = [(model, fault) for model in others if (fault := _problem(connection, model[0], model[2]))]
         live = connection.rows("SELECT count(*) FROM chunks WHERE state=0")[0][0]
         waiting = connection.rows(
             "SELECT count(*) FROM jobs j JOIN chunks c ON c.id=j.chunk AND c.state=0 WHERE j.fingerprint=?", (number,)
@@ -260,7 +260,7 @@ def rebuild_vectors(database: Database, number: int, dimensions: int, waiting: t
                 write_block(connection, number, _entries(sound))
             have += [row[0] for row in sound]
         if waiting:
-            enqueue_missing(connection, number, np.array(have, np.int64), None, Languages(only=waiting))
+            enqueue_missing(connection, number, np.array(have, np.int64), None, languages=Languages(only=waiting))
 
 
 def _entries(rows: list[tuple[int, int, int, bytes]]) -> Entries:

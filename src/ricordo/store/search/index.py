@@ -43,12 +43,19 @@ class SearchIndex:
     @property
     def fingerprint(self) -> str | None:
         """The fingerprint whose vectors searches use."""
-        return (self._last or self._read())[0]
+        if self._last:
+            return self._last[0]
+        with self._database.read() as connection:
+            active = connection.once(ACTIVE)
+        return active[0][0] if active else None
 
     @property
     def languages(self) -> tuple[str, ...]:
         """The languages of passages that are not in the store's own."""
-        return (self._last or self._read())[1]
+        if self._last:
+            return self._last[1]
+        with self._database.read() as connection:
+            return tuple([row[0] for row in connection.once(DISTINCT)])
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -68,10 +75,10 @@ class SearchIndex:
         if ask.per_side < 1:
             raise UsageError("a limit is at least 1")
         with self._database.read() as connection:
-            found = Gathering(self._opened, connection, ask).candidates()
+            candidates = Gathering(self._opened, connection, ask).candidates()
         if self._last:
-            self._last = found.active, found.languages, found.models
-        return found
+            self._last = candidates.active, candidates.languages, candidates.models
+        return candidates
 
     def similar(self, n: int, ask: Ask) -> Candidates:
         with self._database.read() as connection:
@@ -79,13 +86,13 @@ class SearchIndex:
 
     def cosines(self, fingerprint: str, aim: Aim, chunks: Sequence[int]) -> list[float] | None:
         with self._database.read() as connection:
-            return aimed_cosines(self._opened, connection, fingerprint, aim, chunks)
+            return aimed_cosines(self._opened, connection, fingerprint, aim, chunks=chunks)
 
     def passages(
-        self, shown: Sequence[Shown], ask: Ask | None = None, *, contents: bool = False, vectors: str = ""
+        self, entries: Sequence[Shown], ask: Ask | None = None, *, contents: bool = False, vectors: str = ""
     ) -> Passages:
         with self._database.read() as connection:
-            return page.passages(self._opened, connection, shown, ask, contents=contents, vectors=vectors)
+            return page.passages(self._opened, connection, entries, ask, contents=contents, vectors=vectors)
 
     def document_frequencies(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """How many live chunks there are, and in how many of them each term occurs."""

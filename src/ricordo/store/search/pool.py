@@ -13,7 +13,7 @@ import numpy as np
 from ricordo.frozen import frozen
 from ricordo.store.arrays import Array, few_per_group
 from ricordo.store.index.matches import Matches, VectorMatches
-from ricordo.store.query import CHUNKS_KEPT, NO_CHUNK, FoundColumns, PassageColumns
+from ricordo.store.query import CHUNKS_KEPT, NO_CHUNK, CandidateColumns, PassageColumns
 from ricordo.text.words import Analyzer, tfidf_cosine, tfidf_idf
 from ricordo.values.items import Item
 
@@ -51,7 +51,7 @@ class GatheredPool:
         self._words: list[_Rows] = []
         self._near: list[_Rows] = []
         self._fills = False
-        self._columns: FoundColumns | None = None
+        self._columns: CandidateColumns | None = None
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -94,9 +94,9 @@ class GatheredPool:
         self.has_vectors = self.has_vectors or len(near.items) > 0
         self._near.append(self._best_rows(_Rows(near.items, near.chunks, near.cosines), joined=False))
 
-    def add_substrings(self, found: Collection[tuple[int, int]]) -> None:
+    def add_substrings(self, matches: Collection[tuple[int, int]]) -> None:
         """Take in ``(chunk, item)`` of texts that hold the query as a substring."""
-        rows = np.array(list(found), np.int64).reshape(-1, 2)
+        rows = np.array(list(matches), np.int64).reshape(-1, 2)
         self.add(rows[:, 1].tolist())
         self._words.append(_Rows(rows[:, 1], rows[:, 0], np.full(len(rows), SUBSTRING_VALUE)))
 
@@ -136,30 +136,30 @@ class GatheredPool:
         chunks = np.where(columns.lexical_chunks == NO_CHUNK, columns.vector_chunks, columns.lexical_chunks).tolist()
         return {n: chunk for n, chunk in zip(columns.numbers, chunks, strict=True) if chunk != NO_CHUNK}
 
-    def candidates(self, refs: Mapping[int, str], versions: Mapping[int, int]) -> FoundColumns:
+    def candidates(self, refs: Mapping[int, str], versions: Mapping[int, int]) -> CandidateColumns:
         """The items as columns, in the order in which they were added; items that are gone are left out."""
-        found = self.columns()
-        if not all(n in refs for n in found.numbers):
-            found = found.kept(np.array([n in refs for n in found.numbers], bool))
-        return FoundColumns(
-            found.numbers,
-            [refs[n] for n in found.numbers],
-            found.lexical,
-            found.cosines,
-            found.lexical_chunks,
-            found.vector_chunks,
-            found.joined,
-            found.passages,
-            versions,
+        columns = self.columns()
+        if not refs.keys() >= set(columns.numbers):
+            columns = columns.kept(np.array([n in refs for n in columns.numbers], bool))
+        return CandidateColumns(
+            numbers=columns.numbers,
+            refs=[refs[n] for n in columns.numbers],
+            lexical=columns.lexical,
+            cosines=columns.cosines,
+            lexical_chunks=columns.lexical_chunks,
+            vector_chunks=columns.vector_chunks,
+            joined=columns.joined,
+            passages=columns.passages,
+            versions=versions,
         )
 
-    def columns(self) -> FoundColumns:
+    def columns(self) -> CandidateColumns:
         """Everything that was added, as columns without refs."""
         if self._columns is None:
             self._columns = self._as_columns()
         return self._columns
 
-    def _as_columns(self) -> FoundColumns:
+    def _as_columns(self) -> CandidateColumns:
         numbers = np.fromiter(self._numbers, np.int64, len(self._numbers))
         words, near = _together(self._words), _together(self._near)
         place = _Places(numbers)
@@ -168,18 +168,18 @@ class GatheredPool:
         lexical_chunks[lexical <= _NOTHING] = NO_CHUNK
         lexical[lexical <= _NOTHING] = 0.0
         cosines, vector_chunks = _best_of_each(near_owners, near, len(numbers))
-        known = vector_chunks != NO_CHUNK
-        if self._fills and known.any():
-            cosines[~known] = np.sort(cosines[known])[np.count_nonzero(known) // 2]
-        return FoundColumns(
-            numbers.tolist(),
-            [],
-            lexical,
-            cosines,
-            lexical_chunks,
-            vector_chunks,
-            np.fromiter(self._numbers.values(), bool, len(numbers)),
-            _passages((word_owners, words), (near_owners, near), len(numbers)),
+        has_vector = vector_chunks != NO_CHUNK
+        if self._fills and has_vector.any():
+            cosines[~has_vector] = np.sort(cosines[has_vector])[np.count_nonzero(has_vector) // 2]
+        return CandidateColumns(
+            numbers=numbers.tolist(),
+            refs=[],
+            lexical=lexical,
+            cosines=cosines,
+            lexical_chunks=lexical_chunks,
+            vector_chunks=vector_chunks,
+            joined=np.fromiter(self._numbers.values(), bool, len(numbers)),
+            passages=_passages((word_owners, words), (near_owners, near), len(numbers)),
         )
 
 
@@ -187,7 +187,7 @@ class _Places:
     """Where each item number stands in a column of distinct numbers."""
 
     def __init__(self, numbers: Array) -> None:
-        self.order = np.argsort(numbers)
+        self.order = numbers.argsort()
         self.ordered = numbers[self.order]
 
     def of(self, items: Array) -> Array:
@@ -218,8 +218,8 @@ def _coverage(rows: _Rows) -> Array:
 def _best_of_each(owners: Array, rows: _Rows, count: int) -> tuple[Array, Array]:
     """By item: its highest value, and the passage that has it; 0 and NO_CHUNK where it has none."""
     values, chunks = np.zeros(count), np.full(count, NO_CHUNK)
-    first = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1]))) if len(owners) else owners
-    first = first[np.argsort(rows.values[first], kind="stable")]  # of an item that was added twice, the best comes last
+    first = np.concatenate(([True], owners[1:] != owners[:-1])).nonzero()[0] if len(owners) else owners
+    first = first[rows.values[first].argsort(kind="stable")]  # of an item that was added twice, the best comes last
     values[owners[first]], chunks[owners[first]] = rows.values[first], rows.chunks[first]
     return values, chunks
 
@@ -229,27 +229,28 @@ def _passages(words: tuple[Array, _Rows], near: tuple[Array, _Rows], count: int)
     owners = np.concatenate((words[0], near[0]))
     chunks = np.concatenate((words[1].chunks, near[1].chunks))
     keys = owners * (int(chunks.max(initial=0)) + 1) + chunks
-    order = np.argsort(keys, kind="stable")
+    order = keys.argsort(kind="stable")
     ordered = keys[order]
     first = np.ones(len(ordered), bool)
     first[1:] = ordered[1:] != ordered[:-1]
     place = np.empty(len(order), np.int64)
-    place[order] = np.cumsum(first) - 1
+    place[order] = first.cumsum() - 1
     picked = order[first]
     scores, cosines, coverage = np.zeros(len(picked)), np.zeros(len(picked)), np.full(len(picked), np.nan)
     by_word, by_meaning = place[: len(words[0])], place[len(words[0]) :]
     scores[by_word], coverage[by_word] = words[1].values, words[1].coverage
     cosines[by_meaning] = near[1].values
-    starts = np.concatenate(([0], np.cumsum(np.bincount(owners[picked], minlength=count))))
-    return PassageColumns(chunks[picked], starts, scores, cosines, coverage)
+    starts = np.concatenate(([0], np.bincount(owners[picked], minlength=count).cumsum()))
+    return PassageColumns(chunks=chunks[picked], starts=starts, scores=scores, cosines=cosines, coverage=coverage)
 
 
 def tfidf_cosines(
     texts_of: Texts,
     analyzer: Analyzer,
     query: str,
+    *,
     pool: GatheredPool,
-    known: Mapping[int, Item],
+    by_number: Mapping[int, Item],
     frequencies: Frequencies,
     respelled: Mapping[str, tuple[str, ...]],
 ) -> dict[int, float]:
@@ -260,7 +261,7 @@ def tfidf_cosines(
     chunks = pool.best_chunks()
     texts = texts_of(list(chunks.values()))
     counts: dict[int, dict[str, int]] = {}
-    for n, item in known.items():
+    for n, item in by_number.items():
         chunk = chunks.get(n)
         body = texts[chunk][2] if chunk is not None and chunk in texts else ""
         fields = item.fields
@@ -268,16 +269,16 @@ def tfidf_cosines(
         counts[n] = analyzer.content_counts(whole)
     asked = analyzer.content_counts(query)
     terms = {term for table in counts.values() for term in table}.union(asked, *respelled.values())
-    total, found = frequencies(terms)
-    idf = {term: tfidf_idf(total, found.get(term, 0)) for term in terms}
+    total, frequency_of = frequencies(terms)
+    idf = {term: tfidf_idf(total, frequency_of.get(term, 0)) for term in terms}
     instead = {term: likely for word, likely in respelled.items() for term in analyzer.terms_of(word) if term in asked}
 
     def meant(table: Mapping[str, int]) -> dict[str, int]:
         words: dict[str, int] = {}
         for term, count in asked.items():
             likely = instead.get(term, (term,))
-            found = next((one for one in likely if one in table), likely[0])
-            words[found] = words.get(found, 0) + count
+            frequency_of = next((option for option in likely if option in table), likely[0])
+            words[frequency_of] = words.get(frequency_of, 0) + count
         return words
 
     return {n: tfidf_cosine(meant(table) if instead else asked, table, idf) for n, table in counts.items()}

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -79,20 +79,20 @@ class VectorIndex:
     def _current(self, connection: Connection, fingerprint: int) -> _Loaded:
         epoch = connection.once(VECTOR_EPOCH)[0][0]
         with self._lock:
-            known = self._loaded.get(fingerprint)
-            if known is None or known.epoch != epoch:
-                known = _reload(connection, fingerprint, epoch, known)
-                self._loaded[fingerprint] = known
-            return known
+            loaded = self._loaded.get(fingerprint)
+            if loaded is None or loaded.epoch != epoch:
+                loaded = _reload(connection, fingerprint, epoch, loaded)
+                self._loaded[fingerprint] = loaded
+            return loaded
 
     def search(
-        self, connection: Connection, fingerprint: int, query: Array, items: int, visible: Visible
+        self, connection: Connection, fingerprint: int, query: Array, items: int, *, visible: Visible
     ) -> tuple[Array, Array, Array]:
         """Chunks, items and cosines of the nearest, until ``items`` different items are among them; best first."""
         loaded = self._current(connection, fingerprint)
         entries = loaded.entries
-        positions = self._seen.nearest(fingerprint, entries, loaded.by_item, visible, query, items)
-        rough = self._estimates(connection, fingerprint, query, entries, positions)
+        positions = self._seen.nearest(fingerprint, entries, loaded.by_item, visible, query=query, items=items)
+        rough = self._estimates(connection, fingerprint, query, entries=entries, positions=positions)
         if rough is not None:
             positions = positions[best_items(rough, entries.items[positions], 2 * items)]
         chunks, owners, rows = entries.at(positions)
@@ -101,15 +101,17 @@ class VectorIndex:
         return chunks[order], owners[order], cosines[order]
 
     def scores(
-        self, connection: Connection, fingerprint: int, query: Array, items: Array, visible: Visible
+        self, connection: Connection, fingerprint: int, query: Array, items: Array, *, visible: Visible
     ) -> tuple[Array, Array, Array]:
         """Chunks, items and cosines of the visible chunks of some items; of a long item, of those nearest by sketch."""
         loaded = self._current(connection, fingerprint)
         entries = loaded.entries
         positions = visible.among(entries, loaded.by_item.positions(items))
         if len(positions) > COMPARED_PER_ITEM * len(items):
-            positions = nearest_of_each(entries.sketches, query, positions, entries.items[positions], COMPARED_PER_ITEM)
-        rough = self._estimates(connection, fingerprint, query, entries, positions)
+            positions = nearest_of_each(
+                entries.sketches, query, positions, entries.items[positions], few=COMPARED_PER_ITEM
+            )
+        rough = self._estimates(connection, fingerprint, query, entries=entries, positions=positions)
         if rough is not None:
             positions = positions[few_per_group(entries.items[positions], rough, CHUNKS_KEPT + 2)[0]]
         chunks, owners, rows = entries.at(positions)
@@ -121,21 +123,21 @@ class VectorIndex:
         places = loaded.places
         spots = np.where(chunks < len(places), places[np.minimum(chunks, len(places) - 1)], -1)
         cosines = np.full(len(chunks), -1.0)
-        known = spots >= 0
-        cosines[known] = self.cosines(connection, fingerprint, query, loaded.entries.vectors[spots[known]])
+        has_vector = spots >= 0
+        cosines[has_vector] = self.cosines(connection, fingerprint, query, loaded.entries.vectors[spots[has_vector]])
         return cosines
 
     def vectors(self, connection: Connection, fingerprint: int, dimensions: int, chunks: Array) -> dict[int, Array]:
         """The vectors of some chunks, as far as they have one."""
         loaded = self._current(connection, fingerprint)
         places = loaded.places
-        known = chunks[chunks < len(places)]
-        known = known[places[known] >= 0]
-        if not len(known):
+        with_vector = chunks[chunks < len(places)]
+        with_vector = with_vector[places[with_vector] >= 0]
+        if not len(with_vector):
             return {}
         cache = self._row_cache(fingerprint, dimensions)
-        rows = cache.fetch(connection, loaded.entries.vectors[places[known]])
-        return dict(zip(known.tolist(), rows, strict=True))
+        rows = cache.fetch(connection, loaded.entries.vectors[places[with_vector]])
+        return dict(zip(with_vector.tolist(), rows, strict=True))
 
     def cosines(self, connection: Connection, fingerprint: int, query: Array, vectors: Array) -> Array:
         """Exact cosines of vector rows with a query (both of unit length)."""
@@ -146,7 +148,7 @@ class VectorIndex:
         return cache.products(connection, vectors, query.astype(np.float32))
 
     def _estimates(
-        self, connection: Connection, fingerprint: int, query: Array, entries: Entries, positions: Array
+        self, connection: Connection, fingerprint: int, query: Array, *, entries: Entries, positions: Array
     ) -> Array | None:
         """Cosines to two digits, so that fewer rows are compared exactly; None where memory holds all rows anyhow."""
         if not len(positions) or 4 * len(query) * len(entries.vectors) <= ROW_CACHE_BYTES:
@@ -157,7 +159,9 @@ class VectorIndex:
 
     def _row_cache(self, fingerprint: int, dimensions: int, kind: type = np.float32) -> _RowCache:
         with self._lock:
-            return self._rows.setdefault((fingerprint, kind), _RowCache(dimensions, kind))
+            if (fingerprint, kind) not in self._rows:
+                self._rows[fingerprint, kind] = _RowCache(dimensions, kind)
+            return self._rows[fingerprint, kind]
 
 
 def best_items(cosines: Array, owners: Array, items: int) -> Array:
@@ -167,8 +171,8 @@ def best_items(cosines: Array, owners: Array, items: int) -> Array:
     while True:
         picked = np.arange(size)
         if take < size:
-            picked = np.flatnonzero(cosines >= np.partition(cosines, size - take)[size - take])
-        picked = picked[np.argsort(-cosines[picked], kind="stable")]
+            picked = (cosines >= np.partition(cosines, size - take)[size - take]).nonzero()[0]
+        picked = picked[(-cosines[picked]).argsort(kind="stable")]
         first = first_places(owners[picked])
         if len(first) > items:
             return picked[: first[items - 1] + 1]
@@ -207,14 +211,14 @@ class _RowCache:
 
         Not ``rows @ query``: that hands half of the rows to another thread, and on a busy machine waits for it long.
         """
-        found = np.empty(len(ids), np.float32)
+        products = np.empty(len(ids), np.float32)
         with self.lock:
             places = self._places(connection, ids)
             for at in range(0, len(ids), ROWS_AT_ONCE):
                 part = slice(at, at + ROWS_AT_ONCE)
-                np.vecdot(self.matrix[places[part]].astype(np.float32, copy=False), query, out=found[part])
-            found *= self.steps[places]
-        return found.astype(np.float64)
+                np.vecdot(self.matrix[places[part]].astype(np.float32, copy=False), query, out=products[part])
+            products *= self.steps[places]
+        return products.astype(np.float64)
 
     def _places(self, connection: Connection, ids: Array) -> Array:
         self._reach(int(ids.max()))
@@ -236,20 +240,20 @@ class _RowCache:
             self.place = grown
 
     def _read(self, connection: Connection, ids: Array) -> None:
-        found = connection.rows_in("SELECT id, vector FROM vectors WHERE id IN (*)", ids.tolist())
+        rows_read = connection.rows_in("SELECT id, vector FROM vectors WHERE id IN (*)", ids.tolist())
         if self.used + len(ids) > len(self.matrix):
             size = max(self.used + len(ids), min(len(self.place), self.capacity))
             matrix, steps = np.empty((size, self.matrix.shape[1]), self.matrix.dtype), np.ones(size, np.float32)
             matrix[: self.used], steps[: self.used] = self.matrix[: self.used], self.steps[: self.used]
             self.matrix, self.steps = matrix, steps
-        rows = np.frombuffer(b"".join(data for _, data in found), np.float32).reshape(len(found), -1)
-        added = slice(self.used, self.used + len(found))
+        rows = np.frombuffer(b"".join(data for _, data in rows_read), np.float32).reshape(len(rows_read), -1)
+        added = slice(self.used, self.used + len(rows_read))
         if self.matrix.dtype == np.int8:
             self.steps[added] = np.maximum(np.abs(rows).max(axis=1), TINY) / HIGHEST
             rows = np.rint(rows / self.steps[added, None])
         self.matrix[added] = rows
-        self.place[[vector for vector, _ in found]] = np.arange(len(found)) + self.used + 1
-        self.used += len(found)
+        self.place[[vector for vector, _ in rows_read]] = np.arange(len(rows_read)) + self.used + 1
+        self.used += len(rows_read)
 
 
 def _reload(connection: Connection, fingerprint: int, epoch: int, old: _Loaded | None) -> _Loaded:
@@ -262,38 +266,48 @@ def _reload(connection: Connection, fingerprint: int, epoch: int, old: _Loaded |
     )
     present = [row[0] for row in rows]
     same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(held, present, strict=False))))
-    read = {block: _entries(*row) for block, *row in new}
+    read = {block: _entries(row) for block, *row in new}
     fresh = {block: read.get(block) or read_block(connection, block) for block in present[same:]}
     sizes = {block: held[block] for block in present[:same]} | {n: len(part.chunks) for n, part in fresh.items()}
     if old is not None and held and same == len(held):
-        known = len(old.entries.chunks)
-        entries = old.columns.grown(known, list(fresh.values()))
-        places = _places(entries, old.places, known)
-        return _Loaded(epoch, sizes, old.columns, entries, places, old.by_item.of_longer(entries.items))
+        count = len(old.entries.chunks)
+        entries = old.columns.grown(count, list(fresh.values()))
+        places = _places(entries, old.places, count)
+        return _Loaded(
+            epoch=epoch,
+            blocks=sizes,
+            columns=old.columns,
+            entries=entries,
+            places=places,
+            by_item=old.by_item.of_longer(entries.items),
+        )
     parts = list(fresh.values())
     if old is not None and same:
         parts.insert(0, old.entries.first(sum(islice(held.values(), same))))
     columns = Columns(len(parts[0].sketches) if parts else 1)
     entries = columns.grown(0, parts)
     places = _places(entries, np.empty(0, np.int32), 0)
-    return _Loaded(epoch, sizes, columns, entries, places, Grouped.of(entries.items))
+    return _Loaded(
+        epoch=epoch, blocks=sizes, columns=columns, entries=entries, places=places, by_item=Grouped.of(entries.items)
+    )
 
 
-def _places(entries: Entries, known: Array, start: int) -> Array:
+def _places(entries: Entries, earlier: Array, start: int) -> Array:
     """By chunk: its place among the entries, or -1; those of the entries before ``start`` are known."""
     added = entries.chunks[start:]
-    places = np.full(max(len(known), int(added.max(initial=0)) + 1), -1, np.int32)
-    places[: len(known)] = known
+    places = np.full(max(len(earlier), int(added.max(initial=0)) + 1), -1, np.int32)
+    places[: len(earlier)] = earlier
     places[added] = np.arange(start, len(entries.chunks))
     return places
 
 
 def read_block(connection: Connection, block: int) -> Entries:
     """One block of entries."""
-    return _entries(*connection.rows(f"{_BLOCKS} WHERE id=?", (block,))[0][1:])
+    return _entries(connection.rows(f"{_BLOCKS} WHERE id=?", (block,))[0][1:])
 
 
-def _entries(count: int, chunks: bytes, items: bytes, vectors: bytes, sketches: bytes) -> Entries:
+def _entries(row: Sequence[Any]) -> Entries:
+    count, chunks, items, vectors, sketches = row
     return Entries(
         np.frombuffer(chunks, np.int64),
         np.frombuffer(items, np.int64),
@@ -344,12 +358,12 @@ def compact(connection: Connection, fingerprint: int) -> None:
     entries = Columns(len(parts[0].sketches)).grown(0, parts)
     low, high = int(entries.chunks.min()), int(entries.chunks.max())
     rows = connection.rows("SELECT id FROM chunks WHERE state < 2 AND id BETWEEN ? AND ?", (low, high))
-    kept = np.isin(entries.chunks, np.fromiter((row[0] for row in rows), np.int64, len(rows)))
+    stays = np.isin(entries.chunks, np.fromiter((row[0] for row in rows), np.int64, len(rows)))
     connection.run_many("DELETE FROM vector_blocks WHERE id=?", [(block,) for block in chosen])
     write_block(
         connection,
         fingerprint,
-        Entries(entries.chunks[kept], entries.items[kept], entries.vectors[kept], entries.sketches[:, kept]),
+        Entries(entries.chunks[stays], entries.items[stays], entries.vectors[stays], entries.sketches[:, stays]),
     )
 
 
@@ -358,13 +372,13 @@ def withdraw(connection: Connection, fingerprint: int, chunks: Array) -> None:
     bump_vectors(connection)
     for (block,) in connection.rows("SELECT id FROM vector_blocks WHERE fingerprint=? ORDER BY id", (fingerprint,)):
         part = read_block(connection, block)
-        kept = ~np.isin(part.chunks, chunks)
-        if not kept.all():
+        stays = ~np.isin(part.chunks, chunks)
+        if not stays.all():
             connection.run("DELETE FROM vector_blocks WHERE id=?", (block,))
-            if kept.any():
-                columns = part.chunks[kept], part.items[kept], part.vectors[kept], part.sketches[:, kept]
+            if stays.any():
+                columns = part.chunks[stays], part.items[stays], part.vectors[stays], part.sketches[:, stays]
                 write_block(connection, fingerprint, Entries(*columns))
-            connection.run_many("DELETE FROM vectors WHERE id=?", [(row,) for row in part.vectors[~kept].tolist()])
+            connection.run_many("DELETE FROM vectors WHERE id=?", [(row,) for row in part.vectors[~stays].tolist()])
 
 
 class MeaningSide:
@@ -376,6 +390,7 @@ class MeaningSide:
         connection: Connection,
         fingerprint: str,
         dimensions: int,
+        *,
         times: Array | None = None,
     ) -> None:
         self.index = opened.vector_index
@@ -405,13 +420,15 @@ class MeaningSide:
         if self.number is None:
             return _nothing()
         visible = Visible(self.alive, allowed, self.past)
-        return VectorMatches(*self.index.search(self.connection, self.number, query, limit, visible))
+        return VectorMatches(*self.index.search(self.connection, self.number, query, limit, visible=visible))
 
     def scores(self, query: Array, numbers: Array) -> VectorMatches:
         """Cosines of every visible chunk of some items."""
         if self.number is None or not len(numbers):
             return _nothing()
-        return VectorMatches(*self.index.scores(self.connection, self.number, query, numbers, Visible(self.alive)))
+        return VectorMatches(
+            *self.index.scores(self.connection, self.number, query, numbers, visible=Visible(self.alive))
+        )
 
 
 class MeaningSides:
@@ -422,36 +439,38 @@ class MeaningSides:
     ) -> None:
         self._sides: list[tuple[QueryVector, MeaningSide]] = []
         for vector in vectors:
-            side = MeaningSide(opened, connection, vector.fingerprint, len(vector.values), times)
+            side = MeaningSide(opened, connection, vector.fingerprint, len(vector.values), times=times)
             if self._sides:
                 side.leave_out(self._sides[0][1])
             self._sides.append((vector, side))
 
     def nearest(self, limit: int, allowed: Array | None) -> VectorMatches:
         """The nearest chunks, until ``limit`` different items are among them."""
-        found = self._together([(one, side.nearest(one.values, limit, allowed)) for one, side in self._sides])
+        nearest = self._together(
+            [(vector, side.nearest(vector.values, limit, allowed)) for vector, side in self._sides]
+        )
         if len(self._sides) == 1:
-            return found
-        best = best_items(found.cosines, found.items, limit)
-        return VectorMatches(found.chunks[best], found.items[best], found.cosines[best])
+            return nearest
+        best = best_items(nearest.cosines, nearest.items, limit)
+        return VectorMatches(nearest.chunks[best], nearest.items[best], nearest.cosines[best])
 
     def scores(self, numbers: Array) -> VectorMatches:
         """Cosines of every visible chunk of some items."""
-        return self._together([(one, side.scores(one.values, numbers)) for one, side in self._sides])
+        return self._together([(vector, side.scores(vector.values, numbers)) for vector, side in self._sides])
 
-    def _together(self, found: Sequence[tuple[QueryVector, VectorMatches]]) -> VectorMatches:
-        if len(found) == 1:
-            vector, only = found[0]
+    def _together(self, sides: Sequence[tuple[QueryVector, VectorMatches]]) -> VectorMatches:
+        if len(sides) == 1:
+            vector, only = sides[0]
             return VectorMatches(only.chunks, only.items, vector.comparable(only.cosines))
         return VectorMatches(
-            np.concatenate([one.chunks for _, one in found]),
-            np.concatenate([one.items for _, one in found]),
-            np.concatenate([vector.comparable(one.cosines) for vector, one in found]),
+            np.concatenate([matches.chunks for _, matches in sides]),
+            np.concatenate([matches.items for _, matches in sides]),
+            np.concatenate([vector.comparable(matches.cosines) for vector, matches in sides]),
         )
 
 
 def aimed_cosines(
-    opened: SearchedStore, connection: Connection, fingerprint: str, aim: Aim, chunks: Sequence[int]
+    opened: SearchedStore, connection: Connection, fingerprint: str, aim: Aim, *, chunks: Sequence[int]
 ) -> list[float] | None:
     """The cosine of each chunk with the moved query and its parts, -1 where it has no vector; None where nothing moves
     the query.
@@ -465,9 +484,9 @@ def aimed_cosines(
     if moved is None:
         return None
     compared = np.array(chunks, np.int64)
-    whole, *parts = (index.scores_of(connection, number, one, compared) for one in (moved, *aim.parts))
-    found: list[float] = aim.together(whole, parts).tolist()
-    return found
+    whole, *parts = (index.scores_of(connection, number, query, compared) for query in (moved, *aim.parts))
+    cosines: list[float] = aim.together(whole, parts).tolist()
+    return cosines
 
 
 def vectors_of(

@@ -67,14 +67,16 @@ class KeywordSide:
         terms = [term for word in asked for term in word.terms]
         _, frequencies = self.index.document_frequencies(self.connection, terms)
         unknown = [word.written for word in asked if not any(frequencies[term] for term in word.terms)]
-        known = self.index.words_like(self.connection, unknown) if unknown else {}
-        found: dict[str, tuple[str, ...]] = {}
+        similar = self.index.words_like(self.connection, unknown) if unknown else {}
+        terms_of_word: dict[str, tuple[str, ...]] = {}
         for word in unknown:
-            alike = (one for one in known if one.startswith(word[0]))
-            likely = dict.fromkeys(term for one in likely_words(word, alike, MOST_LOOKED_UP) for term in known[one])
+            alike = (candidate for candidate in similar if candidate.startswith(word[0]))
+            likely = dict.fromkeys(
+                term for candidate in likely_words(word, alike, MOST_LOOKED_UP) for term in similar[candidate]
+            )
             if likely:
-                found[word] = tuple(likely)
-        return self._terms_in_use(found)
+                terms_of_word[word] = tuple(likely)
+        return self._terms_in_use(terms_of_word)
 
     def _terms_in_use(self, likely: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
         """Those of the terms that occur in a text now; the index also has words of texts that are gone."""
@@ -116,9 +118,9 @@ class KeywordSide:
         prefixes = self.ask.prefixes if self.only_prefixes else ()
         count = limit
         while True:
-            found = scored.best(count, also)
-            checked = self._verified(found, self.ask.phrases, prefixes, limit)
-            if len(distinct(checked.items)) >= limit or len(found.chunks) >= found.total:
+            matches = scored.best(count, also)
+            checked = self._verified(matches, self.ask.phrases, prefixes, limit)
+            if len(distinct(checked.items)) >= limit or len(matches.chunks) >= matches.total:
                 return checked
             count *= 4
 
@@ -139,10 +141,10 @@ class KeywordSide:
         barred: set[int] = set()
         for phrase in (*(Phrase("", terms) for terms in groups), *phrases):
             if phrase.terms:
-                found = self.holding(phrase.terms)
+                matches = self.holding(phrase.terms)
                 if phrase.text:
-                    found = self._verified(found, (phrase,), (), EVERY)
-                barred.update(found.items.tolist())
+                    matches = self._verified(matches, (phrase,), (), EVERY)
+                barred.update(matches.items.tolist())
         return barred
 
     def holding(self, terms: Sequence[str]) -> Matches:
@@ -156,13 +158,13 @@ class KeywordSide:
             times=self.times,
         )
 
-    def _verified(self, found: Matches, phrases: Sequence[Phrase], prefixes: Sequence[str], limit: int) -> Matches:
+    def _verified(self, matches: Matches, phrases: Sequence[Phrase], prefixes: Sequence[str], limit: int) -> Matches:
         """Keep the chunks whose texts hold every phrase and, where prefixes are given, a word for one of these."""
-        kept: list[int] = []
+        verified: list[int] = []
         owners: set[int] = set()
         titles = self.titles
-        for at in range(0, len(found.chunks), _CHECKED_AT_ONCE):
-            part = found.chunks[at : at + _CHECKED_AT_ONCE].tolist()
+        for at in range(0, len(matches.chunks), _CHECKED_AT_ONCE):
+            part = matches.chunks[at : at + _CHECKED_AT_ONCE].tolist()
             texts = self._texts(part)
             missing = [n for n in {texts[c][0] for c in part if c in texts} if n not in titles]
             titles |= {n: item_texts(item) for n, item in items.by_numbers(self.connection, missing).items()}
@@ -172,17 +174,17 @@ class KeywordSide:
                 n, heading, text = texts[chunk]
                 sources = (text, heading, *titles.get(n, ("",)))
                 if holds_all(sources, phrases, prefixes):
-                    kept.append(at + offset)
+                    verified.append(at + offset)
                     owners.add(n)
             if len(owners) >= limit:
                 break
-        picked = np.array(kept, np.int64)
+        picked = np.array(verified, np.int64)
         return replace(
-            found,
-            chunks=found.chunks[picked],
-            items=found.items[picked],
-            scores=found.scores[picked],
-            coverage=None if found.coverage is None else found.coverage[picked],
+            matches,
+            chunks=matches.chunks[picked],
+            items=matches.items[picked],
+            scores=matches.scores[picked],
+            coverage=None if matches.coverage is None else matches.coverage[picked],
         )
 
     def _texts(self, chunks: Sequence[int]) -> dict[int, tuple[int, str, str]]:
@@ -193,15 +195,25 @@ class KeywordSide:
         return {chunk: self.texts[chunk] for chunk in chunks if chunk in self.texts}
 
     def lost_to_other_words(self, chunks: Sequence[int]) -> dict[int, float]:
-        """By chunk, the part of its score that it got for another word with the same stem as one asked for."""
-        spelled = {word.term for word in self.ask.words if word.spelled}
+        """By chunk, the part of its score that it got for another word with the same stem as one asked for.
+
+        A word counts as the one asked for when it agrees with it but for the last three letters: for productivity,
+        productive does and product does not.
+        """
+        starts = [
+            (word.term, re.compile(rf"\b{re.escape(word.spelled[: max(len(word.spelled) - 3, 1)])}"))
+            for word in self.ask.words
+            if word.spelled
+        ]
+        spelled = {term for term, _ in starts}
         words = [word for word in self.wanted if word.label in spelled]
-        given = self.index.given(self.connection, words, chunks, scoring=self.ask.scoring, times=self.times)
-        spellings = SpelledWords(self.ask)
+        shares = self.index.word_shares(self.connection, words, chunks, scoring=self.ask.scoring, times=self.times)
         lost: dict[int, float] = {}
-        for chunk, (_, heading, text) in self._texts(list(given)).items() if spellings else ():
-            if others := spellings.terms_of_others(heading, text):
-                lost[chunk] = sum(given[chunk].get(term, 0.0) for term in others)
+        for chunk, (_, heading, text) in self._texts(list(shares)).items():
+            folded = fold(f"{heading}\n{text}")
+            others = {term: shares[chunk].get(term, 0.0) for term, start in starts if not start.search(folded)}
+            if others:
+                lost[chunk] = sum(others.values())
         return lost
 
     def shares(
@@ -229,26 +241,3 @@ def holds_all(sources: Sequence[str], phrases: Sequence[Phrase], prefixes: Seque
     return all(holds_phrase(sources, phrase.text) for phrase in phrases) and (
         not prefixes or any(holds_prefix(sources, prefix) for prefix in prefixes)
     )
-
-
-class SpelledWords:
-    """The words of an ask whose stem another word may have, too.
-
-    A word counts as the one asked for when it agrees with it but for the last three letters: for productivity,
-    productive does and product does not.
-    """
-
-    def __init__(self, ask: Ask) -> None:
-        self._starts = [
-            (word.term, re.compile(rf"\b{re.escape(word.spelled[: max(len(word.spelled) - 3, 1)])}"))
-            for word in ask.words
-            if word.spelled
-        ]
-
-    def __bool__(self) -> bool:
-        return bool(self._starts)
-
-    def terms_of_others(self, heading: str, text: str) -> set[str]:
-        """The terms that a passage holds only as the stem of another word, if it holds them."""
-        folded = fold(f"{heading}\n{text}")
-        return {term for term, start in self._starts if not start.search(folded)}

@@ -21,7 +21,7 @@ from ricordo import speaking
 from ricordo.errors import Conflict, Error, NotFound, PathConflict, StaleVersion
 from ricordo.store.backlog import drop_chunks, enqueue_chunks
 from ricordo.store.index import segments
-from ricordo.store.prepare import kept_language
+from ricordo.store.prepare import stored_language
 from ricordo.store.sql import history, items, links, usage
 from ricordo.store.sql.database import DELETED, LIVE, SUPERSEDED, Connection, NewChunk, micros, now_micros
 from ricordo.store.sql.items import (
@@ -38,6 +38,7 @@ from ricordo.store.tables import column_names
 from ricordo.store.values import Backlog, FileState, PreparedChunk, PreparedItem
 from ricordo.text.languages import language_of
 from ricordo.text.words import Analyzer
+from ricordo.trust.gate import WAITS_FOR_USER, withheld_refs
 from ricordo.values.items import Fields, Saved
 from ricordo.values.kinds import KNOWLEDGE_FOLDERS
 from ricordo.values.provenance import PERSON, Provenance, stored
@@ -52,33 +53,53 @@ VERSION_COLUMNS, CHUNK_COLUMNS, SECRET_COLUMNS = map(column_names, ("versions", 
 def save(connection: Connection, item: PreparedItem, policy: str, opened: OpenStore) -> tuple[Saved, list[NewChunk]]:
     """Apply one prepared item: create, update, skip, or refuse with a conflict."""
     head = find_head(connection, item.draft.ref.drive, item.draft.ref.path)
-    return save_over(connection, head, item, policy, opened)
+    return save_over(connection, head, item, policy, opened=opened)
 
 
 def save_over(
-    connection: Connection, head: Head | None, item: PreparedItem, policy: str, opened: OpenStore
+    connection: Connection, head: Head | None, item: PreparedItem, policy: str, *, opened: OpenStore
 ) -> tuple[Saved, list[NewChunk]]:
     """The same, where it is known which item holds the ref now."""
     ref = str(item.draft.ref)
     if head is None:
         identity, chunks = _create(connection, item, opened)
-        return Saved(ref, "created", identity, 1, None, item.hash, chunks=len(chunks)), chunks
+        return Saved(
+            ref=ref,
+            status="created",
+            id=identity,
+            version=1,
+            content_hash=item.hash,
+            chunks=len(chunks),
+        ), chunks
     if policy == "error":
         raise PathConflict(
             f"{ref} already exists (version {head.version})",
             hint=f"Read it first (get {ref}), or pass on_conflict=overwrite to replace it.",
         )
     if policy == "skip":
-        return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="already in the store"), []
+        return skipped(head, ref, "already in the store"), []
     if head.hash == item.hash and head.state == "live":
         note_file(connection, head.n, item.file)
-        return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="unchanged"), []
+        return skipped(head, ref, "unchanged"), []
     refuse_immutable(head, ref)
     chunks = write_version(connection, head, item, opened)
     if item.times is not None and item.text_hash != head.text_hash:  # when it changed at its origin
         changed = min(now_micros(), micros(item.times[1]))
         connection.run("UPDATE items SET updated_at=? WHERE n=?", (changed, head.n))
-    return Saved(ref, "updated", head.id, head.version + 1, head.version, item.hash, chunks=len(chunks)), chunks
+    return Saved(
+        ref=ref,
+        status="updated",
+        id=head.id,
+        version=head.version + 1,
+        previous_version=head.version,
+        content_hash=item.hash,
+        chunks=len(chunks),
+    ), chunks
+
+
+def skipped(head: Head, ref: str, reason: str | None) -> Saved:
+    """The answer to a save that left an item as it is."""
+    return Saved(ref, "skipped", head.id, head.version, content_hash=head.hash, reason=reason)
 
 
 def save_archived(connection: Connection, item: PreparedItem, opened: OpenStore) -> tuple[Saved, list[NewChunk]]:
@@ -86,7 +107,7 @@ def save_archived(connection: Connection, item: PreparedItem, opened: OpenStore)
     head = find_head(connection, item.draft.ref.drive, item.draft.ref.path)
     if head is not None and (head.hash == item.hash or head.state == "live"):
         reason = "unchanged" if head.hash == item.hash else "in use"
-        return Saved(str(item.draft.ref), "skipped", head.id, head.version, None, head.hash, reason=reason), []
+        return skipped(head, str(item.draft.ref), reason), []
     saved, chunks = save(connection, item, "overwrite", opened)
     connection.run_many(
         "UPDATE chunks SET state=?, live_until=live_from WHERE id=?", [(SUPERSEDED, chunk.chunk) for chunk in chunks]
@@ -100,22 +121,31 @@ def save_archived(connection: Connection, item: PreparedItem, opened: OpenStore)
 
 def _create(connection: Connection, item: PreparedItem, opened: OpenStore) -> tuple[str, list[NewChunk]]:
     now = now_micros()
-    said = _said(item)
+    provenance = _provenance_of(item)
     identity = item.id if item.id and find_by_id(connection, item.id) is None else new_id()
     draft = item.draft
     row = {
         "id": identity, "drive": draft.ref.drive, "path": draft.ref.path, "kind": draft.kind, "state": "live",
         "version": 1, "hash": item.hash, "text_hash": item.text_hash, **field_columns(draft.fields),
         "fields": fields_json(draft.fields.to_dict()), "size": _size(item), "created_at": now, "updated_at": now,
-        "indexed_at": now, "provenance": stored(said), "vouched": 1 if item.vouched or said.author == PERSON else None,
+        "indexed_at": now, "provenance": stored(provenance),
+        "vouched": 1 if item.vouched or provenance.author == PERSON else None,
         **dict(zip(_FILE_COLUMNS, _file_values(item.file), strict=True)),
     }  # fmt: skip
     n = connection.insert_item(tuple(row), tuple(row.values()))
     history.note_step(connection, n, history.NEW, (1, "live"))
     connection.touched.add(n)
+    connection.granted |= {n} if item.vouched else set()
     insert_tags(connection, n, draft.fields)
-    chunks = _write_version(connection, Head(n, identity, "live", 0, "", "", False), item, opened, now, said)
-    connection.insert("secrets", SECRET_COLUMNS, [(n, *one) for one in item.secrets.items()])
+    chunks = _write_version(
+        connection,
+        Head(n=n, id=identity, state="live", version=0, hash="", text_hash="", immutable=False),
+        item,
+        opened,
+        now=now,
+        provenance=provenance,
+    )
+    connection.insert("secrets", SECRET_COLUMNS, [(n, *kind_and_count) for kind_and_count in item.secrets.items()])
     if item.times is not None:  # that it had before; its version dates from its last change
         created, updated = min(now, *map(micros, item.times)), min(now, micros(item.times[1]))
         connection.run("UPDATE items SET created_at=?, updated_at=? WHERE n=?", (created, updated, n))
@@ -124,10 +154,10 @@ def _create(connection: Connection, item: PreparedItem, opened: OpenStore) -> tu
     return identity, chunks
 
 
-def _said(item: PreparedItem) -> Provenance:
+def _provenance_of(item: PreparedItem) -> Provenance:
     """Who writes it now; of what belongs to a branch, also on which."""
-    said = speaking.author_now(item.origin)
-    return speaking.on_branch(said) if item.draft.kind in KNOWLEDGE_FOLDERS else said
+    provenance = speaking.author_now(item.origin)
+    return speaking.on_branch(provenance) if item.draft.kind in KNOWLEDGE_FOLDERS else provenance
 
 
 def field_columns(fields: Fields) -> dict[str, Any]:
@@ -143,12 +173,13 @@ def field_columns(fields: Fields) -> dict[str, Any]:
 def write_version(connection: Connection, head: Head, item: PreparedItem, opened: OpenStore) -> list[NewChunk]:
     """Write the next version of an item; returns the chunks that must be indexed."""
     now = now_micros()
-    said = _said(item)
+    provenance = _provenance_of(item)
     number = head.version + 1
-    is_vouched = is_users(connection, head, item, said)
-    new_chunks = _write_version(connection, head, item, opened, now, said)
+    is_vouched = is_users(connection, head, item, provenance)
+    new_chunks = _write_version(connection, head, item, opened, now=now, provenance=provenance)
     history.note_step(connection, head.n, (head.version, head.state), (number, "live"))
     connection.touched.add(head.n)
+    connection.granted |= {head.n} if item.vouched else set()
     draft = item.draft
     described = field_columns(draft.fields)
     connection.run(
@@ -160,7 +191,7 @@ def write_version(connection: Connection, head: Head, item: PreparedItem, opened
         (
             draft.ref.drive, draft.ref.path, draft.kind, number, item.hash, *described.values(),
             fields_json(draft.fields.to_dict()), _size(item), item.text_hash, now, item.text_hash, now,
-            *_file_values(item.file), stored(said), number if is_vouched else None, head.n,
+            *_file_values(item.file), stored(provenance), number if is_vouched else None, head.n,
         ),
     )  # fmt: skip
     connection.run("DELETE FROM item_tags WHERE item=?", (head.n,))
@@ -172,10 +203,10 @@ def write_version(connection: Connection, head: Head, item: PreparedItem, opened
 
 
 def _write_version(
-    connection: Connection, head: Head, item: PreparedItem, opened: OpenStore, now: int, said: Provenance
+    connection: Connection, head: Head, item: PreparedItem, opened: OpenStore, *, now: int, provenance: Provenance
 ) -> list[NewChunk]:
     """Write the row of a version and its chunks."""
-    ids, new_chunks = _write_chunks(connection, head, item.chunks, opened.analyzer, now)
+    ids, new_chunks = _write_chunks(connection, head, item.chunks, opened.analyzer, now=now)
     layout = np.array(
         [(chunk, part.start, *part.lines) for chunk, part in zip(ids, item.chunks, strict=True)], np.int64
     )
@@ -187,7 +218,7 @@ def _write_version(
         head.n, head.version + 1, head.version or None, item.hash, item.text_hash, draft.ref.drive, draft.ref.path,
         draft.kind, "live", fields_json(draft.fields.to_dict()), layout.tobytes(),
         json.dumps([[m.offset, m.label] for m in draft.marks]), draft.first_line, _size(item),
-        blob, now, stored(said),
+        blob, now, stored(provenance),
     )  # fmt: skip
     connection.insert("versions", VERSION_COLUMNS, [row])
     return new_chunks
@@ -204,7 +235,7 @@ def _size(item: PreparedItem) -> int:
 def write_secrets(connection: Connection, n: int, counts: Mapping[str, int]) -> None:
     """Note which secrets an item's text contains now."""
     connection.run("DELETE FROM secrets WHERE item=?", (n,))
-    connection.insert("secrets", SECRET_COLUMNS, [(n, *one) for one in counts.items()])
+    connection.insert("secrets", SECRET_COLUMNS, [(n, *kind_and_count) for kind_and_count in counts.items()])
 
 
 def insert_tags(connection: Connection, n: int, fields: Fields) -> None:
@@ -235,7 +266,7 @@ def note_file(connection: Connection, n: int, state: FileState | None) -> None:
 
 
 def _write_chunks(
-    connection: Connection, head: Head, chunks: Sequence[PreparedChunk], analyzer: Analyzer, now: int
+    connection: Connection, head: Head, chunks: Sequence[PreparedChunk], analyzer: Analyzer, *, now: int
 ) -> tuple[list[int], list[NewChunk]]:
     """Reuse live chunks with the same key, insert the others, supersede what is no longer part of the item."""
     n = head.n
@@ -361,6 +392,14 @@ def store_words(connection: Connection, analyzer: Analyzer) -> None:
     connection.run_many("INSERT INTO vocabulary(word, term) VALUES(?,?) ON CONFLICT DO NOTHING", words)
 
 
+def tried_again(opened: OpenStore, write: Callable[[], list[Saved]]) -> list[Saved]:
+    """Do a change as ``Changes.tried_again`` says."""
+    mirror = opened.mirror
+    with withheld_refs() as waiting:
+        answers = write() if mirror is None or opened.database.is_writing() else mirror.tried_again(write)
+    return [replace(saved, reason=WAITS_FOR_USER) if saved.ref in waiting else saved for saved in answers]
+
+
 class Changes:
     """Writes items. Low-level writes note on the connection which items they touch (``Connection.touched``), so that no
     verb can bypass the mirror.
@@ -396,7 +435,7 @@ class Changes:
                     ref = item.draft.ref  # which may come twice
                     head = held.pop(ref) if ref in held else items.find_head(connection, ref.drive, ref.path)
                     try:
-                        saved, chunks = save_over(connection, head, item, on_conflict, self._opened)
+                        saved, chunks = save_over(connection, head, item, on_conflict, opened=self._opened)
                     except Error as error:
                         saved, chunks = Saved(str(ref), "failed", error=error.to_dict()), []
                     answers.append(saved)
@@ -409,11 +448,10 @@ class Changes:
         return self.tried_again(write)
 
     def tried_again(self, write: Callable[[], list[Saved]]) -> list[Saved]:
-        """Do a change; if somebody edits a mirrored file at that moment, take in the edit and do the change again."""
-        mirror = self._opened.mirror
-        if mirror is None or self._database.is_writing():
-            return write()
-        return mirror.tried_again(write)
+        """Do a change; if somebody edits a mirrored file at that moment, take in the edit and do the change again. What
+        has to wait for the user's word says so.
+        """
+        return tried_again(self._opened, write)
 
     @contextmanager
     def writing(
@@ -454,9 +492,11 @@ class Changes:
 
         With ``base`` it is refused when the item has another version by now.
         """
-        return self.tried_again(lambda: [self._rewrite(n, item, durable, backlog, base)])[0]
+        return self.tried_again(lambda: [self._rewrite(n, item, durable=durable, backlog=backlog, base=base)])[0]
 
-    def _rewrite(self, n: int, item: PreparedItem, durable: bool, backlog: Backlog | None, base: int | None) -> Saved:
+    def _rewrite(
+        self, n: int, item: PreparedItem, *, durable: bool, backlog: Backlog | None, base: int | None
+    ) -> Saved:
         draft = item.draft
         with self.writing([item], durable=durable, backlog=backlog) as (connection, (placed,), fresh):
             head, ref = items.head_of(connection, n), items.ref_of(connection, n)
@@ -464,11 +504,19 @@ class Changes:
                 raise StaleVersion(f"{draft.ref} was changed meanwhile", hint="Read it again, then change it.")
             items.refuse_immutable(head, ref)
             if head.hash == item.hash and head.state == "live" and ref == str(draft.ref):
-                return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="unchanged")
-            fresh.extend(self.rewrite_one(connection, head, placed))
-        return Saved(str(draft.ref), "updated", head.id, head.version + 1, head.version, item.hash, chunks=len(fresh))
+                return skipped(head, ref, "unchanged")
+            fresh.extend(self.rewrite_item(connection, head, placed))
+        return Saved(
+            ref=str(draft.ref),
+            status="updated",
+            id=head.id,
+            version=head.version + 1,
+            previous_version=head.version,
+            content_hash=item.hash,
+            chunks=len(fresh),
+        )
 
-    def rewrite_one(self, connection: Connection, head: Head, item: PreparedItem) -> list[NewChunk]:
+    def rewrite_item(self, connection: Connection, head: Head, item: PreparedItem) -> list[NewChunk]:
         ref = item.draft.ref
         occupant = items.find_head(connection, ref.drive, ref.path)
         if occupant is not None and occupant.n != head.n:
@@ -485,7 +533,7 @@ class Changes:
 
     def _succeed(self, old: int, item: PreparedItem, link: str, backlog: Backlog | None) -> Saved:
         with self.writing([item], durable=True, backlog=backlog) as (connection, (placed,), fresh):
-            self.archive_one(connection, old)
+            self.archive_item(connection, old)
             saved, chunks = save(connection, placed, "error", self._opened)
             fresh.extend(chunks)
             assert saved.id is not None, "what was just written has an id"
@@ -501,7 +549,7 @@ class Changes:
             answers: list[Saved] = []
             with self._database.write(durable=True) as connection:
                 for n in numbers:
-                    answers.append(self.archive_one(connection, n))
+                    answers.append(self.archive_item(connection, n))
                     if successor is not None:
                         links.add(connection, successor, n, link)
             return answers
@@ -519,29 +567,28 @@ class Changes:
                     links.update_saved(connection, [(saved.id, item)])
         return answers
 
-    def archive_one(self, connection: Connection, n: int) -> Saved:
+    def archive_item(self, connection: Connection, n: int) -> Saved:
         head = items.head_of(connection, n)
         ref = items.ref_of(connection, n)
         if head.state == "deleted":
             raise NotFound(f"{ref} is in the bin", hint=f"‹:restore {ref}› brings it back.")
         if head.state == "archived":
-            return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="already archived")
+            return skipped(head, ref, "already archived")
         items.refuse_immutable(head, ref)
-        items.refuse_silencing(connection, n, ref)
         put_away(connection, head, "archived")
         links.reconsider(connection, n)
-        return Saved(ref, "archived", head.id, head.version, None, head.hash)
+        return Saved(ref=ref, status="archived", id=head.id, version=head.version, content_hash=head.hash)
 
     def remove(self, n: int, *, purge: bool = False) -> None:
         """Remove an item from every index; with ``purge``, erase it and its words from the file."""
 
         def write() -> list[Saved]:
             with self._database.write(durable=True) as connection:
-                return [self.bin_one(connection, n)]
+                return [self.bin_item(connection, n)]
 
         self.tried_again((lambda: self._purge(n)) if purge else write)
 
-    def bin_one(self, connection: Connection, n: int, ref: str = "") -> Saved:
+    def bin_item(self, connection: Connection, n: int, ref: str = "") -> Saved:
         head = self._prepare_removal(connection, n)
         if head.state != "deleted":
             put_away(connection, head, "deleted")
@@ -569,7 +616,7 @@ class Changes:
             with self._database.write(durable=True) as connection:
                 for n in numbers:
                     try:
-                        self.bin_one(connection, n)
+                        self.bin_item(connection, n)
                     except Error as error:
                         refused[n] = error
             return []
@@ -603,7 +650,7 @@ class Changes:
         """After texts were erased: drop words from the vocabulary that occur in no remaining text."""
         analyzer = Analyzer(self._opened.language)
         for text in texts:
-            analyzer.in_language(kept_language(language_of(text), analyzer)).counts(text)
+            analyzer.in_language(stored_language(language_of(text), analyzer)).counts(text)
         self._opened.analyzer = Analyzer(self._opened.language)
         with self._database.write() as connection:
             for word, term in analyzer.forget_stemmed():

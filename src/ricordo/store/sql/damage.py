@@ -20,19 +20,24 @@ MOST_NAMED = 20
 
 def find_damage(connection: Connection) -> list[Damage]:
     """All damaged versions; if the versions of an item cannot be listed, its current one."""
-    found: list[Damage] = []
+    damages: list[Damage] = []
     for n, ref, head in stored_items(connection):
         try:
             numbers = [row[0] for row in connection.rows("SELECT number FROM versions WHERE item=?", (n,))]
         except connection.unreadable as error:
-            found.append(Damage(n, ref, head, True, f"its versions cannot be read ({error})"))
+            damages.append(
+                Damage(n=n, ref=ref, number=head, is_head=True, problem=f"its versions cannot be read ({error})")
+            )
             continue
         problems = {number: problem for number in numbers if (problem := version_problem(connection, n, number))}
         if head not in numbers:
             problems[head] = "it is missing"
         sound = max((number for number in numbers if number not in problems), default=None)
-        found += [Damage(n, ref, number, number == head, what, sound) for number, what in sorted(problems.items())]
-    return found
+        damages += [
+            Damage(n=n, ref=ref, number=number, is_head=number == head, problem=what, sound=sound)
+            for number, what in sorted(problems.items())
+        ]
+    return damages
 
 
 def stored_items(connection: Connection) -> list[Row]:
@@ -86,13 +91,13 @@ def _passages_problem(connection: Connection, n: int, draft: Draft, layout: byte
 def texts(database: Database) -> tuple[Check, list[Damage]]:
     """Every version of every item against the hashes it was saved with."""
     with database.read() as connection:
-        found = find_damage(connection)
+        damages = find_damage(connection)
         heads = _head_problems(connection)
-    if not found and not heads:
+    if not damages and not heads:
         return Check("texts", True, "are what was saved, in every version"), []
-    lines = [f"{one.ref} version {one.number}: {one.problem}" for one in found] + heads
+    lines = [f"{damage.ref} version {damage.number}: {damage.problem}" for damage in damages] + heads
     more = f" and {len(lines) - MOST_NAMED:,} more" if len(lines) > MOST_NAMED else ""
-    return Check("texts", False, f"damaged: {'; '.join(lines[:MOST_NAMED])}{more}. {WHAT_TO_DO}"), found
+    return Check("texts", False, f"damaged: {'; '.join(lines[:MOST_NAMED])}{more}. {WHAT_TO_DO}"), damages
 
 
 WHAT_TO_DO = "Restore a backup, or save what can be read with 'ricordo export --salvage FILE'."

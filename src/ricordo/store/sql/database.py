@@ -68,6 +68,8 @@ class Connection(Protocol):
 
     touched: set[int]
     """In a transaction: the numbers of the items that it wrote, binned or erased."""
+    granted: set[int]
+    """In a transaction: those of them that were read from a place that the user trusts."""
     step: str
     """In a transaction: the step that it wrote down; empty if none."""
 
@@ -177,7 +179,7 @@ class StorePart:
 
 
 @contextmanager
-def decoded(shown: object) -> Iterator[None]:
+def decoded(store: object) -> Iterator[None]:
     """Turn an exception from decoding a row into the error for damage of the store ``shown``; its trace is kept."""
     try:
         yield
@@ -187,7 +189,7 @@ def decoded(shown: object) -> Iterator[None]:
         if isinstance(error, OverflowError) and str(error).endswith(" to convert"):  # a number that was given
             raise UsageError("a number is larger than any store holds", hint="Give a smaller one.") from None
         raise CorruptStore(
-            f"something in the store {shown} cannot be read ({type(error).__name__}: {error})",
+            f"something in the store {store} cannot be read ({type(error).__name__}: {error})",
             hint="‹:doctor› names what is damaged. If it finds nothing, this is a mistake in Ricordo.",
         ) from error
 
@@ -225,8 +227,8 @@ def not_in(column: str, values: Collection[T]) -> tuple[str, list[T]]:
 
 def all_of(*conditions: tuple[str, object]) -> tuple[str, list[object]]:
     """Those of some conditions whose value is not None, and the values that are bound in them."""
-    given = [(condition, value) for condition, value in conditions if value is not None]
-    return " AND ".join(condition for condition, _ in given) or "1=1", [value for _, value in given]
+    pairs = [(condition, value) for condition, value in conditions if value is not None]
+    return " AND ".join(condition for condition, _ in pairs) or "1=1", [value for _, value in pairs]
 
 
 DAY = 86_400_000_000
@@ -245,7 +247,7 @@ def moment(value: int) -> datetime:
 
 def optional_moment(value: int | None) -> datetime | None:
     """A stored time that may be missing."""
-    return None if value is None else moment(value)
+    return None if value is None else _START + timedelta(microseconds=value)
 
 
 def now_micros() -> int:

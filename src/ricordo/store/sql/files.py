@@ -14,6 +14,7 @@ from ricordo.store.sql.changes import write_secrets
 from ricordo.store.sql.database import Connection, StorePart, marks, now_micros
 from ricordo.store.tables import column_names
 from ricordo.store.values import FileState
+from ricordo.values import provenance
 from ricordo.values.file_refs import UNKNOWN_MACHINE, FileRefs
 from ricordo.values.items import Item, KnownFile, Ref
 
@@ -43,9 +44,9 @@ class Machines(StorePart):
         if self._is_shared:
             return FileRefs("", this_machine().id)
         with self._database.read() as connection:
-            found = refs_of(connection)
-        self._is_shared = not found.home
-        return found
+            refs = refs_of(connection)
+        self._is_shared = not refs.home
+        return refs
 
     def note_this(self) -> None:
         """Let others know the name of this machine, which has files in the store."""
@@ -54,8 +55,8 @@ class Machines(StorePart):
             return
         with suppress(Unavailable):  # a busy store hears it next time
             with self._database.read() as connection:
-                known = connection.meta(NAME + machine.id)
-            if known != machine.name:
+                stored = connection.meta(NAME + machine.id)
+            if stored != machine.name:
                 with self._database.write() as connection:
                     connection.set_meta(NAME + machine.id, machine.name)
             self._noted = machine
@@ -68,8 +69,8 @@ class Machines(StorePart):
     def elsewhere(self, refs: Iterable[str]) -> dict[str, str]:
         """Those of the refs that name files of other machines, each with the name of its machine."""
         files = [Ref.parse(ref) for ref in refs if ref.startswith("disk:/")]
-        known = self.refs() if files else FileRefs("")
-        owners = {str(ref): known.owner(ref) for ref in files if not known.is_here(ref)}
+        file_refs = self.refs() if files else FileRefs("")
+        owners = {str(ref): file_refs.owner(ref) for ref in files if not file_refs.is_here(ref)}
         if not owners:
             return {}
         names = self._names
@@ -90,7 +91,7 @@ _FILE = "file_mtime, file_size, file_hash, file_fields"
 class Files(StorePart):
     """Files on disk, as they were last read."""
 
-    def known(self, drive: str, paths: Collection[str]) -> dict[str, FileState | None]:
+    def states_by_path(self, drive: str, paths: Collection[str]) -> dict[str, FileState | None]:
         """Which of these paths hold an item, and what its file looked like when it was read (None if it has none)."""
         sql = f"SELECT path, {_FILE} FROM items WHERE drive=? AND state<>'deleted' AND path IN (*)"
         with self._database.read() as connection:
@@ -158,6 +159,10 @@ _COLUMNS = column_names("knowledge_files")
 _KNOWLEDGE_FILE = f"SELECT {', '.join(_COLUMNS)} FROM knowledge_files"
 
 
+_BEGAN = "knowledge_began"
+"""When a store began to have files; negative until it took in those that were there already."""
+
+
 class KnowledgeRows(StorePart):
     """What is known about the files in the knowledge folder."""
 
@@ -173,8 +178,34 @@ class KnowledgeRows(StorePart):
         with self._database.write() as connection:
             if before is not None and (before != place or machine not in (None, here)):
                 connection.run("DELETE FROM knowledge_files")
+            if before is None:
+                connection.set_meta(_BEGAN, -now_micros(), replace=False)
             connection.set_meta("knowledge_folder", place)
             connection.set_meta("knowledge_machine", here)
+
+    def note_first_sync(self) -> None:
+        """Note that files were taken in: those that come later and were sealed before the store had files are older
+        than what it holds.
+        """
+        with self._database.read() as connection:
+            began = int(connection.meta(_BEGAN) or 0)
+        if began < 0:
+            with self._database.write() as connection:
+                connection.set_meta(_BEGAN, -began)
+
+    def last_word(self, identity: str) -> int:
+        """When the user last decided about the item with an id, or the store began to have files; in microseconds.
+        That a file is gone is no decision, because a branch of a repository may lack it.
+        """
+        with self._database.read() as connection:
+            rows = connection.rows(
+                "SELECT v.created_at FROM items i JOIN versions v ON v.item = i.n AND v.number = i.vouched"
+                " WHERE i.id=?",
+                (identity,),
+            )
+            audit = connection.rows("SELECT at, provenance FROM audit WHERE item=?", (identity,))
+            decisions = [int(at) for at, written in audit if provenance.read(written).via != "file"]
+            return max(0, int(connection.meta(_BEGAN) or 0), *(int(at) for (at,) in rows), *decisions)
 
     def times_and_sizes(self) -> dict[str, tuple[int, int]]:
         with self._database.read() as connection:
@@ -215,8 +246,8 @@ class KnowledgeRows(StorePart):
         """Items with their content, in the bin or not, as they are in the open transaction."""
         with self._database.write() as connection:  # this thread's own, which sees what it wrote
             named = connection.rows_in("SELECT n FROM items WHERE id IN (*)", sorted(ids))
-            found = {n: items.by_number(connection, n) for n in sorted({*numbers, *(n for (n,) in named)})}
-        return {n: item for n, item in found.items() if item is not None}
+            by_number = {n: items.by_number(connection, n) for n in sorted({*numbers, *(n for (n,) in named)})}
+        return {n: item for n, item in by_number.items() if item is not None}
 
     def belonging(self, numbers: Collection[int], kinds: Collection[str], drives: Collection[str]) -> list[int]:
         """Which of these items have one of the kinds on one of the drives, in the transaction that is open."""
@@ -254,16 +285,16 @@ class Secrets(StorePart):
 
     def refs(self) -> list[tuple[Ref, dict[str, int]]]:
         """The items that hold some, with how many of each kind."""
-        found: dict[Ref, dict[str, int]] = {}
+        counts: dict[Ref, dict[str, int]] = {}
         with self._database.read() as connection:
             for drive, path, kind, count in connection.rows(
                 "SELECT i.drive, i.path, s.kind, s.count FROM secrets s JOIN items i ON i.n = s.item"
                 " WHERE i.state <> 'deleted' ORDER BY i.drive, i.path, s.kind"
             ):
-                found.setdefault(Ref(drive, path), {})[kind] = count
-        return list(found.items())
+                counts.setdefault(Ref(drive, path), {})[kind] = count
+        return list(counts.items())
 
-    def note(self, found: Mapping[int, Mapping[str, int]]) -> None:
+    def note(self, counts_of_items: Mapping[int, Mapping[str, int]]) -> None:
         with self._database.write() as connection:
-            for n, counts in found.items():
+            for n, counts in counts_of_items.items():
                 write_secrets(connection, n, counts)

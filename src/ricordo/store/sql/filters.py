@@ -43,7 +43,7 @@ def where(filters: Filters, dialect: Dialect) -> tuple[str, list[object]]:
     any_of("i.thread", filters.threads)
     any_of("i.loading", filters.loadings)
     for tags in (filters.tags_any, *((tag,) for tag in filters.tags_all)):
-        spelled = [one for tag in tags for one in _spellings(tag)]
+        spelled = [spelling for tag in tags for spelling in _spellings(tag)]
         if spelled:
             lowered = ",".join(["lower(?)"] * len(spelled))
             parts.append(f"i.n IN (SELECT item FROM item_tags WHERE lower(tag) IN ({lowered}))")

@@ -29,9 +29,8 @@ from ricordo.store.sql.database import (
 )
 from ricordo.values.items import Item, first_words
 from ricordo.values.kinds import CHECKPOINT, REMEMBERED_KINDS, SESSION
-from ricordo.values.log import AuditEntry
+from ricordo.values.log import AuditEntry, Happening, ThreadSpan
 from ricordo.values.provenance import read, stored
-from ricordo.values.sessions import Happening, ThreadSpan
 
 MOST_STEPS = 1000
 KEPT_DAYS = 30
@@ -54,7 +53,7 @@ def note_step(connection: Connection, n: int, before: tuple[int, str], after: tu
     connection.run("UPDATE step_items SET new_version=?, new_state=? WHERE step=? AND item=?", (*after, step.id, n))
 
 
-def note_said(connection: Connection, n: int) -> None:
+def note_provenance(connection: Connection, n: int) -> None:
     """Note whose words an item is before that changes without a new version."""
     step = _begun(connection)
     if step is not None:
@@ -111,12 +110,12 @@ _TOLD = (
 )
 
 
-def note_audit(connection: Connection, what: str, n: int, said: str | None = None) -> None:
+def note_audit(connection: Connection, what: str, n: int, provenance: str | None = None) -> None:
     """Write down who does something to an item now, or, with ``said``, who did it on another machine."""
     connection.run(
         "INSERT INTO audit(at, what, item, ref, version, provenance)"
         " SELECT ?, ?, id, drive || ':' || path, version, ? FROM items WHERE n=?",
-        (now_micros(), what, stored(speaking.speaker()) if said is None else said, n),
+        (now_micros(), what, stored(speaking.speaker()) if provenance is None else provenance, n),
     )
 
 
@@ -149,8 +148,8 @@ class Audit(StorePart):
                 (*values, limit),
             )
         return [
-            AuditEntry(moment(at), what, ref, version, read(said), query)
-            for at, what, ref, version, said, query in rows
+            AuditEntry(at=moment(at), what=what, ref=ref, version=version, provenance=read(provenance), query=query)
+            for at, what, ref, version, provenance, query in rows
         ]
 
     def waiting(self) -> list[int]:
@@ -165,7 +164,7 @@ class Audit(StorePart):
         with self._database.write(durable=True) as connection:
             note_audit(connection, what, n)
             if what == "accepted":
-                note_said(connection, n)
+                note_provenance(connection, n)
                 connection.run("UPDATE items SET vouched=version WHERE n=?", (n,))
                 connection.run("UPDATE knowledge_files SET mark='' WHERE item=?", (n,))
         with self._database.write(durable=True) as connection:
@@ -203,7 +202,7 @@ class Threads(StorePart):
                 )
             )
 
-    def said_after(self, thread: str, place: int, count: int) -> list[Mapping[str, Any]]:
+    def user_turns_after(self, thread: str, place: int, count: int) -> list[Mapping[str, Any]]:
         with self._database.read() as connection:
             said_by_user, values = connection.dialect.json_is("metadata", "$.role", "user")
             rows = connection.rows(
@@ -219,8 +218,8 @@ class Threads(StorePart):
                 "SELECT n FROM items WHERE thread=? AND seq BETWEEN ? AND ? AND state='live' ORDER BY seq, n",
                 (thread, first, last),
             )
-            found = (items.by_number(connection, row[0]) for row in rows)
-            return [item for item in found if item is not None]
+            items_of_thread = (items.by_number(connection, row[0]) for row in rows)
+            return [item for item in items_of_thread if item is not None]
 
     def spans(self, threads: Sequence[str]) -> dict[str, ThreadSpan]:
         spans: dict[str, ThreadSpan] = {}
@@ -241,32 +240,35 @@ class Threads(StorePart):
         with self._database.read() as connection:
             condition, values = _where(connection.dialect, thread, kinds)
             bound = (after, *values, limit)
-            found = [
+            happenings = [
                 _happening(at, _what(version, row[2], row[3], row[6]), version, row)
                 for at, version, *row in connection.rows(_VERSIONS.format(condition=condition), bound)
                 if at >= after
             ]
-            found += [
+            happenings += [
                 _happening(at, "removed" if state == "deleted" else "forgotten", None, row)
                 for at, state, *row in connection.rows(_PUT_AWAY.format(condition=condition), bound)
             ]
-        found.sort(key=lambda one: (one.at, one.seq or 0, one.ref, one.version or 0), reverse=True)
-        return found[:limit]
+        happenings.sort(
+            key=lambda event: (event.at, event.seq or 0, event.ref, event.version or 0),
+            reverse=True,
+        )
+        return happenings[:limit]
 
 
 def neighbours_in_threads(
     connection: Connection, numbers: Sequence[int], reach: int
 ) -> dict[int, list[tuple[int, int]]]:
     """For items of a thread, the live items up to ``reach`` places away: ``(number, places away)``."""
-    found: dict[int, list[tuple[int, int]]] = {}
+    neighbours: dict[int, list[tuple[int, int]]] = {}
     for n, other, away in connection.rows_in(
         "SELECT a.n, b.n, b.seq - a.seq FROM items a JOIN items b ON b.thread = a.thread"
         f" AND b.seq BETWEEN a.seq - {int(reach)} AND a.seq + {int(reach)} AND b.n <> a.n"
         " AND b.state = 'live' WHERE a.thread IS NOT NULL AND a.n IN (*)",
         numbers,
     ):
-        found.setdefault(n, []).append((other, away))
-    return found
+        neighbours.setdefault(n, []).append((other, away))
+    return neighbours
 
 
 def _where(dialect: Dialect, thread: str | None, kinds: Sequence[str]) -> tuple[str, list[object]]:
@@ -297,21 +299,21 @@ def _what(version: int, kind: str, category: str | None, seq: int | None) -> str
 
 
 def _happening(at: int, what: str, version: int | None, row: Sequence[Any]) -> Happening:
-    drive, path, kind, _, title, thread, seq, metadata, text, said = row
+    drive, path, kind, _, title, thread, seq, metadata, text, provenance = row
     details = json.loads(metadata) if kind == "session" else {}
     opening = first_words(text or "") if kind in REMEMBERED_KINDS else ""
     if kind == "session":
         opening = " ".join((text or "").split())
     return Happening(
-        moment(at),
-        what,
-        f"{drive}:{path}",
-        title or opening or path.rpartition("/")[2],
-        kind,
-        thread,
-        seq,
-        str(details.get("direction", "")),
-        str(details.get("role", "")),
-        version,
-        by=read(said or "").short,
+        at=moment(at),
+        what=what,
+        ref=f"{drive}:{path}",
+        title=title or opening or path.rpartition("/")[2],
+        kind=kind,
+        thread=thread,
+        seq=seq,
+        direction=str(details.get("direction", "")),
+        role=str(details.get("role", "")),
+        version=version,
+        by=read(provenance or "").short,
     )

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricordo.errors import Conflict, CorruptStore, Forbidden, NotFound
+from ricordo.errors import Conflict, CorruptStore, NotFound
 from ricordo.frozen import frozen
-from ricordo.speaking import speaker
 from ricordo.store.arrays import Array
 from ricordo.store.prepare import text_hash
 from ricordo.store.sql.database import (
@@ -31,13 +29,14 @@ from ricordo.store.sql.database import (
     optional_moment,
 )
 from ricordo.store.sql.filters import where
+from ricordo.store.sql.user_words import user_words
 from ricordo.store.values import ContentMark, PreparedChunk, PreparedItem
 from ricordo.text.words import Analyzer
 from ricordo.trust.fence import any_of
+from ricordo.trust.gate import check_words
 from ricordo.values import provenance
 from ricordo.values.hits import Filters
 from ricordo.values.items import FIELD_NAMES, Draft, Fields, Item, Mark, Passage, Ref, Version
-from ricordo.values.kinds import KNOWLEDGE_FOLDERS
 from ricordo.values.provenance import PERSON, Provenance, read
 from ricordo.values.use import decayed
 
@@ -49,12 +48,12 @@ _KNOWN = frozenset(FIELD_NAMES)
 
 def fields_json(plain: Mapping[str, Any]) -> str:
     """Fields as they are written: without those that have their default value."""
-    given = {
+    changed = {
         name: value
         for name, value in plain.items()
         if name == _ALWAYS_WRITTEN or name not in _DEFAULTS or _DEFAULTS[name] != value
     }
-    return json.dumps(given, ensure_ascii=False, default=str)
+    return json.dumps(changed, ensure_ascii=False, default=str)
 
 
 def fields_of(text: str) -> Fields:
@@ -89,7 +88,15 @@ _HEAD = "SELECT n, id, state, version, hash, text_hash, fields FROM items"
 
 def _head(row: Row) -> Head:
     n, identity, state, version, digest, text_digest, fields = row
-    return Head(n, identity, state, version, digest, text_digest, bool(json.loads(fields).get("immutable")))
+    return Head(
+        n=n,
+        id=identity,
+        state=state,
+        version=version,
+        hash=digest,
+        text_hash=text_digest,
+        immutable=bool(json.loads(fields).get("immutable")),
+    )
 
 
 def find_head(connection: Connection, drive: str, path: str) -> Head | None:
@@ -100,12 +107,12 @@ def find_head(connection: Connection, drive: str, path: str) -> Head | None:
 
 def find_heads(connection: Connection, refs: Iterable[Ref]) -> dict[Ref, Head | None]:
     """The items that hold some refs now, by ref; None for a free one."""
-    found: dict[Ref, Head | None] = dict.fromkeys(refs)
+    heads: dict[Ref, Head | None] = dict.fromkeys(refs)
     sql = _HEAD.replace(" FROM", ", path FROM") + " WHERE drive=? AND state <> 'deleted' AND path IN (*)"
-    for drive, paths in _by_drive(found).items():
+    for drive, paths in _by_drive(heads).items():
         for *head, path in connection.rows_in(sql, paths, drive):
-            found[Ref(drive, path)] = _head(tuple(head))
-    return found
+            heads[Ref(drive, path)] = _head(tuple(head))
+    return heads
 
 
 def _by_drive(refs: Iterable[Ref]) -> dict[str, list[str]]:
@@ -143,26 +150,11 @@ def head_of(connection: Connection, n: int) -> Head:
     return _head(connection.rows(f"{_HEAD} WHERE n=?", (n,))[0])
 
 
-def refuse_silencing(connection: Connection, n: int, ref: str) -> None:
-    """Nobody but the user takes away what the user tells every agent; others may propose a change."""
-    if speaker().author == PERSON:
-        return
-    rows = connection.rows(
-        "SELECT i.kind, v.fields FROM items i JOIN versions v ON v.item = i.n AND v.number = i.vouched WHERE i.n=?",
-        (n,),
-    )
-    if rows and rows[0][0] in KNOWLEDGE_FOLDERS and json.loads(rows[0][1]).get("loading") == "always":
-        raise Forbidden(
-            f"{ref} is what the user tells every agent, and only the user may put it away",
-            hint="Edit it instead: the user then decides which version is told.",
-        )
-
-
 def refuse_removal(connection: Connection, n: int) -> Head:
     """The item with a number, if it may be removed."""
-    head, ref = head_of(connection, n), ref_of(connection, n)
-    refuse_immutable(head, ref)
-    refuse_silencing(connection, n, ref)
+    head = head_of(connection, n)
+    refuse_immutable(head, ref_of(connection, n))
+    check_words(user_words(connection, [n]), {}, ())
     return head
 
 
@@ -171,12 +163,12 @@ def ref_of(connection: Connection, n: int) -> str:
     return str(connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0])
 
 
-def is_users(connection: Connection, head: Head, item: PreparedItem, said: Provenance) -> bool:
+def is_users(connection: Connection, head: Head, item: PreparedItem, record: Provenance) -> bool:
     """Whether the next version of an item is the user's: a person wrote its text, or its file is in a trusted folder.
 
     A person who changes only fields, or restores a text, has not written that text: it is the user's if it was before.
     """
-    if item.vouched or said.author != PERSON:
+    if item.vouched or record.author != PERSON:
         return item.vouched
     before = connection.rows(
         "SELECT v.number, v.provenance, i.vouched FROM versions v JOIN items i ON i.n = v.item"
@@ -237,12 +229,23 @@ def counts_of(connection: Connection, n: int, part: PreparedChunk, analyzer: Ana
     return tuple(own.counts(text) for text in texts)
 
 
-ITEM = (
-    "SELECT i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.hash, i.fields, i.size, i.created_at,"
+_ITEM_COLUMNS = (
+    "i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.hash, i.fields, i.size, i.created_at,"
     " i.updated_at, i.indexed_at, u.retrieval_count, u.last_retrieved_at, u.access_count, u.last_accessed_at,"
     " u.decay_score, u.decay_at, CASE i.kind WHEN 'entity' THEN (SELECT count(DISTINCT l.source) FROM links l"
     " JOIN items s ON s.n = l.source AND s.state = 'live' WHERE l.target = i.n AND l.type = 'mentions') ELSE 0 END,"
-    " i.provenance, i.vouched FROM items i LEFT JOIN usage u ON u.item = i.n"
+    " i.provenance, i.vouched"
+)
+_ITEM_ROWS = "FROM items i LEFT JOIN usage u ON u.item = i.n"
+ITEM = f"SELECT {_ITEM_COLUMNS} {_ITEM_ROWS}"
+_CONTRADICTION = (
+    "SELECT s.n || ' ' || s.drive || ':' || s.path FROM links l JOIN items s ON s.n = l.source AND s.state = 'live'"
+    " WHERE l.target = i.n AND l.type = 'contradicts' AND s.updated_at <= l.created_at AND i.updated_at <= l.created_at"
+    " ORDER BY l.created_at DESC, l.id DESC LIMIT 1"
+)
+_ON_PAGE = (
+    f"SELECT {_ITEM_COLUMNS}, v.layout, v.marks, ({_CONTRADICTION}) {_ITEM_ROWS}"
+    " LEFT JOIN versions v ON v.item = i.n AND v.number = i.version WHERE i.n IN (*)"
 )
 
 
@@ -251,7 +254,7 @@ def decay_now(score: float | None, since: int, protected: bool) -> float:
     return decayed(1.0 if score is None else score, (now_micros() - since) / DAY, protected=protected)
 
 
-def item_of(row: tuple[Any, ...], content: str = "", first_line: int = 1, *, foreign: bool = False) -> Item:
+def item_of(row: Sequence[Any], content: str = "", first_line: int = 1, *, foreign: bool = False) -> Item:
     """An item from a row of ``ITEM``; ``foreign`` if the user does not trust the store that it is in."""
     fields = fields_of(row[8])
     return Item(
@@ -325,7 +328,7 @@ def as_version(connection: Connection, n: int, item: Item, number: int) -> Item:
     )
     if not rows:
         raise NotFound(f"{item.ref} has no version {number}", hint=f"‹:history {item.ref}› lists them.")
-    digest, created, drive, path, kind, fields, size, said, first_line = rows[0]
+    digest, created, drive, path, kind, fields, size, written, first_line = rows[0]
     return replace(
         item,
         ref=Ref(drive, path),
@@ -337,7 +340,7 @@ def as_version(connection: Connection, n: int, item: Item, number: int) -> Item:
         updated_at=moment(created),
         first_line=first_line,
         size=size,
-        provenance=provenance.read(said),
+        provenance=provenance.read(written),
     )
 
 
@@ -357,8 +360,9 @@ def _has_embedding(connection: Connection, n: int) -> bool:
 
 def by_numbers(connection: Connection, numbers: Sequence[int]) -> dict[int, Item]:
     """Items without their content, by number."""
+    foreign = connection.foreign
     rows = connection.rows_in(f"{ITEM} WHERE i.n IN (*)", numbers)
-    return {row[0]: item_of(row, foreign=connection.foreign) for row in rows}
+    return {row[0]: item_of(row, foreign=foreign) for row in rows}
 
 
 def newest(connection: Connection, filters: Filters, limit: int) -> list[int]:
@@ -379,10 +383,10 @@ def count(connection: Connection, filters: Filters) -> int:
 
 def content_of(connection: Connection, n: int, number: int) -> tuple[str, int]:
     """The text of a version, put together from its chunks, and the line it starts at."""
-    found = connection.rows("SELECT layout, first_line FROM versions WHERE item=? AND number=?", (n, number))
-    if not found:
+    rows = connection.rows("SELECT layout, first_line FROM versions WHERE item=? AND number=?", (n, number))
+    if not rows:
         raise KeyError(f"version {number}")
-    layout, first_line = found[0]
+    layout, first_line = rows[0]
     order = np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist()
     texts: dict[int, str] = dict(connection.rows("SELECT id, text FROM chunks WHERE item=?", (n,)))
     return "".join(texts[chunk] for chunk in order), first_line
@@ -398,29 +402,44 @@ Layout = tuple[Array, list[tuple[int, str]]]
 
 def layouts_of(connection: Connection, versions: Sequence[tuple[int, int]]) -> dict[int, Layout]:
     """The layouts of versions, by item."""
-    found: dict[int, Layout] = {}
+    layouts: dict[int, Layout] = {}
     for _, part in in_parts(dict(versions).items()):
         pairs = ",".join(["(?,?)"] * len(part))
-        found |= _layouts(
-            connection.rows(
-                f"SELECT item, layout, marks FROM versions WHERE (item, number) IN (VALUES {pairs})",
-                [value for pair in part for value in pair],
-            )
+        rows = connection.rows(
+            f"SELECT item, layout, marks FROM versions WHERE (item, number) IN (VALUES {pairs})",
+            [value for pair in part for value in pair],
         )
-    return found
+        layouts |= {n: _layout(places, labels) for n, places, labels in rows}
+    return layouts
 
 
-def current_layouts(connection: Connection, numbers: Sequence[int]) -> dict[int, Layout]:
-    """The layouts of the current versions of items."""
-    sql = "SELECT v.item, v.layout, v.marks FROM items i JOIN versions v ON v.item = i.n AND v.number = i.version"
-    return _layouts(connection.rows_in(f"{sql} WHERE i.n IN (*)", numbers))
+def _layout(places: bytes, labels: str) -> Layout:
+    # Few items have labels, and a page reads the layouts of all its items.
+    marks = [(at, label) for at, label in json.loads(labels)] if labels != "[]" else []
+    return np.frombuffer(places, np.int64).reshape(-1, 4), marks
 
 
-def _layouts(rows: Sequence[Row]) -> dict[int, Layout]:
-    return {
-        n: (np.frombuffer(layout, np.int64).reshape(-1, 4), [(at, label) for at, label in json.loads(labels)])
-        for n, layout, labels in rows
-    }
+class PageRow(NamedTuple):
+    """What a page shows of an item's current version."""
+
+    item: Item
+    layout: Layout
+    contradiction: tuple[int, str] | None
+    """The number and the ref of the newest live item that contradicts it. If one of the two was changed since they were
+    compared, the link says nothing any more.
+    """
+
+
+def page_rows(connection: Connection, numbers: Sequence[int]) -> dict[int, PageRow]:
+    """What a page shows of some items, by number."""
+    foreign = connection.foreign
+    page: dict[int, PageRow] = {}
+    for *row, places, labels, contradiction in connection.rows_in(_ON_PAGE, numbers):
+        n, _, ref = (contradiction or "").partition(" ")
+        page[row[0]] = PageRow(
+            item_of(row, foreign=foreign), _layout(places, labels), (int(n), ref) if contradiction else None
+        )
+    return page
 
 
 def versions_at(connection: Connection, numbers: Sequence[int], when: datetime) -> dict[int, int]:
@@ -447,14 +466,14 @@ def draft_of(connection: Connection, n: int, number: int) -> Draft | None:
         Passage(starts[i], starts[i + 1], headings[chunk]) for i, chunk in enumerate(places[:, 0].tolist())
     )
     return Draft(
-        Ref(drive, path),
-        kind,
-        content,
-        fields_of(fields),
-        passages,
-        first_line,
-        tuple(Mark(at, label) for at, label in json.loads(marks)),
-        blob,
+        ref=Ref(drive, path),
+        kind=kind,
+        content=content,
+        fields=fields_of(fields),
+        passages=passages,
+        first_line=first_line,
+        marks=tuple(Mark(at, label) for at, label in json.loads(marks)),
+        blob=blob,
     )
 
 
@@ -497,7 +516,9 @@ class Items(StorePart):
         by_name: dict[str, list[str]] = {}
         for text, path in rows:
             by_name.setdefault(path.rpartition("/")[2].lower(), []).append(text)
-        names = difflib.get_close_matches(wanted, list(by_name), count, 0.5)
+        from difflib import get_close_matches  # only after a mistake
+
+        names = get_close_matches(wanted, list(by_name), count, 0.5)
         return [text for name in names for text in by_name[name]][:count]
 
     def ending_with(self, name: str) -> list[Ref]:
@@ -518,10 +539,10 @@ class Items(StorePart):
     def number_by_id(self, identity: str) -> int | None:
         """The number of the item with an id, in the bin or not: its ref may be another item's by now."""
         with self._database.read() as connection:
-            found = find_by_id(connection, identity.lower())
-        return None if found is None else found.n
+            head = find_by_id(connection, identity.lower())
+        return None if head is None else head.n
 
-    def known_ids(self, identities: Sequence[str]) -> set[str]:
+    def existing_ids(self, identities: Sequence[str]) -> set[str]:
         """Those of the ids that an item has, in the bin or not."""
         with self._database.read() as connection:
             return set(find_by_ids(connection, identities))
@@ -531,7 +552,7 @@ class Items(StorePart):
             item = at_version(connection, n, version)
             [(digest, blob)] = connection.rows(_HASHES, (n, item.version))
         if blob is None:
-            check_content(item.ref, item.version, item.content, None, digest)
+            check_content(item.ref, item.version, item.content, blob=None, digest=digest)
         return item
 
     def get_many(self, numbers: Sequence[int]) -> dict[int, Item]:
@@ -606,21 +627,21 @@ class Items(StorePart):
             if draft is None:
                 raise NotFound(f"there is no version {number}", hint="‹:history REF› lists the versions kept.")
             [(digest, _)] = connection.rows(_HASHES, (n, number))
-        check_content(draft.ref, number, draft.content, draft.blob, digest)
+        check_content(draft.ref, number, draft.content, blob=draft.blob, digest=digest)
         return draft
 
     def live_keys(self, refs: Iterable[Ref]) -> dict[Ref, set[bytes]]:
         """Keys of the chunks that some items have now; equal chunks need not be analysed again."""
-        found: dict[Ref, set[bytes]] = {ref: set() for ref in refs}
+        keys: dict[Ref, set[bytes]] = {ref: set() for ref in refs}
         sql = (
             "SELECT i.path, c.key FROM items i JOIN chunks c ON c.item = i.n"
             " WHERE i.state='live' AND c.state=0 AND i.drive=? AND i.path IN (*)"
         )
         with self._database.read() as connection:
-            for drive, paths in _by_drive(found).items():
+            for drive, paths in _by_drive(keys).items():
                 for path, key in connection.rows_in(sql, paths, drive):
-                    found[Ref(drive, path)].add(key)
-        return found
+                    keys[Ref(drive, path)].add(key)
+        return keys
 
     def content_marks(self, versions: Sequence[tuple[str, int]]) -> dict[str, ContentMark]:
         """Hashes that show whether two stores hold the same text, for versions of items given by id."""
@@ -677,7 +698,7 @@ class Items(StorePart):
             return bool(connection.rows(f"SELECT 1 FROM items i WHERE i.n = ? AND {condition}", (n, *values)))
 
 
-def check_content(ref: object, number: int, content: str, blob: bytes | None, digest: str) -> None:
+def check_content(ref: object, number: int, content: str, *, blob: bytes | None, digest: str) -> None:
     """Refuse a text that is not what was saved, and say how to get an undamaged one."""
     if text_hash(content, blob) != digest:
         raise CorruptStore(

@@ -57,15 +57,15 @@ def remove(connection: Connection, source: int, target: int, type_: str | None) 
         "DELETE FROM links WHERE source=? AND target=? AND origin='manual' AND type=coalesce(?, type) RETURNING type",
         (source, target, type_),
     )
-    for (one,) in removed:
-        history.note_link(connection, source, target, one, added=False)
+    for (identity,) in removed:
+        history.note_link(connection, source, target, identity, added=False)
     return len(removed)
 
 
 def neighbours(connection: Connection, numbers: Sequence[int], depth: int) -> dict[int, int]:
     """Items within ``depth`` links of the given ones, whichever way the links point, with their distances."""
-    found = dict.fromkeys(numbers, 0)
-    frontier = list(found)
+    distances = dict.fromkeys(numbers, 0)
+    frontier = list(distances)
     for distance in range(1, depth + 1):
         reached: set[int] = set()
         for places, part in in_parts(frontier):
@@ -76,11 +76,11 @@ def neighbours(connection: Connection, numbers: Sequence[int], depth: int) -> di
                 (*part, *part),
             )
             reached.update(row[0] for row in rows)
-        frontier = sorted(reached.difference(found))[: max(0, MOST_NEIGHBOURS + len(numbers) - len(found))]
-        found |= dict.fromkeys(frontier, distance)
+        frontier = sorted(reached.difference(distances))[: max(0, MOST_NEIGHBOURS + len(numbers) - len(distances))]
+        distances |= dict.fromkeys(frontier, distance)
         if not frontier:
             break
-    return found
+    return distances
 
 
 def names(ref: Ref, fields: Fields) -> set[str]:
@@ -130,14 +130,14 @@ def _write_mentions(connection: Connection, ends: Mapping[int, Ends], numbers: S
     write_mentions(connection, [(*key, wanted[key]) for key in sorted(wanted.keys() - stored.keys())])
 
 
-def write_mentions(connection: Connection, found: Iterable[tuple[int, int, str]]) -> None:
+def write_mentions(connection: Connection, mentions: Iterable[tuple[int, int, str]]) -> None:
     """Link items with entities they name, ``(item, entity, title)``; an entity that is gone is left out."""
     now = now_micros()
     connection.run_many(
         "INSERT INTO links(source, target, type, origin, text, name, created_at)"
         " SELECT ?, n, 'mentions', 'mention', ?, id, ? FROM items WHERE n=? AND state<>'deleted'"
         " ON CONFLICT DO NOTHING",
-        [(source, title, now, entity) for source, entity, title in found],
+        [(source, title, now, entity) for source, entity, title in mentions],
     )
 
 
@@ -182,12 +182,12 @@ _TEXT_LINK = (
 
 def _resolve(connection: Connection, *, sources: Iterable[int], names: Iterable[str]) -> None:
     """Look up again what links mean: those of some items, and those that ask for some names."""
-    found = {
+    targets = {
         row[0]: row
         for column, values in (("l.source", sources), ("l.name", names))
         for row in connection.rows_in(f"{_TEXT_LINK} AND {column} IN (*)", list(values))
     }
-    connection.run_many("UPDATE links SET target=? WHERE id=?", _redirected(connection, found.values()))
+    connection.run_many("UPDATE links SET target=? WHERE id=?", _redirected(connection, targets.values()))
 
 
 def count_astray(connection: Connection) -> int:
@@ -214,16 +214,16 @@ def _redirected(connection: Connection, rows: Collection[Row]) -> list[tuple[int
 
 
 def _candidates(connection: Connection, names: Iterable[str]) -> dict[str, list[LinkCandidate]]:
-    found: dict[str, list[LinkCandidate]] = {}
+    by_name: dict[str, list[LinkCandidate]] = {}
     for name, n, drive, path, title, state in connection.rows_in(
         "SELECT a.name, i.n, i.drive, i.path, i.title, i.state FROM item_names a JOIN items i ON i.n = a.item"
         " WHERE i.state <> 'deleted' AND a.name IN (*) ORDER BY i.n",
         list(names),
     ):
-        existing = found.setdefault(name, [])
+        existing = by_name.setdefault(name, [])
         if len(existing) < MOST_CANDIDATES:
             existing.append(LinkCandidate(n, Ref(drive, path), title, state == "live"))
-    return found
+    return by_name
 
 
 NAMES = {"corrects": "corrected_by", "supersedes": "superseded_by"}
@@ -233,7 +233,7 @@ _LONGEST_CHAIN = 20
 
 def replacements(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[str, str]]:
     """By item: ``corrected_by`` or ``superseded_by``, and the ref of the newest item in its place."""
-    found: dict[int, tuple[str, str]] = {}
+    by_number: dict[int, tuple[str, str]] = {}
     for start, kind, drive, path in connection.rows_in(
         "WITH RECURSIVE later(start, n, type, depth) AS (SELECT l.target, l.source, l.type, 1 FROM links l"
         " JOIN items i ON i.n = l.target WHERE l.target IN (*) AND i.state = 'archived'"
@@ -245,23 +245,9 @@ def replacements(connection: Connection, numbers: Sequence[int]) -> dict[int, tu
         " ORDER BY later.depth",
         numbers,
     ):
-        name = found[start][0] if start in found else NAMES[kind]
-        found[start] = (name, str(Ref(drive, path)))
-    return found
-
-
-def contradictions(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[int, str]]:
-    """By item: the number and the ref of the newest live item that contradicts it.
-
-    If one of the two was changed since they were compared, the link says nothing any more.
-    """
-    rows = connection.rows_in(
-        "SELECT l.target, s.n, s.drive, s.path FROM links l JOIN items s ON s.n = l.source AND s.state = 'live'"
-        " JOIN items t ON t.n = l.target WHERE l.target IN (*) AND l.type = 'contradicts'"
-        " AND s.updated_at <= l.created_at AND t.updated_at <= l.created_at ORDER BY l.created_at, l.id",
-        numbers,
-    )
-    return {target: (n, str(Ref(drive, path))) for target, n, drive, path in rows}
+        name = by_number[start][0] if start in by_number else NAMES[kind]
+        by_number[start] = (name, str(Ref(drive, path)))
+    return by_number
 
 
 _BATCH = 200
@@ -304,8 +290,8 @@ def _ends(connection: Connection, after: int) -> Iterator[tuple[int, int, Ends]]
         speaks = kind in MENTIONING_KINDS
         content = content_of(connection, n, version)[0] if speaks or carries_links(mime_type) else ""
         names = names_of(ref, title, source_url, json.loads(metadata))
-        found = mentioned(content, entities) if speaks else ()
-        yield n, version, Ends(names, targets_in(content, ref, mime_type), found)
+        mentions = mentioned(content, entities) if speaks else ()
+        yield n, version, Ends(names, targets_in(content, ref, mime_type), mentions)
 
 
 def check(database: Database, repair: bool) -> Check:
@@ -323,16 +309,16 @@ def _problem(database: Database) -> str | None:
         named: dict[int, set[str]] = {}
         for n, name in connection.stream("SELECT item, name FROM item_names"):
             named.setdefault(n, set()).add(name)
-        known = connection.rows(
+        stored = connection.rows(
             "SELECT n, drive, path, title, source_url, metadata FROM items WHERE state <> 'deleted'"
         )
         off = sum(
             named.pop(n, set()) != names_of(Ref(drive, path), title, source_url, json.loads(metadata))
-            for n, drive, path, title, source_url, metadata in known
+            for n, drive, path, title, source_url, metadata in stored
         )
         if off or named:
             return f"{off + len(named)} items go by other names than they should"
-        numbers = [row[0] for row in known]
+        numbers = [row[0] for row in stored]
         for n in numbers[:: max(1, len(numbers) // _SAMPLE)]:
             _, _, ends = next(_ends(connection, n - 1))
             rows = connection.rows("SELECT text, name FROM links WHERE source=? AND origin='text'", (n,))
@@ -373,12 +359,20 @@ class Links(StorePart):
     def of(self, numbers: Sequence[int]) -> list[StoredLink]:
         """Links from and to some items, in the order they were made; an end in the bin hides a link."""
         with self._database.read() as connection:
-            found = {
-                row[0]: StoredLink(row[1], row[2], row[3], row[4], row[5], row[6], moment(row[7]))
+            links = {
+                row[0]: StoredLink(
+                    source=row[1],
+                    target=row[2],
+                    type=row[3],
+                    origin=row[4],
+                    text=row[5],
+                    name=row[6],
+                    created_at=moment(row[7]),
+                )
                 for end in ("source", "target")
                 for row in connection.rows_in(f"{_LINK} l.{end} IN (*)", numbers)
             }
-        return [found[identity] for identity in sorted(found)]
+        return [links[identity] for identity in sorted(links)]
 
     def neighbours(self, numbers: Sequence[int], depth: int = 2) -> dict[int, int]:
         """Distances to all live items within ``depth`` links, whichever way they point; the given ones have 0."""

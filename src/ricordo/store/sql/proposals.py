@@ -17,11 +17,11 @@ _RULES = "proposal_rules"
 class Proposals(StorePart):
     """Keeps proposals. Those that were decided stay, so that they are not made again."""
 
-    def add(self, found: Sequence[Proposal]) -> int:
+    def add(self, proposals: Sequence[Proposal]) -> int:
         added = 0
         with self._database.write(durable=True) as connection:
-            for one in found:
-                row = [micros(one.at) if name == "at" else getattr(one, name) for name in COLUMNS]
+            for proposal in proposals:
+                row = [micros(proposal.at) if name == "at" else getattr(proposal, name) for name in COLUMNS]
                 connection.run(
                     f"INSERT INTO proposals({', '.join(COLUMNS)}) VALUES({marks(COLUMNS)}) ON CONFLICT DO NOTHING", row
                 )
@@ -55,15 +55,15 @@ class Proposals(StorePart):
 
     def rules(self) -> Mapping[str, str]:
         with self._database.read() as connection:
-            return kept_rules(connection)
+            return proposal_rules(connection)
 
     def set_rule(self, name: str, rule: str) -> None:
         with self._database.write(durable=True) as connection:
-            rules = {**kept_rules(connection), name: rule}
+            rules = {**proposal_rules(connection), name: rule}
             keep_rules(connection, {name: rule for name, rule in rules.items() if rule})
 
 
-def kept_rules(connection: Connection) -> dict[str, str]:
+def proposal_rules(connection: Connection) -> dict[str, str]:
     """What the user said about whole kinds of proposals."""
     return dict(json.loads(str(connection.meta(_RULES) or "{}")))
 

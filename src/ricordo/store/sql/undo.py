@@ -70,7 +70,7 @@ class Steps(StorePart):
                 answers = []
                 for item in items:
                     try:
-                        saved, chunks = self._put_back_one(connection, item, earlier.get(item.n))
+                        saved, chunks = self._put_back_item(connection, item, earlier.get(item.n))
                     except Error as error:
                         saved, chunks = Saved(_ref(connection, item.n), "skipped", reason=str(error)), []
                     else:
@@ -78,13 +78,13 @@ class Steps(StorePart):
                     answers.append(saved)
                     fresh.extend(chunks)
                 has_links = _put_links_back(connection, identity)
-                if has_links or any(one.status != "skipped" for one in answers):
+                if has_links or any(answer.status != "skipped" for answer in answers):
                     _mark(connection, identity)
             return answers
 
         return self._changes.tried_again(write)
 
-    def _put_back_one(
+    def _put_back_item(
         self, connection: Connection, item: StepItem, earlier: PreparedItem | None
     ) -> tuple[Saved, list[NewChunk]]:
         if not connection.rows("SELECT 1 FROM items WHERE n=?", (item.n,)):
@@ -96,16 +96,17 @@ class Steps(StorePart):
             connection.run(
                 "UPDATE proposals SET state='waiting', became='' WHERE state='accepted' AND became=?", (ref,)
             )  # what was accepted as this memory waits again
-            return self._changes.bin_one(connection, item.n, ref), []
+            return self._changes.bin_item(connection, item.n, ref), []
         chunks: list[NewChunk] = []
         if head.state == "deleted" or (item.version, item.state) != (head.version, head.state):
             if item.state == "live" or head.state == "deleted":
                 if earlier is None:
                     raise NotFound("its earlier version is no longer kept")
                 items.refuse_immutable(head, ref)
-                chunks = self._changes.rewrite_one(connection, head, earlier)
+                chunks = self._changes.rewrite_item(connection, head, earlier)
+                _keep_author(connection, item)
             if item.state == "archived":
-                self._changes.archive_one(connection, item.n)
+                self._changes.archive_item(connection, item.n)
         if item.provenance is not None:
             connection.run(
                 "UPDATE items SET vouched=?, provenance=? WHERE n=?", (item.vouched, item.provenance, item.n)
@@ -115,13 +116,24 @@ class Steps(StorePart):
         return Saved(_ref(connection, item.n), "archived" if item.state == "archived" else "restored"), chunks
 
 
+def _keep_author(connection: Connection, item: StepItem) -> None:
+    """Who takes a step back has not written the text that is there again."""
+    rows = connection.rows("SELECT provenance FROM versions WHERE item=? AND number=?", (item.n, item.version))
+    for (provenance,) in rows:
+        connection.run("UPDATE items SET provenance=? WHERE n=?", (provenance, item.n))
+        connection.run(
+            "UPDATE versions SET provenance=? WHERE item=? AND number=(SELECT version FROM items WHERE n=?)",
+            (provenance, item.n, item.n),
+        )
+
+
 def _ref(connection: Connection, n: int) -> str:
     rows = connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))
     return str(rows[0][0]) if rows else ""
 
 
 def _step(connection: Connection, row: Row) -> Step:
-    identity, at, verb, said, undone, erased, items, linked = row
+    identity, at, verb, provenance, undone, erased, items, linked = row
     refs = tuple(
         ref
         for (ref,) in connection.rows(
@@ -130,8 +142,18 @@ def _step(connection: Connection, row: Row) -> Step:
             (identity,),
         )
     )
-    words = step_words(verb, refs, items, linked, erased)
-    return Step(identity, moment(at), verb, words, items + linked, read(said), refs, bool(undone), erased)
+    words = step_words(verb, refs, items=items, links=linked, erased=erased)
+    return Step(
+        id=identity,
+        at=moment(at),
+        verb=verb,
+        words=words,
+        changes=items + linked,
+        provenance=read(provenance),
+        refs=refs,
+        is_undone=bool(undone),
+        erased=erased,
+    )
 
 
 def _note_same_again(connection: Connection, item: StepItem) -> None:

@@ -82,9 +82,13 @@ class UsageLog(StorePart):
                 average_results=results or 0.0,
                 average_ms=ms or 0.0,
                 zero_results=empty,
-                rows=_grouped(connection, by, since, *(("1",) if by == "day" else (often, limit))),
-                zero_result=_grouped(connection, "query", since, often, limit, only="results = 0"),
-                slowest=_grouped(connection, "query", since, "5 DESC, 1", limit),
+                rows=(
+                    _grouped(connection, by, since, "1")
+                    if by == "day"
+                    else _grouped(connection, by, since, often, limit=limit)
+                ),
+                zero_result=_grouped(connection, "query", since, often, limit=limit, only="results = 0"),
+                slowest=_grouped(connection, "query", since, "5 DESC, 1", limit=limit),
                 most_retrieved=tuple(
                     RetrievedItem(ref, title, count, moment(last)) for ref, title, count, last in most_retrieved
                 ),
@@ -105,18 +109,18 @@ class UsageLog(StorePart):
     def judged(self, *, within_seconds: float) -> list[Judged]:
         """Queries and items that belong together: by a verdict, or opened so soon after the query had shown them."""
         with self._database.read() as connection:
-            found = connection.rows(
+            opened_items = connection.rows(
                 "SELECT DISTINCT q.text, i.drive || ':' || i.path FROM retrieval_log o"
                 " JOIN retrieval_log r ON r.item = o.item AND r.query IS NOT NULL AND r.id < o.id AND r.at >= o.at - ?"
                 " JOIN query_log q ON q.id = r.query JOIN items i ON i.n = o.item"
                 " WHERE o.query IS NULL AND i.state = 'live' AND q.text <> '' ORDER BY 1, 2",
                 (int(within_seconds * 1_000_000),),
             )
-            given = connection.rows(
+            verdicts = connection.rows(
                 "SELECT f.query, i.drive || ':' || i.path, f.verdict FROM feedback f JOIN items i ON i.n = f.item"
                 " WHERE i.state = 'live' ORDER BY f.id"
             )
-        return [Judged(query, ref) for query, ref in found] + [Judged(*row) for row in given]
+        return [Judged(query, ref) for query, ref in opened_items] + [Judged(*row) for row in verdicts]
 
     def clear(self) -> int:
         """Erase both logs from the file; returns how many queries they held. Counts per item stay."""
@@ -133,12 +137,12 @@ def forget_names(connection: Connection, n: int) -> None:
     from the verdicts on it. The queries are those that the retrieval log has for the item, so no log is read through.
     """
     names = {row[0] for row in connection.rows(_NAMES, (n, n, n))}
-    found = connection.rows(
+    queries = connection.rows(
         "SELECT id, refs FROM query_log WHERE id IN (SELECT query FROM retrieval_log WHERE item=?)", (n,)
     )
     connection.run_many(
         "UPDATE query_log SET refs=? WHERE id=?",
-        [(json.dumps([ref for ref in json.loads(refs) if ref not in names]), query) for query, refs in found],
+        [(json.dumps([ref for ref in json.loads(refs) if ref not in names]), query) for query, refs in queries],
     )
     connection.run("UPDATE feedback SET ref='' WHERE item=?", (n,))
 
@@ -151,11 +155,11 @@ def writable(text: str) -> str:
 def _record(connection: Connection, use: Use, now: int) -> None:
     query = None
     if use.logged and use.text is not None:
-        said = (writable(use.text), use.tool, use.profile)
+        question = (writable(use.text), use.tool, use.profile)
         query = connection.rows(
             "INSERT INTO query_log(text, tool, profile, results, refs, ms, at, asker, fit) VALUES(?,?,?,?,?,?,?,?,?)"
             " RETURNING id",
-            (*said, len(use.items), json.dumps(use.refs), use.ms, now, use.asker, use.fit),
+            (*question, len(use.items), json.dumps(use.refs), use.ms, now, use.asker, use.fit),
         )[0][0]
     by_id = {item.id: item for item in use.items}
     rows = connection.rows_in(  # an item may have left the store since it was shown
@@ -193,7 +197,7 @@ _STATS = "count(*), avg(results), avg(ms), max(ms), max(at) FROM query_log WHERE
 
 
 def _grouped(
-    connection: Connection, by: str, since: int, order: str, limit: int = 1_000_000, *, only: str = "TRUE"
+    connection: Connection, by: str, since: int, order: str, *, limit: int = 1_000_000, only: str = "TRUE"
 ) -> tuple[QueryStats, ...]:
     group = _GROUPS.get(by) or connection.dialect.day("at")
     rows = connection.rows(
@@ -201,7 +205,10 @@ def _grouped(
         (since, limit),
     )
     return tuple(
-        QueryStats(name, count, results, ms, slowest, moment(last)) for name, count, results, ms, slowest, last in rows
+        QueryStats(
+            name=name, count=count, average_results=results, average_ms=ms, slowest_ms=slowest, last_at=moment(last)
+        )
+        for name, count, results, ms, slowest, last in rows
     )
 
 
@@ -280,12 +287,12 @@ def feedback_priors(connection: Connection, numbers: Sequence[int]) -> dict[int,
     sql = "SELECT item, verdict, count(*) FROM feedback WHERE item IN (*) GROUP BY item, verdict"
     for n, verdict, count in connection.rows_in(sql, numbers):
         counts[n][verdict] = count
-    return {n: feedback_prior(given) for n, given in counts.items()}
+    return {n: feedback_prior(verdicts) for n, verdicts in counts.items()}
 
 
 def learned_shift(connection: Connection, profile: str) -> float:
     """How far the text weight of a profile was moved; 0 if nothing was learned."""
-    rows = connection.rows("SELECT shift FROM learned WHERE profile = ?", (profile,))
+    rows = connection.once("SELECT shift FROM learned WHERE profile = ?", profile)
     return float(rows[0][0]) if rows else 0.0
 
 
@@ -301,7 +308,15 @@ def _learned(connection: Connection, profile: str) -> Learned:
 def _change(row: tuple[Any, ...]) -> WeightChange:
     identity, profile, at, reason, before, after, counted, shift_before, shift_after = row
     return WeightChange(
-        identity, profile, moment(at), reason, json.loads(before), json.loads(after), counted, shift_before, shift_after
+        id=identity,
+        profile=profile,
+        at=moment(at),
+        reason=reason,
+        before=json.loads(before),
+        after=json.loads(after),
+        counted=counted,
+        shift_before=shift_before,
+        shift_after=shift_after,
     )
 
 
@@ -341,9 +356,18 @@ class Overview(StorePart):
                 f" WHERE q.text <> '' AND q.tool <> 'similar' AND {condition} ORDER BY q.at DESC, q.id DESC LIMIT ?",
                 (*values, limit),
             )
-            shown = _shown(connection, {row[0]: row[2] for row in rows}, int(opened_within * 1_000_000))
+            hits = _hits_of_queries(connection, {row[0]: row[2] for row in rows}, int(opened_within * 1_000_000))
         return [
-            AskedQuestion(moment(at), text, tool, read(asker), results, ms, _in_order(shown.get(number, ()), refs), fit)
+            AskedQuestion(
+                at=moment(at),
+                text=text,
+                tool=tool,
+                asker=read(asker),
+                results=results,
+                milliseconds=ms,
+                shown=_in_order(hits.get(number, ()), refs),
+                fit=fit,
+            )
             for number, at, text, tool, asker, results, ms, refs, fit in rows
         ]
 
@@ -360,22 +384,22 @@ class Overview(StorePart):
         least_first = sorted(spellings, key=lambda tag: (-spellings[tag], tag), reverse=True)
         spelled = {tag.lower(): tag for tag in least_first}
         counts = [TagCount(spelled[folded], len(items)) for folded, items in holding.items()]
-        return sorted(counts, key=lambda one: (-one.count, one.tag))
+        return sorted(counts, key=lambda tag_count: (-tag_count.count, tag_count.tag))
 
     def graph(self, limit: int, among: Collection[int] | None = None) -> LinkGraph:
         """The live items that are linked, or some of them, with all links between them; those with most links first."""
         with self._database.read() as connection:
             edges: Iterable[tuple[int, int, str]] = connection.rows(_EDGES)
             if among is not None:
-                edges = [one for one in edges if one[0] in among and one[1] in among]
+                edges = [edge for edge in edges if edge[0] in among and edge[1] in among]
             degrees: Counter[int] = Counter()
             for source, target, _ in edges:
                 degrees[source] += 1
                 degrees[target] += 1
             for lone in among or ():
                 degrees.setdefault(lone, 0)
-            kept = sorted(degrees, key=lambda n: (-degrees[n], n))[:limit]
-            nodes = _nodes(connection, kept)
+            largest = sorted(degrees, key=lambda n: (-degrees[n], n))[:limit]
+            nodes = _nodes(connection, largest)
         place = {n: at for at, n in enumerate(nodes)}
         drawn = [GraphEdge(place[a], place[b], kind) for a, b, kind in edges if a in place and b in place]
         return LinkGraph(tuple(nodes.values()), tuple(drawn), len(degrees) - len(nodes))
@@ -388,18 +412,18 @@ def _nodes(connection: Connection, numbers: Sequence[int]) -> dict[int, GraphNod
         " WHERE i.state = 'live' AND i.n IN (*)",
         numbers,
     )
-    found = {
+    by_number = {
         n: GraphNode(ref, title or first_words(begins or "") or ref, kind, moment(created))
         for n, ref, title, begins, kind, created in rows
     }
-    return {n: found[n] for n in numbers if n in found}
+    return {n: by_number[n] for n in numbers if n in by_number}
 
 
-def _shown(connection: Connection, asked: dict[int, str], soon: int) -> dict[int, list[ShownHit]]:
+def _hits_of_queries(connection: Connection, asked: dict[int, str], soon: int) -> dict[int, list[ShownHit]]:
     """What each question showed of what is still kept: whether it was opened soon after, and what was said of it."""
     sql = "SELECT query, ref, verdict FROM feedback WHERE query IN (*) ORDER BY id"
-    verdicts = {(text, ref): said for text, ref, said in connection.rows_in(sql, sorted(set(asked.values())))}
-    shown: dict[int, list[ShownHit]] = {}
+    verdicts = {(text, ref): answer for text, ref, answer in connection.rows_in(sql, sorted(set(asked.values())))}
+    hits: dict[int, list[ShownHit]] = {}
     for number, ref, title, begins, was_opened in connection.rows_in(
         f"SELECT r.query, r.ref, i.title, {_BEGINNING}, CASE WHEN EXISTS"
         " (SELECT 1 FROM retrieval_log o WHERE o.item = r.item AND o.query IS NULL AND o.id > r.id"
@@ -410,11 +434,11 @@ def _shown(connection: Connection, asked: dict[int, str], soon: int) -> dict[int
     ):
         verdict = verdicts.get((asked[number], ref), "")
         named = title or first_words(begins or "") or ref
-        shown.setdefault(number, []).append(ShownHit(ref, named, bool(was_opened), verdict))
-    return shown
+        hits.setdefault(number, []).append(ShownHit(ref, named, bool(was_opened), verdict))
+    return hits
 
 
-def _in_order(shown: Sequence[ShownHit], refs: str) -> tuple[ShownHit, ...]:
+def _in_order(hits: Sequence[ShownHit], refs: str) -> tuple[ShownHit, ...]:
     """The best first, as the answer had them."""
     rank = {ref: at for at, ref in enumerate(json.loads(refs))}
-    return tuple(sorted(shown, key=lambda one: rank.get(one.ref, len(rank))))
+    return tuple(sorted(hits, key=lambda hit: rank.get(hit.ref, len(rank))))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
+from ricordo.plugin import plugin_tables
 from ricordo.store.sql.changes import field_columns, insert_tags
 from ricordo.store.sql.items import fields_of
 from ricordo.store.sqlite.connection import Connection, Database
+from ricordo.store.tables import TABLES, columns_of
 from ricordo.values.items import Fields
 from ricordo.values.reports import Check
 
@@ -35,6 +38,44 @@ def integrity(database: Database) -> Check:
     if rows == ["ok"]:
         return Check("integrity", True, "pages and indexes are sound")
     return Check("integrity", False, f"{'; '.join(rows)}. Restore a backup, or export what can be read.")
+
+
+def misnamed_columns(connection: Connection) -> dict[str, tuple[list[str], list[str]]]:
+    """The tables whose columns are not called as this version calls them: the names that are missing, and those that
+    stand there instead. SQLite's own check does not notice a changed letter in a name.
+    """
+    differing: dict[str, tuple[list[str], list[str]]] = {}
+    for name, table in {**TABLES, **plugin_tables()}.items():
+        stored = [row[0].lower() for row in connection.rows("SELECT name FROM pragma_table_info(?)", (name,))]
+        if not stored and name not in TABLES:
+            continue  # the plugin came after the store, and its tables are made when somebody writes
+        expected = [column.name for column in columns_of(table)]
+        if missing := [column for column in expected if column not in stored]:
+            differing[name] = missing, [column for column in stored if column not in expected]
+    return differing
+
+
+def said_of_columns(differing: Mapping[str, tuple[list[str], list[str]]]) -> str:
+    """Which columns are not called as they should be, in words."""
+    return "; ".join(
+        f"{table} has no column {', '.join(missing)}{f' but {others}' if (others := ', '.join(instead)) else ''}"
+        for table, (missing, instead) in differing.items()
+    )
+
+
+def schema(database: Database, repair: bool) -> Check:
+    """Tables and columns are called as this version calls them; a single name that is not gets its name back."""
+    with database.read() as connection:
+        differing = misnamed_columns(connection)
+    if not differing:
+        return Check("schema", True, "tables and columns are those of this version")
+    is_sure = all(len(missing) == len(instead) == 1 for missing, instead in differing.values())
+    if repair and is_sure:
+        with database.write(durable=True, mirrored=False) as connection:
+            for table, ([missing], [instead]) in differing.items():
+                connection.run(f'ALTER TABLE {table} RENAME COLUMN "{instead}" TO {missing}')
+    advice = "'ricordo doctor --repair' names it again" if is_sure else "Restore a backup"
+    return Check("schema", False, f"{said_of_columns(differing)}. {advice}.", repaired=repair and is_sure)
 
 
 def references(database: Database, repair: bool) -> Check:
@@ -96,7 +137,7 @@ def blobs(database: Database, repair: bool) -> Check:
 
 def copies(database: Database, repair: bool) -> Check:
     """What is copied out of an item's fields to filter and sort by is what its current version says."""
-    off: list[int] = []
+    stale: list[int] = []
     with database.read() as connection:
         tags: dict[int, set[str]] = {}
         for n, tag in connection.stream("SELECT item, tag FROM item_tags"):
@@ -106,17 +147,17 @@ def copies(database: Database, repair: bool) -> Check:
             " FROM items i JOIN versions v ON v.item = i.n AND v.number = i.version"
         ):
             fields = fields_of(version)
-            wanted = set(fields.tags) if state != "deleted" else set()
-            if stored != version or copied != [*field_columns(fields).values()] or tags.get(n, set()) != wanted:
-                off.append(n)
-    if not off:
+            expected_tags = set(fields.tags) if state != "deleted" else set()
+            if stored != version or copied != [*field_columns(fields).values()] or tags.get(n, set()) != expected_tags:
+                stale.append(n)
+    if not stale:
         return Check("fields", True, "are those of the current versions")
     if repair:
-        for at in range(0, len(off), _BATCH):
+        for at in range(0, len(stale), _BATCH):
             with database.write() as connection:
-                for n in off[at : at + _BATCH]:
+                for n in stale[at : at + _BATCH]:
                     _copy_again(connection, n)
-    return Check("fields", False, f"{len(off)} items are listed by other fields than they have", repaired=repair)
+    return Check("fields", False, f"{len(stale)} items are listed by other fields than they have", repaired=repair)
 
 
 def _copy_again(connection: Connection, n: int) -> None:

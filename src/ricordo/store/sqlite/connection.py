@@ -1,9 +1,8 @@
 """Opens a SQLite file safely and shares it: one writer connection per process, one reader per thread.
 
 Every write is one short ``BEGIN IMMEDIATE`` transaction; readers see a snapshot and never wait. SQLite's errors become
-ours here and nowhere else. A file may be encrypted (SQLite3 Multiple Ciphers, package ``apsw-sqlite3mc``); its log, its
-journal and the copies that SQLite makes for itself are then encrypted with the same key. This module does not know what
-the tables hold.
+ours here and nowhere else. A file may be encrypted; its log, its journal and the copies that SQLite makes for itself
+are then encrypted with the same key. This module does not know what the tables hold.
 """
 
 from __future__ import annotations
@@ -19,8 +18,6 @@ from typing import Any
 import apsw
 
 from ricordo.errors import CorruptStore, DamagedHeader, Error, ReadOnlyStore, StoreError, Unavailable, half_a_character
-from ricordo.keys.keys import CIPHER, find_key, keep_temporary_files_in_memory
-from ricordo.log import is_kept, leave_out_texts
 from ricordo.store.sql.database import (
     UNREADABLE,
     AroundCommit,
@@ -31,6 +28,8 @@ from ricordo.store.sql.database import (
     marks,
     mirroring,
 )
+from ricordo.store.sql.user_words import pass_gate
+from ricordo.vault import find_key, vault
 
 
 def lock_holder(path: Path) -> str:
@@ -65,56 +64,11 @@ def prepare_file(path: Path, create: bool) -> None:
         ) from error
 
 
-def unlock(connection: apsw.Connection, key: bytes | None) -> None:
-    """Give a connection the key, before anything is read. From then on, logs of this process hold no texts."""
-    if key is None:
-        return
-    _refuse_without_ciphers(connection)
-    leave_out_texts()
-    if is_kept():  # a program that uses us as a library decides itself where its files go
-        keep_temporary_files_in_memory()
-    connection.execute(f"PRAGMA cipher='{CIPHER}'").fetchall()
-    connection.execute(f"PRAGMA key='raw:{key.hex()}'").fetchall()
-
-
-def change_key(path: Path, before: bytes | None, after: bytes | None, seconds: float) -> None:
-    """Encrypt a plain file, or decrypt one, in place and in one transaction; nobody else may have it open."""
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    try:
-        unlock(connection, before)
-        connection.set_busy_timeout(int(seconds * 1000))
-        try:
-            connection.pragma("journal_mode", "delete")  # fails while anybody else has the file open
-        except apsw.BusyError:
-            raise Unavailable(
-                f"another process uses the store {path}",
-                hint="End servers and agents that use it (‹:serve stop›), and try again.",
-            ) from None
-        connection.pragma("temp_store", "MEMORY")
-        connection.pragma("secure_delete", 1)
-        if after is None:
-            connection.execute("PRAGMA rekey=''").fetchall()
-        else:
-            _refuse_without_ciphers(connection)
-            connection.execute(f"PRAGMA cipher='{CIPHER}'").fetchall()
-            connection.execute(f"PRAGMA rekey='raw:{after.hex()}'").fetchall()
-        connection.pragma("journal_mode", "wal")
-    finally:
-        connection.close()
-
-
-def _refuse_without_ciphers(connection: apsw.Connection) -> None:
-    """SQLite without ciphers would take no notice of the key, and write plain text."""
-    if not connection.execute("PRAGMA cipher").fetchall():
-        raise Unavailable(
-            "the installed package 'apsw' cannot encrypt",
-            hint="Put the other one in its place: pip uninstall apsw; pip install --force-reinstall apsw-sqlite3mc",
-        )
-
-
 APPLICATION_ID = 0x5269_636F  # "Rico"
 _OPEN_AGAIN = "Open it again with Ricordo.open()."
 _LARGEST = (1 << 63) - 1
+MOST_ROWS_KEPT = 10_000
+"""How many rows a reader keeps for the next snapshots; when there are more, it forgets all."""
 
 
 class SqliteDialect:
@@ -144,10 +98,15 @@ class Connection(apsw.Connection):
     """
 
     touched: set[int]
+    granted: set[int]
     step: str
     database: Database | None = None
-    remembered: dict[tuple[str, tuple[object, ...]], list[Row]] | None = None
-    """On a reader with an open snapshot: the answers of ``once``."""
+    answers: dict[tuple[str, tuple[object, ...]], list[Row]]
+    """On a reader: the answers of ``once``, which hold until somebody commits."""
+    kept_rows = 0
+    version: int | None = None
+    """On a reader: SQLite's number of the state that the answers are of."""
+    in_snapshot = False
     dialect: Dialect = SqliteDialect()
     unreadable = (apsw.Error, *UNREADABLE)
 
@@ -165,17 +124,39 @@ class Connection(apsw.Connection):
         self.run_many(f"INSERT INTO {table}({', '.join(columns)}) VALUES({marks(columns)})", rows)
 
     def once(self, sql: str, *values: object) -> list[Row]:
-        if self.remembered is None:
+        if not self.in_snapshot:
             return self.rows(sql, values)
-        if (sql, values) not in self.remembered:
-            self.remembered[sql, values] = self.rows(sql, values)
-        return self.remembered[sql, values]
+        answer = self.answers.get((sql, values))
+        if answer is None:
+            answer = self.answers[sql, values] = self.rows(sql, values)
+            self.kept_rows += 1 + len(answer)
+        return answer
+
+    def begin_snapshot(self) -> None:
+        """Begin to read; answers of ``once`` are forgotten if anything was committed since, or if they are many."""
+        self.run("BEGIN")
+        self.in_snapshot = True
+        try:
+            version = self.rows("PRAGMA data_version")[0][0]
+        except apsw.Error:
+            self.end_snapshot()
+            raise
+        if version != self.version or self.kept_rows > MOST_ROWS_KEPT:
+            self.version, self.answers, self.kept_rows = version, {}, 0
+
+    def end_snapshot(self) -> None:
+        """End the snapshot, unless an error already did."""
+        self.in_snapshot = False
+        try:
+            _end(self, "COMMIT")
+        except apsw.CorruptError:  # again, of a statement whose caller got over it
+            _end(self, "ROLLBACK")
 
     def rows_in(self, sql: str, values: Sequence[object], *before: object) -> list[Row]:
-        found: list[Row] = []
+        rows: list[Row] = []
         for places, part in in_parts(values):
-            found += self.rows(sql.replace("IN (*)", f"IN ({places})"), (*before, *part))
-        return found
+            rows += self.rows(sql.replace("IN (*)", f"IN ({places})"), (*before, *part))
+        return rows
 
     def gather(self, *calls: Callable[[], Any]) -> list[Any]:
         return [call() for call in calls]
@@ -184,8 +165,8 @@ class Connection(apsw.Connection):
         """Nothing: rows of a file are read where they are needed."""
 
     def meta(self, name: str) -> str | int | None:
-        found = self.rows("SELECT value FROM meta WHERE name=?", (name,))
-        return found[0][0] if found else None
+        rows = self.rows("SELECT value FROM meta WHERE name=?", (name,))
+        return rows[0][0] if rows else None
 
     def set_meta(self, name: str, value: str | int, *, replace: bool = True) -> bool:
         self.run(f"INSERT OR {'REPLACE' if replace else 'IGNORE'} INTO meta VALUES(?, ?)", (name, value))
@@ -196,8 +177,8 @@ class Connection(apsw.Connection):
 
     def reserve_chunks(self, count: int) -> int:
         """Nothing has to be reserved: no other process can write before this transaction ends."""
-        found = self.rows("SELECT seq FROM sqlite_sequence WHERE name='chunks'")
-        return int(found[0][0]) + 1 if found else 1
+        rows = self.rows("SELECT seq FROM sqlite_sequence WHERE name='chunks'")
+        return int(rows[0][0]) + 1 if rows else 1
 
     def has_used_chunks(self) -> bool:
         return self.reserve_chunks(1) > 1
@@ -292,7 +273,7 @@ class Database:
         if self.is_immutable:
             name, flags = f"{self.path.absolute().as_uri()}?immutable=1", flags | apsw.SQLITE_OPEN_URI
         connection = Connection(name, flags=flags)
-        unlock(connection, self.key)
+        self.unlock(connection)
         connection.set_busy_timeout(int(self.busy_seconds * 1000))
         connection.pragma("synchronous", "NORMAL")
         connection.pragma("foreign_keys", 1)
@@ -301,6 +282,11 @@ class Database:
         with self._connections_lock:
             self._connections.append(connection)
         return connection
+
+    def unlock(self, connection: Connection) -> None:
+        """Give a connection to this file, or to a copy of it, its key."""
+        if self.key is not None:
+            vault(f"the store {self.path}").unlock(connection, self.key)
 
     def connection(self) -> Connection:
         if self._closed:
@@ -311,24 +297,9 @@ class Database:
                 connection = self._local.connection = self._connect()
         return connection
 
-    @contextmanager
-    def read(self) -> Iterator[Connection]:
+    def read(self) -> Snapshot:
         """A snapshot: all statements in the block see the same state. Blocks may nest."""
-        connection = self.connection()
-        with self.translated(), decoded(self.path):
-            if connection.in_transaction:
-                yield connection
-                return
-            connection.run("BEGIN")
-            connection.remembered = {}
-            try:
-                yield connection
-            finally:
-                connection.remembered = None
-                try:
-                    _end(connection, "COMMIT")
-                except apsw.CorruptError:  # again, of a statement whose caller got over it
-                    _end(connection, "ROLLBACK")
+        return Snapshot(self)
 
     @contextmanager
     def write(self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True) -> Iterator[Connection]:
@@ -350,10 +321,11 @@ class Database:
             writer.pragma("synchronous", "FULL" if durable else "NORMAL")
             self._begin(writer, self.busy_seconds if wait is None else wait)
             started = time.perf_counter()
-            writer.touched, writer.step = set(), ""
+            writer.touched, writer.granted, writer.step = set(), set(), ""
             self._mirrored = mirrored
             try:
                 yield writer
+                pass_gate(self, writer)
                 if writer.touched:  # what processes keep of items is out of date, even if no chunk changed
                     writer.add_to_meta("index_epoch", 1)
                 with mirroring(self.around_commit if mirrored else None, writer.touched, durable=durable):
@@ -475,3 +447,33 @@ def _end(connection: Connection, statement: str) -> None:
     """End a transaction, unless SQLite already did because of an error."""
     if connection.in_transaction:
         connection.run(statement)
+
+
+class Snapshot:
+    """The block of ``Database.read``; inside another one it is a part of that one. No generator, because a search
+    enters dozens.
+    """
+
+    __slots__ = ("_connection", "_database", "_is_outermost")
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __enter__(self) -> Connection:
+        self._connection = connection = self._database.connection()
+        self._is_outermost = not connection.in_transaction
+        if self._is_outermost:
+            with self._database.translated(), decoded(self._database.path):
+                connection.begin_snapshot()
+        return connection
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None and not self._is_outermost:
+            return
+        with self._database.translated(), decoded(self._database.path):
+            try:
+                if error is not None:
+                    raise error
+            finally:
+                if self._is_outermost:
+                    self._connection.end_snapshot()

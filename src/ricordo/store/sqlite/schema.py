@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ricordo.config.machine import this_machine
 from ricordo.errors import NewerSchema, ReadOnlyStore, StoreError
 from ricordo.plugin import plugin_tables
+from ricordo.store.sql.database import marks
 from ricordo.store.sql.files import HOME_MACHINE
 from ricordo.store.sqlite.connection import APPLICATION_ID, Connection, Database
 from ricordo.store.tables import TABLES, Table, sqlite_statements
@@ -28,7 +29,7 @@ CREATE INDEX items_unreviewed ON items(n) WHERE vouched <> version;
 CREATE INDEX chunks_language ON chunks(language) WHERE language <> '';
 UPDATE items SET vouched = version WHERE loading = 'always' OR json_extract(fields, '$.source') = 'user';
 """
-_ADDED = (
+_NEW_TABLES = (
     "audit",
     "proposals",
     "steps",
@@ -37,7 +38,7 @@ _ADDED = (
     "roots",
     "vocabulary",
 )
-_MOVED = """
+_COPY_ROWS = """
 INSERT INTO roots SELECT '', path, globs, added_at FROM roots_before;
 INSERT INTO vocabulary SELECT word, term FROM vocabulary_before;
 DROP TABLE roots_before;
@@ -64,8 +65,8 @@ def _upgrade(connection: Connection) -> None:
     machine. The languages of passages are found when the store is opened.
     """
     connection.run(_SINCE_RELEASE)
-    _make_tables(connection, {**{name: TABLES[name] for name in _ADDED}, **plugin_tables()})
-    connection.run(_MOVED)
+    _make_tables(connection, {**{name: TABLES[name] for name in _NEW_TABLES}, **plugin_tables()})
+    connection.run(_COPY_ROWS)
     connection.set_meta(HOME_MACHINE, this_machine().id)
     connection.run("UPDATE roots SET machine=?", (this_machine().id,))
 
@@ -74,19 +75,31 @@ STEPS = {0: _make, RELEASED: _upgrade}
 """By the schema that is found."""
 
 
+def _add_plugin_tables(database: Database) -> None:
+    """Make the tables of plugins that were not installed when the store was made."""
+    tables = plugin_tables()
+    rows = database.connection().rows(f"SELECT name FROM sqlite_schema WHERE name IN ({marks(tables)})", tuple(tables))
+    if len(rows) == len(tables) or database.read_only:
+        return
+    with database.write(durable=True) as connection:
+        existing = {name for (name,) in connection.rows("SELECT name FROM sqlite_schema WHERE type='table'")}
+        _make_tables(connection, {name: table for name, table in tables.items() if name not in existing})
+
+
 def migrate(database: Database) -> None:
     """Bring a store to the current schema; a store written by a newer Ricordo is refused untouched."""
-    found = int(database.connection().pragma("user_version"))
-    if found == SCHEMA_VERSION:
+    version = int(database.connection().pragma("user_version"))
+    if version == SCHEMA_VERSION:
+        _add_plugin_tables(database)
         return
-    if found > SCHEMA_VERSION:
+    if version > SCHEMA_VERSION:
         raise NewerSchema(
-            f"the store {database.path} has schema {found}, this Ricordo knows up to {SCHEMA_VERSION}",
+            f"the store {database.path} has schema {version}, this Ricordo knows up to {SCHEMA_VERSION}",
             hint="Upgrade Ricordo (pip install -U ricordo); the store was not touched.",
         )
-    if found not in STEPS:
+    if version not in STEPS:
         raise StoreError(
-            f"the store {database.path} has schema {found}, which no released Ricordo wrote",
+            f"the store {database.path} has schema {version}, which no released Ricordo wrote",
             hint="Export it with the program that made it, and import that here.",
         )
     if database.read_only:
@@ -94,8 +107,8 @@ def migrate(database: Database) -> None:
             f"the store {database.path} needs a migration, but can only be read", hint="Make it writable once."
         )
     with database.write(durable=True) as connection:
-        found = int(connection.pragma("user_version"))
-        if found < SCHEMA_VERSION:  # no other process was faster
-            STEPS[found](connection)
+        version = int(connection.pragma("user_version"))
+        if version < SCHEMA_VERSION:  # no other process was faster
+            STEPS[version](connection)
             connection.pragma("application_id", APPLICATION_ID)
             connection.pragma("user_version", SCHEMA_VERSION)

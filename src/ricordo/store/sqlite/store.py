@@ -52,6 +52,7 @@ class SqliteStore(Store):
         database = self.database
         return [
             ("integrity", lambda repair: checks.integrity(database)),
+            ("schema", lambda repair: checks.schema(database, repair)),
             ("references", lambda repair: checks.references(database, repair)),
             ("fields", lambda repair: checks.copies(database, repair and self._is_whole())),
             ("files without text", lambda repair: checks.blobs(database, repair)),

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import apsw
 
+from ricordo.config.files import replace_file
 from ricordo.errors import PathConflict, StoreError, UsageError
-from ricordo.keys.keys import note_path, read_note, write_note
 from ricordo.store.base import OpenStore, SharedTransfer
 from ricordo.store.sql.damage import find_damage
-from ricordo.store.sqlite.connection import Connection, Database, unlock
+from ricordo.store.sqlite.checks import misnamed_columns, said_of_columns
+from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.values.reports import Damage
+from ricordo.vault import note_path
 
 STEP_PAGES = 2_000
 """How many pages are copied between two reports of progress: about 8 MB."""
@@ -49,7 +51,7 @@ class Transfer(SharedTransfer):
             with partial.open("rb+") as copy:
                 os.fsync(copy.fileno())
             if self._file.key is not None:
-                write_note(target, read_note(self._file.path))  # the key of a copy is that of the store
+                replace_file(note_path(target), note_path(self._file.path).read_bytes())  # both have the same key
             else:
                 note_path(target).unlink(missing_ok=True)
             partial.replace(target)
@@ -83,7 +85,7 @@ class Transfer(SharedTransfer):
         source.run("SELECT count(*) FROM sqlite_schema")  # from here on, this reader sees the state of this moment
         copy = Connection(str(target), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
-            unlock(copy, self._file.key)
+            self._file.unlock(copy)
             # An incomplete copy is deleted, so a journal would protect nothing.
             copy.pragma("journal_mode", "OFF")
             copy.pragma("synchronous", "OFF")
@@ -100,18 +102,23 @@ class Transfer(SharedTransfer):
         name = f"{path.absolute().as_uri()}?immutable=1"
         copy = Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         try:
-            unlock(copy, self._file.key)
+            self._file.unlock(copy)
             problems = [row[0] for row in copy.rows("PRAGMA integrity_check(5)")]
             if problems != ["ok"] or _counts(copy) != counts:
                 raise StoreError(
                     f"the copy of the store is not sound ({'; '.join(problems)})",
                     hint="‹:doctor› says whether the store itself is; else try another disk.",
                 )
+            if differing := misnamed_columns(copy):
+                raise StoreError(
+                    f"the store is damaged, and so would be its backup: {said_of_columns(differing)}",
+                    hint="‹:doctor --repair› may give columns their names back; else restore an earlier backup.",
+                )
             return find_damage(copy)
         finally:
             copy.close()
 
-    def _size(self) -> int:
+    def size(self) -> int:
         files = (Path(f"{self._file.path}{tail}") for tail in ("", "-wal"))
         return sum(file.stat().st_size for file in files if file.exists())
 

@@ -1,1 +1,0 @@
-"""The keys of encrypted stores: how one is made, kept and found again, and what is sealed with it besides the store."""

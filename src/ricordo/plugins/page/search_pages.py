@@ -1,0 +1,416 @@
+"""The search page with its facets, the home that it is before anything is asked, and the command palette."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote, urlencode
+
+from fastapi import Depends, Query, Request, Response
+
+from ricordo.config.loading import SETTINGS
+from ricordo.frozen import frozen
+from ricordo.hosting.credentials import Caller
+from ricordo.http_api.state import Here, Who
+from ricordo.plugins.page.layout import page, page_router, shows, with_plugin_pages
+from ricordo.plugins.page.markup import item_address, terms_of
+from ricordo.told_log import answers_of_hooks
+from ricordo.values.hits import Filters, Hit
+from ricordo.values.provenance import PERSON
+
+if TYPE_CHECKING:
+    from ricordo.engine.ricordo import Ricordo
+    from ricordo.values.reports import AskedQuestion
+
+
+pages = page_router()
+
+PAGE = 20
+POOL = 1000
+"""How many hits are counted for the facets at most."""
+LONGEST_PAUSE = 5.0
+"""Seconds that the facets wait for others at most."""
+MOST_VALUES = 12
+LABELS = {"disk": "files", "url": "web pages", "git": "commits", "agent": "kept texts"}
+"""What documents of a drive are called, where the name of the drive does not say it."""
+Many = Annotated[list[str] | None, Query(max_length=20)]
+
+
+RECENT_SECONDS = 3600.0
+MOST_RECENT = 2000
+
+
+class RecentQueries:
+    """The queries of the last hour, by who asked them."""
+
+    def __init__(self, seconds: float = RECENT_SECONDS) -> None:
+        self._seconds = seconds
+        self._times: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def is_new(self, caller: str, query: str) -> bool:
+        """Whether a caller asks this for the first time in a while; it counts as asked from now on."""
+        key, now = (caller, query.strip().casefold()), time.monotonic()
+        with self._lock:
+            before = self._times.pop(key, None)
+            self._times[key] = now
+            while len(self._times) > MOST_RECENT:
+                self._times.popitem(last=False)
+        return before is None or now - before > self._seconds
+
+
+@frozen
+class Asked:
+    """The input of the search page: the query, the chosen facets, the profile."""
+
+    q: str = ""
+    kind: tuple[str, ...] = ()
+    drive: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
+    tier: tuple[str, ...] = ()
+    profile: str = ""
+
+    def filters(self) -> Filters:
+        return Filters(kinds=self.kind, drives=self.drive, tags_any=self.tag, tiers=self.tier)
+
+    def parameters(self) -> list[tuple[str, str]]:
+        """The parameters as they are in an address."""
+        pairs = [("q", self.q)] if self.q else []
+        for name in ("kind", "drive", "tag", "tier"):
+            pairs += [(name, value) for value in getattr(self, name)]
+        return pairs + ([("profile", self.profile)] if self.profile else [])
+
+    def address(self, path: str = "/", **more: Any) -> str:
+        pairs = [*self.parameters(), *((name, str(value)) for name, value in more.items())]
+        return path + (f"?{urlencode(pairs)}" if pairs else "")
+
+    def toggled(self, name: str, value: str) -> Asked:
+        """The same with one value of a facet added or removed."""
+        from dataclasses import replace
+
+        chosen: tuple[str, ...] = getattr(self, name)
+        if name in ("kind", "drive"):
+            one_of_them: dict[str, Any] = {"kind": (), "drive": ()} | ({} if value in chosen else {name: (value,)})
+            return replace(self, **one_of_them)
+        now = tuple(one for one in chosen if one != value) if value in chosen else (*chosen, value)
+        changes: dict[str, Any] = {name: now}
+        return replace(self, **changes)
+
+
+@frozen
+class Facet:
+    """One value that the hits can be narrowed to."""
+
+    name: str
+    value: str
+    label: str
+    count: int
+    chosen: bool
+    address: str
+    part: str
+
+
+def facets_of(asked: Asked, hits: Sequence[Hit]) -> dict[str, list[Facet]]:
+    """The values that the hits can be narrowed to, with how many hits have each.
+
+    Most drives hold items of one kind, which is called as they are; so kinds and the drives of documents are one list,
+    of which one is chosen at a time.
+    """
+    counts: Mapping[str, Counter[tuple[str, str]]] = {
+        "kind": Counter(kind_or_drive(hit) for hit in hits),
+        "tag": Counter(("tag", tag) for hit in hits for tag in hit.tags),
+        "tier": Counter(("tier", hit.tier) for hit in hits if hit.tier),
+    }
+    found: dict[str, list[Facet]] = {}
+    for section, counter in counts.items():
+        names = ("kind", "drive") if section == "kind" else (section,)
+        chosen = [(name, value) for name in names for value in getattr(asked, name)]
+        values = dict.fromkeys([*chosen, *(one for one, _ in counter.most_common(MOST_VALUES))])
+        if section == "tier" and len(values) < 2 and not chosen:
+            continue
+        found[section] = [_facet(asked, name, value, counter[name, value]) for name, value in values]
+    return found
+
+
+def kind_or_drive(hit: Hit) -> tuple[str, str]:
+    """What a hit is counted as: its kind or, of documents, the drive that it comes from."""
+    drive = hit.ref.partition(":")[0]
+    return ("drive", drive) if hit.kind == "document" else ("kind", hit.kind)
+
+
+def _facet(asked: Asked, name: str, value: str, count: int) -> Facet:
+    toggled = asked.toggled(name, value)
+    label = LABELS.get(value, value) if name == "drive" else value
+    is_chosen = value in getattr(asked, name)
+    return Facet(name, value, label, count, is_chosen, toggled.address(), toggled.address("/hits"))
+
+
+def searched(engine: Ricordo, asked: Asked, *, offset: int, track: bool) -> dict[str, Any]:
+    """What the results show, without the facets."""
+    options: dict[str, Any] = {"filters": asked.filters(), "profile": asked.profile or None, "tool": "page"}
+    options["explain"] = bool(asked.q.strip())
+    answer = engine.search(asked.q, limit=PAGE, offset=offset, track=track, **options)
+    language = engine.config.lexical.language
+    return {
+        "asked": asked,
+        "answer": answer,
+        "hits": answer.hits,
+        "offset": offset,
+        "following": offset + PAGE if len(answer.hits) >= PAGE else None,
+        "terms": terms_of(asked.q, language) if asked.q.strip() else frozenset(),
+        "language": language,
+        "total": engine.count() if not answer.hits else None,
+    }
+
+
+def counted(engine: Ricordo, asked: Asked) -> dict[str, Any]:
+    """The facets: all that the question finds is counted, not only what a page shows."""
+    options: dict[str, Any] = {"filters": asked.filters(), "profile": asked.profile or None, "tool": "page"}
+    pool = engine.search(asked.q, limit=POOL, track=False, evidence=False, **options)
+    return {"facets": facets_of(asked, pool.hits), "is_all": len(pool.hits) < POOL}
+
+
+def asked_from(
+    q: Annotated[str, Query(max_length=10_000)] = "",
+    kind: Many = None,
+    drive: Many = None,
+    tag: Many = None,
+    *,
+    tier: Many = None,
+    profile: Annotated[str, Query(max_length=100)] = "",
+) -> Asked:
+    """The parameters of the search page."""
+    kinds, drives, tags, tiers = (tuple(values or ()) for values in (kind, drive, tag, tier))
+    return Asked(q, kinds, drives, tags, tiers, profile)
+
+
+AskedHere = Annotated[Asked, Depends(asked_from)]
+"""What the address of a page asks for."""
+
+
+@shows(pages, "/")
+async def search_page(request: Request, here: Here, who: Who, asked: AskedHere) -> Response:
+    """The page, with the results of the query in its address; without one, the home."""
+    is_new = bool(asked.q.strip()) and request.app.state.recent_queries.is_new(who.id, asked.q)
+
+    def work(engine: Ricordo) -> dict[str, Any]:
+        shown: dict[str, Any] = {"home": None, "asked": asked}
+        if asked.parameters():
+            shown |= searched(engine, asked, offset=0, track=is_new)
+        else:
+            shown |= home_of(engine, who)
+        return shown | {"profiles": list(engine.profiles()), "current": engine.config.search.profile}
+
+    return page(request, "search.html", **await here.ask(work))
+
+
+@shows(pages, "/hits")
+async def hits(
+    request: Request,
+    here: Here,
+    asked: AskedHere,
+    offset: Annotated[int, Query(ge=0, le=1000)] = 0,
+) -> Response:
+    """Only the results, while the user types; a query that is not finished yet is not recorded."""
+    found = await here.ask(lambda engine: searched(engine, asked, offset=offset, track=False))
+    answer = page(request, "more_hits.html" if offset else "results.html", **found)
+    if not offset:
+        answer.headers["HX-Replace-Url"] = asked.address()
+    return answer
+
+
+@shows(pages, "/facets")
+async def facets(request: Request, here: Here, asked: AskedHere) -> Response:
+    """What the hits can be narrowed to. All that is found must be looked at for it, which takes several times as long
+    as the hits; so it is asked for after them, not before one rests from typing, and pages that somebody asked for come
+    first.
+    """
+    await here.threads.when_free(LONGEST_PAUSE)
+    if await request.is_disconnected():
+        return Response(status_code=204)  # one went on to another page
+    return page(request, "facets_part.html", asked=asked, **await here.ask(lambda engine: counted(engine, asked)))
+
+
+@shows(pages, "/settled")
+async def settled(request: Request, here: Here, who: Who, q: Annotated[str, Query(max_length=10_000)] = "") -> Response:
+    """Record a query that the user stopped at; what was typed before it is not a query."""
+    if q.strip() and request.app.state.recent_queries.is_new(who.id, q):
+        await here.ask(lambda engine: engine.search(q, limit=PAGE, track=True, tool="page"))
+    return Response(status_code=204)
+
+
+MOST_LATEST = 6
+MOST_QUESTIONS = 5
+LOOKED_THROUGH = 60
+"""How many of the latest questions are looked through for the person's own."""
+EXAMPLES = ("What did we decide last week?", "How do I set this up?", "kind:memory")
+"""Searches for somebody who has just begun."""
+
+
+def home_of(engine: Ricordo, caller: Caller) -> dict[str, Any]:
+    """The parts of the first page. A store that holds nothing is told apart, because there is only one thing to do."""
+    status = engine.status()
+    if not status["items"]:
+        return {"home": {"is_first": True, "examples": EXAMPLES}}
+    recent = engine.log(since="30d", limit=LOOKED_THROUGH).questions
+    told, _ = answers_of_hooks(engine.location, days=1)
+    today = datetime.now(UTC).astimezone().date()
+    told = [one for one in told if one.at.astimezone().date() == today]
+    return {
+        "home": {
+            "is_first": False,
+            "latest": engine.list(limit=MOST_LATEST),
+            "searches": _own(recent),
+            "review": engine.review(kinds=("proposals", "versions")) if caller.may("admin") else None,
+            "told": told,
+            "told_tokens": sum(one.tokens for one in told),
+            "health": _health(engine, status),
+        }
+    }
+
+
+def _own(questions: tuple[AskedQuestion, ...]) -> list[AskedQuestion]:
+    """The latest searches of a person, each text once."""
+    latest: dict[str, AskedQuestion] = {}
+    for question in questions:
+        if question.asker.author == PERSON:
+            latest.setdefault(question.text.casefold(), question)
+    return list(latest.values())[:MOST_QUESTIONS]
+
+
+def _health(engine: Ricordo, status: Any) -> dict[str, Any]:
+    """The state of the store in one line: figures, and what is wrong."""
+    jobs = engine.embed(status=True).to_dict()
+    away = [one.name for one in engine.tiers() if not one.reachable]
+    wrong = [f"the tier {name} cannot be reached" for name in away]
+    if jobs["failed"]:
+        wrong.append(f"{jobs['failed']:,} passages could not be embedded")
+    return {
+        "items": status["items"],
+        "passages": status["chunks"],
+        "waiting": jobs["pending"] + jobs["running"],
+        "in_bin": status["in_bin"],
+        "wrong": wrong,
+    }
+
+
+MOST_SETTINGS = 8
+MOST_TAGS = 4
+MOST_ITEMS = 6
+
+
+@frozen
+class Choice:
+    """A line of the palette: what it is, and where it leads. With ``key``, the palette presses a key of the page."""
+
+    group: str
+    words: str
+    address: str = ""
+    more: str = ""
+    key: str = ""
+
+
+PLACES = (
+    ("/", "Home"), ("/browse", "Browse"), ("/add", "Add"), ("/graph", "Graph"),
+    ("/log", "Log: what was asked"), ("/log?view=unanswered", "Questions without an answer"),
+    ("/log?view=told", "What hooks told agents"), ("/log?view=summary", "Summary of the log"), ("/review", "Review"),
+    ("/tags", "Tags"),
+    ("/bin", "Bin"), ("/bin?state=archived", "Archive"), ("/profiles", "Ranking"), ("/compare", "Compare two rankings"),
+    ("/why", "Why is something not found"), ("/jobs", "Health"), ("/settings", "Settings"), ("/api", "API"),
+)  # fmt: skip
+DEEDS = (
+    ("Write a note", "/add#write", "write"),
+    ("Upload files", "/add#drop", "write"),
+    ("Check the store", "/jobs", "write"),
+    ("Make a token", "/settings#tokens", "admin"),
+)
+
+
+@shows(pages, "/palette")
+async def palette_part(
+    request: Request,
+    here: Here,
+    who: Who,
+    q: Annotated[str, Query(max_length=200)] = "",
+    *,
+    ref: Annotated[str, Query(max_length=4096)] = "",
+) -> Response:
+    """What fits the letters; on the page of an item, also what can be done with it."""
+    wanted = q.strip()
+    places = [Choice("Go to", words, address) for address, words in with_plugin_pages(PLACES)]
+    deeds = [Choice("Do", words, address) for words, address, scope in DEEDS if who.may(scope)]
+    fixed = [choice for choice in (*_of_item(ref, who), *places, *deeds) if _fits(choice.words, wanted)]
+
+    def work(engine: Ricordo) -> list[Choice]:
+        return [*_tag_choices(engine, wanted), *_item_choices(engine, wanted)] if wanted else []
+
+    found = [*_setting_choices(wanted), *fixed, *await here.ask(work)]
+    if wanted:
+        found.append(Choice("Search", f"Search for “{wanted}”", f"/?{urlencode({'q': wanted})}"))
+    return page(request, "palette_part.html", choices=found, q=wanted)
+
+
+@shows(pages, "/pick")
+async def pick_part(request: Request, here: Here, q: Annotated[str, Query(max_length=200)] = "") -> Response:
+    """Items to choose one from, for a field that holds a ref."""
+    found = await here.ask(lambda engine: _item_choices(engine, q.strip(), most=8) if q.strip() else [])
+    return page(request, "pick_part.html", choices=found)
+
+
+def _fits(words: str, wanted: str) -> bool:
+    """Whether every word that is wanted begins a word of the line, or all of it stands in the line."""
+    line = words.casefold()
+    begins = line.replace(".", " ").replace("_", " ").split()
+    return wanted.casefold() in line or all(
+        any(one.startswith(part) for one in begins) for part in wanted.casefold().split()
+    )
+
+
+def _of_item(ref: str, who: Caller) -> list[Choice]:
+    if not ref:
+        return []
+    name = quote(ref, safe="")
+    found = [
+        Choice("This item", "Show its links", f"/item?ref={name}&view=links"),
+        Choice("This item", "Show its versions", f"/item?ref={name}&view=versions"),
+        Choice("This item", "Show it in the graph", f"/graph?ref={name}"),
+        Choice("This item", "Export it as Markdown", f"/export?format=markdown&ref={name}"),
+        Choice("This item", "Export it as JSON", f"/export?format=json&ref={name}"),
+        Choice("This item", "Why is it not found", f"/why?ref={name}"),
+    ]
+    if who.may("write"):
+        found[:0] = [
+            Choice("This item", "Edit it", f"/edit?ref={name}"),
+            Choice("This item", "Correct it", f"/correct?ref={name}"),
+            Choice("This item", "Tag, archive, remove or move it", key="x"),
+        ]
+    return found
+
+
+def _setting_choices(wanted: str) -> list[Choice]:
+    """Settings by their names, whole or in parts; the one of that very name comes first."""
+    if not wanted:
+        return []
+    folded = wanted.casefold()
+    named = [name for name in SETTINGS if _fits(name, wanted)]
+    named.sort(key=lambda name: (name.casefold() != folded, not name.casefold().startswith(folded), name))
+    return [Choice("Settings", name, f"/settings#set-{name}", SETTINGS[name].doc) for name in named[:MOST_SETTINGS]]
+
+
+def _tag_choices(engine: Ricordo, wanted: str) -> list[Choice]:
+    tag = wanted.removeprefix("#").casefold()
+    found = [one for one in engine.tags() if tag and one.tag.casefold().startswith(tag)]
+    return [
+        Choice("Tags", f"#{one.tag}", f"/?{urlencode({'tag': one.tag})}", f"{one.count:,}") for one in found[:MOST_TAGS]
+    ]
+
+
+def _item_choices(engine: Ricordo, wanted: str, most: int = MOST_ITEMS) -> list[Choice]:
+    """The items that a search for the letters finds; the palette's own questions are not recorded."""
+    options: dict[str, Any] = {"limit": most, "track": False, "rerank": "none", "evidence": False, "tool": "page"}
+    hits = engine.search(wanted, literal=True, **options).hits
+    return [Choice("Items", hit.title or hit.ref, item_address(hit.ref), hit.ref) for hit in hits]

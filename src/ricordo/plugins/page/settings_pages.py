@@ -1,0 +1,160 @@
+"""The state of the store and the server, the settings with tokens and browsers, and the list of the API's verbs."""
+
+from __future__ import annotations
+
+import time
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import Form, Request, Response
+
+from ricordo.errors import Forbidden, UsageError
+from ricordo.http_api.routes import changed_setting, settings_in_force
+from ricordo.http_api.state import Here, Who
+from ricordo.plugins.page.layout import page, page_router, shows
+
+if TYPE_CHECKING:
+    from ricordo.engine.ricordo import Ricordo
+    from ricordo.hosting.credentials import Caller
+
+
+pages = page_router()
+
+OPERATIONS: dict[str, tuple[str, str, Any]] = {
+    "doctor": ("Check the store", "write", lambda engine, tell: engine.doctor()),
+    "embed": ("Make missing vectors", "write", lambda engine, tell: engine.embed(progress=tell)),
+    "refresh": ("Read everything again", "write", lambda engine, tell: engine.refresh(all=True, progress=tell)),
+    "repair": ("Repair", "admin", lambda engine, tell: engine.doctor(repair=True)),
+}
+
+
+@shows(pages, "/jobs")
+async def jobs_page(request: Request, here: Here, who: Who) -> Response:
+    """What the store holds, what waits for vectors, and the long work of this server."""
+
+    def work(engine: Ricordo) -> dict[str, Any]:
+        return {
+            "status": engine.status(),
+            "jobs": engine.embed(status=True).to_dict(),
+            "tiers": engine.tiers(),
+            "models": [one for one in engine.models() if one.role],
+        }
+
+    found = await here.ask(work)
+    offered = [(name, words) for name, (words, scope, _) in OPERATIONS.items() if who.may(scope)]
+    uptime = time.time() - here.started
+    return page(request, "jobs.html", tasks=here.tasks.all()[:20], operations=offered, uptime=uptime, **found)
+
+
+@shows(pages, "/jobs/start", "POST", scope="write")
+async def start(request: Request, here: Here, who: Who, name: Annotated[str, Form(max_length=40)]) -> Response:
+    """Begin one of the operations."""
+    if name not in OPERATIONS:
+        raise UsageError(f"there is no operation '{name}'")
+    words, scope, work = OPERATIONS[name]
+    if not who.may(scope):
+        raise Forbidden(f"this needs the scope '{scope}'")
+    return page(request, "task_part.html", task=here.start(name, work, about=words))
+
+
+@shows(pages, "/jobs/retry", "POST", scope="write")
+async def retry(request: Request, here: Here) -> Response:
+    """Put failed jobs back."""
+    count = await here.ask(lambda engine: engine.embed(retry=True, enqueue_only=True, search_missing=False).enqueued)
+    here.service.wake()
+    return page(request, "said_part.html", words=f"{count:,} put back; they are tried again now.")
+
+
+@shows(pages, "/api")
+async def api_page(request: Request, here: Here) -> Response:
+    """The verbs of the API, from its own description."""
+    document = request.app.openapi()
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            verb = {
+                "method": method.upper(),
+                "path": path,
+                "words": operation.get("description") or operation.get("summary", ""),
+                "scope": operation.get("x-scope", ""),
+                "parameters": operation.get("parameters", []),
+                "body": _body_of(document, operation),
+            }
+            groups.setdefault((operation.get("tags") or ["other"])[0], []).append(verb)
+    return page(request, "api.html", groups=groups, address=here.address)
+
+
+def _body_of(document: dict[str, Any], operation: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a verb's body, by name."""
+    content = operation.get("requestBody", {}).get("content", {})
+    kinds: list[dict[str, Any]] = list(content.values())
+    name = str(kinds[0].get("schema", {}).get("$ref", "")).rpartition("/")[2] if kinds else ""
+    fields: dict[str, Any] = document["components"]["schemas"].get(name, {}).get("properties", {})
+    return fields
+
+
+@shows(pages, "/settings")
+async def settings_page(request: Request, here: Here, who: Who) -> Response:
+    """All settings by section, and the tokens and browsers that may use this server."""
+    found = await here.ask(lambda engine: settings_in_force(engine.config))
+    sections = [(name, list(rows)) for name, rows in groupby(found, key=lambda row: str(row["name"]).partition(".")[0])]
+    credentials = here.credentials.all() if who.may("admin") else []
+    return page(request, "settings.html", sections=sections, credentials=credentials, may_change=who.may("admin"))
+
+
+@shows(pages, "/settings", "POST")
+async def change(
+    request: Request,
+    here: Here,
+    who: Who,
+    name: Annotated[str, Form(min_length=1, max_length=200)],
+    *,
+    value: Annotated[str, Form(max_length=10_000)] = "",
+    reset: Annotated[bool, Form()] = False,
+) -> Response:
+    """Change one setting in the user's file, or go back to its default."""
+    _refuse_others(who)
+
+    def work(engine: Ricordo) -> tuple[dict[str, Any], dict[str, Any]]:
+        changed = changed_setting(name, None if reset else value)
+        row = next((one for one in settings_in_force(engine.config) if one["name"] == changed["name"]), {})
+        return changed, row
+
+    changed, row = await here.ask(work)
+    words = "back to its default" if reset else "saved"
+    if changed.get("in_force") is False:
+        words = f"saved, but {changed['source']} wins over it"
+    return page(request, "setting_part.html", row=row, said=words, problem=None, may_change=True)
+
+
+@shows(pages, "/tokens", "POST")
+async def new_token(
+    request: Request,
+    here: Here,
+    who: Who,
+    name: Annotated[str, Form(min_length=1, max_length=100)],
+    *,
+    scope: Annotated[str, Form(max_length=20)] = "read",
+) -> Response:
+    """Make a token and show it, which is done only once."""
+    _refuse_others(who)
+    secret, made = await here.ask(lambda engine: here.credentials.add(name, scope))
+    return page(request, "token_part.html", secret=secret, made=made)
+
+
+@shows(pages, "/tokens/remove", "POST")
+async def remove_token(
+    request: Request,
+    here: Here,
+    who: Who,
+    id: Annotated[str, Form(min_length=1, max_length=100)],  # noqa: A002
+) -> Response:
+    """Remove a token or a browser's session."""
+    _refuse_others(who)
+    gone = await here.ask(lambda engine: here.credentials.remove(id))
+    return page(request, "said_part.html", words=f"{gone[0].name} may not ask any more.")
+
+
+def _refuse_others(who: Caller) -> None:
+    if not who.may("admin"):
+        raise Forbidden("changing settings needs the scope 'admin'", hint="ricordo serve tokens add NAME --scope admin")

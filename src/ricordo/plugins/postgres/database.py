@@ -1,0 +1,401 @@
+"""One workspace of a PostgreSQL database: its pool of connections, and the transactions on them.
+
+A read is a snapshot, which ends in the background. A write holds the workspace's lock, so that one transaction at a
+time changes a workspace, as in SQLite; searches and other workspaces never wait for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+import psycopg
+import psycopg.conninfo
+import psycopg_pool
+
+from ricordo.errors import CorruptStore, Forbidden, ReadOnlyStore, StoreError, Unavailable, UsageError
+from ricordo.plugins.postgres import schema
+from ricordo.plugins.postgres.connection import REPLACED, Connection, Pooled
+from ricordo.speaking import known_as
+from ricordo.store.sql.database import AroundCommit, decoded, mirroring
+from ricordo.store.sql.user_words import pass_gate
+
+if TYPE_CHECKING:
+    from ricordo.plugins.postgres.address import Address
+
+CONNECT_SECONDS = 5.0
+STATEMENT_SECONDS = 60.0
+WRITE_LOCK = 0x5269
+for _noisy in ("psycopg", "psycopg.pool"):
+    # The pool would warn about open reads, which it is meant to end, and the driver about what a crash cut off: the
+    # caller's error says that.
+    logging.getLogger(_noisy).setLevel(logging.ERROR)
+
+
+_REPLICA = "It is a replica: name the primary."
+_READER = "Your role in the team is reader: ask an owner for ‹:team invite› with the role writer."
+
+
+class Database:
+    """One workspace of one PostgreSQL database. ``read()`` gives a snapshot, ``write()`` a transaction."""
+
+    foreign = False
+
+    def __init__(
+        self, address: Address, *, busy_seconds: float = 30.0, create: bool = True,
+        connections: int = 16,
+    ) -> None:  # fmt: skip
+        self.address = address
+        self.path = address.shown
+        self.person = ""
+        """The role that logged in to a team's workspace, which is whoever writes there; empty without a team."""
+        self.busy_seconds = busy_seconds
+        self.why_read_only = ""
+        """Why nothing can be written, as a hint; empty if something can."""
+        self.around_commit: AroundCommit | None = None
+        self.on_broken: Callable[[], None] | None = None
+        """Called when a connection broke: another server may answer from now on."""
+        self.on_commit: Callable[[], None] | None = None
+        """Called after anything was changed."""
+        self._local = threading.local()
+        self._closed = False
+        self._came_back: WeakSet[Pooled] = WeakSet()
+        with self.translated():
+            self._prepare(create=create)
+        self.pool = psycopg_pool.ConnectionPool(
+            address.dsn, min_size=0, max_size=connections, open=True, timeout=CONNECT_SECONDS,
+            connection_class=Pooled, configure=self._configure, reset=_end_in_background,
+            name=f"ricordo-{self.workspace}",
+            reconnect_timeout=CONNECT_SECONDS,
+            kwargs={"cursor_factory": psycopg.RawCursor, "autocommit": True, **_limits(address)},
+        )  # fmt: skip
+
+    def _prepare(self, *, create: bool) -> None:
+        """Migrate and find the workspace, with a connection of its own."""
+        with _connect(self.address) as raw:
+            is_replica = bool(raw.execute("SELECT pg_is_in_recovery()").fetchone()[0])  # type: ignore[index]
+            make = create and not is_replica
+            schema.migrate(raw, self.address.schema, self.path, create=make)
+            number = schema.workspace_number(
+                raw, self.address.schema, self.address.workspace, schema.SCHEMA_VERSION, create=make
+            )
+            if number is None:
+                raise StoreError(f"there is no workspace at {self.path}", hint="Run ‹:init› with this ‹store›.")
+            self.workspace = number
+            self._role = schema.role_to_take(raw, self.address.schema, may_make=not is_replica)
+            access = schema.access(raw, self.address.schema, number)
+            if not access.may_read:
+                raise Forbidden(
+                    f"you ({access.login}) are not in the team of the workspace {self.path}",
+                    hint="An owner of it invites you: ‹:team invite NAME›.",
+                )
+            self.person = access.login if access.has_team else ""
+            self.why_read_only = _REPLICA if is_replica else "" if access.may_write else _READER
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be written."""
+        return bool(self.why_read_only)
+
+    def _configure(self, raw: psycopg.Connection[Any]) -> None:
+        become = f"SET ROLE {self._role};" if self._role else ""
+        with psycopg.ClientCursor(raw) as cursor:
+            cursor.execute(
+                f"{become} SET search_path = {self.address.schema};"
+                f" SET ricordo.workspace = '{self.workspace}'; SET ricordo.client = '{schema.SCHEMA_VERSION}';"
+                f" SET statement_timeout = '{int(STATEMENT_SECONDS)}s';"
+                " SET jit = off; SET work_mem = '64MB';"
+            )
+
+    @property
+    def trips(self) -> int:
+        """How many trips over the network this thread made."""
+        return getattr(self._local, "trips", 0)
+
+    def count_trip(self) -> None:
+        """Count one more trip of this thread."""
+        self._local.trips = self.trips + 1
+
+    def exchange(self, raw: Pooled) -> Pooled:
+        """Give a broken connection back and take another; the pool throws all broken ones away."""
+        self._put_back(raw)
+        self.pool.check()
+        if self.on_broken is not None:
+            self.on_broken()
+        return self._taken()
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A snapshot: all statements in the block see the same state. Blocks may nest."""
+        self._refuse_closed()
+        reader: Connection | None = getattr(self._local, "reader", None)
+        with self.translated(), decoded(self.path):
+            if reader is not None:
+                yield reader
+                return
+            reader = self._local.reader = Connection(self, self._taken(), writing=False)
+            try:
+                yield reader
+            finally:
+                self._local.reader = None
+                self._put_back(reader.raw)
+
+    @contextmanager
+    def write(self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True) -> Iterator[Connection]:
+        """A write transaction, the only one in this workspace; a commit is always durable, with or without
+        ``durable``.
+        """
+        self._refuse_closed()
+        if self.read_only:
+            raise ReadOnlyStore(f"the store {self.path} can only be read", hint=self.why_read_only)
+        with self.translated(), ExitStack() as stack:
+            writer: Connection | None = getattr(self._local, "writer", None)
+            if writer is not None:
+                yield writer
+                return
+            stack.enter_context(known_as(self.person))
+            writer = self._begin_write(self.busy_seconds if wait is None else wait)
+            self._local.writer, self._local.mirrored = writer, mirrored
+            try:
+                yield writer
+                pass_gate(self, writer)
+                with mirroring(self.around_commit if mirrored else None, writer.touched, durable=durable):
+                    self._commit(writer)
+            finally:
+                self._local.writer = None
+                self._give_back(writer)
+
+    @contextmanager
+    def write_at_once(self) -> Iterator[Connection]:
+        """A transaction that takes no lock, for rows whose writers do not disturb each other."""
+        self._refuse_closed()
+        with self.translated():
+            if self.is_writing():
+                yield self._local.writer
+                return
+            own = self._begin_write(None)
+            try:
+                yield own
+                self._commit(own)
+            finally:
+                self._give_back(own)
+
+    def _give_back(self, connection: Connection) -> None:
+        """Give a connection back to the pool; a transaction that an error left open is rolled back first."""
+        try:
+            with suppress(psycopg.Error):  # of statements after the one whose error ended the transaction
+                connection.end_pipeline()
+            if not connection.raw.closed:
+                connection.raw.rollback()  # does nothing after a commit
+        finally:
+            self._put_back(connection.raw)
+
+    def _taken(self) -> Pooled:
+        """A connection from the pool; ``close`` leaves it to whoever has it."""
+        raw = self.pool.getconn()
+        self._came_back.discard(raw)
+        return raw
+
+    def _put_back(self, raw: Pooled) -> None:
+        """Give a connection back to the pool, whose threads end what is open on it. A pool that is closed before they
+        did so leaves it open, and a transaction of a read would keep others from changing tables: ``close`` ends it.
+        """
+        self._came_back.add(raw)
+        self.pool.putconn(raw)
+        if self._closed:
+            raw.close()
+
+    def _begin_write(self, seconds: float | None) -> Connection:
+        raw = self._taken()
+        replaced = 0
+        while True:
+            try:
+                self.count_trip()
+                with raw.pipeline():
+                    raw.execute("BEGIN")
+                    if seconds is not None:
+                        raw.execute(f"SET LOCAL lock_timeout = '{max(1, int(seconds * 1000))}ms'")
+                        raw.execute("SELECT pg_advisory_xact_lock($1, $2)", (WRITE_LOCK, self.workspace))
+                    raw.execute("SELECT refuse_writing()")
+                return Connection(self, raw, writing=True)
+            except psycopg.errors.LockNotAvailable:
+                raw.rollback()
+                self._put_back(raw)
+                raise Unavailable(
+                    f"the store {self.path} was busy for {seconds or 0:.0f} s, held by another connection",
+                    hint="Try again when that one is done.",
+                ) from None
+            except psycopg.Error:
+                replaced += 1
+                if not raw.broken or replaced > REPLACED:
+                    self._put_back(raw)
+                    raise
+                raw = self.exchange(raw)
+
+    def _commit(self, writer: Connection) -> None:
+        """Commit, and wait for it: what returns is kept."""
+        if writer.touched:  # what processes keep of items is out of date, even if no chunk changed
+            writer.add_to_meta("index_epoch", 1)
+        writer.commit()
+        if self.on_commit is not None:
+            self.on_commit()
+
+    def is_mirrored(self) -> bool:
+        """Whether writes of this thread are mirrored now: always, except in a transaction that switched it off."""
+        return bool(self._local.mirrored) if self.is_writing() else True
+
+    def is_writing(self) -> bool:
+        """Whether this thread is inside a write transaction."""
+        return getattr(self._local, "writer", None) is not None
+
+    def is_owner(self) -> bool:
+        """Whether this role may change the tables, and not only their rows."""
+        with self.read() as connection:
+            [(may,)] = connection.rows(
+                "SELECT pg_has_role(session_user, relowner, 'USAGE') FROM pg_class WHERE oid = 'vectors'::regclass"
+            )
+        return bool(may)
+
+    def apart(self, statement: str) -> None:
+        """Run a statement outside of any transaction, on a connection of its own and without a limit of time."""
+        with self.connected_apart() as raw:
+            raw.execute(statement)
+
+    @contextmanager
+    def connected_apart(self) -> Iterator[psycopg.Connection[Any]]:
+        """A connection of its own, in this workspace, with the role that logged in."""
+        with self.translated(), _connect(self.address) as raw:
+            raw.execute(f"SET search_path = {self.address.schema}")
+            raw.execute(f"SET ricordo.workspace = '{self.workspace}'")
+            raw.execute(f"SET ricordo.client = '{schema.SCHEMA_VERSION}'")
+            yield raw
+
+    def checkpoint(self) -> None:
+        """Nothing to do: the server writes its own log."""
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self.pool.close()
+            for raw in list(self._came_back):
+                raw.close()
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise StoreError("the store is closed", hint="Open it again with Ricordo.open().")
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Turn PostgreSQL's errors into ours."""
+        try:
+            with translated_errors(self.path):
+                yield
+        except CorruptStore as error:
+            if self._is_shut_out():
+                raise Forbidden(
+                    f"you are no longer in the team of the store {self.path}",
+                    hint="Ask an owner of it: ‹:team invite›.",
+                ) from error
+            raise
+
+    def _is_shut_out(self) -> bool:
+        """Whether tables seem to be missing only because this role may not see them any more."""
+        with translated_errors(self.path), _connect(self.address) as raw:
+            row = raw.execute(
+                "SELECT has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = %s", (self.address.schema,)
+            ).fetchone()
+        return row is not None and not row[0]
+
+
+def _end_in_background(raw: psycopg.Connection[Any]) -> None:
+    """Nothing to do. Because there is such a function, the pool ends reads in a thread of its own, and nobody waits."""
+
+
+def _connect(address: Address) -> psycopg.Connection[Any]:
+    """A connection outside of the pool."""
+    try:
+        return psycopg.connect(address.dsn, autocommit=True, **_limits(address))
+    except psycopg.ProgrammingError:  # its words repeat parts of the address, which may be secret
+        raise UsageError(
+            f"PostgreSQL does not understand the address of the store {address.shown}",
+            hint="Check what stands after ? in it; such an option is sslmode=require.",
+        ) from None
+
+
+def _limits(address: Address) -> dict[str, Any]:
+    """What a connection is opened with, unless the address says otherwise."""
+    given = psycopg.conninfo.conninfo_to_dict(address.dsn)
+    usual = {"connect_timeout": int(CONNECT_SECONDS), "application_name": "ricordo"}
+    return {name: value for name, value in usual.items() if name not in given}
+
+
+@contextmanager
+def translated_errors(path: str) -> Iterator[None]:
+    """Turn PostgreSQL's errors into ours."""
+    try:
+        yield
+    except (psycopg_pool.PoolTimeout, psycopg.errors.ConnectionTimeout) as error:
+        raise Unavailable(
+            f"the store {path} does not answer", hint="Check that the server runs and can be reached."
+        ) from error
+    except psycopg.errors.QueryCanceled as error:
+        raise Unavailable(
+            f"the store {path} took too long and was stopped", hint="Try again; see docs/scaling.md."
+        ) from error
+    except psycopg.errors.ReadOnlySqlTransaction as error:
+        raise ReadOnlyStore(f"the store {path} can only be read", hint="It is a replica: name the primary.") from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise _refused(path, error) from error
+    except psycopg.errors.DiskFull as error:
+        raise StoreError(f"no space is left for the store {path}", hint="Free some; nothing is lost.") from error
+    except psycopg.OperationalError as error:
+        raise Unavailable(
+            f"the store {path} cannot be reached ({_first_line(error)})",
+            hint="Check that the server runs, and its address, user and password.",
+        ) from error
+    except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn) as error:
+        raise CorruptStore(
+            f"the tables of the store {path} are not what they should be ({_first_line(error)})",
+            hint="Were you removed from its team? Ask an owner. Otherwise restore a backup, or name another store with"
+            " ‹store›.",
+        ) from error
+    except psycopg.DataError as error:
+        if "NUL" not in str(error):
+            raise
+        raise UsageError(
+            "a text holds the character U+0000, which PostgreSQL cannot hold", hint="Leave it out."
+        ) from None
+    except psycopg.DatabaseError as error:
+        if error.sqlstate == schema.OLD_CLIENT:
+            raise ReadOnlyStore(
+                f"the store {path} was upgraded, and this Ricordo is too old to write to it",
+                hint="Upgrade Ricordo (pip install -U ricordo) and start this program again.",
+            ) from error
+        if error.sqlstate == schema.NO_WRITER:
+            raise ReadOnlyStore(
+                f"you may not write to the store {path}",
+                hint="An owner makes you a member who writes: ‹:team invite NAME --role writer›.",
+            ) from error
+        raise
+
+
+def _refused(path: str, error: psycopg.errors.InsufficientPrivilege) -> StoreError:
+    if "must be owner" in str(error):
+        return StoreError(f"only an owner of the store {path} may do this", hint="‹:team status› lists the owners.")
+    if "permission denied for database" in str(error):
+        return StoreError(
+            f"the store {path} has no tables yet, and this role may not make them ({_first_line(error)})",
+            hint="Let an administrator run GRANT CREATE ON DATABASE … TO this role, or open it first as one that may.",
+        )
+    return StoreError(
+        f"the store {path} refuses this ({_first_line(error)})",
+        hint="Is this role in the team? An owner invites it. docs/scaling.md says what one needs without a team.",
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,183 @@
+"""The PostgreSQL store: one workspace of one database, as a record of parts. Backups of a server are made with
+PostgreSQL's own tools; see docs/scaling.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from ricordo.errors import PathConflict, StoreError, UsageError
+from ricordo.plugins.postgres.database import Database
+from ricordo.plugins.postgres.schema import SCHEMA_VERSION
+from ricordo.plugins.postgres.team import Team
+from ricordo.store.base import OpenStore, SharedTransfer, Store
+from ricordo.values.reports import Check
+
+if TYPE_CHECKING:
+    from ricordo.plugins.postgres.address import Address
+    from ricordo.values.reports import Damage
+
+
+class OpenWorkspace(OpenStore):
+    """What all parts of the store share: one workspace, open, at the newest schema."""
+
+    database: Database
+    is_remote = True
+
+
+class Beside(Protocol):
+    """What a plugin puts beside a store on a server, and feeds from it, such as a search engine."""
+
+    def run(self) -> int:
+        """Apply the changes that wait; returns how many."""
+
+    def check(self, repair: bool) -> Check:
+        """Compare it with the store."""
+
+    def close(self) -> None: ...
+
+
+class PostgresStore(Store):
+    """One workspace, open: its parts, and what concerns it as a whole."""
+
+    schema_version = SCHEMA_VERSION
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        language: str = "english",
+        busy_seconds: float = 30.0,
+        keep_versions: int = 20,
+        create: bool = True,
+        connections: int = 16,
+    ) -> None:
+        self.database = Database(address, busy_seconds=busy_seconds, create=create, connections=connections)
+        workspace = OpenWorkspace(self.database, language=language, keep_versions=keep_versions)
+        self.database.on_broken = workspace.forget  # a backup may have been put in the place of the server
+        super().__init__(workspace)
+        self.transfer = Transfer(workspace)
+        self.team = Team(self.database)
+        self.beside: Beside | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it is, without the password."""
+        return self.database.path
+
+    @property
+    def person(self) -> str:
+        return self.database.person
+
+    def size(self) -> int:
+        return self.team.size()
+
+    def allow_model(self, fingerprint: str) -> None:
+        self.team.allow_model(fingerprint)
+
+    def close(self) -> None:
+        if self.beside is not None:
+            self.beside.close()
+        super().close()
+
+    def maintain(self) -> None:
+        """Merge segments of the keyword index, and feed the search engine beside the server if there is one."""
+        super().maintain()
+        if self.beside is not None and not self.database.read_only:
+            with suppress(StoreError):  # what it lacks is noted, and waits
+                self.beside.run()
+
+    def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
+        fed = [("search engine", self.beside.check)] if self.beside is not None else []
+        return [
+            ("workspaces", lambda repair: _separation(self.database)),
+            ("references", lambda repair: _references(self.database, repair)),
+            *super().checks(),
+            *fed,
+        ]
+
+
+class Transfer(SharedTransfer):
+    """A backup is an export to a file; vacuum drops what nothing needs any more."""
+
+    def __init__(self, opened: OpenWorkspace) -> None:
+        super().__init__(opened)
+        self._workspace = opened
+
+    def backup(
+        self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None
+    ) -> tuple[int, Sequence[Damage]]:
+        """Write the workspace to a file, as it is at one moment: a JSONL export, which ``import`` takes back."""
+        from ricordo.plugins.transfer.export import records
+        from ricordo.plugins.transfer.export_file import write
+
+        if target.is_dir():
+            raise UsageError(f"{target} is a folder", hint=f"Name a file in it, such as {target / 'backup.jsonl'}")
+        if target.exists() and not force:
+            raise PathConflict(f"{target} exists", hint="Pass ‹force› to replace it, or name another file.")
+        if not target.parent.is_dir():
+            raise StoreError(f"there is no folder {target.parent}", hint=f"Make it first: mkdir -p {target.parent}")
+        partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+        try:
+            with open(partial, "xb", opener=_private) as out:
+                _, counts = write(records(self._opened), out)
+                os.fsync(out.fileno())
+            partial.replace(target)
+        except OSError as error:
+            raise StoreError(
+                f"the backup {target} cannot be written: {error.strerror}", hint="Check the folder and its space."
+            ) from error
+        finally:
+            partial.unlink(missing_ok=True)
+        return counts.get("item", 0), []
+
+    def _rewrite(self, *, always: bool) -> bool:
+        """The server frees the space itself later, or now if its owner wants it."""
+        if always and self._workspace.database.is_owner():
+            self._workspace.database.apart("VACUUM ANALYZE")
+        return always
+
+    def size(self) -> int:
+        with self._database.read() as connection:
+            return int(connection.rows("SELECT pg_database_size(current_database())")[0][0])
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _references(database: Database, repair: bool) -> Check:
+    """Nothing waits for a passage that is gone, and every version holds passages that are there."""
+    with database.read() as connection:
+        [(jobs, heads)] = connection.rows(
+            "SELECT (SELECT count(*) FROM jobs j WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.id = j.chunk)),"
+            " (SELECT count(*) FROM items i WHERE NOT EXISTS"
+            " (SELECT 1 FROM versions v WHERE v.item = i.n AND v.number = i.version))"
+        )
+    if jobs and repair:
+        with database.write() as connection:
+            connection.run("DELETE FROM jobs j WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.id = j.chunk)")
+    ok = not jobs and not heads
+    detail = "all lead somewhere" if ok else f"{jobs} jobs without a passage, {heads} items without their version"
+    return Check("references", ok, detail, repaired=bool(jobs) and repair and not heads)
+
+
+def _separation(database: Database) -> Check:
+    """Row-level security is on for every table, so that no workspace sees another."""
+    with database.read() as connection:
+        rows = connection.rows(
+            "SELECT relname FROM pg_class WHERE relnamespace = current_schema::regnamespace AND relkind = 'r'"
+            " AND relname NOT IN ('workspaces', 'schema_version')"
+            " AND NOT (relrowsecurity AND relforcerowsecurity)"
+        )
+        [(passes_by,)] = connection.rows("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user")
+    if passes_by:
+        return Check("workspaces", False, "this role passes row-level security by; use another, see docs/scaling.md")
+    off = ", ".join(row[0] for row in rows)
+    return Check(
+        "workspaces", not off, f"row-level security is off for {off}" if off else "are separated by the server"
+    )

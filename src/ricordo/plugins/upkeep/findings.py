@@ -1,0 +1,184 @@
+"""What should be done about what a store holds: findings, and doing what they suggest."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ricordo.engine.removal import is_protected, last_use
+from ricordo.plugins.upkeep.citations import CitationCheck
+from ricordo.plugins.upkeep.pairs import CONTRADICTS, Pair, link, pairs
+from ricordo.secrets.redaction import redact_item
+from ricordo.store.base import Store
+from ricordo.store.query import Shown
+from ricordo.values.hits import Filters
+from ricordo.values.items import CITATIONS, FRESH, GONE, CitedNow, Item, Saved
+from ricordo.values.kinds import REDACTED_KINDS
+from ricordo.values.review import Finding
+from ricordo.values.times import parse_time
+
+if TYPE_CHECKING:
+    from ricordo.engine.review import ReviewVerbs
+
+UNUSED_DAYS = 365
+SECONDS = 2.0
+"""How long it is looked for what was moved."""
+MOST_MEMORIES = 20_000
+"""In a store with more memories, an import is not looked through; ``review`` finds what it brought."""
+_ALL = 1 << 30
+_AT_ONCE = 500
+
+
+def findings(store: Store, kinds: Sequence[str]) -> list[Finding]:
+    """What there is of some kinds, in an order that stays the same."""
+    look = Look(store)
+    return [finding for kind in kinds if (find := look.by_kind.get(kind)) for finding in find()]
+
+
+def accept(engine: ReviewVerbs, finding: Finding) -> Saved | None:
+    """Do what a finding suggests."""
+    store = engine._context.unsynced_store
+    n = finding.versions[0][0]
+    match finding.kind:
+        case "duplicates" | "contradictions":
+            return store.changes.archive([n], successor=finding.versions[1][0])[0]
+        case "gone" | "expired" | "unused":
+            return store.changes.archive([n])[0]
+        case "secrets":
+            return engine.edit(finding.refs[0], content=store.items.get(n).content)
+        case "changed":
+            metadata = store.items.get(n).fields.metadata
+            renewed = CitationCheck(store).renewed(metadata.get(CITATIONS) or [])
+            return engine.edit(finding.refs[0], fields={"metadata": {**metadata, CITATIONS: renewed}})
+    return None
+
+
+def link_imported(store: Store, refs: Collection[str]) -> list[str]:
+    """Link memories that contradict each other, of which at least one was just imported; says how many pairs."""
+    look = Look(store)
+    numbers = {n for n, item in look.memories.items() if str(item.ref) in refs}
+    if not numbers or len(look.memories) > MOST_MEMORIES:
+        return []
+    linked = [pair for pair in look.pairs if pair.contradiction and (pair.older in numbers or pair.newer in numbers)]
+    for pair in linked:
+        link(store, pair.newer, pair.older)
+    return [f"pairs of memories that contradict each other: {len(linked):,}; tidy lists them"] if linked else []
+
+
+class Look:
+    """One look at a store; what several kinds need is read once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.by_kind = {
+            "duplicates": self._duplicates,
+            "contradictions": self._contradictions,
+            "gone": self._gone,
+            "changed": self._changed,
+            "expired": self._expired,
+            "unused": self._unused,
+            "secrets": self._secrets,
+        }
+
+    @cached_property
+    def memories(self) -> dict[int, Item]:
+        """All memories by their numbers."""
+        return dict(self._store.items.listing(Filters(kinds=("memory",)), _ALL, 0))
+
+    @cached_property
+    def _texts(self) -> dict[int, str]:
+        """The texts of memories: of a long one, its first passage."""
+        return self._read(list(self.memories))
+
+    def _read(self, numbers: Sequence[int]) -> dict[int, str]:
+        texts: dict[int, str] = {}
+        for at in range(0, len(numbers), _AT_ONCE):
+            passages = self._store.index.passages([Shown(n) for n in numbers[at : at + _AT_ONCE]])
+            texts |= {n: parts[0].text for n, parts in passages.texts.items() if parts}
+        return texts
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """Those that say the same or contradict each other, unless the older is protected."""
+        return [pair for pair in pairs(self.memories, self._texts) if not is_protected(self.memories[pair.older])]
+
+    def _of_pair(self, kind: str, pair: Pair, why: str) -> Finding:
+        return _finding(kind, {n: self.memories[n] for n in (pair.older, pair.newer)}, why, "archive the older")
+
+    def _duplicates(self) -> Iterator[Finding]:
+        for pair in self.pairs:
+            if not pair.contradiction:
+                is_same = self._texts[pair.older] == self._texts[pair.newer]
+                why = "They say the same." if is_same else "They say nearly the same."
+                yield self._of_pair("duplicates", pair, why)
+
+    def _contradictions(self) -> Iterator[Finding]:
+        listed: set[tuple[int, int]] = set()
+        for pair in self.pairs:
+            if pair.contradiction:
+                listed.add((pair.older, pair.newer))
+                yield self._of_pair("contradictions", pair, f"The newer contradicts the older: {pair.contradiction}.")
+        for edge in self._store.links.of(list(self.memories)):
+            newer, older = edge.source, edge.target
+            if edge.type != CONTRADICTS or older not in self.memories or newer not in self.memories:
+                continue
+            if (older, newer) not in listed and not is_protected(self.memories[older]):
+                listed.add((older, newer))
+                yield self._of_pair("contradictions", Pair(older, newer), "The newer contradicts the older.")
+
+    @cached_property
+    def _stale(self) -> dict[int, tuple[CitedNow, ...]]:
+        """What became of what memories cite, of those of which something is not as it was."""
+        check = CitationCheck(self._store, SECONDS)
+        stale: dict[int, tuple[CitedNow, ...]] = {}
+        for n, item in self.memories.items():
+            states = check.states(item.fields.metadata.get(CITATIONS))
+            if changed := tuple(cited for cited in states if cited.state != FRESH):
+                stale[n] = changed
+        return stale
+
+    def _gone(self) -> Iterator[Finding]:
+        for n, states in self._stale.items():
+            gone = [cited.what for cited in states if cited.state == GONE]
+            if gone and not is_protected(self.memories[n]):
+                yield _finding("gone", {n: self.memories[n]}, f"It cites {', '.join(gone)}, which is gone.", "archive")
+
+    def _changed(self) -> Iterator[Finding]:
+        for n, states in self._stale.items():
+            if not any(cited.state == GONE for cited in states):
+                why = f"What it cites is no longer as it was: {'; '.join(map(str, states))}."
+                yield _finding("changed", {n: self.memories[n]}, why, "say that it still holds")
+
+    def _expired(self) -> Iterator[Finding]:
+        now = datetime.now(UTC)
+        for n, item in self._store.items.listing(Filters(), _ALL, 0):
+            until = item.fields.valid_until
+            if until and not is_protected(item) and parse_time(until) < now:
+                yield _finding("expired", {n: item}, f"It held until {until[:10]}.", "archive")
+
+    def _unused(self) -> Iterator[Finding]:
+        before = datetime.now(UTC) - timedelta(days=UNUSED_DAYS)
+        for n, item in self.memories.items():
+            if last_use(item) < before and not is_protected(item) and item.fields.loading != "always":
+                why = f"Nobody found, opened or changed it since {last_use(item):%Y-%m-%d}."
+                yield _finding("unused", {n: item}, why, "archive")
+
+    def _secrets(self) -> Iterator[Finding]:
+        kinds = tuple(sorted(REDACTED_KINDS))
+        items = dict(self._store.items.listing(Filters(kinds=kinds), _ALL, 0))
+        for n, text in self._read(list(items)).items():
+            secrets = redact_item(items[n].kind, text, {}, allow_secrets=False)[2]
+            if secrets and not items[n].fields.immutable:
+                why = f"Its text holds what looks like a secret ({', '.join(sorted(set(secrets)))})."
+                yield _finding("secrets", {n: items[n]}, why, "take it out of the text")
+
+
+def _finding(kind: str, items: Mapping[int, Item], why: str, action: str) -> Finding:
+    """A finding; its id is the same as long as the items are."""
+    refs = tuple(str(item.ref) for item in items.values())
+    versions = tuple((n, item.version) for n, item in items.items())
+    digest = hashlib.sha256(repr((kind, refs, versions)).encode("utf-8", "surrogatepass")).hexdigest()
+    return Finding(digest[:8], kind, refs, why, action=action, versions=versions)

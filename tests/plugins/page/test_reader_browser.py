@@ -1,0 +1,356 @@
+"""Reading in a real browser: the preview beside the hits, a hit at its passage and back, hostile texts."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from tests.server.http_sites import Listening, listen
+
+from .browsers import Tab, browser
+
+LONG = "# The harbour\n\n" + "\n\n".join(
+    f"## Part {number}\n\n" + f"Sentence {number} about the harbour and its tides. " * 40 for number in range(1, 13)
+)
+LONG = LONG.replace("Sentence 9", "The lighthouse and sentence 9")
+HOSTILE = (
+    "<script>window.stolen=1</script><img src=x onerror='window.stolen=1'>"
+    '<svg onload="window.stolen=1"></svg><a href="javascript:window.stolen=1">go</a>'
+    '<div id="pane" class="banner" style="position:fixed" onclick="window.stolen=1">trap</div>'
+    "<iframe src='http://evil.example/'></iframe><style>body{display:none}</style>"
+    "<details open ontoggle=window.stolen=1><summary>s</summary></details>"
+    "<!-- <b> --><form action=x><input id=q></form>"
+)
+HOSTILE_MARKDOWN = (
+    f'# {HOSTILE}\n\n{HOSTILE}\n\nInline {HOSTILE} [[x" onmouseover="window.stolen=1|{HOSTILE}]]'
+    f" [[note:/a]] [c](javascript:window.stolen=1) ![x](http://evil.example/x.png)\n\n- [ ] {HOSTILE}\n\n"
+    f'```html\n{HOSTILE}\n```\n\n```"><script>window.stolen=1</script>\nx\n```\n\n'
+    f"| {HOSTILE} |\n|---|\n| {HOSTILE} |\n"
+)
+BUDGET = 300_000
+"""Bytes that the first visit may load; what a browser has kept is not loaded again."""
+REQUESTS = 22
+"""How many answers it may take."""
+
+
+def until(page: Any, condition: str) -> None:
+    """Wait for a condition in the page. The page's own policy forbids the browser driver's way to wait for one."""
+    deadline = time.monotonic() + 60
+    while not page.evaluate(condition):
+        assert time.monotonic() < deadline, condition
+        page.wait_for_timeout(20)
+
+
+def hostile_files(folder: Path) -> list[Path]:
+    outputs = [{"output_type": "stream", "text": HOSTILE}, {"data": {"text/html": HOSTILE, "text/plain": HOSTILE}}]
+    code = {"cell_type": "code", "source": HOSTILE, "outputs": outputs}
+    cells = [{"cell_type": "markdown", "source": HOSTILE_MARKDOWN}, code]
+    mail = f'From: {HOSTILE} <a@x.org>\nSubject: {HOSTILE}\n\nHi {HOSTILE} https://x.org/"onclick=1\n\n> {HOSTILE}\n'
+    texts = {
+        "a.md": HOSTILE_MARKDOWN,
+        "b.rst": f"T\n=\n\n{HOSTILE}\n\n.. raw:: html\n\n   {HOSTILE}\n\n.. image:: javascript:window.stolen=1\n\n"
+                 f".. code-block:: html\n\n   {HOSTILE}\n\n`x <javascript:window.stolen=1>`_\n",
+        "c.eml": mail,
+        "d.csv": f'name,"{HOSTILE.replace(chr(34), chr(34) * 2)}"\n1,"{HOSTILE.replace(chr(34), chr(34) * 2)}"\n',
+        "e.ipynb": json.dumps({"cells": cells, "nbformat": 4}),
+        "f.html": f"<title>x</title><main><p>Words {HOSTILE} and more words.</p></main>",
+        "g.js": HOSTILE,
+        "h.txt": HOSTILE,
+        "i.json": json.dumps({"title": HOSTILE, "x": HOSTILE}),
+    }  # fmt: skip
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name in texts]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
+    folder = tmp_path_factory.mktemp("reader")
+    served, end = listen(folder)
+    engine = served.engine
+    engine.save("note:/harbour", LONG)
+    for number in range(30):
+        engine.save(f"note:/pier-{number:02}", f"Pier {number} has a crane. See [[harbour]].")
+    yield served
+    end()
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Any]:
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def signed_in(running: Any, site: Listening) -> Any:
+    context = running.new_context()
+    context.set_default_timeout(120_000)
+    context.new_page().goto(site.link())
+    kept = context.storage_state()
+    context.close()
+    return kept
+
+
+@pytest.fixture
+def tab(running: Any, site: Listening, signed_in: Any) -> Iterator[Tab]:
+    # A test that answers in place of the server must not have the page's own worker between them.
+    context = running.new_context(
+        storage_state=signed_in, viewport={"width": 1400, "height": 900}, service_workers="block"
+    )
+    context.set_default_timeout(120_000)
+    opened = Tab(context, site)
+    yield opened
+    context.close()
+    assert opened.complaints == []
+
+
+def test_j_and_k_read_hits_beside_the_list_and_enter_opens_at_the_passage(tab: Tab) -> None:
+    page = tab.go("/?q=lighthouse")
+    page.keyboard.press("j")
+    page.locator("#pane .peek", has_text="The harbour").wait_for()
+    assert page.url.endswith("lighthouse")
+    assert page.locator("#pane .in-passage").count() > 0
+    page.keyboard.press("Enter")
+    page.wait_for_url("**lines=**#passage")
+    page.wait_for_load_state("load")  # keys are heard from then on
+    until(page, "scrollY > 200 && !document.querySelector('[data-rest]')")  # all of the text is there
+    assert 0 <= page.evaluate("document.querySelector('.in-passage').getBoundingClientRect().top") < 900
+    before = page.url
+    page.keyboard.press("n")
+    page.wait_for_url(lambda url: url != before)
+    page.locator(".in-passage").first.wait_for()
+    page.wait_for_load_state("load")
+    page.go_back()
+    page.locator(".hit .open:focus").wait_for()
+    assert page.url.endswith("lighthouse")
+
+
+def test_a_hit_opens_in_place_of_the_hits_and_back_puts_them_back(tab: Tab) -> None:
+    page = tab.go("/?q=crane")
+    page.evaluate("window.same = true")
+    page.keyboard.press("j")
+    page.locator("#pane:not([aria-busy]) .peek").wait_for()
+    page.keyboard.press("Enter")
+    page.locator("article.item h1", has_text="pier").wait_for()
+    assert page.evaluate("window.same"), "no page was loaded"
+    assert page.title().startswith("Pier")
+    assert page.evaluate("document.activeElement.id") == "main"
+    assert page.locator("#menu [aria-current]").count() == 0
+    page.keyboard.press("w")  # there is no hit now whose rank could be explained
+    page.go_back()
+    page.locator(".hit .open:focus").wait_for()
+    assert page.evaluate("window.same")
+    assert page.title().startswith("crane")
+    assert page.locator("#menu [aria-current]").inner_text() == "Search"
+    assert page.locator("#pane .peek").count() == 1
+    page.go_forward()
+    page.locator("article.item h1", has_text="pier").wait_for()
+    page.wait_for_load_state("load")
+    page.go_back()
+    page.locator(".hit .open:focus").wait_for()
+    assert page.title().startswith("crane")
+
+
+def opened_with_the_rest_held(tab: Tab) -> tuple[Any, list[Any]]:
+    """A page that shows a long text at its passage, and the request for all of it, which is not answered yet."""
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        if route.request.headers.get("x-ricordo-part") == "rest":
+            held.append(route)
+        else:
+            route.continue_()
+
+    tab.page.route("**/item?**", hold)
+    page = tab.go("/?q=lighthouse")
+    page.locator(".hit .open").first.click()
+    page.locator(".in-passage", has_text="lighthouse").wait_for()
+    deadline = time.monotonic() + 60
+    while not held:
+        assert time.monotonic() < deadline
+        page.wait_for_timeout(20)
+    return page, held
+
+
+def test_the_passage_of_a_long_text_is_there_before_all_of_the_text_and_stays_in_its_place(tab: Tab) -> None:
+    page, (rest,) = opened_with_the_rest_held(tab)
+    where = "document.getElementById('passage').getBoundingClientRect().top"
+    assert 0 <= page.evaluate(where) < 900
+    assert page.locator(".view", has_text="Sentence 2 about").count() == 0
+    page.evaluate("document.querySelector('.view a[data-step=after]').focus({preventScroll: true})")
+    before = page.evaluate(f"() => {{ window.scrollBy({{top: 40, behavior: 'instant'}}); return {where} }}")
+    rest.continue_()
+    page.locator(".outline [aria-current]", has_text="Part 9").wait_for()
+    assert page.locator(".view", has_text="Sentence 2 about").count() == 1
+    assert page.locator("[data-rest]").count() == 0
+    assert abs(page.evaluate(where) - before) <= 2
+    assert page.evaluate("document.activeElement.dataset.step") == "after"
+
+
+def test_where_all_of_a_text_does_not_come_the_passage_stays_with_a_link_to_it(tab: Tab) -> None:
+    page, (rest,) = opened_with_the_rest_held(tab)
+    with page.expect_response(lambda answer: answer.status == 503):
+        rest.fulfill(status=503, body="<main id=main>busy</main>")
+    page.locator("[data-rest] a").click()
+    page.locator(".outline [aria-current]").wait_for()
+    tab.complaints.clear()  # the browser notes the answer that failed
+
+
+def test_back_while_all_of_a_text_is_under_way_leads_to_the_hits(tab: Tab) -> None:
+    page, (rest,) = opened_with_the_rest_held(tab)
+    page.go_back()
+    page.locator(".hit .open:focus").wait_for()
+    if not rest.request.failure:
+        rest.continue_()
+    page.wait_for_load_state("networkidle")
+    assert page.locator("article.item").count() == 0
+    assert page.locator(".hit").count() > 0
+    tab.complaints.clear()  # the browser notes the request that was given up
+
+
+def test_a_question_whose_hit_is_opened_at_once_is_recorded(tab: Tab) -> None:
+    page = tab.go("/")
+    page.locator("#q").press_sequentially("pier 7")
+    page.locator("[hx-get='/settled'][hx-vals*='pier 7']").wait_for(state="attached")
+    page.locator(".hit .open").first.click()
+    page.locator("article.item").wait_for()
+    deadline = time.monotonic() + 60
+    while "pier 7" not in [one.text for one in tab.site.engine.log().questions]:
+        assert time.monotonic() < deadline
+        page.wait_for_timeout(50)
+
+
+def test_what_is_no_item_is_opened_as_a_page_of_its_own(tab: Tab) -> None:
+    body = "<main id=main><p class=other>Sign in</p></main>"
+    tab.page.route("**/item?**", lambda route: route.fulfill(status=200, content_type="text/html", body=body))
+    page = tab.go("/?q=crane")
+    page.evaluate("window.same = true")
+    page.locator(".hit .open").first.click()
+    page.locator(".other").wait_for()
+    assert page.evaluate("window.same") is None
+
+
+def test_back_leads_to_the_hit_from_which_an_item_was_opened_on_a_later_page_too(tab: Tab) -> None:
+    page = tab.go("/?q=crane")
+    page.locator(".more a").click()
+    page.locator(".hit >> nth=25").wait_for()
+    hit = page.locator(".hit >> nth=25")
+    ref = hit.get_attribute("data-ref")
+    hit.locator(".open").click()
+    page.wait_for_url("**/item?**")
+    page.go_back()
+    page.locator(f".hit[data-ref='{ref}'] .open:focus").wait_for()
+
+
+def test_the_pane_takes_in_nothing_but_the_preview_of_the_last_hit(tab: Tab) -> None:
+    held: list[Any] = []
+    tab.page.route("**/peek**", lambda route: held.append(route))
+    page = tab.go("/?q=crane")
+
+    def next_asked() -> Any:
+        asked = len(held)
+        page.keyboard.press("j")
+        deadline = time.monotonic() + 60
+        while len(held) == asked:
+            assert time.monotonic() < deadline
+            page.wait_for_timeout(20)
+        return held[-1]
+
+    first, second = next_asked(), next_asked()
+    second.continue_()
+    name = page.locator(".hit >> nth=1").get_attribute("data-ref")
+    page.locator("#pane", has_text=name).wait_for()
+    first.abort() if first.request.failure else first.fulfill(status=200, body="<html><nav>late</nav></html>")
+    next_asked().fulfill(status=200, body="<html><body><nav>a page</nav></body></html>")
+    page.locator("#pane", has_text="cannot be shown here").wait_for()
+    assert page.locator("#pane nav").count() == 0
+    tab.complaints.clear()  # the browser notes the request that was given up
+
+
+def test_a_link_shows_what_it_leads_to_while_the_mouse_is_over_it(tab: Tab) -> None:
+    page = tab.go("/item?ref=note:/pier-01")
+    page.hover("a.wiki")
+    page.locator(".hover-peek", has_text="The harbour").wait_for()
+    page.keyboard.press("Escape")
+    page.locator(".hover-peek").wait_for(state="detached")
+
+
+def test_the_title_of_the_tab_follows_the_question(tab: Tab) -> None:
+    page = tab.go("/")
+    page.locator("#q").press_sequentially("crane")
+    until(page, "document.title.startsWith('crane')")
+
+
+def test_whoever_types_on_before_the_hits_are_there_gets_those_of_the_whole_question(tab: Tab) -> None:
+    held: list[Any] = []
+    tab.page.route("**/hits?**", lambda route: held.append(route) if not held else route.continue_())
+    page = tab.go("/")
+    page.locator("#q").press_sequentially("crane")
+    deadline = time.monotonic() + 60
+    while not held:
+        assert time.monotonic() < deadline
+        page.wait_for_timeout(20)
+    page.locator("#q").press_sequentially(" pier")
+    until(page, "document.title.startsWith('crane pier')")
+
+
+def test_hostile_texts_do_nothing_in_any_rendering(tab: Tab, tmp_path: Path) -> None:
+    engine = tab.site.engine
+    refs = [saved.ref for file in hostile_files(tmp_path) for saved in engine.add(file).items]
+    engine.save("note:/hostile", HOSTILE_MARKDOWN, fields={"title": HOSTILE})
+    engine.save("note:/leads", "To [[hostile]].")
+    turns = [{"role": role, "content": HOSTILE_MARKDOWN} for role in ("user", "assistant", "tool")]
+    (tmp_path / "bad.jsonl").write_text("\n".join(map(json.dumps, turns)), encoding="utf-8")
+    engine.sessions_add(tmp_path / "bad.jsonl")
+    session = next(one.id for one in engine.sessions() if "bad" in one.id)
+    paths = [f"/item?ref={quote(ref, safe='')}&q=words{more}" for ref in (*refs, "note:/hostile")
+             for more in ("", "&lines=1-3", "&view=passages")]  # fmt: skip
+    for path in (*paths, f"/session?id={session}&turn=2", f"/?q={quote('stolen trap')}"):
+        page = tab.go(path)
+        harmful = (
+            "main script, main img, main svg[onload], main iframe, main style, main form[action='x'], main [onclick],"
+            " main [onload], main [ontoggle], main [onmouseover], a[href^='javascript:'], main .view [style],"
+            " main .prose #q, main .prose #pane, main .turn #q"
+        )
+        assert page.locator(harmful).count() == 0, path
+        assert page.evaluate("window.stolen") is None, path
+        assert page.locator("body").is_visible(), path
+    for number in range(3):
+        page.keyboard.press("j")
+        page.locator(f".hit >> nth={number}").locator("xpath=self::*[contains(@class, 'is-shown')]").wait_for()
+        page.locator("#pane:not([aria-busy]) .peek").wait_for()
+    assert page.locator("#pane script, #pane img, #pane iframe, #pane style, #pane form").count() == 0
+    page = tab.go(f"/?q={quote('stolen trap')}&kind=note")
+    page.locator(".hit[data-ref='note:/hostile'] .open").click()  # the item is put into this page
+    page.locator("article.item .view").wait_for()
+    assert page.locator(harmful).count() == 0
+    assert page.evaluate("window.stolen") is None
+    page = tab.go("/item?ref=note:/leads")
+    page.hover("a.wiki")
+    page.locator(".hover-peek").wait_for()
+    assert page.evaluate("window.stolen") is None
+
+
+@pytest.mark.parametrize("path", ["/", "/?q=crane", "/item?ref=note:/harbour&q=tides", "/graph"])
+def test_a_first_visit_loads_little_and_nothing_from_elsewhere(
+    path: str, running: Any, site: Listening, signed_in: Any
+) -> None:
+    context = running.new_context(storage_state=signed_in, service_workers="block")
+    tab = Tab(context, site)
+    sizes: dict[str, int] = {}
+    tab.page.on("response", lambda answer: sizes.update({answer.url: len(answer.body())}))
+    page = tab.go(path)
+    page.wait_for_load_state("networkidle")
+    painted = page.evaluate("performance.getEntriesByName('first-contentful-paint').length")
+    blocking = page.evaluate("[...document.scripts].filter(one => one.src && !one.defer).length")
+    context.close()
+    assert painted == 1
+    assert tab.complaints == []
+    assert blocking <= 1, "only the choice of light or dark may hold up the first paint"
+    assert len(sizes) <= REQUESTS, sizes
+    assert sum(sizes.values()) <= BUDGET, sizes
