@@ -25,6 +25,20 @@ from ricordo.hosting.running import RunningServer, read_running, state_path, wri
 
 from .http_sites import LOCAL, Listening, listen
 
+ENDED_EARLY = """
+import os, signal, sys, uvicorn
+from ricordo.cli import main
+
+class Server(uvicorn.Server):
+    def run(self, sockets=None):
+        os.kill(os.getpid(), signal.SIGTERM)
+        super().run(sockets)
+
+uvicorn.Server = Server
+sys.exit(main())
+"""
+"""The program, whose server gets a signal after it said where it is, and before it listens."""
+
 
 def ricordo(*words: str, code: int = 0) -> Any:
     """The ``data`` of a command's envelope (its error when the exit code is not 0)."""
@@ -83,6 +97,15 @@ def test_the_foreground_server_says_where_it_is_and_ends_well(quiet: None, tmp_p
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=200)
     assert b"Traceback" not in errors
+    assert not Path(state_path()).exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are other there")
+def test_a_server_that_is_ended_while_it_starts_ends(quiet: None, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", ENDED_EARLY, "serve", "--port", "0", "--store", str(tmp_path / "s.db")]
+    process = subprocess.run(command, capture_output=True, check=False, timeout=200)
+    assert b"Ricordo is at http://" in process.stdout
+    assert (process.returncode, process.stderr) == (0, b"")
     assert not Path(state_path()).exists()
 
 

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fastapi import FastAPI
@@ -82,6 +83,16 @@ def serve(
         lifespan="on",
         server_header=False,
     )
+    server = uvicorn.Server(config)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # uvicorn listens to them later, and repeats them at its end
+        signal.signal(number, end)
     attendant = Attendant(serving)
     is_first = read_running() is None
     if is_first:
@@ -90,10 +101,8 @@ def serve(
         write_running(RunningServer(os.getpid(), _reachable(host), real_port, token, store=place, started=started))
     announce(serving.address, serving.new_link())
     attendant.start()
-    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises it again after it ended; nothing is left to do then
-        signal.signal(number, lambda number, frame: None)
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])
     finally:
         if is_first:
             forget_running(os.getpid())
