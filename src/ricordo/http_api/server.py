@@ -33,6 +33,7 @@ from ricordo.http_api.state import Serving
 from ricordo.plugin import modules_of
 
 if TYPE_CHECKING:
+    import uvicorn
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 
@@ -109,6 +110,16 @@ def serve(
         attendant.stop()
         serving.close()
     leave(is_busy=serving.threads.busy)
+
+
+def _end_by_signals(server: uvicorn.Server) -> None:
+    """Let a signal end the server while it starts, too: uvicorn listens later, and repeats signals at its end."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
 
 
 def refuse_open_door(host: str, credentials: Credentials) -> None:
