@@ -62,10 +62,7 @@ def serve(
     ``make_mcp`` makes what answers MCP, from the threads that it may use.
     """
     refuse_open_door(host, Credentials())
-    import uvicorn
-
     from ricordo.hosting.service import leave
-    from ricordo.hosting.sockets import protocol_within
 
     token = secrets.token_urlsafe(32)
     serving = Serving(service, local_token=token)
@@ -75,25 +72,7 @@ def serve(
     serving.address = f"http://{bracketed(_reachable(host))}:{real_port}"
     serving.port = real_port
     app = app_for(serving, make_mcp(serving.threads), host=host, port=real_port, names=names)
-    config = uvicorn.Config(
-        app,
-        http=protocol_within(REQUEST_SECONDS),
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=3,
-        lifespan="on",
-        server_header=False,
-    )
-    server = uvicorn.Server(config)
-
-    def end(number: int, frame: FrameType | None) -> None:
-        server.should_exit = True
-
-    for number in (
-        signal.SIGINT,
-        signal.SIGTERM,
-    ):  # uvicorn listens to them later, and repeats them at its end
-        signal.signal(number, end)
+    server = _server_of(app)
     attendant = Attendant(serving)
     is_first = read_running() is None
     if is_first:
@@ -112,14 +91,29 @@ def serve(
     leave(is_busy=serving.threads.busy)
 
 
-def _end_by_signals(server: uvicorn.Server) -> None:
-    """Let a signal end the server while it starts, too: uvicorn listens later, and repeats signals at its end."""
+def _server_of(app: ASGIApp) -> uvicorn.Server:
+    """What serves the application; a signal ends it while it starts, too, before uvicorn listens to signals."""
+    import uvicorn
+
+    from ricordo.hosting.sockets import protocol_within
+
+    config = uvicorn.Config(
+        app,
+        http=protocol_within(REQUEST_SECONDS),
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=3,
+        lifespan="on",
+        server_header=False,
+    )
+    server = uvicorn.Server(config)
 
     def end(number: int, frame: FrameType | None) -> None:
         server.should_exit = True
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
+    return server
 
 
 def refuse_open_door(host: str, credentials: Credentials) -> None:
