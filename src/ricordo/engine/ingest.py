@@ -104,7 +104,7 @@ class RootVerbs(OpenEngine):
         | None = None,
     ) -> tuple[Root, ...]:
         """The folders that were added, and how many items each has. Files and folders belong to the machine on which
-        they were added: others show them, and never change them; ‹:status› lists the machines.
+        they were added: others show them, and never change them; ``status`` lists the machines.
         """
         if machine_name is not None:
             name_machine(machine_name)
