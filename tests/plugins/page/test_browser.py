@@ -12,6 +12,8 @@ import pytest
 from tests.server.http_sites import Listening, listen
 
 from ricordo import Ricordo, Unavailable
+from ricordo.speaking import speaking
+from ricordo.values.provenance import Provenance
 from ricordo.values.reports import Progress
 
 from .browsers import Tab, browser, findings
@@ -94,6 +96,36 @@ def test_hits_come_while_one_types_with_words_marked_and_reasons(tab: Tab) -> No
     page.wait_for_url("**/?q=rotating+key")
     hit.locator("summary").click()
     assert "lexical" in hit.locator("table").inner_text()
+
+
+def test_undoing_takes_back_the_last_decision_and_then_the_one_before_it(tab: Tab) -> None:
+    engine = tab.site.engine
+    for name in ("one", "two"):
+        engine.save(f"note:/{name}", "My rule.", fields={"loading": "always"})
+        with speaking(Provenance("agent", name="pi", via="mcp")):
+            engine.edit(f"note:/{name}", "Another rule.")
+
+    def undo_bar_says(words: str) -> None:
+        page.locator("#done [data-undo]").wait_for()
+        assert page.locator("#done [data-undo]").count() == 1
+        assert words in page.locator("#done .banner", has=page.locator("[data-undo]")).inner_text()
+
+    page = tab.go("/review")
+    refs = [page.locator(".decision[data-ref]").nth(n).get_attribute("data-ref") for n in range(2)]
+    for ref in refs:
+        page.keyboard.press("n")
+        undo_bar_says(ref)
+        assert engine.get(ref, track=False).content == "My rule."
+    for undone, before in zip(reversed(refs), (refs[0], None), strict=True):
+        with page.expect_navigation():
+            page.keyboard.press("u")
+        assert engine.get(undone, track=False).content == "Another rule."
+        if before:
+            undo_bar_says(before)
+            assert engine.get(before, track=False).content == "My rule."
+    page.locator("#done .undone").wait_for()
+    for ref in refs:
+        engine.rm(ref)
 
 
 def test_facets_narrow_down_and_stay_while_one_types_on(tab: Tab) -> None:

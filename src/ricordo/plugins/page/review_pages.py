@@ -52,15 +52,19 @@ async def decide(
 
 
 OFFERED = timedelta(minutes=10)
-LOOKED_AT = 5
+LOOKED_AT = 50
 MOST_FINDINGS = 100
 
 
 def last_step(engine: Ricordo) -> Step | None:
-    """The latest change that a person made lately and that can be taken back; an undo is not offered again."""
+    """The latest change that a person made on a page lately and did not take back; older ones follow when it is.
+
+    One that cannot be taken back ends the row: what was done before it may have been done for its sake.
+    """
     since = datetime.now(UTC) - OFFERED
     for one in engine.undo(list=True, limit=LOOKED_AT).steps:
-        if one.at >= since and one.provenance.author != "agent" and one.verb != "undo":
+        is_of_page = one.provenance.via == "page" and one.provenance.author != "agent"
+        if one.at >= since and is_of_page and one.verb != "undo" and not one.is_undone:
             return one if one.can_be_undone else None
     return None
 

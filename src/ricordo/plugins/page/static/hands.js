@@ -144,15 +144,24 @@
       return null;
     }
   }
+  var offers = 0;
+  function withdrawOffers() {
+    // Only the last change is offered to be undone, and none while another one is made.
+    offers++;
+    document.querySelectorAll("[data-undo]").forEach(function (button) { (button.closest("[data-offer]") || button).remove(); });
+  }
   function offerUndo() {
     if (!done) return;
+    var offer = ++offers;
     fetch("/undo", { headers: { "HX-Request": "true" } })
       .then(function (answer) { return answer.ok ? answer.text() : ""; })
       .then(function (html) {
+        if (offer !== offers) return; // something else was changed since
+        withdrawOffers();
         var part = document.createElement("template");
         part.innerHTML = html; // the server's own template, in which every text is escaped
         var button = part.content.querySelector("[data-undo]");
-        var banner = done.querySelector(".banner");
+        var banner = done.querySelector(".banner:not(.undone):last-child");
         if (!button) keep(CHANGED, null);
         else if (banner) banner.append(" ", button);
         else done.append(part.content);
@@ -166,13 +175,15 @@
       .then(function (html) {
         done.innerHTML = html; // the server's own template, in which every text is escaped
         if (done.querySelector(".banner.bad")) return;
-        keep(CHANGED, null);
         keep(SAID, done.textContent.trim());
-        location.reload();
+        location.reload(); // then the change before it is offered
       });
   }
   document.addEventListener("submit", function (event) {
     if (event.target.method === "post") keep(CHANGED, String(Date.now()));
+  });
+  document.body.addEventListener("htmx:beforeRequest", function (event) {
+    if (event.detail.requestConfig.verb === "post") withdrawOffers();
   });
   document.body.addEventListener("ricordo:changed", function () {
     keep(CHANGED, String(Date.now()));
@@ -192,7 +203,7 @@
   });
   if (done && kept(SAID)) {
     var said = document.createElement("p");
-    said.className = "banner good";
+    said.className = "banner good undone";
     said.setAttribute("role", "status");
     said.textContent = kept(SAID);
     done.append(said);
