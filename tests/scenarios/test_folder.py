@@ -248,6 +248,7 @@ class TestRefresh:
     def test_a_renamed_folder_with_equal_files_moves_each_of_them(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "skills", one_LICENSE="the licence", two_LICENSE="the licence", one_a__md="one")
         engine.add(folder)
+        engine.add(folder / "two" / "LICENSE")  # by its name, or the two would be one item
         ids = {name: engine.get(str(folder / name / "LICENSE")).id for name in ("one", "two")}
         (folder / "one").rename(folder / "first")
         (folder / "two").rename(folder / "last")
@@ -263,6 +264,7 @@ class TestRefresh:
             tmp_path / "skills", a_LICENSE="the licence", b_sub_LICENSE="the licence", c_COPYING="the licence"
         )
         engine.add(folder)
+        engine.add(folder / "b" / "sub" / "LICENSE", folder / "c" / "COPYING")
         ids = {path.parent.name: engine.get(str(path)).id for path in sorted(folder.rglob("[LC]*")) if path.is_file()}
         (folder / "b").rename(folder / "z")
         for name in ("a", "c"):

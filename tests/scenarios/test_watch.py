@@ -157,7 +157,7 @@ def test_a_deleted_folder_leaves_the_index(watch: Watch) -> None:
     with watch() as watching:
         for name in ("a.md", "sub/b.md", "sub/deep/c.md"):
             (watching.folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (watching.folder / name).write_text("the heron")
+            (watching.folder / name).write_text(f"the heron of {name}")
         watching.finds("heron", "a.md", "b.md", "c.md")
         shutil.rmtree(watching.folder / "sub")
         watching.finds("heron", "a.md")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ricordo.cli.terminal import Screen
+from ricordo.cli.terminal import Screen, person_answers
 
 if TYPE_CHECKING:
     from ricordo.engine.ricordo import Ricordo
@@ -58,6 +58,25 @@ class Call:
         from ricordo.config.places import locate
 
         return locate(self.store, load_config(), current_folder(), self.tier).location.is_there
+
+    def check_named_store(self, *, create: bool) -> None:
+        """If ``--store`` names none that is there, its name may be misspelled: ask before one is made."""
+        if self.store is None or os.path.exists(os.path.expanduser(self.store)) or self.has_store():  # noqa: PTH110, PTH111
+            return
+        from ricordo.errors import StoreError, UsageError
+        from ricordo.sources.disk import near_paths
+
+        near = " or ".join(near_paths(self.store))
+        hint = f"Did you mean --store {near}?" if near else "Check the name after --store."
+        if not create:
+            raise StoreError(f"there is no store at {self.store}", hint=hint)
+        if self.json or not person_answers():
+            return
+        import click
+
+        self.screen().note(f"there is no store at {self.store} yet{f'; there is {near}' if near else ''}")
+        if not click.confirm("Make a new one there?", err=True):
+            raise UsageError("nothing was made", hint=hint)
 
     def engine(self, *, create: bool = False, meaning: bool = False, storeless: bool = False) -> Ricordo:
         """The store's engine; verbs that only read do not make a store.

@@ -129,6 +129,7 @@ def _watch(call: Call, paths: tuple[str, ...] = ()) -> int:
         call.answer(event.to_dict(), lambda screen: show_refresh(screen, event))
         screen.out.flush()
 
+    call.check_named_store(create=True)
     with call.engine(create=True) as engine:
         screen.note(f"watching {', '.join(paths) or 'the knowledge folder'}; stop with Ctrl-C")
         try:

@@ -172,6 +172,8 @@ def run(call: Call, path: str, given: Mapping[str, Any]) -> int:
         given["progress"] = progress
     ask = prepared(row, given)
     storeless = row.storeless and (row.scope == "read" or not call.has_store())
+    if not storeless:
+        call.check_named_store(create=row.creates)
     opened = call.engine(create=row.creates, meaning=_asks_by_meaning(row, given), storeless=storeless)
     with opened as engine, progress or nullcontext():
         if row.asks and not (yes or given.get("dry_run")):

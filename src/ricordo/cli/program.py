@@ -161,6 +161,12 @@ _PLAINER = {
 def _usage_error(error: click.ClickException) -> dict[str, str]:
     context = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"Try: {context.command_path if context else 'ricordo'} --help"
+    if isinstance(error, click.BadParameter) and error.param is not None and isinstance(error.param.type, click.Choice):
+        from difflib import get_close_matches
+
+        given = error.message.partition("'")[2].partition("' is not")[0]
+        if near := get_close_matches(given, [str(choice) for choice in error.param.type.choices], n=1):
+            hint = f"Did you mean '{near[0]}'?"
     code = "usage" if error.exit_code == 2 else "error"
     message = " ".join(error.format_message().split()).rstrip(".")
     for theirs, ours in _PLAINER.items():

@@ -62,7 +62,8 @@ class IngestSettings:
         (
             "node_modules/", "bower_components/", "venv/", "site-packages/", "__pycache__/",
             "dist/", "*.egg-info/", "*.pyc", "*.lock", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml",
-            "go.sum", "*.min.js", "*.min.css",
+            "*.lockfile", "go.sum", "*.min.js", "*.min.css", "*.js.map", "*.css.map",
+            "*.woff", "*.woff2", "*.ttf", "*.otf", "*.eot",
         ),
         "Left out of folders, as in a .gitignore; a line such as !dist/ in an ignore file takes it in again.",
     )  # fmt: skip

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ricordo.errors import Error, NotFound, PathConflict, Unavailable, Unreadable, UsageError
-from ricordo.ingest.files import FileReader, authored, times_of, with_stored_fields, without_secrets
+from ricordo.ingest.files import FileReader, NewFiles, authored, times_of, with_stored_fields, without_secrets
 from ricordo.ingest.formats.read import parse_bytes
 from ricordo.ingest.pipeline import Incoming, Pipeline, own_fields
 from ricordo.plugin import ask
@@ -81,6 +81,9 @@ class Adding:
     notes: list[str] = field(default_factory=list)
     _untrusted: Counter[Path] = field(default_factory=Counter)
     """By folder: how many files say that every agent gets them, while the user does not trust the folder."""
+    _new: NewFiles = field(init=False)
+    _folders: dict[Path, Path | None] = field(default_factory=dict)
+    """By file: the folder that was added; None for a file that was named itself."""
     started: float = field(default_factory=time.monotonic)
     refs: FileRefs = PLAIN
 
@@ -143,6 +146,7 @@ class Adding:
         web = pages(self, urls) if pages is not None and urls else None
         page_refs = [as_ref or ref for ref in web.refs] if web is not None else []
         self.refs = self.store.machines.refs()
+        self._new = NewFiles(self.store, self.refs)
         files: dict[Path, FoundFile] = {}
         roots: list[Path] = []
         for source in sources:
@@ -155,6 +159,7 @@ class Adding:
                 for entry in self.files.at(path, globs if path.is_dir() else ()):
                     if isinstance(entry, FoundFile):
                         files[entry.path] = entry
+                        self._folders[entry.path] = Path(absolute(path)) if path.is_dir() else None
                     else:
                         self._pass_over(entry)
         if as_ref is not None and (roots or len(files) > 1):
@@ -266,6 +271,7 @@ class Adding:
         existing = self._existing(refs.values()) if self.on_conflict == "skip" else {}
         wanted = [entry for entry in files if not self._skips_existing(refs[entry.path], existing, entry)]
         skipped = len(files) - len(wanted)
+        wanted.sort(key=lambda entry: entry.is_link)  # what a link leads to is taken in under its own name
         size, read = sum(entry.size for entry in wanted), 0
 
         def incoming() -> Iterator[Incoming]:
@@ -281,11 +287,15 @@ class Adding:
             self.tell(len(wanted), len(wanted), "", skipped)
 
         self.done.extend(self._save(incoming()))
+        self._new.note()
 
     def _read(self, entry: FoundFile, ref: Ref) -> Incoming | None:
         """Parse one file; a file that cannot be read is reported as failed."""
         try:
             data = self.files.bytes_of(entry)
+            if reason := self._new.reason(self._folders[entry.path], ref, entry.path, data):
+                self.done.append(Saved(str(ref), "skipped", reason=reason))
+                return None
             incoming = self._merge_with_stored(
                 self.files.incoming(ref, entry, data, self.kind_for(ref), fields=self.fields)
             )

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import takewhile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ricordo.config.settings import Config
@@ -26,9 +26,11 @@ from ricordo.ingest.pipeline import Incoming, own_fields
 from ricordo.nofollow import LinkedFolder, real_path
 from ricordo.secrets.find import redact, redact_values
 from ricordo.secrets.redaction import is_redacted
-from ricordo.sources.disk import FoundFile, Skipped, is_mailbox, mail_bytes, mails, over_limit, walk
+from ricordo.sources.disk import FoundFile, Skipped, disk_ref, is_mailbox, mail_bytes, mails, over_limit, walk
 from ricordo.sources.git import GitTimes
+from ricordo.store.base import Store
 from ricordo.store.values import FileState
+from ricordo.values.file_refs import FileRefs
 from ricordo.values.items import Fields, Item, Parsed, Ref
 from ricordo.values.kinds import kind_of_drive
 from ricordo.values.times import parse_time
@@ -265,6 +267,58 @@ class Gone:
         del candidates[n]
         self.followed.add(n)
         return n
+
+
+SAME = "same"
+"""The name under which a file's state keeps the paths of other files with the same bytes."""
+MADE_BY_TOOLS = "made by a tool for programs to read: its lines are too long for people"
+_SCRIPTS = frozenset({".js", ".mjs", ".cjs", ".css"})
+_LONG_LINE = 500
+"""If the lines of a script are longer than this on average, nobody wrote it."""
+
+
+class NewFiles:
+    """Says which new files of added folders are passed over, once their bytes are known.
+
+    Files of one folder with the same bytes and the same ending are one item: the first of them, a link last. Its state keeps the paths of
+    the others, so that they are looked at again when it changes or is gone.
+    """
+
+    def __init__(self, store: Store, refs: FileRefs) -> None:
+        self._store = store
+        self._refs = refs
+        self._by_folder: dict[Path, dict[tuple[str, str], str]] = {}
+        self._known: set[str] = set()
+        self._same: dict[str, list[str]] = {}
+
+    def reason(self, folder: Path | None, ref: Ref, path: Path, data: bytes) -> str:
+        """Why this file is passed over; empty for one to take in, and for one that was named itself."""
+        if folder is None or not data:
+            return ""
+        if path.suffix.lower() in _SCRIPTS and len(data) > _LONG_LINE * (data.strip().count(b"\n") + 1):
+            return MADE_BY_TOOLS
+        if folder not in self._by_folder:
+            rows = self._store.files.hashes_below("disk", disk_ref(folder, self._refs).path)
+            self._known.update(path for path, _ in rows)
+            self._by_folder[folder] = {(digest, PurePosixPath(path).suffix): path for path, digest in reversed(rows)}
+        if ref.path in self._known:
+            return ""
+        first = self._by_folder[folder].setdefault((hash_of(data), path.suffix), ref.path)
+        if first == ref.path:
+            return ""
+        self._same.setdefault(first, []).append(str(path))
+        return f"the same bytes as disk:{first}"
+
+    def note(self) -> None:
+        """Note with the files that were taken in which others are the same."""
+        states = self._store.files.states_by_path("disk", self._same)
+        numbers = self._store.items.numbers([Ref("disk", path) for path in states])
+        changed = {}
+        for path, state in states.items():
+            if state is not None and (same := sorted({*state.fields.get(SAME, ()), *self._same[path]})):
+                changed[numbers[Ref("disk", path)]] = replace(state, fields={**state.fields, SAME: same})
+        self._store.files.note(changed)
+        self._same = {}
 
 
 def _shared_end(one: str, other: str) -> int:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, TypeVar
 
 from ricordo.errors import Error, MissingExtra, NotFound, StoreError, Unavailable, Unreadable, UsageError
-from ricordo.ingest.files import VALIDATORS, FileReader, Gone, hash_of, with_stored_fields
+from ricordo.ingest.files import SAME, VALIDATORS, FileReader, Gone, NewFiles, hash_of, with_stored_fields
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.plugin import ask, brought_as, names_of
 from ricordo.sources.disk import FoundFile, disk_ref, is_mailbox, printable, ref_path, under_glob
@@ -71,6 +72,9 @@ class Refresher:
         """The files of items on other drives than ``disk``, by number."""
         self.refs = store.machines.refs()
         self.roots = [Path(root) for root, _ in store.files.roots()]
+        self.new = NewFiles(store, self.refs)
+        self.again: list[Path] = []
+        """Files that were passed over because their bytes were those of an item that is gone or changed now."""
         self.folders: list[Path] = []
         """The folders that were named."""
         self.started = time.monotonic()
@@ -183,8 +187,11 @@ class Refresher:
         for drive in drives:
             if there := {n: ref for n, ref in others.items() if ref.drive == drive}:
                 brought_as("drives", drive)(self, there)
+        fresh |= self._fresh(Work(files={path: found for path in self.again if (found := self._below_root(path))}))
         gone = Gone({n: (ref, states[n].hash) for n, ref in missing.items() if n in states and ref.drive == "disk"})
-        self.save((self._take(ref, entry, gone) for ref, entry in fresh.items()), "skip")
+        last = sorted(fresh.items(), key=lambda file: file[1].is_link)
+        self.save((self._take(ref, entry, gone) for ref, entry in last), "skip")
+        self.new.note()
         left = {n: ref for n, ref in missing.items() if n not in gone.followed}
         kept = self._below_gone_roots(left) if prune else left
         if prune:
@@ -232,11 +239,13 @@ class Refresher:
             problem = Unreadable(f"cannot be read: {error.strerror or error}")
             self.note(Refreshed(str(ref), "failed", problem.to_dict()))
             return None
+        if entry is not None and state is not None and state.looks_like(entry.mtime_ns, entry.size):
+            self.note(Refreshed(str(ref), "unchanged"))
+            return None
+        if state is not None:
+            self.again += map(Path, state.fields.get(SAME, ()))
         if entry is None:
             missing[n] = ref
-            return None
-        if state is not None and state.looks_like(entry.mtime_ns, entry.size):
-            self.note(Refreshed(str(ref), "unchanged"))
             return None
         entry = self.files.below(entry, self.roots)
         data = self._try(ref, lambda: self.files.bytes_of(entry))
@@ -257,6 +266,16 @@ class Refresher:
         if S_ISDIR(status.st_mode) or is_mailbox(path):
             return None
         return FoundFile(path, status.st_size, status.st_mtime_ns)
+
+    def _below_root(self, path: Path) -> FoundFile | None:
+        """The file at a path, if it is there and still below an added folder."""
+        with suppress(OSError):
+            entry = self._found(path) if self._root_of(path) else None
+            return self.files.below(entry, self.roots) if entry is not None else None
+        return None
+
+    def _root_of(self, path: Path) -> Path | None:
+        return next((root for root in self.roots if root in path.parents), None)
 
     def _refetch(self, items: Mapping[int, Ref], states: Mapping[int, FileState]) -> None:
         """Fetch pages again and save each at once, because the next may take long. Pages that are gone are kept, and
@@ -318,6 +337,8 @@ class Refresher:
         if data is None:
             return None
         n = gone.like(ref, data)
+        if n is None and self.new.reason(self._root_of(entry.path), ref, entry.path, data):
+            return None
         if n is None:
             return self._try(ref, lambda: self._incoming(ref, entry, data, None, state=None))
         if not self._try(ref, lambda: self._move(n, ref, entry, data)):

@@ -16,6 +16,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath, PureWindowsPath
 from typing import IO, TYPE_CHECKING
 
@@ -183,6 +184,7 @@ class FoundFile:
     span: Span | None = None
     within: Path | None = None
     """The folder that links must not lead out of when the file is read; None when they are followed."""
+    is_link: bool = False
 
 
 @frozen
@@ -407,7 +409,8 @@ class _Walk:
             if is_link and error.errno in _GONE:
                 return Skipped(Path(entry.path), NOWHERE)
             raise
-        return _judged(entry.path, status, self.max_bytes, None if self.follow else Path(self.real_root))
+        found = _judged(entry.path, status, self.max_bytes, None if self.follow else Path(self.real_root))
+        return replace(found, is_link=True) if is_link and isinstance(found, FoundFile) else found
 
     def _subfolder(
         self, entry: os.DirEntry[str], rules: list[Rules], *, is_link: bool

@@ -103,6 +103,15 @@ class Files(StorePart):
             rows = connection.rows_in(f"SELECT n, {_FILE} FROM items WHERE n IN (*)", sorted(numbers))
         return {n: state for n, *file in rows if (state := _state(*file)) is not None}
 
+    def hashes_below(self, drive: str, folder: str) -> list[tuple[str, str]]:
+        """The paths of the live items below a folder, in order, and the hashes of the bytes of their files."""
+        sql = (
+            "SELECT path, file_hash FROM items WHERE drive=? AND path>=? AND path<? AND state='live'"
+            " AND file_hash IS NOT NULL ORDER BY path"
+        )
+        with self._database.read() as connection:
+            return [(path, digest) for path, digest in connection.rows(sql, (drive, f"{folder}/", f"{folder}0"))]
+
     def note(self, states: Mapping[int, FileState]) -> None:
         """Remember what files look like whose content did not change."""
         if states:
