@@ -240,3 +240,22 @@ def test_a_user_measures_profiles_on_their_own_queries(page: Any) -> None:
     assert "too few to tell profiles apart" in shown.stderr
     lines = page.run("log", "asked", "notes/keys.md").stdout.splitlines()
     assert ["(opened)" in lines[1], "vault script" in lines[2]] == [True, True]
+
+
+def test_a_misspelled_store_is_asked_about_before_a_new_one_is_made(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    page.run("add", "notes", "--store", "work.db", "--no-wait")
+    error = page.json("search", "keys", "--store", "wrok.db", code=5)
+    assert (error["message"], error["hint"]) == ("there is no store at wrok.db", "Did you mean --store work.db?")
+    monkeypatch.setattr("ricordo.cli.call.person_answers", lambda: True)
+    refused = page.run("add", "notes", "--store", "wrok.db", "--no-wait", stdin="n\n", code=2)
+    assert "there is work.db" in refused.stderr
+    assert not (page.folder / "wrok.db").exists()
+    page.run("add", "notes", "--store", "wrok.db", "--no-wait", stdin="y\n")
+    assert (page.folder / "wrok.db").exists()
+    page.run("add", "notes", "--store", "wrok.db", "--no-wait")  # now it is there, nothing is asked
+
+
+def test_a_misspelled_choice_is_answered_with_the_nearest_one(house: Any) -> None:
+    assert house.json("install", "claud-code", code=2)["hint"] == "Did you mean 'claude-code'?"
+    assert house.json("list", "--kind", "memry", code=2)["hint"] == "Did you mean 'memory'?"
+    assert house.json("list", "--kind", "zzz", code=2)["hint"] == "Try: ricordo list --help"

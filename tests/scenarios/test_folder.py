@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ricordo import ConfigProvider, NotFound, PathConflict, Ricordo, UsageError
+from ricordo.ingest.files import FileReader
+from ricordo.sources.disk import FoundFile
 from ricordo.store.sql.items import layouts_of
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.values.hits import Hit
 from ricordo.values.reports import AddReport, Progress, RefreshReport
+
+from tests.fakes import FakeEmbedder
 
 FORMATS = Path(__file__).parent.parent / "fixtures" / "formats"
 
@@ -163,6 +169,40 @@ class TestAdd:
         assert steps[1].eta is not None
         assert steps[1].eta > 0
         assert steps[-1].eta == 0
+
+    def test_one_estimate_holds_for_reading_and_for_making_vectors(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        clock = [1_000.0]
+        for module in ("add", "embed", "pipeline"):
+            monkeypatch.setattr(f"ricordo.ingest.{module}.time", SimpleNamespace(monotonic=lambda: clock[0]))
+        read, embed = FileReader.bytes_of, FakeEmbedder.embed_documents
+
+        def slow_read(reader: FileReader, entry: FoundFile) -> bytes:
+            clock[0] += 0.02
+            return read(reader, entry)
+
+        def slow_embed(embedder: FakeEmbedder, texts: Sequence[str]) -> Any:
+            clock[0] += 0.03 * len(texts)
+            return embed(embedder, texts)
+
+        monkeypatch.setattr(FileReader, "bytes_of", slow_read)
+        monkeypatch.setattr(FakeEmbedder, "embed_documents", slow_embed)
+        folder = tmp_path / "notes"
+        folder.mkdir()
+        for n in range(400):
+            words = [f"Note {n} tells of herons, reeds and the number {at}." for at in range(1 + n % 7 * 12)]
+            (folder / f"{n}.md").write_text(" ".join(words))
+        seen: list[tuple[float, Progress]] = []
+        with Ricordo.open(tmp_path / "timed.db", embedder=FakeEmbedder()) as engine:
+            engine.add(folder, progress=lambda now: seen.append((clock[0], now)))
+        begin, end = 1_000.0, clock[0]
+        assert {now.phase for _, now in seen} == {"adding", "embedding"}
+        late = [(end - at, now.eta) for at, now in seen if at - begin >= (end - begin) / 10]
+        wrong = [(left, eta) for left, eta in late if eta is None or abs(eta - left) > 0.3 * left + 0.1]
+        assert not wrong
+        assert any(now.phase == "adding" for at, now in seen if at - begin >= (end - begin) / 10)
+        assert {now.label for _, now in seen if now.phase == "embedding"} == {"found by words already"}
 
 
 class TestRefresh:

@@ -399,6 +399,8 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
                 )
             return reader.pages(adding, urls, depth=depth, sitemap=sitemap, most=max_pages or MOST_PAGES)
 
+        if wait and adding.backlog is not None:
+            adding.make_vectors = lambda most: self._context.embed_waiting(limit=most).embedded
         ref = self._context.resolve_new(as_ref) if as_ref else None
         report = adding.sources(sources, globs=texts("globs", globs), as_ref=ref, pages=pages)
         if history and not dry_run:

@@ -62,6 +62,48 @@ class PageSource(Protocol):
         """End the connections, and what was started."""
 
 
+FEW_PASSAGES = 500
+"""If there are fewer, nobody needs to know how long their vectors take."""
+TRIED = 100
+"""So many vectors are made early, to learn how long the rest takes."""
+
+
+@dataclass(eq=False)
+class _Work:
+    """How much of an ``add`` is done, and how long the rest takes: reading files, and then making vectors.
+
+    How many passages there will be is estimated from the files so far, and how long a vector takes from the first ones,
+    which are made when a twentieth of the files is saved.
+    """
+
+    size: int
+    make_vectors: Callable[[int], int] | None
+    read: int = 0
+    saved: int = 0
+    passages: int = 0
+    made: int = 0
+    spent: float = 0.0
+    """The seconds in which ``made`` vectors were made."""
+
+    def passages_in_all(self) -> float:
+        return self.passages * self.size / self.saved if self.saved else 0.0
+
+    def try_vectors(self) -> None:
+        """Make the first vectors once there are enough passages to learn from."""
+        is_due = self.passages >= TRIED and self.saved * 20 >= self.size and self.passages_in_all() >= FEW_PASSAGES
+        if self.make_vectors is not None and not self.spent and is_due:
+            started = time.monotonic()
+            self.made = self.make_vectors(TRIED)
+            self.spent = time.monotonic() - started
+
+    def seconds_left(self, seconds: float) -> float | None:
+        """For what is left after so many seconds of reading; None while that is not known."""
+        if not self.read or (self.make_vectors is not None and not self.spent):
+            return None
+        vectors = (self.passages_in_all() - self.made) * self.spent / self.made if self.made else 0.0
+        return seconds * (self.size - self.read) / self.read + vectors
+
+
 @dataclass(eq=False)
 class Adding:
     """One ``add``: its options, and the report it builds up."""
@@ -77,6 +119,8 @@ class Adding:
     progress: Callable[[Progress], None] | None
     allow_secrets: bool = False
     dry_run: bool = False
+    make_vectors: Callable[[int], int] | None = None
+    """Makes at most so many of the vectors that wait, and says how many; None if none will be made."""
     done: list[Saved] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     _untrusted: Counter[Path] = field(default_factory=Counter)
@@ -272,21 +316,26 @@ class Adding:
         wanted = [entry for entry in files if not self._skips_existing(refs[entry.path], existing, entry)]
         skipped = len(files) - len(wanted)
         wanted.sort(key=lambda entry: entry.is_link)  # what a link leads to is taken in under its own name
-        size, read = sum(entry.size for entry in wanted), 0
+        sizes = {str(refs[entry.path]): entry.size for entry in wanted}
+        work = _Work(sum(sizes.values()), self.make_vectors)
 
         def incoming() -> Iterator[Incoming]:
-            nonlocal read
             for place, entry in enumerate(wanted):
                 ref = refs[entry.path]
                 # Progress is reported before the file is read, because reading a large one takes long.
-                self.tell(place, len(wanted), str(ref), skipped, bytes_read=(read, size))
+                self.tell(place, len(wanted), str(ref), skipped, work=work)
                 item = self._read(entry, ref)
-                read += entry.size
+                work.read += entry.size
                 if item is not None:
                     yield item
-            self.tell(len(wanted), len(wanted), "", skipped)
+                else:
+                    work.saved += entry.size
+            self.tell(len(wanted), len(wanted), "", skipped, work=work)
 
-        self.done.extend(self._save(incoming()))
+        for saved in self._save(incoming()):
+            self.done.append(saved)
+            work.saved += sizes[saved.ref]
+            work.passages += saved.chunks
         self._new.note()
 
     def _read(self, entry: FoundFile, ref: Ref) -> Incoming | None:
@@ -340,25 +389,23 @@ class Adding:
             redacted[str(incoming.ref)] = secrets
         return clean
 
-    def tell(
-        self, done: int, total: int | None, label: str, before: int = 0, *, bytes_read: tuple[int, int] = (0, 0)
-    ) -> None:
-        """Report progress; ``before`` items were skipped without being read and do not count towards the speed.
-
-        The time that is left is estimated from ``bytes_read`` (so far, and in all) where it is known, because files
-        differ much in size.
+    def tell(self, done: int, total: int | None, label: str, before: int = 0, *, work: _Work | None = None) -> None:
+        """Report progress; ``before`` items were skipped without being read and do not count towards the speed. The
+        ``work`` says how long files take, because they differ much in size.
         """
         if self.progress is None:
             return
-        seconds = max(time.monotonic() - self.started, 1e-6)
+        if work is not None:
+            work.try_vectors()
+        seconds = max(time.monotonic() - self.started - (work.spent if work is not None else 0.0), 1e-6)
         rate = done / seconds
-        read, size = bytes_read
         eta = None
-        if size:
-            eta = seconds * (size - read) / read if read else None
+        if work is not None and work.size:
+            eta = work.seconds_left(seconds)
         elif total is not None and rate:
             eta = (total - done) / rate
         whole = total + before if total is not None else None
+        size = work.size if work is not None else 0
         self.progress(Progress(done + before, whole, label, "adding", rate, eta, size))
 
     def _report(self) -> AddReport:

@@ -172,7 +172,9 @@ class Worker:
         done = self.embedded + self.cached
         rate = done / max(time.monotonic() - self._started, 1e-6)
         total = max(self._total, done)
-        self.progress(Progress(done, total, "", "embedding", rate, (total - done) / rate if rate else None))
+        self.progress(
+            Progress(done, total, "found by words already", "embedding", rate, (total - done) / rate if rate else None)
+        )
 
 
 def drain(

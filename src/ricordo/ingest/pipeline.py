@@ -29,6 +29,8 @@ from ricordo.values.kinds import DRIVES_WITHOUT_ORIGIN, MENTIONING_KINDS, REMEMB
 BATCH_CHUNKS = 1_000
 BATCH_ITEMS = 500
 BATCH_BYTES = 32_000_000
+FIRST_BATCH_SECONDS = 1.0
+"""The first batch is soon written, because it says how long the rest will take."""
 BATCH_SECONDS = 10.0
 """Prepared items are written after this time at the latest, because a model that cuts texts may take long."""
 AHEAD_ITEMS, AHEAD_BYTES, AHEAD_SECONDS = 100, 150_000, 0.2
@@ -114,7 +116,7 @@ class Pipeline:
                 yield replace(saved, reason=f"{FELL_BACK}: {problem}") if problem else saved
 
         chunks = size = 0
-        due = time.monotonic() + BATCH_SECONDS
+        due = time.monotonic() + FIRST_BATCH_SECONDS
         for one, stored in self._with_stored(incoming):
             try:
                 item, problem = self._prepared(one, stored)
