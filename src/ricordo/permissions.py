@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FILE_DRIVES = ("disk", "git")
 """Their refs name files and repositories of the machine."""
-_BY_USER = "Do it yourself, at a terminal."
+_BY_USER = "Ask the user to do it, at a terminal."
 _SCOPE: ContextVar[str] = ContextVar("scope", default="admin")
 
 
@@ -109,7 +109,7 @@ def refuse_agents(what: str) -> None:
     from ricordo.values.provenance import PERSON
 
     if speaker().author != PERSON:
-        raise Forbidden(f"only you may {what}, not an agent or a program", hint=_BY_USER)
+        raise Forbidden(f"only the user may {what}, not an agent or a program", hint=_BY_USER)
 
 
 def refuse_settings(name: str) -> None:

@@ -212,7 +212,7 @@ def test_a_file_with_loading_always_is_an_instruction_once_its_folder_is_trusted
 
 def test_an_agent_cannot_give_trust(clone: Path) -> None:
     with opened(clone) as engine, speaking(Provenance(AGENT, "claude-code", via="mcp")):
-        with pytest.raises(Forbidden, match="only you may give trust"):
+        with pytest.raises(Forbidden, match="only the user may give trust"):
             engine.trust()
         assert engine.trust(list=True).places == ()
 

@@ -139,20 +139,31 @@ def _watch(call: Call, paths: tuple[str, ...] = ()) -> int:
     return 0
 
 
-_SAVE = verb_named("save")._replace(params=verb_named("remember").params)
+_IF_TAKEN = next(param for param in verb_named("save").params if param.name == "on_conflict")
+_SAVE = verb_named("save")._replace(params=(*verb_named("remember").params, _IF_TAKEN))
+_WITH_IF_TAKEN = {"text", "ref", "kind", "fields", "on_conflict", "allow_secrets", "wait"}
 
 
 @command("save", row=_SAVE, without=("text",), extra=(click.Argument(["words"], nargs=-1, metavar="[REF] TEXT|-"),))
 def _save(call: Call, words: tuple[str, ...] = (), **given: Any) -> int:
     """Like remember, for any kind and under a ref that you choose. Of two arguments, the first is the name of the
     item: keys stands for memory:/keys. With a ref alone, the text is read from standard input. If the ref exists,
-    nothing is written; use edit to change it.
+    nothing is written; use edit to change it, or --on-conflict overwrite to replace its text.
     """
     names_item = len(words) == 2 and words[0] != "-" and not any(map(str.isspace, words[0]))
     if words and "ref" not in given and (Ref.looks_like(words[0]) or names_item):
         given["ref"] = words[0]
         words = words[1:] or ("-",)
-    return run(call, "remember", {"text": text_from(words), **given})
+    given["text"] = text_from(words)
+    if given.get("on_conflict", "error") == "error":
+        given.pop("on_conflict", None)
+        return run(call, "remember", given)
+    if "ref" not in given or not given.keys() <= _WITH_IF_TAKEN:
+        raise UsageError("--on-conflict goes with a ref, a kind and fields", hint="Leave out the other options.")
+    drive = given.get("kind", "memory")
+    ref = given["ref"] if Ref.looks_like(given["ref"]) else f"{drive}:/{given['ref']}"
+    given |= {"ref": ref, "content": given.pop("text")}
+    return run(call, "save", given)
 
 
 @command("edit")

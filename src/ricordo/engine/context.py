@@ -651,13 +651,14 @@ def embed_waiting_texts(engine: Ricordo, *, at_most: int = WAITING_TEXTS) -> int
     """Make the vectors of texts that wait, if there are few; returns how many still wait.
 
     Reads take in edits of knowledge files, and hooks leave sessions, without waiting for vectors. Commands call this at
-    their end, so that such texts are found by meaning next time.
+    their end, so that such texts are found by meaning next time. A service is not asked: it may hang or refuse, and
+    nobody waits for a command that has answered.
     """
     context = engine._context
     if context.config.embedding.provider == "none" or not context.is_open:
         return 0
     waiting = context.waiting()
-    if 0 < waiting <= at_most:
+    if 0 < waiting <= at_most and not getattr(context.models.embedder(), "is_remote", False):
         context.embed_taken_in()
         waiting = context.waiting()
     return waiting

@@ -144,8 +144,8 @@ class CopyVerbs(ItemVerbs):
         harmless = ItemClaims(self._context.location).harmless(record)
         if harmless is None:
             raise Forbidden(
-                f"{record.ref} is a {record.head().kind}, which only you may copy, from a project that you trust",
-                hint="‹:trust› says that you trust a project.",
+                f"{record.ref} is a {record.head().kind}, which only the user may copy, from a project that is trusted",
+                hint="‹:trust› says that the user trusts a project.",
             )
         return harmless
 

@@ -97,7 +97,7 @@ class FindVerbs(OpenEngine):
         check_type("filters", filters, Filters, optional=True)
         check_type("weights", weights, Mapping, optional=True)
         check_type("profile", profile, str, optional=True)
-        tool, opens = details.pop("tool", "search"), details.pop("opens", False)
+        tool, opens, shown = details.pop("tool", "search"), details.pop("opens", False), details.pop("shown", None)
         with self._context.provider.resolved_once() as config:
             self._context.program_notes.take_in()
             request = self._request(
@@ -109,7 +109,10 @@ class FindVerbs(OpenEngine):
                 weights=weights or {}, explain=explain or mode == "full",
                 diverse=diverse, rerank=rerank, memories=memories, sessions=sessions, **details,
             )  # fmt: skip
-            return self._tracked(self._context.tiers.federation.search(request), query, tool, track, opens=opens)
+            answer = self._context.tiers.federation.search(request)
+            if shown is not None:
+                answer = replace(answer, hits=tuple(shown(answer.hits)))
+            return self._tracked(answer, query, tool, track, opens=opens)
 
     def _request(
         self,

@@ -99,9 +99,7 @@ class ItemVerbs(OpenEngine):
         *,
         kind: KindOfItem | None = None,
         fields: FieldsToSet | None = None,
-        on_conflict: Annotated[
-            OnConflict, Say("What to do if the ref exists.", not_on={"cli": "save never replaces; edit does"})
-        ] = "error",
+        on_conflict: Annotated[OnConflict, Say("What to do if the ref exists.")] = "error",
         structure: Annotated[
             str,
             Say("How the text is cut: text or markdown.", longest=40, not_on={"cli": "it takes plain text"}),

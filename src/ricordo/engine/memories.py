@@ -17,7 +17,7 @@ from ricordo.plugin import names_of
 from ricordo.speaking import as_agent, speaker
 from ricordo.steps import undoable
 from ricordo.values.items import Ref, Saved, checked_fields
-from ricordo.values.kinds import KINDS, ON_DUPLICATE, Writer
+from ricordo.values.kinds import KINDS, ON_DUPLICATE, Writer, kind_of_drive
 from ricordo.values.provenance import PERSON
 from ricordo.values.reports import AddReport
 from ricordo.verbs.declare import verb
@@ -100,7 +100,8 @@ class MemoryVerbs(ItemVerbs):
     ) -> Saved:
         """A text that is stored already is skipped. What is nearly the same, or contradicts a memory, needs a
         decision: nothing is written until ``on_duplicate`` says save, skip, merge or supersede. Secrets are redacted.
-        Without a kind, it is what the drive of its ref says (``note:/plan`` is a note), else a memory.
+        Without a kind, it is what the drive of its ref says (``note:/plan`` is a note, ``agent:/plan`` a document), and
+        a memory without a ref.
         """
         from ricordo.memory.links import checked_type
         from ricordo.memory.remember import VECTOR_SECONDS, memory_of
@@ -109,8 +110,8 @@ class MemoryVerbs(ItemVerbs):
         refuse_secrets(allowed=allow_secrets)
         fields = {**(fields or {}), **named}
         if kind is None:
-            drive = str(ref).partition(":")[0] if ref is not None and Ref.looks_like(str(ref)) else ""
-            kind = drive if drive in KINDS else "memory"
+            has_drive = ref is not None and Ref.looks_like(str(ref))
+            kind = kind_of_drive(str(ref).partition(":")[0]) if has_drive else "memory"
         check_choice("kind", kind, KINDS)
         check_choice("source", source, WRITERS)
         if on_duplicate is not None:

@@ -94,7 +94,9 @@ class ProposalDesk:
     def decide(self, ref: str, decision: str, text: str | None) -> str:
         """Do what was decided, and say it; ``always`` and ``never`` also hold for what comes of the same kind."""
         if decision in (ALWAYS, NEVER, ASK):
-            refuse_agents("decide on whole kinds of proposals" if decision != ASK else "take back what you decided")
+            refuse_agents(
+                "decide on whole kinds of proposals" if decision != ASK else "take back what the user decided"
+            )
         if is_kind(ref):
             return self._decide_on_kind(ref, decision)
         proposal = self._store.proposals.get(ref.removeprefix(DRIVE))
@@ -404,7 +406,7 @@ class ReviewVerbs(MemoryVerbs):
         return Waiting(str(item.ref), item.title, item.version, item.provenance, ours, is_always, diff=diff)
 
     def _decide(self, ref: ItemName, decision: str) -> str:
-        refuse_agents("decide what counts as your words")
+        refuse_agents("decide what counts as the user's words")
         store = self._context.store
         n = self._context.number(ref)
         item = store.items.get(n)

@@ -105,7 +105,7 @@ def _refuse_others(name: str) -> None:
         listed = ", ".join(setting.name for setting in SETTINGS.values() if setting.harmless)
         raise Forbidden(
             f"agents and tokens may not change {name}, only {listed}",
-            hint=f"Do it yourself, at a terminal: ‹:config set {name} …›",
+            hint=f"Ask the user to do it, at a terminal: ‹:config set {name} …›",
         )
 
 

@@ -280,8 +280,8 @@ _LONG_LINE = 500
 class NewFiles:
     """Says which new files of added folders are passed over, once their bytes are known.
 
-    Files of one folder with the same bytes and the same ending are one item: the first of them, a link last. Its state keeps the paths of
-    the others, so that they are looked at again when it changes or is gone.
+    Files of one folder with the same bytes and the same ending are one item: the first of them, a link last. Its state
+    keeps the paths of the others, so that they are looked at again when it changes or is gone.
     """
 
     def __init__(self, store: Store, refs: FileRefs) -> None:

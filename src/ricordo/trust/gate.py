@@ -77,8 +77,8 @@ def check_words(before: Mapping[int, Word], after: Mapping[int, Word], granted: 
             )
         if n in after and after[n].hash != word.hash:
             raise Forbidden(
-                f"only you may decide which version of {word.ref} is yours, not an agent or a program",
-                hint="Do it yourself, at a terminal: ‹:review›",
+                f"only the user may decide which version of {word.ref} is theirs, not an agent or a program",
+                hint="Ask the user to do it, at a terminal: ‹:review›",
             )
     words = {(word.hash, word.is_told) for word in before.values()}
     words |= {(digest, False) for digest, _ in words}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Any, TypedDict
@@ -84,6 +84,8 @@ class SearchDetails(TypedDict, total=False):
     """False leaves out which passages of each hit matched."""
     respell: bool
     """False looks for no words that are spelt alike."""
+    shown: Callable[[Sequence[Hit]], Sequence[Hit]]
+    """Says which of the hits are shown, and in which order; only these are logged."""
 
 
 @frozen

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from ricordo import Ricordo
+from ricordo.cli.program import program
 from ricordo.models.base import fingerprint_of
+from ricordo.models.http import ATTEMPTS
 
 NOTES = {
     "note:/keys": "Rotate the signing keys every quarter.",
@@ -175,3 +179,28 @@ class TestFallback:
         engine.embed()
         engine.store.vectors.activate("another", engine._context.models.fallback_fingerprints())
         assert engine.store.vectors.counts(others)["embedded"] == 3
+
+
+def test_a_search_that_has_answered_asks_the_service_no_more(
+    serve: Any, tmp_path: Path, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = serve("voyage")
+    for name, value in service.settings.items():
+        text = value if isinstance(value, str) else ",".join(value)
+        monkeypatch.setenv(f"RICORDO_{name.replace('.', '_').upper()}", text)
+    store = ("--store", str(tmp_path / "own.db"))
+
+    def run(*args: str) -> str:
+        result = CliRunner().invoke(program, [*args, *store])
+        assert result.exit_code == 0, result.stderr
+        return result.output
+
+    run("remember", NOTES["note:/keys"])
+    run("remember", NOTES["note:/bread"], "--no-wait")
+    service.breaks("429")
+    before = len(service.asked)
+    assert "signing keys" in run("search", "when are the keys rotated")
+    assert {tuple(asked.texts) for asked in service.asked[before:]} == {("when are the keys rotated",)}
+    assert len(service.asked) - before <= ATTEMPTS
+    service.mends()
+    assert "1 passage waits for its vector: 'ricordo embed' makes them" in run("search", "bread")

@@ -10,6 +10,8 @@ from ricordo.engine.tiers import any_item
 from ricordo.plugins.gateway.values import TOOLS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from ricordo.plugins.gateway.verbs import Tools
     from ricordo.values.context import LineSection
     from ricordo.values.hits import Hit
@@ -46,13 +48,20 @@ class GatewayVerbs(AddVerbs):
             self.tools.close()
         super().close()
 
-    def _matching_tools(self, task: str, limit: int, **how: Any) -> tuple[Hit, ...]:
-        """The hits that fit a task, more than are wanted: resources and prompts among them are moved back later."""
+    def _matching_tools(
+        self, task: str, limit: int, *, shown: Callable[[Sequence[Hit]], Sequence[Hit]] = tuple, **how: Any
+    ) -> tuple[Hit, ...]:
+        """The hits that fit a task, more than are wanted: ``shown`` moves resources and prompts among them back, and
+        says which are shown.
+        """
         from ricordo.plugins.gateway.index import MORE, in_general
         from ricordo.search.fit import fitting
 
-        answer = self.search(in_general(task), limit=limit * MORE, filters=TOOLS, literal=True, mode="full", **how)
-        return fitting(answer.hits, self._context.config.search.min_fit)
+        least = self._context.config.search.min_fit
+        return self.search(
+            in_general(task), limit=limit * MORE, filters=TOOLS, literal=True, mode="full",
+            shown=lambda hits: shown(fitting(hits, least)), **how,
+        ).hits  # fmt: skip
 
 
 def suggested(engine: GatewayVerbs, task: str) -> LineSection | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -34,7 +34,7 @@ from ricordo.plugins.gateway.servers import (
     to_register,
 )
 from ricordo.plugins.gateway.values import TOOLS, ServerFound, ServerReport, ToolEntry, ToolResult, ToolsReport
-from ricordo.values.hits import Filters
+from ricordo.values.hits import Filters, Hit
 from ricordo.values.items import Item
 from ricordo.values.reports import Refreshed, RefreshReport
 from ricordo.verbs.declare import verb
@@ -127,8 +127,14 @@ class Tools:
         if not task.strip():
             raise UsageError("there is no task", hint="Say what is to be done; ‹:tools list› shows them all.")
         # Tools are described in few words. A word of a task that is in none of them is mostly right, not mistyped.
-        hits = self._engine._matching_tools(task, limit, respell=False, track=track, tool="tools")
-        return tools_first(entries_from(hits, self._context.config.tools.allow), limit)
+        allow = self._context.config.tools.allow
+
+        def shown(hits: Sequence[Hit]) -> builtins.list[Hit]:
+            by_ref = {hit.ref: hit for hit in hits}
+            return [by_ref[entry.ref] for entry in tools_first(entries_from(hits, allow), limit)]
+
+        hits = self._engine._matching_tools(task, limit, shown=shown, respell=False, track=track, tool="tools")
+        return tuple(entries_from(hits, allow))
 
     @verb(
         "read", "agents", "Show a tool with its schema.", path="tools show", examples=("ricordo tools show time/now",)

@@ -129,12 +129,12 @@ class SkillVerbs(FindVerbs, ReadVerbs):
         stores = self._context.tiers.reachable()
         if not any_item(stores, SKILLS):
             return ()
+        least = self._context.config.search.min_fit if min_score is None else 0.0
         answer = self.search(
             task, limit=limit, filters=SKILLS, literal=True, min_score=min_score, profile=profile, track=track,
-            tool="skills",
+            tool="skills", shown=lambda hits: fitting(hits, least),
         )  # fmt: skip
-        least = self._context.config.search.min_fit if min_score is None else 0.0
-        return self._as_skills(fitting(answer.hits, least), stores)
+        return self._as_skills(answer.hits, stores)
 
     def _as_skills(self, hits: Sequence[Hit], stores: Mapping[str, Store]) -> tuple[Skill, ...]:
         skills = []

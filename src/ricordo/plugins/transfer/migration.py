@@ -36,7 +36,7 @@ def migrate(
     context: EngineContext, target: str | Path, *, encrypt: bool, decrypt: bool, key: str, progress: OnProgress
 ) -> MigrateReport:
     """Copy the store into the target, which is empty or holds what an earlier run of the same copied."""
-    refuse_agents("copy a store with what counts as your words")
+    refuse_agents("copy a store with what counts as the user's words")
     started = time.monotonic()
     context.flush_use()
     source = context.store
