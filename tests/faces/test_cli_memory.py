@@ -97,6 +97,21 @@ def test_save_takes_any_kind_a_ref_and_standard_input(house: Any) -> None:
     assert house.json("save", "memory:/m", stdin="from a pipe\n")["items"][0]["status"] == "created"
     assert house.json("get", "memory:/m")["content"] == "from a pipe"
     assert house.json("save", "-k", "note", "note:/plan", "Another", "plan.", code=4)["code"] == "path_conflict"
+    assert house.json("save", "note:/plan", "No plan.", "--on-conflict", "skip")["skipped"] == 1
+    house.run("save", "note:/plan", "Another plan.", "--on-conflict", "overwrite", "--tag", "ops")
+    written = house.json("get", "note:/plan")
+    assert (written["content"], written["version"], written["tags"]) == ("Another plan.", 2, ["ops"])
+    house.run("save", "plan", "Sail.", "--on-conflict", "overwrite")
+    assert house.json("get", "memory:/plan")["kind"] == "memory"
+    with_links = ("save", "note:/plan", "Sail.", "--on-conflict", "overwrite", "--on-duplicate", "save")
+    assert house.json(*with_links, code=2)["code"] == "usage"
+
+
+def test_a_ref_has_one_kind_whichever_command_writes_it(house: Any) -> None:
+    house.run("add", "-", "--as", "agent:/a.md", stdin="Herons stand in the reeds.")
+    house.run("save", "agent:/b.md", "Swifts sleep in the air.")
+    house.run("remember", "Storks come back in March.", "--as", "agent:/c.md")
+    assert {item["kind"] for item in house.json("list")["items"]} == {"document"}
 
 
 def test_secrets_are_redacted_and_told(house: Any) -> None:

@@ -280,8 +280,9 @@ def test_no_import_replaces_what_the_user_tells_every_agent(
 
 def test_an_agent_copies_no_store_and_does_not_decrypt_one(engine: Ricordo, tmp_path: Path) -> None:
     engine.remember(RULE, loading="always")
-    with speaking(CLAUDE), pytest.raises(Forbidden, match="only the user may copy a store"):
+    with speaking(CLAUDE), pytest.raises(Forbidden, match="only the user may copy a store") as refused:
         engine.migrate(tmp_path / "copy.db")
+    assert refused.value.hint == "Ask the user to do it, at a terminal."  # an agent reads it, not the user
     assert not (tmp_path / "copy.db").exists()
 
 

@@ -89,6 +89,10 @@ def test_a_server_that_the_user_switched_off_is_not_offered(
 
 def test_tools_become_items_that_are_found_by_a_task(with_server: Maker) -> None:
     engine = with_server()
+    assert len(engine.tools.find("delete or say everything in words", 1)) == 1
+    assert engine._context.tracker is not None
+    assert engine._context.tracker.flush(60)
+    assert engine.log().questions[0].results == 1  # only what was shown is logged
     found = engine.tools.find("say a few words")
     assert found[0].name == "raw/say_words"
     assert found[0].callable
