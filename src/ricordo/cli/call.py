@@ -63,10 +63,14 @@ class Call:
         """If ``--store`` names none that is there, its name may be misspelled: ask before one is made."""
         if self.store is None or os.path.exists(os.path.expanduser(self.store)) or self.has_store():  # noqa: PTH110, PTH111
             return
-        from ricordo.errors import StoreError, UsageError
-        from ricordo.sources.disk import near_paths
+        from pathlib import Path
 
-        near = " or ".join(near_paths(self.store))
+        from ricordo.config.declare import nearest
+        from ricordo.errors import StoreError, UsageError
+
+        place = Path(self.store).expanduser()
+        beside = tuple(path.name for path in place.parent.glob("*"))
+        near = " or ".join(str(place.with_name(name)) for name in nearest(place.name, beside, cutoff=0.7))
         hint = f"Did you mean --store {near}?" if near else "Check the name after --store."
         if not create:
             raise StoreError(f"there is no store at {self.store}", hint=hint)

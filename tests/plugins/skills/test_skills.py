@@ -330,17 +330,16 @@ def test_skills_are_found_by_what_they_are_for(engine: Ricordo, tmp_path: Path, 
 def test_the_log_of_questions_has_only_the_skills_that_were_shown(
     open_engine: Any, tmp_path: Path, write: Writer
 ) -> None:
-    engine = open_engine(**{"search.min_fit": 0.5})
+    engine = open_engine(**{"search.min_fit": 0.9})
     write(tmp_path / "skills", "pdf", "Fill in and read PDF forms")
     write(tmp_path / "skills", "forms", "Talk about forms of government")
     engine.skills_add(tmp_path / "skills")
     shown = engine.skills_search("read and fill in a PDF form")
-    assert len(shown) < len(engine.search("read and fill in a PDF form", track=False).hits)
+    assert (len(shown), len(engine.search("read and fill in a PDF form", track=False).hits)) == (1, 2)
     assert engine._context.tracker is not None
     assert engine._context.tracker.flush(60)
     (question,) = engine.log().questions
-    assert [hit.ref for hit in question.shown] == [skill.ref for skill in shown]
-    assert question.results == len(shown)
+    assert ([hit.ref for hit in question.shown], question.results) == ([shown[0].ref], 1)
 
 
 def test_a_link_to_a_skill_folder_is_followed(engine: Ricordo, tmp_path: Path, write: Writer) -> None:
