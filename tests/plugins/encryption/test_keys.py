@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -326,3 +328,45 @@ def test_logs_and_temporary_files_of_a_program_with_an_encrypted_store_hold_no_t
     assert found_in([state], planted) == {}
     if Path("/dev/shm").is_dir():
         assert tempfile.gettempdir() == "/dev/shm"
+
+
+def die_or_replace(path: Path, target: Path) -> None:
+    if path.name == "store.db.partial":
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.replace(path, target)  # noqa: PTH105 - it stands in for Path.replace
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a process kills itself")
+@pytest.mark.parametrize("is_encrypted", [False, True])
+def test_a_change_of_key_that_is_killed_leaves_the_store_as_it_was_and_is_finished_by_the_next(
+    tmp_path: Path, is_encrypted: bool, fresh_process: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, key = tmp_path / "store.db", str(tmp_path / "store.key")
+    with opened(store) as engine:
+        engine.save("note:/keys", "Keys rotate every quarter.")
+    if is_encrypted:
+        encrypt_in_place(where(store), key)
+    change = partial(decrypt_in_place, where(store)) if is_encrypted else partial(encrypt_in_place, where(store), key)
+    if not (child := os.fork()):  # killed when all but the last step is done
+        try:
+            monkeypatch.setattr(Path, "replace", die_or_replace)
+            change()
+        finally:
+            os._exit(1)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    fresh_process()
+    assert vault.is_plain(store) != is_encrypted
+    if is_encrypted:
+        with opened(store) as engine:
+            (said,) = [one for one in engine.doctor().checks if one.name == "encryption"]
+            assert "was cut short" in said.detail
+    else:
+        with pytest.raises(LockedStore, match="not encrypted, although the note on its key"):
+            opened(store)
+    change()
+    fresh_process()
+    assert vault.is_plain(store) == is_encrypted
+    with opened(store) as engine:
+        assert engine.get("note:/keys").content == "Keys rotate every quarter."
+        assert all(one.ok for one in engine.doctor().checks)
+    assert not list(tmp_path.glob("*.partial"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ricordo import told_log
 from ricordo.config.files import state_home
@@ -22,6 +22,9 @@ from ricordo.plugins.encryption.keys import CIPHER, forget_key, read_note, refus
 from ricordo.store.base import Store
 from ricordo.values.reports import Check
 from ricordo.vault import Vault, is_encrypted, is_plain, look_again, note_path, vault
+
+if TYPE_CHECKING:
+    import apsw
 
 _BUSY_MS = 5_000
 """How long to wait for others who have the file of a store open."""
@@ -59,6 +62,11 @@ def check_encryption(context: EngineContext, repair: bool) -> Check | None:
             "encryption", False, "the store is not encrypted, although there is a note on its key:"
             " 'ricordo migrate --encrypt' was cut short, or a plain copy was put in its place"
         )  # fmt: skip
+    if (copy := copy_of(location.path)).exists():
+        if repair:
+            copy.unlink()
+        said = "'ricordo migrate --decrypt' was cut short, and left a copy that may be readable"
+        return Check("encryption", False, f"{said}: {copy}", repaired=repair)
     if left := hide_knowledge_files(context.unsynced_store, location, repair=repair):
         readable = f"{left:,} Markdown files of memories lie readable beside the encrypted store"
         return Check("encryption", False, readable, repaired=repair)
@@ -134,6 +142,8 @@ def encrypt_in_place(location: StoreLocation, choice: str) -> str:
         return make_encrypted(path, choice)
     refuse_without_note(path)
     if is_encrypted(path):
+        if _hide_the_rest(path, location):  # an attempt was cut short
+            return read_note(path).place
         raise UsageError(
             f"the store {path} is encrypted already", hint="‹:migrate --rekey› changes how its key is kept."
         )
@@ -146,10 +156,16 @@ def encrypt_in_place(location: StoreLocation, choice: str) -> str:
         if is_plain(path):  # it failed, and nothing was changed
             forget_key(path)
     look_again(path)
+    _hide_the_rest(path, location)
+    return read_note(path).place
+
+
+def _hide_the_rest(path: Path, location: StoreLocation) -> int:
+    """Remove what lies readable beside a store that is encrypted now; returns how many knowledge files that were."""
+    copy_of(path).unlink(missing_ok=True)
     forget_what_was_noted(path)
     with OpenEngine.open(path, create=False) as engine:
-        hide_knowledge_files(engine.store, location, repair=True)
-    return read_note(path).place
+        return hide_knowledge_files(engine.store, location, repair=True)
 
 
 def decrypt_in_place(location: StoreLocation) -> None:
@@ -187,7 +203,11 @@ def _keys_of(path: Path) -> Vault:
 
 
 def _change_key(path: Path, before: bytes | None, after: bytes | None) -> None:
-    """Encrypt a plain file, or decrypt one, in place and in one transaction; nobody else may have it open."""
+    """Encrypt a plain file, or decrypt one; nobody else may have it open.
+
+    It is done to a copy that takes the file's place when it is whole, so that whoever is killed meanwhile leaves the
+    file as it was.
+    """
     import apsw  # slow, and a store on a server does without it
 
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
@@ -197,22 +217,53 @@ def _change_key(path: Path, before: bytes | None, after: bytes | None) -> None:
         connection.set_busy_timeout(_BUSY_MS)
         try:
             connection.pragma("journal_mode", "delete")  # fails while anybody else has the file open
+            connection.pragma("locking_mode", "exclusive")
+            connection.execute("BEGIN EXCLUSIVE; COMMIT").fetchall()  # the lock stays until the connection is closed
         except apsw.BusyError:
             raise Unavailable(
                 f"another process uses the store {path}",
                 hint="End servers and agents that use it (‹:serve stop›), and try again.",
             ) from None
-        connection.pragma("temp_store", "MEMORY")
-        connection.pragma("secure_delete", 1)
-        if after is None:
-            connection.execute("PRAGMA rekey=''").fetchall()
-        else:
-            refuse_without_ciphers(connection)
-            connection.execute(f"PRAGMA cipher='{CIPHER}'").fetchall()
-            connection.execute(f"PRAGMA rekey='raw:{after.hex()}'").fetchall()
-        connection.pragma("journal_mode", "wal")
+        try:
+            _copy_with_key(path, connection, before, after)
+        except BaseException:
+            copy_of(path).unlink(missing_ok=True)
+            raise
     finally:
         connection.close()
+    copy_of(path).replace(path)
+
+
+def copy_of(path: Path) -> Path:
+    """Where the copy of a store is, while it is encrypted or decrypted."""
+    return path.with_name(f"{path.name}.partial")
+
+
+def _copy_with_key(path: Path, source: apsw.Connection, before: bytes | None, after: bytes | None) -> None:
+    """Copy a store, and give the copy another key. One that is not finished is thrown away, so it needs no journal."""
+    import apsw
+
+    place = copy_of(path)
+    place.unlink(missing_ok=True)
+    os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    copy = apsw.Connection(str(place), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        if before is not None:
+            _keys_of(path).unlock(copy, before)
+        copy.pragma("journal_mode", "off")
+        copy.pragma("synchronous", "FULL")
+        copy.pragma("temp_store", "MEMORY")
+        with copy.backup("main", source, "main") as backup:
+            backup.step()
+        if after is None:
+            copy.execute("PRAGMA rekey=''").fetchall()
+        else:
+            refuse_without_ciphers(copy)
+            copy.execute(f"PRAGMA cipher='{CIPHER}'").fetchall()
+            copy.execute(f"PRAGMA rekey='raw:{after.hex()}'").fetchall()
+        copy.pragma("journal_mode", "wal")
+    finally:
+        copy.close()
 
 
 def _settle(path: Path, *, refuse_readable: bool = False) -> None:
