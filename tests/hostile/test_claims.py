@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ricordo import ConfigProvider, Ricordo
+from ricordo import ConfigProvider, Forbidden, Ricordo
+from ricordo.speaking import speaking
+from ricordo.values.provenance import AGENT, Provenance
 
 PLANTED = """---
 title: House rule
@@ -131,10 +133,52 @@ def test_a_file_that_a_branch_lacked_for_a_while_is_still_the_users(tmp_path: Pa
         data = file.read_bytes()
         file.unlink()
         engine.sync()
-        assert "## Always" not in told(engine)
+        assert "## Always" in told(engine)
+        file.parent.mkdir(exist_ok=True)
         file.write_bytes(data)
         engine.sync()
         assert "## Always" in told(engine)
+        assert not engine.review().waiting
+
+
+@pytest.mark.parametrize("decision", ["accept", "refuse"])
+def test_the_file_of_a_rule_that_a_pull_removes_asks_before_the_rule_goes(tmp_path: Path, decision: str) -> None:
+    file = tmp_path / ".ricordo" / "knowledge" / "memories" / "rule.md"
+    with opened(tmp_path) as engine:
+        engine.remember("Never push on Fridays.", loading="always", ref="memory:/rule", wait=False)
+        engine.remember("Otters sleep at noon.", ref="memory:/otters", wait=False)
+        file.unlink()
+        assert any("is told until you decide" in note for note in engine.sync().notes)
+        assert "## Always" in told(engine)
+        (waiting,) = engine.review().waiting
+        assert (waiting.ref, waiting.gone, waiting.is_always) == ("memory:/rule", "memories/rule.md", True)
+        with speaking(Provenance(AGENT)), pytest.raises(Forbidden):
+            engine.review("memory:/rule", decision)
+        engine.review("memory:/rule", decision)
+        engine.sync()
+        assert not engine.review().waiting
+        assert ("## Always" in told(engine)) == (decision == "refuse") == file.exists()
+        assert not file.exists() or "sealed:" in file.read_text(encoding="utf-8")
+        assert all(one.ok for one in engine.doctor().checks)
+
+
+def test_the_file_of_a_rule_that_comes_back_under_another_name_is_the_users(tmp_path: Path) -> None:
+    file = tmp_path / ".ricordo" / "knowledge" / "memories" / "rule.md"
+    with opened(tmp_path) as engine:
+        engine.remember("Never push on Fridays.", loading="always", ref="memory:/rule", wait=False)
+        data = file.read_bytes()
+        file.unlink()
+        engine.sync()
+        engine.edit("memory:/rule", "Never push on Fridays or Sundays.", wait=False)
+        assert file.exists()
+        assert not engine.review().waiting
+        file.unlink()
+        engine.sync()
+        file.parent.mkdir(exist_ok=True)
+        file.with_name("other.md").write_bytes(data)
+        engine.sync()
+        assert "Sundays" in told(engine)
+        assert [one.name for one in file.parent.iterdir()] == ["other.md"]
 
 
 def test_the_seal_of_another_user_counts_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

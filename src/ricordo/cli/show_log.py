@@ -151,6 +151,8 @@ def _show_changed(screen: Screen, report: LogReport) -> None:
 
 def _what_agents_get(one: Waiting) -> str:
     """What agents are told of an item until the user decides."""
+    if one.gone:
+        return f"its file {one.gone} is gone: ‘accept’ puts it into the bin, ‘refuse’ writes the file again"
     if one.yours is None:
         return "it is not told to every agent before you agree"
     if one.is_always:

@@ -380,6 +380,7 @@ class ReviewVerbs(MemoryVerbs):
         """What waits, or only what waits in one item."""
         numbers = [number for number in self._context.store.audit.waiting() if n is None or number == n]
         waiting = [entry for entry in map(self._waiting, numbers) if entry is not None]
+        waiting += [self._gone(number, name) for number, name in self._gone_files().items() if n in (None, number)]
         own = own_engine(self._context) if n is None else None
         elsewhere: ReviewReport = own._listed(None) if own is not None else ReviewReport(())
         return ReviewReport(
@@ -405,11 +406,29 @@ class ReviewVerbs(MemoryVerbs):
         diff = "\n".join(list(lines)[:LONGEST_DIFF])
         return Waiting(str(item.ref), item.title, item.version, item.provenance, ours, is_always, diff=diff)
 
+    def _gone_files(self) -> dict[int, str]:
+        """The items whose files went, with the names of these; the user still tells them to every agent."""
+        store, known = self._context.store, self._context.knowledge
+        files = store.knowledge.files().values() if known is not None else ()
+        return {row.item: row.name for row in files if row.is_gone and row.item is not None}
+
+    def _gone(self, n: int, name: str) -> Waiting:
+        item = self._context.store.items.get(n)
+        return Waiting(
+            str(item.ref), item.title, item.version, item.provenance, item.vouched, is_always=True, gone=name
+        )
+
     def _decide(self, ref: ItemName, decision: str) -> str:
         refuse_agents("decide what counts as the user's words")
         store = self._context.store
         n = self._context.number(ref)
         item = store.items.get(n)
+        if n in (gone := self._gone_files()):
+            if decision == "accept":
+                store.changes.remove(n)
+                return f"{item.ref} is in the bin, as its file is gone"
+            store.changes.touch([n])
+            return f"{item.ref} is told as before, and {gone[n]} is there again"
         if n not in store.audit.waiting():
             raise UsageError(f"{item.ref} waits for no decision", hint="‹:review› lists what waits.")
         if decision == "accept":

@@ -455,6 +455,14 @@ class KnownFile:
     mark: str
     problem: str = ""
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the file went, and the user was not yet asked about what it said."""
+        return self.size < 0
+
+    def as_gone(self) -> KnownFile:
+        return replace(self, mtime=-1, size=-1, hash="", problem="")
+
 
 def version_hash(draft: Draft, content_hash: str) -> str:
     """SHA-256 of all that belongs to a version: content, kind, ref and every field."""

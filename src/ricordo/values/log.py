@@ -41,6 +41,8 @@ class Waiting(Plain):
     """Your newest version, which agents are told until you decide; none if you wrote none."""
     is_always: bool = False
     """Whether every agent would get it."""
+    gone: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """The knowledge file of yours that went, which is the question: is the item to go, too?"""
     diff: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
 
 

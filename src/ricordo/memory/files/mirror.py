@@ -57,6 +57,8 @@ class _Files:
         """Write the items as they are now into their files; files that go are removed first, so that their names are
         free.
         """
+        self.gone += [row.name for row in self.rows.values() if row.is_gone]
+        self.rows = {n: row for n, row in self.rows.items() if not row.is_gone}
         for n, row in self.rows.items():
             item = now.get(n)
             if item is None or item.state == "deleted" or not belongs(item):
@@ -286,6 +288,9 @@ class Knowledge:
         differences = [f"{name} is new or changed" for name in seen.fresh]
         differences += [f"{name} is gone" for name in seen.gone]
         differences += [f"{row.name}: {row.problem}" for row in self.store.knowledge.files().values() if row.problem]
+        differences += [
+            f"{row.name} is gone, and review asks" for row in self.store.knowledge.files().values() if row.is_gone
+        ]
         missing = self.store.knowledge.without_current_file(*_PLACES)
         items = self.store.items.get_many(missing)
         return differences + [f"{items[n].ref} is not up to date in its file" for n in missing]

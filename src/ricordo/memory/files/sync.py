@@ -65,7 +65,8 @@ def look(store: Store, folder: KnowledgeFolder, only: Collection[str] | None = N
     stored = store.knowledge.times_and_sizes()
     differences = FolderLook(len(stored))
     other = [name for name, looks in present.items() if stored.get(name) != looks]
-    missing = [name for name in (stored if only is None else only) if name in stored and name not in present]
+    known = [name for name, (_, size) in stored.items() if size >= 0 and (only is None or name in only)]
+    missing = [name for name in known if name not in present]
     if not other and not missing:
         return differences
     rows = store.knowledge.files([*other, *missing])
@@ -261,7 +262,8 @@ class Sync:
     ) -> tuple[list[tuple[ChangedFile, int]], list[ChangedFile], dict[str, KnownFile]]:
         """Files with the numbers of their items, files that are new, and files whose items are removed."""
         left = dict(gone)
-        names = {row.item: name for name, row in self.store.knowledge.files().items() if row.item is not None}
+        rows = self.store.knowledge.files()
+        names = {row.item: name for name, row in rows.items() if row.item is not None and not row.is_gone}
         ids = {file.name: file.content.id for file in files}
         claimed: dict[int, str] = {}
         existing: list[tuple[ChangedFile, int]] = []
@@ -332,15 +334,25 @@ class Sync:
                 left = [name for name in now if now[name] == gone[name] and not self._is_back(gone[name])]
                 batch = {gone[name].item: name for name in left}
                 items = self.store.knowledge.items_in_transaction([n for n in batch if n is not None])
-                there = [n for n, item in items.items() if item.state != "deleted"]
+                asked = [n for n, item in items.items() if self._is_told(n, item)]
+                there = [n for n, item in items.items() if item.state != "deleted" and n not in asked]
                 refused = self.store.changes.remove_many(there)
                 # The file of a protected item is forgotten as well, so that it is written again.
-                self.store.knowledge.note((), left)
+                self.store.knowledge.note([gone[batch[n]].as_gone() for n in asked], left)
+            self.doubts += [
+                f"{batch[n]} is gone, and is told until you decide: ricordo review {items[n].ref}" for n in asked
+            ]
             for n in there:
                 if n in refused:
                     self._fail(batch[n], refused[n])
                 else:
                     self.done.append(Synced(str(items[n].ref), "removed", batch[n], items[n].version))
+
+    def _is_told(self, n: int, item: Item) -> bool:
+        """Whether an item is what the user tells every agent, and its file lay where anybody may have removed it."""
+        if self.seals is None or self.seals.trusts() or item.state != "live" or item.vouched is None:
+            return False
+        return self.store.items.get(n, version=item.vouched).fields.loading == "always"
 
     def _is_back(self, row: KnownFile) -> bool:
         """Whether a file that was gone is there again as it was, because somebody put it back."""
