@@ -11,6 +11,7 @@
     ├── Unavailable        a part that may come back: store locked, model or service missing
     │   └── MissingExtra   an optional dependency is not installed
     ├── StoreError         the store itself cannot be used as asked
+    │   ├── NoStore        there is none in that place
     │   ├── ReadOnlyStore  the file or its folder cannot be written
     │   ├── CorruptStore   SQLite reports damage, or this is not a Ricordo store
     │   │   └── DamagedHeader  an encrypted store whose beginning, or the note on its key, is damaged
@@ -114,6 +115,10 @@ class MissingExtra(Unavailable):
 class StoreError(Error):
     code = "store"
     exit_code = 5
+
+
+class NoStore(StoreError):
+    pass
 
 
 class ReadOnlyStore(StoreError):

@@ -112,6 +112,12 @@ def refuse_agents(what: str) -> None:
         raise Forbidden(f"only the user may {what}, not an agent or a program", hint=_BY_USER)
 
 
+def refuse_replacing(path: Path, *, force: bool) -> None:
+    """Refuse everybody but the user to replace a file: it may be one of settings, or a copy that was to be kept."""
+    if force and path.exists():
+        refuse_agents(f"replace {path}")
+
+
 def refuse_settings(name: str) -> None:
     """Refuse to change settings."""
     if not is_admin():

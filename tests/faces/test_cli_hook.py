@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from ricordo import Ricordo
-from ricordo.hooks.answers import run
+from ricordo.config.loading import trust
+from ricordo.engine.context import LEFT_OUT, SETTINGS_LEFT_OUT
+from ricordo.hooks.answers import NOTHING_TOLD, run
 from ricordo.hooks.pipe import Outlet
 
 KEYS = "The signing keys rotate every quarter, on the first Monday."
@@ -284,7 +286,7 @@ def test_a_person_at_a_terminal_is_told_where_the_reason_for_no_answer_is(hooks:
     os.close(lead)
 
 
-def test_a_broken_store_or_settings_file_is_answered_with_nothing(known: Hooks) -> None:
+def test_a_store_that_cannot_be_read_is_said_when_a_session_starts_and_prompts_get_nothing(known: Hooks) -> None:
     store = known.house.folder / ".ricordo" / "ricordo.db"
     for beside in store.parent.glob("ricordo.db*"):
         beside.unlink()
@@ -294,7 +296,44 @@ def test_a_broken_store_or_settings_file_is_answered_with_nothing(known: Hooks) 
     assert store.read_bytes() == before
     assert "CorruptStore" in known.log
     (store.parent / "config.toml").write_text("hooks = ")
-    assert known.answer("session-start") == {}
+    assert known.shown("session-start") == f"Ricordo: {NOTHING_TOLD}"
+
+
+@pytest.mark.parametrize("is_trusted", [False, True])
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("config.toml", "hooks = ", SETTINGS_LEFT_OUT),
+        ("config.toml", "[hooks]\nbudget = -7\n", SETTINGS_LEFT_OUT),
+        ("config.toml", "[search]\nlimt = 3\n", SETTINGS_LEFT_OUT),
+        ("ricordo.db", "not a database" * 1000, LEFT_OUT),
+    ],
+)
+def test_what_is_broken_in_a_project_keeps_nothing_of_the_users_own_from_being_told(
+    hooks: Hooks, name: str, text: str, said: str, is_trusted: bool
+) -> None:
+    with Ricordo.open(start=hooks.house.folder.parent) as own:
+        own.remember(RULE, loading="always")
+    place = hooks.house.folder / ".ricordo"
+    place.mkdir(exist_ok=True)
+    (place / name).write_text(text)
+    if is_trusted:
+        trust(place / name)
+    shown = hooks.shown("session-start", cwd=str(hooks.house.folder))
+    assert RULE in shown
+    assert shown.endswith(f"Ricordo: {said}")
+
+
+def test_broken_settings_of_the_users_own_are_said_when_a_session_starts(known: Hooks) -> None:
+    home = Path(os.environ["RICORDO_CONFIG_HOME"])
+    home.mkdir(exist_ok=True)
+    (home / "config.toml").write_text("hooks = ")
+    assert known.shown("session-start") == f"Ricordo: {NOTHING_TOLD}"
+    assert "is not valid TOML" in known.log
+
+
+def test_where_there_is_no_store_nothing_is_said(hooks: Hooks) -> None:
+    assert hooks.shown("session-start") == ""
 
 
 def test_without_a_model_that_answers_the_words_do(known: Hooks) -> None:

@@ -19,7 +19,7 @@ from ricordo.cli.program import program
 from ricordo.config.loading import SETTINGS
 from ricordo.context.passages import no_longer_sure
 from ricordo.engine.setting_changes import change_setting, remove_setting
-from ricordo.errors import Conflict, Forbidden, NotFound
+from ricordo.errors import Conflict, Forbidden, NotFound, PathConflict
 from ricordo.permissions import asked_with
 from ricordo.speaking import speaking
 from ricordo.values.hits import Filters
@@ -276,6 +276,24 @@ def test_no_import_replaces_what_the_user_tells_every_agent(
     assert mine.context("").text == before
     (waiting,) = mine.review().waiting
     assert (waiting.ref, waiting.yours, waiting.provenance.author) == (rule, 1, "import")
+
+
+@pytest.mark.parametrize(("who", "scope"), [(CLAUDE, "admin"), (WRITER, "admin")])
+def test_nobody_but_the_user_replaces_a_file_by_a_copy(
+    engine: Ricordo, tmp_path: Path, who: Provenance, scope: str
+) -> None:
+    engine.save("note:/lunch", "Lunch is at noon.")
+    kept = tmp_path / "config.toml"
+    kept.write_text("[search]\n")
+    with speaking(who), asked_with(scope):
+        for copy in (engine.backup, engine.export):
+            with pytest.raises(Forbidden, match="only you may replace"):
+                copy(kept, force=True)
+            with pytest.raises(PathConflict):
+                copy(kept)
+            copy(tmp_path / copy.__name__, force=True)
+    assert kept.read_text() == "[search]\n"
+    engine.backup(kept, force=True)
 
 
 def test_an_agent_copies_no_store_and_does_not_decrypt_one(engine: Ricordo, tmp_path: Path) -> None:

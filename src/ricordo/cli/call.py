@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ricordo.cli.terminal import Screen, person_answers
+from ricordo.errors import UsageError
 
 if TYPE_CHECKING:
     from ricordo.engine.ricordo import Ricordo
@@ -48,7 +49,10 @@ class Call:
         self.started = time.perf_counter()
 
     def screen(self) -> Screen:
-        language = self.opened.config.lexical.language if self.opened is not None else "english"
+        language = "english"
+        if self.opened is not None:
+            with suppress(UsageError):  # somebody broke the settings meanwhile, and that is what is to be shown
+                language = self.opened.config.lexical.language
         return Screen(color=self.color, quiet=self.quiet or self.json, verbose=self.verbose, language=language)
 
     def has_store(self) -> bool:

@@ -114,12 +114,12 @@ class _Layers:
         self.dropped: list[str] = []
 
     def take_file(self, path: Path, content: bytes, source: str, *, base: Path, trusted: bool = True) -> None:
-        """Take the settings of a file. What is wrong in it is an error; in a file that the user does not trust it is
-        left out alone, so that whoever wrote it cannot keep everything else from working.
+        """Take the settings of a file. What is wrong in the user's is an error; in a project's it is left out alone, so
+        that whoever wrote it cannot keep everything else from working.
         """
-        with self._problem_in(path, trusted=trusted):
+        with self._problem_in(path, source):
             for section, table in parse_toml(content, path).items():
-                with self._problem_in(path, trusted=trusted):
+                with self._problem_in(path, source):
                     self._take_section(section, table, source, path, base=base, trusted=trusted)
 
     def _take_section(self, section: str, table: Any, source: str, path: Path, *, base: Path, trusted: bool) -> None:
@@ -136,7 +136,7 @@ class _Layers:
             self.dropped += [name for name in names if name in DROPPED] or [section]  # or a plugin was taken off
             return
         for key, value in table.items():
-            with self._problem_in(path, trusted=trusted):
+            with self._problem_in(path, source):
                 self._take_value(f"{section}.{key}", value, source, base=base, trusted=trusted)
 
     def _take_value(self, name: str, value: Any, source: str, *, base: Path, trusted: bool) -> None:
@@ -153,12 +153,12 @@ class _Layers:
             self._take(setting, checked, source, base)
 
     @contextmanager
-    def _problem_in(self, path: Path, *, trusted: bool) -> Iterator[None]:
+    def _problem_in(self, path: Path, source: str) -> Iterator[None]:
         try:
             yield
         except UsageError as problem:
             named = problem if str(path) in problem.message else _in_file(problem, path)
-            if trusted:
+            if not source.startswith("project:"):
                 raise named from None
             self.problems.append(named.message)
 

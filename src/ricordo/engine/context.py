@@ -62,7 +62,7 @@ NOT_TRUSTED = (
 )
 
 LEFT_OUT = "the store of this project cannot be read and is left out: ricordo doctor"
-SETTINGS_LEFT_OUT = "settings of this project are wrong and are left out: ricordo config list"
+SETTINGS_LEFT_OUT = "settings of this project are wrong or not trusted, and are left out: ricordo config list"
 
 
 class ProjectStores:
@@ -439,7 +439,11 @@ def project_notes(engine: OpenEngine) -> list[str]:
     context = engine._context
     is_lost = not context.is_open and context.located.location.is_there
     notes = ((NOT_TRUSTED, context.projects.untrusted()), (LEFT_OUT, is_lost))
-    return [note for note, holds in (*notes, (SETTINGS_LEFT_OUT, context.config.problems)) if holds]
+    return [
+        note
+        for note, holds in (*notes, (SETTINGS_LEFT_OUT, context.config.problems or context.config.untrusted))
+        if holds
+    ]
 
 
 def open_or_error(located: Located, config: Config, *, create: bool) -> Store | Error:

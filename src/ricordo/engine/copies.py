@@ -14,7 +14,7 @@ from ricordo.engine.checks import check_choice
 from ricordo.engine.items import ItemVerbs
 from ricordo.engine.tiers import follows
 from ricordo.errors import Forbidden, PathConflict, UsageError, from_dict
-from ricordo.permissions import is_agent
+from ricordo.permissions import is_agent, refuse_replacing
 from ricordo.store.base import Store
 from ricordo.values.items import Saved
 from ricordo.values.kinds import ON_CONFLICT
@@ -55,8 +55,9 @@ class CopyVerbs(ItemVerbs):
         """Copy the store, as it is now, to a file; others may write meanwhile."""
         from ricordo.values.reports import BackupReport
 
-        self._context.flush_use()
         path = Path(target).expanduser().absolute()
+        refuse_replacing(path, force=force)
+        self._context.flush_use()
         started = time.monotonic()
 
         def tell(done: int, total: int) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ricordo.bounded import caller_waits
 from ricordo.config.files import standing_in
 from ricordo.config.loading import Config, ConfigProvider
-from ricordo.errors import Error
+from ricordo.errors import Error, NoStore
 from ricordo.frozen import frozen
 from ricordo.hook_log import log, open_log
 from ricordo.hooks.payload import NAMES, Payload, read_payload
@@ -44,6 +44,8 @@ TASKS_ANSWERED = 4
 """For how many tasks a sub-agent gets context if the program does not say which one is its own."""
 LONGEST_TASK_NAME = 80
 """How many letters of a task are told where there are several."""
+
+NOTHING_TOLD = "it tells nothing now, because the store or the settings cannot be read: ricordo doctor"
 
 Warm = Callable[[Path, str | None, str | None], AbstractContextManager["Ricordo"]]
 """Opens a store that is kept open: its folder, and the flags --store and --tier."""
@@ -93,6 +95,17 @@ def _run(event: str, content: bytes, outlet: Outlet, place: _Place) -> None:
         log(event, f"no such hook; there are: {', '.join(NAMES)}")
         return
     payload = read_payload(event, content, place.here)
+    try:
+        _tell(event, payload, outlet, place)
+    except NoStore:
+        raise
+    except Error:
+        if event == "session-start":  # whose agent would work without a word of the user's
+            outlet.offer(payload.answer(f"Ricordo: {NOTHING_TOLD}"))
+        raise
+
+
+def _tell(event: str, payload: Payload, outlet: Outlet, place: _Place) -> None:
     provider = ConfigProvider(start=payload.folder)
     hooks = provider().hooks
     outlet.limit(hooks.seconds)

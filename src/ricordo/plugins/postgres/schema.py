@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import psycopg
 
-from ricordo.errors import NewerSchema, StoreError
+from ricordo.errors import NewerSchema, NoStore, StoreError
 from ricordo.store.base import UNBUILT
 from ricordo.store.tables import TABLES, Table, columns_of, index_statement, target_of, when_gone
 
@@ -251,7 +251,7 @@ def migrate(connection: Any, schema: str, shown: str, *, create: bool) -> None:
             hint="Export it with the program that made it, and import that here.",
         )
     if found is None and not create:
-        raise StoreError(f"there is no store at {shown}", hint="Run ‹:init› with the same ‹store› first.")
+        raise NoStore(f"there is no store at {shown}", hint="Run ‹:init› with the same ‹store› first.")
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
         found = _version(connection, schema)

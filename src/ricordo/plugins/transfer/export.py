@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, get_origin
 from ricordo.engine.context import EngineContext
 from ricordo.errors import Error, PathConflict, StoreError, UsageError
 from ricordo.exchange.records import ItemRecord, VersionRecord, check_item
-from ricordo.permissions import is_admin
+from ricordo.permissions import is_admin, refuse_replacing
 from ricordo.plugins.transfer.export_file import (
     FORMAT,
     FORMAT_VERSION,
@@ -50,6 +50,8 @@ def export(
 ) -> ExportReport:
     """Write the store to a file, or to an open one; ``-`` is standard output."""
     left_out: list[str] = []
+    if isinstance(target, (str, Path)) and target != "-":
+        refuse_replacing(Path(target).expanduser(), force=force)
     if salvage:
         # neither written to nor compared with its files
         source = salvaged(context.unsynced_store.opened, left_out, log=log)

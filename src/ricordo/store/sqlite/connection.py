@@ -17,7 +17,16 @@ from typing import Any
 
 import apsw
 
-from ricordo.errors import CorruptStore, DamagedHeader, Error, ReadOnlyStore, StoreError, Unavailable, half_a_character
+from ricordo.errors import (
+    CorruptStore,
+    DamagedHeader,
+    Error,
+    NoStore,
+    ReadOnlyStore,
+    StoreError,
+    Unavailable,
+    half_a_character,
+)
 from ricordo.store.sql.database import (
     UNREADABLE,
     AroundCommit,
@@ -54,7 +63,7 @@ def prepare_file(path: Path, create: bool) -> None:
     if path.exists():
         return
     if not create:
-        raise StoreError(f"there is no store at {path}", hint="Run ‹:init› or add something first.")
+        raise NoStore(f"there is no store at {path}", hint="Run ‹:init› or add something first.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
