@@ -143,7 +143,9 @@ def test_a_file_that_a_branch_lacked_for_a_while_is_still_the_users(tmp_path: Pa
 
 
 @pytest.mark.parametrize("decision", ["accept", "refuse"])
-def test_the_file_of_a_rule_that_a_pull_removes_asks_before_the_rule_goes(tmp_path: Path, decision: Literal["accept", "refuse"]) -> None:
+def test_the_file_of_a_rule_that_a_pull_removes_asks_before_the_rule_goes(
+    tmp_path: Path, decision: Literal["accept", "refuse"]
+) -> None:
     file = tmp_path / ".ricordo" / "knowledge" / "memories" / "rule.md"
     with opened(tmp_path) as engine:
         engine.remember("Never push on Fridays.", loading="always", ref="memory:/rule", wait=False)

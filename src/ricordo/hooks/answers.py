@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,8 @@ LONGEST_TASK_NAME = 80
 """How many letters of a task are told where there are several."""
 
 NOTHING_TOLD = "it tells nothing now, because the store or the settings cannot be read: ricordo doctor"
+OWN_TIER = "agent"
+"""The tier of the user's own store."""
 
 Warm = Callable[[Path, str | None, str | None], AbstractContextManager["Ricordo"]]
 """Opens a store that is kept open: its folder, and the flags --store and --tier."""
@@ -99,13 +101,18 @@ def _run(event: str, content: bytes, outlet: Outlet, place: _Place) -> None:
         _tell(event, payload, outlet, place)
     except NoStore:
         raise
-    except Error:
+    except Error as error:
+        if place.store is None and place.tier is None:  # if a project's store is broken, the user's own is told alone
+            with suppress(Error):
+                _tell(event, payload, outlet, replace(place, tier=OWN_TIER), is_alone=True)
+                log(event, f"{type(error).__name__}: {error}")
+                return
         if event == "session-start":  # whose agent would work without a word of the user's
             outlet.offer(payload.answer(f"Ricordo: {NOTHING_TOLD}"))
         raise
 
 
-def _tell(event: str, payload: Payload, outlet: Outlet, place: _Place) -> None:
+def _tell(event: str, payload: Payload, outlet: Outlet, place: _Place, *, is_alone: bool = False) -> None:
     provider = ConfigProvider(start=payload.folder)
     hooks = provider().hooks
     outlet.limit(hooks.seconds)
@@ -116,7 +123,7 @@ def _tell(event: str, payload: Payload, outlet: Outlet, place: _Place) -> None:
             _start_reading(payload, provider(), place)
         return
     if event == "session-start":
-        wanted = _Wanted(("",), hooks.budget * 5 // 3)
+        wanted = _Wanted(("",), hooks.budget * 5 // 3, is_alone=is_alone)
     elif event == "before-agent-start":
         wanted = _Wanted(payload.tasks[:TASKS_ANSWERED] or ("",), hooks.budget)
     elif has_content(payload.task):  # the items that every agent gets were given when the session started
@@ -138,6 +145,8 @@ class _Wanted:
     tasks: tuple[str, ...]
     budget: int
     always: bool = True
+    is_alone: bool = False
+    """Whether the project's store had to be left out."""
 
 
 def _answer(
@@ -185,7 +194,7 @@ def for_hooks(config: Config) -> Config:
 def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -> None:
     """Offer what fits the tasks, each with its share of the budget."""
     from ricordo import told_log
-    from ricordo.engine.context import project_notes, sealing_store
+    from ricordo.engine.context import LEFT_OUT, project_notes, sealing_store
     from ricordo.trust.fence import joined, quoted
 
     texts: list[str] = []
@@ -202,7 +211,8 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
             refs += [part.ref for part in report.parts]
             tokens += report.tokens
         if not task:  # said once, when a session starts
-            texts += [f"Ricordo: {note}" for note in project_notes(engine)]
+            notes = [LEFT_OUT] if wanted.is_alone else project_notes(engine)
+            texts += [f"Ricordo: {note}" for note in notes]
     text = joined(*texts)
     outlet.offer(payload.answer(text) if text else {})
     outlet.note_items = None
