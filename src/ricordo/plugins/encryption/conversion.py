@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -224,11 +225,10 @@ def _change_key(path: Path, before: bytes | None, after: bytes | None) -> None:
                 f"another process uses the store {path}",
                 hint="End servers and agents that use it (‹:serve stop›), and try again.",
             ) from None
-        try:
+        with ExitStack() as undo:
+            undo.callback(copy_of(path).unlink, missing_ok=True)
             _copy_with_key(path, connection, before, after)
-        except BaseException:
-            copy_of(path).unlink(missing_ok=True)
-            raise
+            undo.pop_all()
     finally:
         connection.close()
     copy_of(path).replace(path)
