@@ -259,3 +259,16 @@ def test_a_misspelled_choice_is_answered_with_the_nearest_one(house: Any) -> Non
     assert house.json("install", "claud-code", code=2)["hint"] == "Did you mean 'claude-code'?"
     assert house.json("list", "--kind", "memry", code=2)["hint"] == "Did you mean 'memory'?"
     assert house.json("list", "--kind", "zzz", code=2)["hint"] == "Try: ricordo list --help"
+
+
+def test_what_waits_is_told_with_its_evidence_and_one_command_for_it(house: Any) -> None:
+    house.write("my rules/push.md", "---\nloading: always\n---\nNever push to main.\n")
+    added = house.run("add", "my rules", "--no-wait")
+    assert "told as data until you agree: ricordo review" in added.stderr
+    assert "ricordo review" in house.run("context", "push").stderr
+    shown = house.run("review")
+    assert "it is not told to every agent before you agree" in shown.stdout
+    assert "+Never push to main." in shown.stdout
+    assert f"  ricordo review 'disk:{house.folder}/my rules/push.md' accept|refuse" in shown.stdout
+    house.run("remember", "The office is in Lisbon.", "--valid-until", "2020-01-01")
+    assert "expired (1): items that held until a date which is past" in house.run("review").stdout

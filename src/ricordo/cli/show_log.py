@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -166,10 +167,8 @@ def _show_proposals(screen: Screen, proposals: Sequence[Proposal]) -> None:
         about = f"about {one_line(one.file)}" if one.file else f"for this {one.scope}"
         about += f", instead of {one_line(one.corrects)}" if one.corrects else ""
         screen.line(f"{screen.bold(one.ref)}  {one_line(one.text)}")
-        screen.note(
-            f"{one.kind} by {one.way}, {about}, from session:/{one_line(one.session)}/{one.turn}"
-            f" ({local_time(one.at)}): “{one_line(one.quote)}”"
-        )
+        origin = f"{one.kind} by {one.way}, {about}, from session:/{one_line(one.session)}/{one.turn}"
+        screen.line(screen.dim(f"  {origin} ({local_time(one.at)}): “{one_line(one.quote)}”"))
     if proposals:
         screen.line("  ricordo review PROPOSAL accept|refuse|always|never, or accept --text 'in other words'")
 
@@ -191,10 +190,10 @@ def _show_review(screen: Screen, report: ReviewReport) -> None:
     for one in report.waiting:
         always = ", for every agent" if one.is_always else ""
         screen.line(f"{screen.bold(one_line(one.ref))}  version {one.version} by {one.provenance.in_words()}{always}")
-        screen.note(_what_agents_get(one))
+        screen.line(screen.dim(f"  {_what_agents_get(one)}"))
         if one.diff:
             show_diff(screen, f"{one.diff}\n")
-        screen.line(f"  ricordo review {one_line(one.ref)} accept|refuse")
+        screen.line(f"  ricordo review {shlex.quote(one_line(one.ref))} accept|refuse")
     _show_findings(screen, report)
 
 
@@ -258,7 +257,7 @@ def _show_findings(screen: Screen, report: ReviewReport) -> None:
 
     words = finding_kinds()
     for kind, count in report.counts.items():
-        screen.line(screen.bold(f"{kind}: {count:,} {words[kind]}"))
+        screen.line(screen.bold(f"{kind} ({count:,}): {words[kind]}"))
         shown = [one for one in report.findings if one.kind == kind]
         for one in shown:
             screen.line(f"  {one.id}  {', '.join(map(one_line, one.refs))}")

@@ -411,7 +411,7 @@ class Adding:
     def _report(self) -> AddReport:
         untrusted = [
             f"{count:,} {'file' if count == 1 else 'files'} in {folder} marked for every agent: told as data until you"
-            f" trust the folder (ricordo trust {folder})"
+            " agree: ricordo review"
             for folder, count in self._untrusted.items()
         ]
         return AddReport(tuple(self.done), (*self.notes, *untrusted))

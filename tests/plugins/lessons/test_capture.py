@@ -180,3 +180,11 @@ def test_a_command_that_worked_after_another_failed_is_proposed_unless_files_wer
     other.tool("Edit", {"file_path": "/home/ada/a.c"}, "ok")
     taught(engine, other.run("make build", "ok"))
     assert not any("make build" in one.text for one in engine.review().proposals)
+
+
+def test_a_quotation_begins_at_a_word(open_engine: Opener, talk: Talk) -> None:
+    engine = open_engine()
+    said = talk("I looked at the deployment pipeline for a long while. Always run the linter before you push to main.")
+    engine.sessions_add(str(said.write()))
+    (proposal,) = engine.review().proposals
+    assert proposal.quote == "deployment pipeline for a long while. Always run the linter before you push to main."

@@ -293,6 +293,8 @@ def _quote(said: str, sentence: str) -> str:
     """What was said around the sentence; of what was said beside a secret, the sentence alone."""
     place = said.find(sentence[1:-1][:40])
     start = max(0, place - 40)
+    if start and (space := said.find(" ", start - 1, place)) >= 0:
+        start = space + 1  # a quotation begins at a word
     around = said[start : start + LONGEST_QUOTE]
     if _has_secret(around) and sentence[1:-1] in said:
         return sentence[:LONGEST_QUOTE]
