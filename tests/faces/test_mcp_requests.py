@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +18,12 @@ from pydantic import AnyUrl
 
 from ricordo import ConfigProvider, Ricordo
 from ricordo.mcp_server import protocol
-from ricordo.mcp_server.service import LARGEST_ARGUMENTS
+from ricordo.mcp_server import stdio as mcp_stdio
+from ricordo.mcp_server.service import LARGEST_ARGUMENTS, ToolService
 from ricordo.values.items import Entry
 from ricordo.values.reports import Progress
 
-from .mcp_servers import Lines, stdio, works
+from .mcp_servers import HELLO, Lines, stdio, works
 
 INVALID_PARAMS = -32602
 
@@ -63,6 +69,7 @@ def test_the_list_of_resources_has_pages_and_every_uri_survives_a_url_parser(tmp
 
     async def read_all() -> None:
         async with stdio(tmp_path) as client:
+            await client.call_tool("status", {})  # until the store is open, the list may be empty
             seen: dict[str, str] = {}
             cursor: str | None = None
             pages = 0
@@ -178,3 +185,43 @@ def test_near_refs_come_from_the_same_drive_and_are_spelled_alike(lines: Lines) 
 
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and pipes as POSIX has them")
+
+
+def test_the_list_of_resources_does_not_wait_for_a_store_that_opens_slowly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_stdio, "FIRST_LIST_SECONDS", 0.01)
+    may_open, heard = threading.Event(), io.BytesIO()
+
+    class SlowService(ToolService):
+        def engine(self) -> Ricordo:
+            assert may_open.wait(300)
+            return super().engine()
+
+    settings = ConfigProvider({"embedding.provider": "none", "knowledge.enabled": False})
+    with Ricordo.open(tmp_path / "store.db", config=settings) as engine:
+        engine.save("agent:/plan.md", "Ship it.", fields={"source": "user"}, wait=False)
+    service = SlowService(store=str(tmp_path / "store.db"), config=settings)
+    talk = mcp_stdio.Conversation(service, heard)
+
+    def ask(request: int, method: str, **params: Any) -> None:
+        message = {"jsonrpc": "2.0", "id": request, "method": method, "params": params}
+        talk.take(json.dumps(message).encode())
+
+    def hears(wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        deadline = time.monotonic() + 300
+        while not (found := [one for one in map(json.loads, heard.getvalue().splitlines()) if wanted(one)]):
+            assert time.monotonic() < deadline, heard.getvalue()
+            time.sleep(0.01)
+        return dict(found[0])
+
+    ask(1, "initialize", **HELLO)
+    ask(2, "resources/list")
+    assert hears(lambda one: one.get("id") == 2)["result"] == {"resources": []}
+    assert hears(lambda one: one.get("id") == 1)["result"]["capabilities"]["resources"]["listChanged"]
+    may_open.set()
+    hears(lambda one: one.get("method") == "notifications/resources/list_changed")
+    ask(3, "resources/list")
+    assert [one["name"] for one in hears(lambda one: one.get("id") == 3)["result"]["resources"]] == ["agent:/plan.md"]
+    assert talk.finish(300)
+    service.close()

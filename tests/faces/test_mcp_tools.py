@@ -19,6 +19,7 @@ from mcp import Client
 from ricordo import ConfigProvider, Ricordo, registry
 from ricordo.hosting.service import CallThreads
 from ricordo.mcp_server.http import server_for
+from ricordo.mcp_server.protocol import described
 from ricordo.mcp_server.service import LARGEST_ARGUMENTS, TOOLSETS, ToolService, chosen
 from ricordo.mcp_server.shapes import answer_for_agents
 
@@ -356,3 +357,11 @@ def test_a_memory_in_russian_is_found_by_a_question_in_english(tmp_path: Path) -
     found = talk(service, remembered)
     service.close()
     assert "Анны" in json.dumps(found["hits"][0], ensure_ascii=False)
+
+
+def test_programs_are_told_which_tools_may_be_called_again_without_harm(service: ToolService) -> None:
+    hints = {name: described(tool)["annotations"] for name, tool in service.tools.items()}
+    repeatable = {name for name, hint in hints.items() if hint.get("idempotentHint")}
+    assert {"set_config", "save_note", "context_delete", "context_refresh"} <= repeatable
+    assert repeatable.isdisjoint({"add", "remember", "forget", "feedback"})
+    assert not any(hint["readOnlyHint"] for name, hint in hints.items() if name in repeatable)

@@ -9,6 +9,7 @@ import threading
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.conftest import import_trusted
@@ -57,6 +58,22 @@ def test_a_process_that_stays_sees_an_edit_at_its_next_search(house: House, monk
         house.write("memories/keys.md", f"The keys rotate every {word}.\n")
         assert [hit.ref for hit in engine.search(word).hits] == ["memory:/keys"]
     assert engine.get("memory:/keys").version == 4
+
+
+def test_a_process_that_stays_looks_again_each_time_a_while_has_passed(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [1_000.0]
+    monkeypatch.setattr(knowledge_store, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    engine = house.open()
+    engine.remember("The keys rotate every quarter.", ref="keys")
+    for word in ("fortnight", "decade", "century"):
+        engine.search("keys")  # so that the last look is a moment ago
+        house.write("memories/keys.md", f"The keys rotate every {word}.\n")
+        clock[0] += knowledge_store.LOOK_SECONDS / 2
+        assert engine.get("memory:/keys").content != f"The keys rotate every {word}.\n"
+        clock[0] += knowledge_store.LOOK_SECONDS
+        assert [hit.ref for hit in engine.search(word).hits] == ["memory:/keys"]
 
 
 def test_syncing_twice_writes_nothing_and_touching_a_file_makes_no_version(house: House) -> None:

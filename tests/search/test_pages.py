@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.fakes import FakeEmbedder
 
-from ricordo import Entry, Ricordo
+from ricordo import Entry, Filters, Ricordo
 
 Opener = Callable[..., Ricordo]
 PROFILES = ("default", "rrf", "brain", "skills", "knowledge", "bm25", "vector")
@@ -140,3 +141,17 @@ def test_a_search_notices_dates_that_another_process_gave_to_an_item(open_engine
     again = reader.search("kettle")
     assert again.hits[-1].ref == first, "what is no longer valid comes after what fits as well"
     assert again.hits[-1].validity == "no longer valid"
+
+
+@pytest.mark.parametrize("by", ["words", "meaning", "both", "text"])
+def test_a_narrow_filter_finds_what_many_others_would_push_out(tmp_path: Path, by: Any) -> None:
+    embedder = FakeEmbedder(synonyms={"auto": "car"})
+    with Ricordo.open(tmp_path / "narrow.db", embedder=embedder) as engine:
+        better = (Entry(f"note:/car/{n}", f"car car car {n}", "note") for n in range(400))
+        engine.save_many([*better, Entry("note:/one", "A car, an auto, and much else besides.", "note")])
+        engine.edit("note:/one", fields={"tags": ["rare"]})
+        narrow = engine.search("car", by=by, filters=Filters(tags_any=("rare",)), track=False)
+        assert [hit.ref for hit in narrow.hits] == ["note:/one"]
+        if by != "text":  # whose order is that of changes
+            assert "note:/one" not in [hit.ref for hit in engine.search("car", by=by, track=False).hits]
+        assert not engine.search("car", by=by, filters=Filters(tags_any=("none",)), track=False).hits

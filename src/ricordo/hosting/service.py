@@ -44,6 +44,11 @@ class Service:
             self._config = ConfigProvider()
         return self._config()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the store is open, so that an answer does not wait for that."""
+        return self._engine is not None
+
     def engine(self) -> Ricordo:
         """The engine, opened at the first call; if opening fails, the next call tries again."""
         with self._opening:

@@ -37,6 +37,10 @@ CLOSING_SECONDS = 5.0
 """How long closing the store may take after that. What was acknowledged is on disk before."""
 DOOR_AFTER_SECONDS = 2.0
 """When hooks are let in: the client comes first."""
+FIRST_LIST_SECONDS = 1.0
+"""If the store is not open after this time, the list of resources begins empty, because some clients wait for it before
+they show our tools."""
+NOTHING_YET: dict[str, Any] = {"resources": []}
 PARSE_ERROR = -32700
 UNSUPPORTED_VERSION = -32022
 GREETED_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -48,7 +52,7 @@ UNSAVED = {"ttlMs": 0, "cacheScope": "private"}
 CAPABILITIES: dict[str, Any] = {
     "completions": {},
     "prompts": {"listChanged": False},
-    "resources": {"listChanged": False, "subscribe": False},
+    "resources": {"listChanged": True, "subscribe": False},
     "tools": {"listChanged": False},
 }
 Message = dict[str, Any]
@@ -135,7 +139,30 @@ class Conversation:
         late = threading.Timer(self._service.seconds, self._respond, (message, self._handlers.out_of_time))
         late.daemon = True
         late.start()
-        self._pool.submit(self._work, message, late)
+        if method == "resources/list" and not self._service.is_open:
+            self._begin_list(message, late)
+        else:
+            self._pool.submit(self._work, message, late)
+
+    def _begin_list(self, message: Message, late: threading.Timer) -> None:
+        """Answer with an empty list if the store takes long to open, and say when the whole list can be had."""
+
+        def give_up() -> None:
+            if self._respond(message, lambda *_: NOTHING_YET):
+                is_early.set()
+
+        def work() -> None:
+            self._work(message, late)
+            early.cancel()
+            early.join()
+            if is_early.is_set():
+                self._send({"jsonrpc": "2.0", "method": "notifications/resources/list_changed"})
+
+        is_early = threading.Event()
+        early = threading.Timer(FIRST_LIST_SECONDS, give_up)
+        early.daemon = True
+        early.start()
+        self._pool.submit(work)
 
     def finish(self, seconds: float) -> bool:
         """Wait until all requests are answered, at most so long; whether no work is left."""
@@ -179,8 +206,8 @@ class Conversation:
         version = version if version in GREETED_VERSIONS else GREETED_VERSIONS[-1]
         return {"protocolVersion": version, "serverInfo": ABOUT, **offer}
 
-    def _respond(self, message: Message, answer: Answer) -> None:
-        """Send the answer to a request, unless it was cancelled or has one."""
+    def _respond(self, message: Message, answer: Answer) -> bool:
+        """Send the answer to a request, unless it was cancelled or has one; whether it was sent."""
         method, meta = message["method"], _meta(message)
         version, client = meta.get(f"{META}protocolVersion"), meta.get(f"{META}clientInfo")
         reply: Message = {"jsonrpc": "2.0", "id": message["id"]}
@@ -193,7 +220,7 @@ class Conversation:
             reply["error"] = {"code": error.code, "message": error.message}
             if error.data is not None:
                 reply["error"]["data"] = error.data
-        self._send(reply, message["id"])
+        return self._send(reply, message["id"])
 
     def _check_version(self, method: str, version: object) -> None:
         """Refuse versions that are not spoken here, and what comes before a greeting."""
@@ -211,14 +238,15 @@ class Conversation:
             self._waiting.discard(request)
             self._turn.notify_all()
 
-    def _send(self, message: Message, request: str | int | None = None) -> None:
-        """Write a message; one about a request only as long as that waits for its answer. The request is settled before
-        its answer can be read, because the client may use the id again.
+    def _send(self, message: Message, request: str | int | None = None) -> bool:
+        """Write a message, and say whether it was written; one about a request only while that waits for an answer.
+
+        The request is settled before its answer can be read, because the client may use the id again.
         """
         rest = memoryview(written(message) + b"\n")
         with self._turn:
             if self._writer is None or (request is not None and request not in self._waiting):
-                return
+                return False
             if request is not None and "method" not in message:
                 self._settle(request)
             try:
@@ -227,6 +255,7 @@ class Conversation:
             except OSError:  # the client closed its end, so there is nobody left to answer
                 self._writer = None
                 _leave_in_time()
+        return True
 
 
 def _params(message: Message) -> dict[str, Any]:

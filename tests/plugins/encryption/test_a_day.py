@@ -67,7 +67,7 @@ class Day:
             for at, (name, params) in enumerate(requests, 1)
         ]
         answers = self.run("mcp", given="".join(json.dumps(line) + "\n" for line in lines))
-        return [json.loads(line) for line in answers.splitlines()]
+        return [one for line in answers.splitlines() if "id" in (one := json.loads(line))]
 
 
 @pytest.fixture
