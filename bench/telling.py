@@ -2,10 +2,10 @@
 
 ``python bench/telling.py`` saves the memories and documents of ``judged/telling.json``, asks its prompts of ``hook
 user-prompt`` and its tasks of ``context``, and prints two shares: of those with an answer how many got all of it, and
-of the others how many got nothing. The cases were written without a look at the code; those of "others' words" are
-about memories that several other authors wrote down. One half of them is for choosing what to change, and ``--wrong``
-lists what of it goes wrong; the other half is only for the report. The last line says how many of the rules that the
-user accepted are told when the next session starts, after twelve other notes.
+of the others how many got nothing. The cases of "others' words" are about memories that several other authors wrote
+down. ``--wrong`` lists what goes wrong of one half; but the words of acts were chosen while looking at the cases, so
+neither half says how prompts fare that nobody saw. The last line says how many of the rules that the user accepted are
+told when the next session starts, after twelve other notes.
 """
 
 from __future__ import annotations

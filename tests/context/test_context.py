@@ -82,6 +82,41 @@ def test_contextual_items_are_told_when_they_share_words_with_the_task(engine: R
     assert context.text.count("ping Ada") == 1
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "task"),
+    [
+        (
+            "We deploy the shop on Fridays after lunch.",
+            "Deploys of the shop happen on Tuesdays now.",
+            "deploy the shop",
+        ),
+        ("Releases are cut by Marta.", "Since May, Jonas cuts the releases.", "who cuts releases?"),
+        ("Our office is in Berlin Mitte.", "The office moved to Leipzig.", "where is the office?"),
+        ("Use npm to install packages.", "Install packages with pnpm from now on.", "install lodash"),
+    ],
+)
+def test_of_two_memories_about_one_subject_the_newer_comes_first_and_each_has_its_day(
+    engine: Ricordo, older: str, newer: str, task: str
+) -> None:
+    saved = [engine.remember(text, on_duplicate="save").ref for text in (older, newer)]
+    engine.remember("The cat sleeps in the kitchen.")
+    context = engine.context(task)
+    assert [part.ref for part in context.parts] == saved[::-1]
+    day = f"{engine.get(saved[1]).updated_at:%Y-%m-%d}"
+    assert re.findall(rf"^\[.* {day}\]$", context.text, re.MULTILINE) == [
+        line for line in context.text.splitlines() if line.startswith("[")
+    ]
+
+
+def test_memories_about_two_subjects_stand_as_they_fit_and_without_a_day(engine: Ricordo) -> None:
+    first = engine.remember("The office orders coffee beans from the roastery in Ghent.").ref
+    second = engine.remember("The office is in Leipzig.").ref
+    context = engine.context("coffee beans for the office")
+    assert [part.ref for part in context.parts][:1] == [first]
+    assert f"[{first} line 1]" in context.text
+    assert second not in context.text or f"[{second} line 1]" in context.text
+
+
 def test_the_same_store_and_task_give_the_same_bytes_and_nothing_counts_as_use(engine: Ricordo) -> None:
     for number in range(30):
         engine.save(f"note:/{number}", f"Keys and locks, number {number % 7}, of the house {number}.")

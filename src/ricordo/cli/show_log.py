@@ -10,7 +10,7 @@ from ricordo.cli.show import local_time, short_ref, show_diff, shows
 from ricordo.cli.terminal import Screen, counted, one_line
 
 if TYPE_CHECKING:
-    from ricordo.values.log import ReviewReport, Step, UndoReport, Waiting
+    from ricordo.values.log import ReviewReport, SessionStart, Step, UndoReport, Waiting
     from ricordo.values.reports import LogReport
     from ricordo.values.review import Proposal
     from ricordo.values.use import FeedbackReport, LearningStatus, QueryStats, Retrieval, StatsReport, WeightChange
@@ -173,6 +173,15 @@ def _show_proposals(screen: Screen, proposals: Sequence[Proposal]) -> None:
         screen.line("  ricordo review PROPOSAL accept|refuse|always|never, or accept --text 'in other words'")
 
 
+def _show_start(screen: Screen, start: SessionStart) -> None:
+    """What a session is told when it starts, and what that costs."""
+    adds = f"; what is proposed would add {start.proposed:,}" if start.proposed else ""
+    screen.line(f"a session's start tells {start.tokens:,} of {start.budget:,} tokens of yours{adds}")
+    for what, refs in (("told", start.told), ("no room for", start.left_out)):
+        if refs:
+            screen.note(f"{what}: {', '.join(map(one_line, refs))}")
+
+
 @shows
 def _show_review(screen: Screen, report: ReviewReport) -> None:
     if report.decided:
@@ -195,6 +204,8 @@ def _show_review(screen: Screen, report: ReviewReport) -> None:
             show_diff(screen, f"{one.diff}\n")
         screen.line(f"  ricordo review {shlex.quote(one_line(one.ref))} accept|refuse")
     _show_findings(screen, report)
+    if report.start is not None:
+        _show_start(screen, report.start)
 
 
 @shows

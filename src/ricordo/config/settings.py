@@ -192,6 +192,11 @@ class HooksSettings:
     min_fit: float = setting(0.8, "What fits less is not given with a prompt.", minimum=0, maximum=1)
     transcripts: bool = setting(True, "Take in the transcript before it is compacted and when its session ends.")
 
+    @property
+    def start_budget(self) -> int:
+        """Tokens given to a new session."""
+        return self.budget * 5 // 3
+
 
 @frozen
 class McpSettings:

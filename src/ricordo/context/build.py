@@ -1,6 +1,7 @@
 """Decides what an agent is shown for a task, within a budget of tokens.
 
-1. Items that every agent gets, whole, the most important first. If they do not fit, the last is cut, with a warning.
+1. Items that every agent gets, whole, the most important first. If they do not fit, those that are used most and are
+   newest come first among the equally important, and the last is cut, with a warning.
 2. A part of the rest for skills and tools, as one line each, and for what happened lately, if asked for.
 3. Up to half of what is left for items that are loaded when they share words with the task.
 4. The best passages for the task, while they fit, several short ones rather than one long; or, if asked for, all
@@ -13,17 +14,21 @@ The same material always gives the same text. The engine finds the material.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 
 from ricordo.context.gather import Gatherer
 from ricordo.context.passages import ContextPassage, ShownTexts, Tokens, merged, newest_first, strong
 from ricordo.frozen import frozen
 from ricordo.models.base import TokenCounter
+from ricordo.text.alike import content_words
 from ricordo.trust.fence import LONGEST_LINE, Told, clean, frame, joined, told_item, told_line, told_names
 from ricordo.trust.level import is_outside
-from ricordo.values.context import HOW_TO_READ, ContextPart, ContextReport, LeftOut, LineSection
+from ricordo.values.context import HOW_TO_READ, NO_ROOM, ContextPart, ContextReport, LeftOut, LineSection
 from ricordo.values.items import Item
+from ricordo.values.kinds import SESSION
 from ricordo.values.log import Happening
 
 LINES_SHARE = 4
@@ -36,7 +41,6 @@ SMALLEST = 24
 """A text is not cut to fewer tokens than this (without its label), because less is of no use."""
 MOST_FOR_NOTE = 60
 NOTE_SHARE = 12
-NO_ROOM = "no room"
 NOT_NOW = ("not valid yet", "no longer valid")
 MOST_NAMES = 8
 
@@ -66,6 +70,9 @@ class Material:
     warnings: Sequence[str] = ()
     doubts: Mapping[str, str] = field(default_factory=dict)
     """By ref: why what every agent gets should not be taken for true as it stands."""
+    task: str = ""
+    words_of: Callable[[str], AbstractSet[str]] = content_words
+    """The words of a text by which it is told whether two memories are about one subject."""
     own: Collection[str] = ()
     """The refs of those lines, events and items left out that are the user's own words."""
 
@@ -110,7 +117,7 @@ class Builder:
         events = [
             (
                 ContextPart("recent", one.ref),
-                (f"{one.at:%Y-%m-%d %H:%M}", one.role or one.what, one.ref, one.title),
+                (f"{one.at:%Y-%m-%d %H:%M}", one.role or one.what, _named(one), one.title),
             )
             for one in self.material.events
         ]
@@ -129,7 +136,10 @@ class Builder:
         ordered = sorted(self.material.always, key=lambda item: (-(item.fields.importance or 3), str(item.ref)))
         blocks = [(item, self._item_block(item, clean(item.content))) for item in ordered]
         whole = self.tokens.of_all([text for _, text in blocks]) + self._heading("always")
-        spare = 0 if whole <= self.room else note
+        spare = 0
+        if whole > self.room:
+            spare = note
+            blocks.sort(key=lambda block: _preference(block[0]), reverse=True)
         full = False
         for item, text in blocks:
             ref = str(item.ref)
@@ -206,7 +216,7 @@ class Builder:
         ordered = sorted(
             [*merged(whole), *shortened], key=lambda passage: (-best[passage.ref], passage.ref, passage.first)
         )
-        for passage in newest_first(ordered):
+        for passage in newest_first(ordered, self.material.task, self.material.words_of):
             part = ContextPart(
                 name, passage.ref, passage.item.title_with(passage.text), passage.lines, score=round(passage.value, 6),
                 fenced=passage.outside,
@@ -300,6 +310,16 @@ class Builder:
         return told_names(
             before, names, len(refs) - count, outside=any(ref not in self.own for ref in names), after=after
         )
+
+
+def _preference(item: Item) -> tuple[int, int, datetime]:
+    """By which of the items that every agent gets are told first if not all fit: importance, use, day."""
+    return item.fields.importance or 3, item.retrieval_count + item.access_count, item.updated_at
+
+
+def _named(event: Happening) -> str:
+    """The ref; a turn is told by its words alone."""
+    return "" if event.kind == SESSION else event.ref
 
 
 def _part(section: str, item: Item) -> ContextPart:

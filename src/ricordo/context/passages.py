@@ -6,7 +6,8 @@ It reads texts from the store and gives each passage a value; ``build`` decides 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -15,7 +16,8 @@ from ricordo.models.base import TokenCounter
 from ricordo.search.candidates import OUT_OF_TIME
 from ricordo.store.base import Store
 from ricordo.store.query import Shown
-from ricordo.text.alike import SAME_PASSAGE, content_words, repeats, shingles
+from ricordo.text.alike import SAME_PASSAGE, content_words, shingles
+from ricordo.text.asking import asks, repeats, states
 from ricordo.trust.fence import clean
 from ricordo.trust.level import is_outside
 from ricordo.values.hits import Hit
@@ -195,21 +197,26 @@ def merged(passages: Sequence[ContextPassage]) -> list[ContextPassage]:
 SAME_SUBJECT = 0.5
 """Two memories are about one subject if they share this part of the words of the shorter one …"""
 FEWEST_SHARED = 2
-"""… and at least so many."""
+"""… and at least so many, or if both have the same words of the task, and this part of all that it has."""
 
 
-def newest_first(passages: Sequence[ContextPassage]) -> list[ContextPassage]:
+def newest_first(
+    passages: Sequence[ContextPassage], task: str, words_of: Callable[[str], AbstractSet[str]]
+) -> list[ContextPassage]:
     """The passages, of memories about one subject the newest first, and each of them with its day."""
+    if sum(passage.item.kind in REMEMBERED_KINDS for passage in passages) < FEWEST_SHARED:
+        return list(passages)
     subjects: list[list[int]] = []
-    words = [content_words(passage.text) for passage in passages]
+    asked = words_of(task)
+    words = [words_of(passage.text) for passage in passages]
     for place, passage in enumerate(passages):
         if passage.item.kind not in REMEMBERED_KINDS:
             continue
-        same = next((group for group in subjects if any(_one_subject(words[at], words[place]) for at in group)), None)
-        if same is None:
-            subjects.append([place])
-        else:
+        alike = (group for group in subjects if any(_one_subject(words[at], words[place], asked) for at in group))
+        if same := next(alike, None):
             same.append(place)
+        else:
+            subjects.append([place])
     ordered = list(passages)
     for group in subjects:
         if len({passages[at].ref for at in group}) > 1:
@@ -220,8 +227,10 @@ def newest_first(passages: Sequence[ContextPassage]) -> list[ContextPassage]:
     return ordered
 
 
-def _one_subject(words: frozenset[str], other: frozenset[str]) -> bool:
-    shared = len(words & other)
+def _one_subject(words: AbstractSet[str], other: AbstractSet[str], asked: AbstractSet[str]) -> bool:
+    shared, of_task = len(words & other), words & asked
+    if of_task and of_task == other & asked and len(of_task) >= SAME_SUBJECT * len(asked):
+        return True
     return shared >= FEWEST_SHARED and shared >= SAME_SUBJECT * min(len(words), len(other))
 
 
@@ -243,10 +252,12 @@ class ShownTexts:
 
 class EchoFilter:
     """Drops passages that repeat one task, asked in one session (``session`` is its id, or empty), and the notes of the
-    program that asks, because it reads them itself.
+    program that asks, because it reads them itself. For ``answers``, also turns of sessions that only ask anything, and
+    what a program summed up of a session.
     """
 
-    def __init__(self, task: str, session: str = "", program: str = "") -> None:
+    def __init__(self, task: str, session: str = "", program: str = "", *, answers: bool = True) -> None:
+        self._answers = answers
         self._asked = content_words(task)
         self._session = session
         self._program = program
@@ -266,5 +277,11 @@ class EchoFilter:
             return False
         if self.is_own(item.ref) or is_own_tool(str(item.fields.metadata.get("tool") or "")):
             return True
-        persons = item.fields.metadata.get("role", "user") == "user"  # or the list of requests of a session's item
-        return repeats(content_words(text), self._asked, is_persons=persons)
+        role = item.fields.metadata.get("role", "user")  # or the list of requests of a session's item
+        if self._answers and (role == "system" or (role == "user" and self._only_asks(item, text))):
+            return True
+        return repeats(content_words(text), self._asked, is_persons=role == "user")
+
+    def _only_asks(self, item: Item, text: str) -> bool:
+        is_list = item.fields.seq is None and text.startswith("- ")
+        return not states(text) if is_list else asks(text)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo import registry
@@ -25,9 +29,11 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
+    from ricordo.config.loading import Config
     from ricordo.context.passages import ContextPassage, EchoFilter
+    from ricordo.engine.context import EngineContext
     from ricordo.store.base import Store
-    from ricordo.values.context import ContextReport, LeftOut
+    from ricordo.values.context import ContextReport, LeftOut, LineSection
     from ricordo.values.kinds import By
     from ricordo.values.log import Happening
     from ricordo.verbs.declare import Say
@@ -57,6 +63,8 @@ MOST_RULES = 4
 SHOWN_AS_PASSAGES = tuple(kind for kind in KINDS if kind not in ("skill", "tool"))
 HAPPENINGS = tuple(kind for kind in KINDS if kind not in ("skill", "document", "tool"))
 """The kinds of happenings shown: what was said and saved. Files that were added are not, because there are too many."""
+LETTERS_OF_LABEL = 10
+"""What stands around each part of a label has no more letters."""
 UNREVIEWED = "every agent gets it once you agree: ricordo review"
 UNTRUSTED = "it came with a project that you do not trust: ricordo trust"
 
@@ -118,31 +126,36 @@ class AgentVerbs(LogVerbs):
         lines = sorted(sections, key=lambda section: section.name)
         stores = self._context.tiers.reachable(warnings)
         echoes = EchoFilter(task, session, asking_program())
-        shown_always, doubts = self._always(stores, left_out)
+        shown_always, doubts = every_agents(stores, left_out)
         told_always = {str(item.ref) for item in shown_always}
-        offered = [part for section in lines if not section.outside for part, _ in section.rows]
+        told_always -= set() if always else _left_out_at_start(shown_always, doubts, self._context.config)
         events = self._lately(echoes) if recent else []
         material = Material(
             always=shown_always if always else (),
             contextual=self._contextual(task, stores, told_always, left_out),
-            rules=self._rules("" if gather else task, stores, told_always),
+            rules=self._rules("" if gather else task, stores, told_always if always else ()),
             passages=self._for_task(
                 "" if gather else task, stores, told_always, echoes, warnings=warnings, left_out=left_out
             ),
             gathered=self._gathered(
                 task if gather else "", stores, warnings, session=session, kinds=kinds, since=since, until=until
             ),
-            lines=lines, events=events, left_out=left_out, warnings=warnings, doubts=doubts,
-            own=_own({entry.ref for entries in (offered, events, left_out) for entry in entries}, stores),
+            task=task, words_of=_words_of(stores), lines=lines, events=events, left_out=left_out,
+            warnings=warnings, doubts=doubts, own=_own(lines, (*events, *left_out), stores),
         )  # fmt: skip
         return Builder(material, budget, registry.token_counter()).build()
 
     def _lately(self, echoes: EchoFilter) -> list[Happening]:
-        """What happened last, without the session that asks."""
+        """What happened last, without the session that asks; of each session, what was decided in it, or else done."""
         if not self._context.is_open:  # other tiers answer without it
             return []
         latest = self.timeline(limit=10 * EVENTS, kinds=HAPPENINGS, newest_first=True).events
-        return [event for event in latest if not echoes.is_own(Ref.parse(event.ref))][:EVENTS]
+        sessions: dict[str, list[Happening]] = {}
+        for event in latest:
+            if not echoes.is_own(Ref.parse(event.ref)):
+                key = event.thread if event.kind == SESSION and event.thread else event.ref
+                sessions.setdefault(key, []).append(event)
+        return [_summed_up(events) for events in islice(sessions.values(), EVENTS)]
 
     def _gathered(
         self, topic: str, stores: Mapping[str, Store], warnings: list[str], *, session: str, kinds: Sequence[str],
@@ -165,50 +178,12 @@ class AgentVerbs(LogVerbs):
         warnings += answer.meta.degraded
         least = self._context.config.search.min_fit
         hits = fitting(answer.hits, least / FAR) if fitting(answer.hits, least) else ()
-        passages = EchoFilter(topic, session, asking_program()).without_echoes(passages_of(hits, stores))
+        echoes = EchoFilter(topic, session, asking_program(), answers=False)
+        passages = echoes.without_echoes(passages_of(hits, stores))
         # The item of a session lists what was asked in it, which its turns say themselves.
         turns = [passage for passage in passages if passage.item.kind != SESSION or passage.item.fields.seq is not None]
         warnings += [] if turns else _nearest(answer.hits)
         return strong(turns, WEAK_EVIDENCE)
-
-    def _always(self, stores: Mapping[str, Store], left_out: list[LeftOut]) -> tuple[list[Item], dict[str, str]]:
-        """The items that every agent gets, whatever the task; of a ref in several tiers, the highest tier's. With why
-        some of them should be doubted, by ref.
-        """
-        from ricordo.context.passages import contradicted_by, may_be_shown, no_longer_sure
-        from ricordo.store.query import Shown
-        from ricordo.trust.level import is_vouched
-        from ricordo.values.context import LeftOut
-
-        items: dict[Ref, Item] = {}
-        doubts: dict[str, str] = {}
-        now = datetime.now(UTC)
-        for store in stores.values():
-            listed = dict(store.items.listing(Filters(loadings=("always",)), 1 << 30, 0))
-            pairs = store.index.passages([Shown(n) for n in listed]).contradicted if listed else {}
-            newer = store.items.get_many([other for other, _ in pairs.values()])
-            for n, item in (listed | store.items.get_many(store.audit.waiting())).items():
-                if item.ref in items or not may_be_shown(item):
-                    continue
-                # As the user wrote it last, or agreed to it; None if the user never did.
-                word = None if is_vouched(item) else item.vouched
-                users = store.items.get(n, version=word) if word is not None or is_vouched(item) else None
-                if item.foreign:
-                    if "always" in (item.fields.loading, users and users.fields.loading):
-                        left_out.append(LeftOut(str(item.ref), UNTRUSTED))
-                elif users is None or users.fields.loading != "always":
-                    if item.fields.loading == "always":
-                        left_out.append(LeftOut(str(item.ref), UNREVIEWED))
-                elif reason := users.validity(now):
-                    left_out.append(LeftOut(str(item.ref), reason))
-                else:
-                    items[item.ref] = users
-                    states = tuple(map(str, cited_now(store, users)))
-                    other = newer.get(pairs[n][0]) if n in pairs else None
-                    reasons = (contradicted_by(other), no_longer_sure(users.content, states))
-                    if any(reasons):
-                        doubts[str(users.ref)] = ", ".join(filter(None, reasons))
-        return sorted(items.values(), key=lambda item: item.ref), doubts
 
     def _contextual(
         self, task: str, stores: Mapping[str, Store], told_always: set[str], left_out: list[LeftOut]
@@ -223,8 +198,10 @@ class AgentVerbs(LogVerbs):
         left_out += _expired(answer.hits)
         return [passage for passage in passages_of(answer.hits, stores) if passage.ref not in told_always]
 
-    def _rules(self, task: str, stores: Mapping[str, Store], told_always: set[str]) -> list[ContextPassage]:
-        """The user's short memories about the acts that a task asks for, those about most of them first."""
+    def _rules(self, task: str, stores: Mapping[str, Store], told: Collection[str]) -> list[ContextPassage]:
+        """The user's short memories about the acts that a task asks for, those about most of them first; also
+        those that a session was told when it started, now that it is about to do what they are about.
+        """
         from ricordo.context.acts import asked_for, ruled_acts, ruling_words
         from ricordo.context.passages import passages_of
 
@@ -235,9 +212,7 @@ class AgentVerbs(LogVerbs):
         answer = self._asked(ruling_words(acts), filters, RULES_LOOKED_AT, profile="bm25", by="words")
         ruled = [(ruled_acts(passage.text, acts), passage) for passage in passages_of(answer.hits, stores)]
         applicable = [
-            (count, passage)
-            for count, passage in ruled
-            if count and not passage.outside and passage.ref not in told_always
+            (count, passage) for count, passage in ruled if count and not passage.outside and passage.ref not in told
         ]
         return [passage for _, passage in sorted(applicable, key=lambda pair: -pair[0])][:MOST_RULES]
 
@@ -264,7 +239,7 @@ class AgentVerbs(LogVerbs):
             answer = self._asked(task, Filters(kinds=SHOWN_AS_PASSAGES), limit)
             hits = self._telling(answer.hits)
             candidates = passages_of([hit for hit in hits if hit.ref not in told_always], stores)
-            passages = echoes.without_echoes(candidates)
+            passages = [one for one in echoes.without_echoes(candidates) if not self._is_copy(one.item, stores)]
             if len(answer.hits) < limit or 2 * len(passages) >= len(candidates):
                 break
         if not passages:
@@ -275,6 +250,14 @@ class AgentVerbs(LogVerbs):
         warnings += answer.meta.degraded
         left_out += _expired(hits)
         return passages
+
+    def _is_copy(self, item: Item, stores: Mapping[str, Store]) -> bool:
+        """Whether it is what a tool returned of a file that is stored itself."""
+        metadata = item.fields.metadata
+        if item.kind != SESSION or metadata.get("role") != "tool" or metadata.get("direction") != "received":
+            return False
+        refs = [self._context.resolve(file) for file in metadata.get("files") or () if Path(file).is_absolute()]
+        return any(store.items.numbers(refs) for store in stores.values() if refs)
 
     def _telling(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
         """The hits that fit well enough to be told. Of memories, less is asked than of texts: they are short."""
@@ -294,6 +277,90 @@ class AgentVerbs(LogVerbs):
         )  # fmt: skip
 
 
+def every_agents(stores: Mapping[str, Store], left_out: list[LeftOut]) -> tuple[list[Item], dict[str, str]]:
+    """The items that every agent gets, whatever the task; of a ref in several tiers, the highest tier's. With why
+    some of them should be doubted, by ref.
+    """
+    from ricordo.context.passages import contradicted_by, may_be_shown, no_longer_sure
+    from ricordo.store.query import Shown
+    from ricordo.trust.level import is_vouched
+    from ricordo.values.context import LeftOut
+
+    items: dict[Ref, Item] = {}
+    doubts: dict[str, str] = {}
+    now = datetime.now(UTC)
+    for store in stores.values():
+        listed = dict(store.items.listing(Filters(loadings=("always",)), 1 << 30, 0))
+        pairs = store.index.passages([Shown(n) for n in listed]).contradicted if listed else {}
+        newer = store.items.get_many([other for other, _ in pairs.values()])
+        for n, item in (listed | store.items.get_many(store.audit.waiting())).items():
+            if item.ref in items or not may_be_shown(item):
+                continue
+            # As the user wrote it last, or agreed to it; None if the user never did.
+            word = None if is_vouched(item) else item.vouched
+            users = store.items.get(n, version=word) if word is not None or is_vouched(item) else None
+            if item.foreign:
+                if "always" in (item.fields.loading, users and users.fields.loading):
+                    left_out.append(LeftOut(str(item.ref), UNTRUSTED))
+            elif users is None or users.fields.loading != "always":
+                if item.fields.loading == "always":
+                    left_out.append(LeftOut(str(item.ref), UNREVIEWED))
+            elif reason := users.validity(now):
+                left_out.append(LeftOut(str(item.ref), reason))
+            else:
+                items[item.ref] = users
+                states = tuple(map(str, cited_now(store, users)))
+                other = newer.get(pairs[n][0]) if n in pairs else None
+                reasons = (contradicted_by(other), no_longer_sure(users.content, states))
+                if any(reasons):
+                    doubts[str(users.ref)] = ", ".join(filter(None, reasons))
+    return sorted(items.values(), key=lambda item: item.ref), doubts
+
+
+def told_at_start(context: EngineContext) -> ContextReport:
+    """What of the items that every agent gets is told when a session starts, and what has no room."""
+    from ricordo.context.build import Builder, Material
+
+    left_out: list[LeftOut] = []
+    always, doubts = every_agents(context.tiers.reachable(), left_out)
+    material = Material(always=always, doubts=doubts, left_out=left_out)
+    return Builder(material, max(1, context.config.hooks.start_budget), registry.token_counter()).build()
+
+
+def _left_out_at_start(always: Sequence[Item], doubts: Mapping[str, str], config: Config) -> set[str]:
+    """The refs of those items that have no room when a session starts, where the others were told already."""
+    from ricordo.context.build import Builder, Material
+
+    budget = max(1, config.hooks.start_budget)
+    texts = ((str(item.ref), item.fields.title, item.fields.description, item.content) for item in always)
+    if sum(LETTERS_OF_LABEL + len(text or "") for parts in texts for text in parts) <= budget:
+        return set()  # a token has a letter at least
+    told = Builder(Material(always=always, doubts=doubts), budget, registry.token_counter()).build()
+    return {str(item.ref) for item in always} - {part.ref for part in told.parts if not part.cut}
+
+
+def _words_of(stores: Mapping[str, Store]) -> Callable[[str], AbstractSet[str]]:
+    """What gives the words of a text, as the highest of the stores reads it."""
+    from ricordo.text.alike import content_words
+
+    analyzer = next((store.analyzer for store in stores.values()), None)
+    return content_words if analyzer is None else lambda text: analyzer.content_counts(text).keys()
+
+
+def _summed_up(events: Sequence[Happening]) -> Happening:
+    """One of the events of a session, which come newest first: what the user stated last, what the agent said last, or
+    any.
+    """
+    from ricordo.text.asking import states
+
+    decided = (event for event in events if event.role == "user" and states(event.title))
+    done = (event for event in events if event.role == "assistant")
+    for what, some in (("decided", decided), ("done", done)):
+        if (event := next(some, None)) is not None:
+            return replace(event, what=what, role="")
+    return next((event for event in events if has_content(event.title)), events[0])
+
+
 def _nearest(hits: Sequence[Hit]) -> list[str]:
     """What is said of the nearest hit where none fits well enough to be told."""
     nearest = max(hits, key=lambda hit: hit.fit or 0.0, default=None)
@@ -304,10 +371,12 @@ def _nearest(hits: Sequence[Hit]) -> list[str]:
     ]
 
 
-def _own(refs: Collection[str], stores: Mapping[str, Store]) -> set[str]:
+def _own(lines: Sequence[LineSection], entries: Sequence[Happening | LeftOut], stores: Mapping[str, Store]) -> set[str]:
     """Those of the refs that are the user's own words in every store that has them. What is gone is nobody's."""
     from ricordo.trust.level import is_outside
 
+    offered = (part for section in lines if not section.outside for part, _ in section.rows)
+    refs = {one.ref for one in (*offered, *entries)}
     own: set[str] = set()
     foreign: set[str] = set()
     for store in stores.values() if refs else ():

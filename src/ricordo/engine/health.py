@@ -13,6 +13,7 @@ from ricordo import hook_log, registry
 from ricordo.engine.context import NOT_TRUSTED, EngineContext
 from ricordo.engine.ingest import known_machines
 from ricordo.engine.removal import RemoveVerbs
+from ricordo.engine.tiers import waiting_for_user
 from ricordo.errors import Error
 from ricordo.patterns import late
 from ricordo.plugin import ask, broken, installed
@@ -143,6 +144,7 @@ class HealthVerbs(RemoveVerbs):
         machines = [one.to_dict() for one in known_machines(context)]
         status |= {"machines": machines} if len(machines) > 1 else {}
         status |= {"not_trusted": NOT_TRUSTED} if context.projects.untrusted() else {}
+        status |= {"review": line} if (line := waiting_for_user(context)) else {}
         ask("status", context, status)
         return status
 

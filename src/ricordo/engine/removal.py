@@ -385,7 +385,11 @@ class RemoveVerbs(ItemVerbs):
         items: tuple[Saved, ...] = self._undo_here(chosen) if self._context.store.steps.get(chosen.id) else ()
         for engine in self._others():
             if any(other.id == chosen.id for other in _steps_of(engine, _LOOKED_AT)):
-                items += engine.undo(chosen.id).items
+                undone = engine.undo(chosen.id).items
+                items += undone
+                if chosen.verb == "review" and self._context.is_open:
+                    gone = [item.ref for item in undone if item.status == "removed"]
+                    self._context.store.proposals.ask_about_me_again(gone)
         skipped = sum(item.status == "skipped" for item in items)
         if items and skipped == len(items) == chosen.changes:
             raise Conflict(f"nothing was undone: {items[0].ref}: {items[0].reason}", hint="‹:history REF› shows more.")

@@ -13,21 +13,26 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ricordo import registry
 from ricordo.engine.checks import check_choice, texts
 from ricordo.engine.context import EngineContext
 from ricordo.engine.memories import MemoryVerbs
 from ricordo.engine.reading import lines_for_diff
+from ricordo.engine.tiers import USERS_TIER
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.permissions import refuse_agents
 from ricordo.plugin import ask, names_of
+from ricordo.speaking import speaker
 from ricordo.steps import undoable
 from ricordo.trust.level import told_versions
 from ricordo.values.items import Parsed, Ref, Saved
-from ricordo.values.log import ReviewReport, Waiting
+from ricordo.values.log import ReviewReport, SessionStart, Waiting
+from ricordo.values.provenance import PERSON
 from ricordo.values.review import (
     ACCEPTED,
     CORRECTION,
     DRIVE,
+    IN_FORCE,
     KINDS,
     REFUSED,
     WAITING,
@@ -46,8 +51,6 @@ if TYPE_CHECKING:
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, ItemName, ManyLimit
 
-OWN = "agent"
-"""The tier of the user's own store."""
 ALWAYS, NEVER, ASK = "always", "never", "ask"
 DECISIONS = ("accept", "refuse", ALWAYS, NEVER, ASK)
 LONGEST_DIFF = 60
@@ -113,6 +116,8 @@ class ProposalDesk:
             proposal = self._with_corrected(proposal)
             answer = f"{ref} is kept as {self.accept(proposal, text, by_itself=False)}"
             answer += f", instead of {proposal.corrects}" if proposal.corrects else ""
+            is_told = is_in_force(proposal) and speaker().author == PERSON
+            answer += ", and told whenever a session starts" if is_told else ""
         if decision in (ALWAYS, NEVER):
             answer += f"; {self._set_rule(ProposalRule(proposal.way, proposal.kind, decision))}"
         return answer
@@ -152,7 +157,10 @@ class ProposalDesk:
         return f"{proposal.ref} waits again"
 
     def accept(self, proposal: Proposal, text: str | None = None, *, by_itself: bool) -> str:
-        """Make a memory of a proposal; what concerns the user goes to the user's own store. Returns its ref."""
+        """Make a memory of a proposal; what concerns the user goes to the user's own store. Returns its ref.
+
+        What a session should do is told at every start from then on. A correction of a memory is told when that was.
+        """
         origin = {name: getattr(proposal, name) for name in ("kind", "way", "session", "turn", "quote", "scope")}
         optional = {name: value for name in ("file", "branch", "corrects") if (value := getattr(proposal, name))}
         about = {**origin, **optional, "accepted": "by itself" if by_itself else "by review"}
@@ -161,7 +169,10 @@ class ProposalDesk:
             saved = self._memories.correct(proposal.corrects, text, metadata={"proposal": about})
         else:
             keeper: MemoryVerbs = self._own_for(proposal) or self._memories
-            saved = keeper.remember(text, on_duplicate="save", metadata={"proposal": about}, wait=not by_itself)
+            loading = "always" if is_in_force(proposal) and not by_itself else None
+            saved = keeper.remember(
+                text, on_duplicate="save", metadata={"proposal": about}, loading=loading, wait=not by_itself
+            )
         self._store.proposals.decide(proposal.id, ACCEPTED, saved.ref)
         return saved.ref
 
@@ -196,14 +207,21 @@ def contradicted_memory(context: EngineContext, text: str) -> str:
 def own_engine(context: EngineContext) -> Any:
     """The engine of the user's own store, if it is searched together with the one in use."""
     tiers = context.tiers
-    is_beside = not tiers.is_alone and any(tier.name == OWN and not tier.is_own for tier in tiers.federation.tiers)
+    is_beside = not tiers.is_alone and any(
+        tier.name == USERS_TIER and not tier.is_own for tier in tiers.federation.tiers
+    )
     return _opened(context) if is_beside else None
 
 
 def _opened(context: EngineContext) -> Any:
     with suppress(Error):  # a store that cannot be opened now is named by ``tiers``
-        return context.tiers.engine_of(OWN)
+        return context.tiers.engine_of(USERS_TIER)
     return None
+
+
+def is_in_force(proposal: Proposal) -> bool:
+    """Whether a proposal, once accepted, is told whenever a session starts."""
+    return proposal.kind in IN_FORCE and not proposal.corrects
 
 
 def is_kind(ref: str) -> bool:
@@ -305,7 +323,28 @@ class ReviewVerbs(MemoryVerbs):
         if kinds and "versions" not in kinds:
             report = replace(report, waiting=())
         findings = self._findings([kind for kind in names_of("findings") if not kinds or kind in kinds])
-        return replace(report, findings=tuple(findings[:limit]), counts=_counts(findings))
+        report = replace(report, findings=_of_each_kind(findings, limit), counts=_counts(findings))
+        return report if kinds and "proposals" not in kinds else replace(report, start=self._start(report.proposals))
+
+    def _start(self, proposals: Sequence[Proposal]) -> SessionStart | None:
+        """What a session is told when it starts, and what the proposals would add to it."""
+        from ricordo.engine.agents import told_at_start
+        from ricordo.memory.remember import slug
+        from ricordo.trust.fence import told_item
+
+        if not self._context.config.hooks.enabled:
+            return None
+        report = told_at_start(self._context)
+        blocks = [
+            told_item(f"memory:/{slug(one.text)}", "", "", one.text, outside=False)
+            for one in proposals
+            if is_in_force(one)
+        ]
+        added = registry.token_counter().count_tokens(blocks) if blocks else ()
+        told, left_out = (tuple(one.ref for one in parts) for parts in (report.parts, report.no_room()))
+        if not (told or left_out or blocks):
+            return None
+        return SessionStart(report.tokens, report.budget, told, left_out, sum(added))
 
     def _findings(self, kinds: Sequence[str]) -> list[Finding]:
         self._context.flush_use()
@@ -319,13 +358,13 @@ class ReviewVerbs(MemoryVerbs):
         findings = self._findings([name] if name in kinds else kinds)
         picked = [finding for finding in findings if name in (finding.kind, finding.id)]
         if decision is None:
-            return ReviewReport((), findings=tuple(picked[:limit]), counts=_counts(picked))
+            return ReviewReport((), findings=_of_each_kind(picked, limit), counts=_counts(picked))
         done = [self._accept(finding) for finding in picked]
         if not picked and name not in kinds:
             why = "there is no such finding now: it was dealt with, or changed"
             done.append(Saved(name, "skipped", reason=why))
         left = [finding for finding in findings if finding not in picked]
-        return ReviewReport((), findings=tuple(left[:limit]), counts=_counts(left), done=tuple(done))
+        return ReviewReport((), findings=_of_each_kind(left, limit), counts=_counts(left), done=tuple(done))
 
     def _accept(self, finding: Finding) -> Saved:
         """Do what a finding suggests; what changed since the look stays as it is."""
@@ -447,3 +486,13 @@ class ReviewVerbs(MemoryVerbs):
 def _counts(findings: Sequence[Finding]) -> dict[str, int]:
     count = Counter(finding.kind for finding in findings)
     return {kind: count[kind] for kind in names_of("findings") if count[kind]}
+
+
+def _of_each_kind(findings: Sequence[Finding], limit: int) -> tuple[Finding, ...]:
+    """The first of each kind, so that many of one kind do not hide the others; in the order in which they came."""
+    seen: Counter[str] = Counter()
+    places = []
+    for place, finding in enumerate(findings):
+        places.append((seen[finding.kind], place))
+        seen[finding.kind] += 1
+    return tuple(findings[place] for place in sorted(place for _, place in sorted(places)[:limit]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ from ricordo.values.file_refs import DISK
 from ricordo.values.hits import Answer, Filters
 from ricordo.values.items import Ref
 from ricordo.values.reports import TierState
+from ricordo.values.review import WAITING
 
 if TYPE_CHECKING:
     from ricordo.engine.context import EngineContext
@@ -95,6 +97,22 @@ _ANY = ("live", "archived", "deleted")
 def any_item(stores: Mapping[str, Store], filters: Filters) -> bool:
     """Whether a search is worth it: most stores have no items of some kinds."""
     return any(store.items.listing(filters, 1, 0) for store in stores.values())
+
+
+USERS_TIER = "agent"
+"""The tier of the user's own store."""
+
+
+def waiting_for_user(context: EngineContext) -> str:
+    """That proposals wait for the user, here or in the user's own store, in one line; "" if none does."""
+    stores = {context.location: context.unsynced_store} if context.is_open else {}
+    for tier in context.tiers.federation.tiers:
+        with suppress(Error, OSError):  # a store that cannot be opened now is named by ``tiers``
+            if tier.name == USERS_TIER:
+                stores.setdefault(tier.location, tier.store)
+    count = sum(store.proposals.count(WAITING) for store in stores.values() if not store.foreign)
+    which = "1 proposal from a session waits" if count == 1 else f"{count:,} proposals from sessions wait"
+    return f"{which} for the user's decision: ricordo review" if count else ""
 
 
 class Tiers:

@@ -123,7 +123,7 @@ def _tell(event: str, payload: Payload, outlet: Outlet, place: _Place, *, is_alo
             _start_reading(payload, provider(), place)
         return
     if event == "session-start":
-        wanted = _Wanted(("",), hooks.budget * 5 // 3, is_alone=is_alone)
+        wanted = _Wanted(("",), hooks.start_budget, is_alone=is_alone)
     elif event == "before-agent-start":
         wanted = _Wanted(payload.tasks[:TASKS_ANSWERED] or ("",), hooks.budget)
     elif has_content(payload.task):  # the items that every agent gets were given when the session started
@@ -195,6 +195,7 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
     """Offer what fits the tasks, each with its share of the budget."""
     from ricordo import told_log
     from ricordo.engine.context import LEFT_OUT, project_notes, sealing_store
+    from ricordo.engine.tiers import waiting_for_user
     from ricordo.trust.fence import joined, quoted
 
     texts: list[str] = []
@@ -211,8 +212,8 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
             refs += [part.ref for part in report.parts]
             tokens += report.tokens
         if not task:  # said once, when a session starts
-            notes = [LEFT_OUT] if wanted.is_alone else project_notes(engine)
-            texts += [f"Ricordo: {note}" for note in notes]
+            notes = [LEFT_OUT] if wanted.is_alone else [*project_notes(engine), waiting_for_user(engine._context)]
+            texts += [f"Ricordo: {note}" for note in notes if note]
     text = joined(*texts)
     outlet.offer(payload.answer(text) if text else {})
     outlet.note_items = None

@@ -255,7 +255,7 @@ def status(engine: Ricordo) -> dict[str, Any]:
     plain = engine.status()
     backlog = engine.embed(status=True).to_dict()
     always = {name: plain[name] for name in ("store", "items")}
-    more = {name: plain.get(name) for name in (*FACTS, "not_trusted")} | {
+    more = {name: plain.get(name) for name in (*FACTS, "not_trusted", "review")} | {
         f"vectors_{name}": backlog[name] for name in ("pending", "failed")
     }
     return always | {name: value for name, value in shapes.without_empty(more).items() if value != 0}

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Sequence
 
-from ricordo.patterns import late
 from ricordo.text.stopwords import STOP_WORDS
 from ricordo.text.words import fold
 
@@ -21,8 +19,6 @@ OTHER_WORDS = 0.2
 """… and with at most this share of words that only one of them has, say the same, unless they contradict each other."""
 SAME_COMMAND = 0.5
 """Two commands at least as alike as this try the same."""
-REPEATED = 0.7
-"""A person's turn repeats a question if at least this share of its words, without stop words, occurs in it."""
 SHINGLE = 3
 _WORD = re.compile(r"\w+")
 
@@ -100,53 +96,3 @@ def _start(word: str, other: str) -> int:
 def first_letters(words: Sequence[str]) -> list[str]:
     """The first letters of the words, because typing errors seldom concern the first letter."""
     return sorted({word[0] for word in words if word})
-
-
-FEW = 12
-"""A person's turn with fewer new words than this tells something only if one of them is definite."""
-_DEFINITE = late(
-    r"\S*\d\S*"  # a number, a version, a date
-    r"|\w+(?:[/_.:@#\\]\w+)+"  # a path, an address, a name in code
-    r"|`[^`]+`"
-    r"|(?<=[\w,;]\s)[^\W\d_a-zà-öø-ÿ]\w+"  # a name: a capital inside a sentence
-)
-
-
-def about(text: str, asked: AbstractSet[str], words: Callable[[str], AbstractSet[str]]) -> str:
-    """Of a session's list of requests, one to a line, those that have a word of the question; all if none has one.
-
-    What else was asked in the session says nothing about whether the question was answered.
-
-    >>> about("- ship it\\n- fix the mast", {"mast"}, lambda line: set(line.split()))
-    '- fix the mast'
-    """
-    return "\n".join(line for line in text.splitlines() if words(line) & asked) or text
-
-
-def repeats(words: AbstractSet[str], asked: AbstractSet[str], *, is_persons: bool) -> bool:
-    """Whether a turn says nothing but what the question says itself; both are given as words without stop words.
-
-    An answer may use the words of its question, so it repeats the question only if it has no other word.
-
-    >>> repeats({"rotate", "keys"}, {"keys", "rotate", "often"}, is_persons=False)
-    True
-    >>> repeats({"keys", "rotate", "quarter"}, {"keys", "rotate"}, is_persons=False)
-    False
-    """
-    new = len(words - asked)
-    return bool(words) and (not new or (is_persons and new <= (1 - REPEATED) * len(words)))
-
-
-def only_asks(text: str, words: AbstractSet[str], asked: AbstractSet[str]) -> bool:
-    """Whether a person's turn probably tells nothing: it has few new words, and none of them is definite.
-
-    >>> only_asks("Which day do we ship?", {"day", "ship"}, {"deploy"})
-    True
-    >>> only_asks("Didn't we move to port 8443?", {"move", "port", "8443"}, {"port"})
-    False
-    """
-    if repeats(words, asked, is_persons=True):
-        return True
-    folded = {fold(word) for word in asked}
-    definite = (fold(phrase) for phrase in _DEFINITE.findall(text))
-    return len(words - asked) < FEW and all(word in folded for word in definite)

@@ -8,6 +8,8 @@ from dataclasses import field
 from ricordo.frozen import frozen
 from ricordo.values.plain import Plain
 
+NO_ROOM = "no room"
+"""Why what would be told is left out where the budget is spent."""
 HOW_TO_READ = {
     "skill": ("(read one with: ricordo skills show NAME)", "(read one with get: skill:/NAME)"),
     "item": ("(read one with: ricordo get REF)", "(read one with get)"),
@@ -64,6 +66,10 @@ class ContextReport(Plain):
     parts: tuple[ContextPart, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     warnings: tuple[str, ...] = field(default=())
+
+    def no_room(self) -> tuple[LeftOut, ...]:
+        """What was left out because the budget was spent."""
+        return tuple(one for one in self.left_out if one.reason == NO_ROOM)
 
     def spent(self, *sections: str) -> int:
         """Tokens of the parts of these sections, with labels, without the headings of sections."""

@@ -47,6 +47,20 @@ class Waiting(Plain):
 
 
 @frozen
+class SessionStart(Plain):
+    """What of the user's words is told whenever a session starts, and what that takes."""
+
+    tokens: int
+    budget: int
+    told: tuple[str, ...] = ()
+    """The refs, in the order in which they are told."""
+    left_out: tuple[str, ...] = ()
+    """Those that have no room; they are told where they fit a prompt."""
+    proposed: int = 0
+    """The tokens that would be added if all proposals were accepted."""
+
+
+@frozen
 class ReviewReport(Plain):
     """What waits for the user, and what was decided just now."""
 
@@ -62,6 +76,8 @@ class ReviewReport(Plain):
     """How many findings there are of each kind."""
     done: tuple[Saved, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
     """What was done about findings just now."""
+    start: SessionStart | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
+    """What a session is told when it starts, if all that waits is listed."""
 
 
 @frozen

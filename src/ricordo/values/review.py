@@ -17,6 +17,8 @@ CORRECTION = "correction"
 KINDS = ("rule", "preference", CORRECTION, "decision", "fact", "fix", "answer")
 """What a proposal can be: a rule, how the user wants things done, a correction of the agent, a decision, a fact, a
 command that worked after another one failed, a question that a file answered."""
+IN_FORCE = ("rule", "preference", CORRECTION)
+"""Of these kinds, what the user accepted is told whenever a session starts."""
 SCOPES = ("file", "project", "user")
 WAYS = PATTERN, _ = "pattern", "model"
 """How proposals were found; language models found some that older stores still hold."""

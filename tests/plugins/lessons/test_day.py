@@ -93,6 +93,10 @@ def test_what_a_day_taught_waits_for_review_and_is_told_once_accepted(checkout: 
         by_text = {one.text: one for one in waiting}
         assert (by_text[TESTS].branch, by_text[WHERE].file) == ("login", "src/payments/retry.py")
         assert "Does it always take that long" in by_text[LINT].quote
+        line = f"{len(waiting)} proposals from sessions wait for the user's decision: ricordo review"
+        assert engine.status()["review"] == line
+        seen = Conversation(checkout.top, tmp_path).hook("session-start", "SessionStart", source="startup")
+        assert f"Ricordo: {line}" in seen["hookSpecificOutput"]["additionalContext"]
         refused = by_text[WHERE]
         engine.review(refused.ref, "refuse")
         for one in waiting:
@@ -100,6 +104,12 @@ def test_what_a_day_taught_waits_for_review_and_is_told_once_accepted(checkout: 
                 engine.review(one.ref, "accept")
         assert engine.review().proposals == ()
     sixth = Conversation(beside.top, tmp_path, branch="login")
+    told = sixth.hook("session-start", "SessionStart", source="startup")["hookSpecificOutput"]["additionalContext"]
+    always = told.partition("## Lately")[0]
+    assert [text in always for text in (LINT, PNPM, TESTS, GERMAN)] == [True] * 4  # not fenced as data of others
+    assert "```" not in always
+    assert DATABASE not in always
+    assert "wait for the user" not in told
     told = sixth.hook("user-prompt", "UserPromptSubmit", prompt="Run make lint and commit, then deploy with pnpm.")
     assert LINT in told["hookSpecificOutput"]["additionalContext"]
     sixth.user("Where is the retry limit of the payments set?")

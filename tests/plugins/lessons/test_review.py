@@ -13,8 +13,10 @@ from ricordo import ConfigProvider, Ricordo
 from ricordo.errors import Forbidden, NotFound, UsageError
 from ricordo.mcp_server.service import TOOLSETS, chosen
 from ricordo.speaking import as_agent
-from ricordo.values.review import Proposal
+from ricordo.values.items import Ref
+from ricordo.values.review import KINDS, Proposal
 
+PLANTS = ("aster", "begonia", "clover", "dahlia", "erica", "fern", "geranium", "heather", "iris", "kale", "lily")
 NO_VECTORS = ConfigProvider({"embedding.provider": "none"})
 AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 LINT = Proposal("Always run make lint before a commit.", "rule", "project", "always run make lint …", "s1", 3, AT)
@@ -46,6 +48,54 @@ def test_a_proposal_is_kept_in_other_words(engine: Ricordo) -> None:
     assert [engine.get(hit.ref).content for hit in engine.search("lint").hits] == [
         "Run make lint and make test before each commit."
     ]
+
+
+def test_rules_that_were_accepted_are_told_whenever_a_session_starts_and_facts_where_they_fit(engine: Ricordo) -> None:
+    kinds = {kind: Proposal(f"The {kind} of ours.", kind, "project", kind, "s3", 1, AT) for kind in KINDS}
+    engine.store.proposals.add(list(kinds.values()))
+    for proposal in kinds.values():
+        engine.review(proposal.ref, "accept")
+    told = {part.title: part.fenced for part in engine.context("").parts if part.section == "always"}
+    assert told == {kinds[kind].text: False for kind in ("rule", "preference", "correction")}
+
+
+def test_review_says_what_a_session_is_told_at_its_start_and_what_that_costs(engine: Ricordo) -> None:
+    before = engine.review().start
+    assert before is not None
+    assert (before.told, before.tokens) == ((), 0)
+    engine.review(LINT.ref, "accept")
+    engine.review(PNPM.ref, "accept")
+    after = engine.review().start
+    assert after is not None
+    assert set(after.told) == {one.ref for one in engine.context("").parts}
+    assert after.tokens == engine.context("", budget=after.budget).tokens
+    assert (after.proposed, after.left_out) == (0, ())
+    assert 0 < before.proposed <= after.tokens < 2 * before.proposed
+
+
+def test_of_more_rules_than_a_start_has_room_for_the_most_used_and_newest_are_told_and_the_rest_where_it_fits(
+    tmp_path: Path,
+) -> None:
+    few = ConfigProvider({"embedding.provider": "none", "hooks.budget": 90})
+    with Ricordo.open(tmp_path / "few.db", config=few) as engine:
+        for plant in PLANTS:
+            proposal = replace(LINT, text=f"Always water the {plant}.")
+            engine.store.proposals.add([proposal])
+            engine.review(proposal.ref, "accept")
+        engine.search("heather")
+        engine._context.flush_use()
+        start = engine.review().start
+        assert start is not None
+        kept = [one.path.rpartition("-")[2] for one in map(Ref.parse, start.told)]
+        newest = [plant for plant in reversed(PLANTS) if plant != "heather"]
+        assert kept == ["heather", *newest[: len(kept) - 1]]
+        assert len(start.told) + len(start.left_out) == len(PLANTS)
+        told = engine.context("", budget=start.budget).text
+        assert "Left out: " in told
+        named = sum(ref in told for ref in start.left_out)
+        assert named == len(start.left_out) or f"{len(start.left_out) - named} more" in told
+        assert "Always water the aster." in engine.context("Is the aster dry?", always=False).text
+        assert "heather" not in engine.context("Is the heather dry?", always=False).text
 
 
 def test_a_correction_of_a_memory_that_was_put_away_becomes_a_memory_of_its_own(engine: Ricordo) -> None:
@@ -136,6 +186,21 @@ def test_what_concerns_the_user_makes_the_users_own_store_if_there_is_none(tmp_p
         assert engine.review(mine.ref, "ask").proposals == (mine,)
 
 
+def test_undoing_an_acceptance_brings_the_proposal_back_wherever_its_memory_was(tmp_path: Path) -> None:
+    (tmp_path / "shop" / ".ricordo").mkdir(parents=True)
+    mine = Proposal("Always answer in British English.", "rule", "user", "answer in British English", "s2", 1, AT)
+    with Ricordo.open(start=tmp_path / "shop", config=NO_VECTORS) as engine:
+        engine.store.proposals.add([mine, LINT])
+        for proposal in (LINT, mine):
+            engine.review(proposal.ref, "accept")
+        assert mine.text in engine.context("").text
+        engine.undo()
+        assert engine.review().proposals == (mine,)
+        engine.undo()
+        assert engine.review().proposals == (LINT, mine)
+        assert engine.context("").text == ""
+
+
 def test_a_rule_of_the_users_own_store_is_taken_back_from_a_project(tmp_path: Path) -> None:
     own, project = tmp_path / "own.db", tmp_path / "project.db"
     settings = ConfigProvider({"embedding.provider": "none", "tiers.agent": str(own), "tiers.project": str(project)})
@@ -154,6 +219,10 @@ def test_what_an_agent_accepts_stays_the_agents_word(engine: Ricordo) -> None:
     item = engine.get(engine.search("make lint").hits[0].ref)
     assert item.ref.path in report.decided
     assert (item.provenance.author, item.vouched) == ("agent", None)
+    assert engine.context("").parts == ()  # the user is asked first
+    assert [one.ref for one in engine.review().waiting] == [str(item.ref)]
+    engine.review(item.ref, "accept")
+    assert [one.ref for one in engine.context("").parts] == [str(item.ref)]
 
 
 def test_an_agent_has_the_tool_that_the_prompt_names_and_decides_on_proposals_alone(engine: Ricordo) -> None:

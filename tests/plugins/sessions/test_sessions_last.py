@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,6 +96,85 @@ def test_a_session_in_which_the_question_was_asked_is_shown_by_the_reply(meaning
     meaning.sessions_add(talk(tmp_path, "baking", *said))
     (hit,) = meaning.search("why does the bread rise too fast", filters=Filters(kinds=("session",))).hits
     assert hit.ref == "session:/baking/2"
+
+
+RULING = "Invoices are kept for seven years."
+
+
+def test_of_a_session_the_turn_that_rules_is_shown_and_no_echo_of_the_agent(engine: Ricordo, tmp_path: Path) -> None:
+    said = [
+        ("user", "Look at the invoice module, please."),
+        ("assistant", "It writes PDF files."),
+        ("user", "how long do we keep invoices?"),
+        ("assistant", "I don't know, the code does not say how long invoices are kept."),
+        ("user", RULING),
+        ("assistant", "Understood: invoices are kept for seven years, as you say."),
+    ]
+    engine.sessions_add(talk(tmp_path, "invoices", *said))
+    asked = "how long are invoices kept"
+    assert engine.search(asked, track=False).hits[0].ref == "session:/invoices/5"
+    (part,) = engine.context(asked).parts
+    assert part.ref == "session:/invoices/5"
+
+
+def test_a_turn_or_a_list_of_requests_that_only_asks_is_never_told_whatever_it_asks(
+    engine: Ricordo, tmp_path: Path
+) -> None:
+    other = "Where do invoices of customers in Norway go, and why does export.py fail with error 4012 for them?"
+    engine.sessions_add(talk(tmp_path, "norway", ("user", other), ("assistant", "I will look.")))
+    assert engine.context("invoices of customers in Norway").parts == ()
+    assert engine.search("invoices of customers in Norway", track=False).hits, "it can still be found"
+    engine.sessions_add(talk(tmp_path, "told", ("user", "Didn't invoices of customers in Norway move to Oslo?")))
+    assert [part.ref for part in engine.context("invoices of customers in Norway").parts] == ["session:/told/1"]
+
+
+def test_what_a_program_summed_up_and_what_it_read_of_a_stored_file_are_no_answers(
+    engine: Ricordo, tmp_path: Path
+) -> None:
+    page = tmp_path / "limits.md"
+    page.write_text("The retry limit of the payments is three.\n", encoding="utf-8")
+    lines: list[dict[str, Any]] = [
+        {"type": "user", "isCompactSummary": True, "message": {"role": "user", "content": f"Summary: {RULING}"}},
+        {
+            "type": "assistant",
+            "message": {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "a", "name": "Read", "input": {"file_path": str(page)}}],
+            },
+        },
+        {
+            "type": "user",
+            "message": {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "a", "content": f"     1\t{page.read_text()}"}],
+            },
+        },
+    ]
+    about = {"sessionId": "s", "timestamp": "2026-01-01T00:00:00Z", "parentUuid": None}
+    path = tmp_path / "s.jsonl"
+    path.write_text("".join(json.dumps({**about, "uuid": str(n), **line}) + "\n" for n, line in enumerate(lines)))
+    engine.sessions_add(path)
+    asked = "the retry limit of the payments"
+    assert [part.ref for part in engine.context(asked).parts] == ["session:/s/3"], "the file is not stored"
+    engine.add(page)
+    assert [part.ref.partition(":")[0] for part in engine.context(asked).parts] == ["disk"]
+    assert [part.ref.partition(":")[0] for part in engine.context("what did we read of the retry limit").parts] == [
+        "disk"
+    ]
+    assert RULING not in engine.context("how long are invoices kept").text
+
+
+def test_lately_is_one_line_for_each_session_with_what_was_decided_or_done(engine: Ricordo, tmp_path: Path) -> None:
+    for name, *turns in (
+        ("ruled", ("user", "keep invoices?"), ("user", RULING), ("assistant", "Noted."), ("user", "thanks")),
+        ("made", ("user", "Fix the login."), ("assistant", "The login works again.")),
+    ):
+        engine.sessions_add(talk(tmp_path, name, *turns))
+    engine.remember("The office is in Porto.")
+    text = engine.context("", recent=True).text
+    lines = [line.partition(" ")[2].split(" ", 2)[2] for line in text.splitlines() if line.startswith("- ")]
+    kept = "remembered memory:/the-office-is-in-porto The office is in Porto."
+    assert sorted(lines) == [f"decided {RULING}", "done The login works again.", kept]
 
 
 def test_a_session_that_tells_something_comes_before_one_that_only_asks(pages: Ricordo, tmp_path: Path) -> None:

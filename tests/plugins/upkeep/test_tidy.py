@@ -46,6 +46,17 @@ def test_memories_that_say_the_same_are_found_and_the_older_is_archived_and_link
     assert live(engine) == {"memory:/a", "memory:/b"}
 
 
+def test_many_findings_of_one_kind_do_not_hide_those_of_others(opens: Opens) -> None:
+    engine = opens()
+    for number in range(6):
+        engine.remember(f"Freeze {number}.", ref=f"memory:/freeze-{number}", valid_until="2020-01-31")
+    engine.remember(FRIDAY, ref="memory:/a")
+    engine.remember(TUESDAY, ref="memory:/b", on_duplicate="save")
+    report = engine.review(limit=4)
+    assert [one.kind for one in report.findings] == ["expired"] * 3 + ["contradictions"]
+    assert report.counts == {"expired": 6, "contradictions": 1}
+
+
 def test_contradictions_are_found_also_after_an_edit(opens: Opens) -> None:
     engine = opens()
     engine.remember(FRIDAY, ref="memory:/a")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ from ricordo.search.request import Request
 from ricordo.search.rerank import DIVERSE_WINDOW
 from ricordo.search.steps import PluginStep
 from ricordo.store.query import Ask
-from ricordo.text.alike import about, only_asks, repeats
+from ricordo.text.asking import about, knows_nothing, only_asks, repeats, states
 from ricordo.values.hits import Filters, Hit
 from ricordo.values.kinds import KINDS, SESSION
 from ricordo.values.provenance import is_own_tool
@@ -37,7 +38,9 @@ CROWDED = 0.25
 JUDGED = 32
 """So many of the best turns are read to see what they add."""
 REPLY = 2
-"""So many turns after one that asks its answer may come."""
+"""So many turns after one that asks its answer may come, and its echo after one that rules."""
+ECHOED = 0.5
+"""An agent's turn that has this share of the words of what the person ruled says it again."""
 _OF_SESSIONS = f"{SESSION}:/"
 _COMMITS = "git"
 _REASONS = late(
@@ -179,7 +182,7 @@ class RecordsLast(PluginStep):
             return sources  # a page that sessions and commits do not reach
         search.reader.read([*sources[:last], *turns[:JUDGED]])
         judged = [self._judged(entry, search, asked) for entry in turns[:JUDGED]]
-        tell, ask = _one_each([*judged, *((entry, False) for entry in turns[JUDGED:])])
+        tell, ask = _one_each([*judged, *(_Turn(entry) for entry in turns[JUDGED:])], asked)
         if lowest is not None:
             commits = below(commits, lowest, "sources that fit come before commits")
             if self.later.sessions:
@@ -188,8 +191,8 @@ class RecordsLast(PluginStep):
         ask = below(ask, min(entry.score for entry in rest), "it only asks") if rest else ask
         return sorted([*rest, *ask], key=lambda entry: -entry.score)
 
-    def _judged(self, entry: Ranked, search: Search, asked: set[str]) -> tuple[Ranked, bool]:
-        """A turn, and whether it only asks."""
+    def _judged(self, entry: Ranked, search: Search, asked: set[str]) -> _Turn:
+        """A turn, and whether it only asks. What a program summed up of a session is not said there."""
 
         def words_of(text: str) -> set[str]:
             return set(search.analyzer.content_counts(text))
@@ -197,11 +200,19 @@ class RecordsLast(PluginStep):
         metadata, text = search.reader.item(entry).fields.metadata, search.reader.best_text(entry)
         if is_list_of_requests(entry.member.ref):
             text = about(text, asked, words_of)
-        words = words_of(text)
-        persons = metadata.get("role", "user") == "user"
-        if is_own_tool(str(metadata.get("tool") or "")) or repeats(words, asked, is_persons=persons):
-            return (replace(entry, repeats=True) if self.later.sessions else entry), True
-        return entry, persons and only_asks(text, words, asked)
+        words, role = words_of(text), metadata.get("role", "user")
+        persons = role == "user"
+        if (
+            role == "system"
+            or is_own_tool(str(metadata.get("tool") or ""))
+            or repeats(words, asked, is_persons=persons)
+            or (role == "assistant" and knows_nothing(text))
+        ):
+            return _Turn(replace(entry, repeats=True) if self.later.sessions else entry, only_asks=True)
+        if is_list_of_requests(entry.member.ref):
+            return _Turn(entry, only_asks=not states(text))
+        is_asking = persons and only_asks(text, words, asked)
+        return _Turn(entry, only_asks=is_asking, is_persons=persons, words=words if role != "tool" else set())
 
     def merged(self, hits: Sequence[Hit]) -> Sequence[Hit]:
         """What comes later stays below the sources that fit of every tier, as it does in each."""
@@ -237,17 +248,30 @@ def below(entries: Sequence[Ranked], ceiling: float, why: str) -> list[Ranked]:
     return [entry.scored(min(ceiling, entry.score * factor), f"{why} ×{factor:.3f}") for entry in entries]
 
 
-def _one_each(turns: Iterable[tuple[Ranked, bool]]) -> tuple[list[Ranked], list[Ranked]]:
+@frozen
+class _Turn:
+    """A turn of a session that was found, and what it is for an answer."""
+
+    entry: Ranked
+    only_asks: bool = False
+    is_persons: bool = False
+    words: AbstractSet[str] = frozenset()
+    """Those of what was said; none of a tool's output."""
+
+
+def _one_each(turns: Sequence[_Turn], asked: AbstractSet[str]) -> tuple[list[Ranked], list[Ranked]]:
     """The best turn of each session that tells something; of sessions in which none does, the best that asks.
 
-    Where a turn that asks is nearest, what was said right after it answers it, whatever words it uses.
+    Where a turn that asks is nearest, what was said right after it answers it, whatever words it uses. Where the agent
+    says again what the person ruled right before, it is the person who said it; and a turn comes before the list of
+    requests that names it.
     """
     tell: dict[str, Ranked] = {}
     ask: dict[str, Ranked] = {}
     replies: dict[str, tuple[int, Ranked]] = {}
-    for entry, only_asking in turns:
-        name = session_of(entry.member.ref)
-        if only_asking:
+    for turn in turns:
+        entry, name = turn.entry, session_of(turn.entry.member.ref)
+        if turn.only_asks:
             if name not in tell:
                 ask.setdefault(name, entry)
             continue
@@ -257,7 +281,27 @@ def _one_each(turns: Iterable[tuple[Ranked, bool]]) -> tuple[list[Ranked], list[
             if 0 < after <= REPLY and after < replies.get(name, (REPLY + 1, entry))[0]:
                 replies[name] = (after, entry)
     tell |= {name: entry for name, (_, entry) in replies.items()}
+    by_session: dict[str, list[_Turn]] = {}
+    for turn in turns:
+        if turn.words and not turn.only_asks:
+            by_session.setdefault(session_of(turn.entry.member.ref), []).append(turn)
+    for name, entry in tell.items():
+        said = by_session.get(name, ())
+        chosen = next((turn for turn in said if turn.entry is entry), None)
+        if is_list_of_requests(entry.member.ref):
+            chosen = next((turn for turn in said if turn.words & asked), None)
+        if chosen is not None:
+            first = next((turn for turn in said if _is_echo(chosen, turn)), chosen)
+            if first.entry is not entry:
+                tell[name] = first.entry.scored(entry.score, "it is where that was said first")
     return list(tell.values()), [entry for name, entry in ask.items() if name not in tell]
+
+
+def _is_echo(turn: _Turn, before: _Turn) -> bool:
+    """Whether the agent only says again what the person said right before."""
+    after = turn_number(turn.entry.member.ref) - turn_number(before.entry.member.ref)
+    is_reply = before.is_persons and not turn.is_persons and 0 < after <= REPLY
+    return is_reply and len(before.words & turn.words) >= ECHOED * len(before.words)
 
 
 def turn_number(ref: str) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ricordo.store.sql.database import Connection, Row, StorePart, all_of, marks, micros, moment
 from ricordo.store.tables import column_names
-from ricordo.values.review import WAITING, Proposal
+from ricordo.values.review import ACCEPTED, WAITING, Proposal
 
 COLUMNS = column_names("proposals")
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM proposals"
@@ -34,6 +34,10 @@ class Proposals(StorePart):
             rows = connection.rows(f"{_SELECT} WHERE {condition} ORDER BY at, session, turn, id", values)
         return [_proposal(row) for row in rows]
 
+    def count(self, state: str) -> int:
+        with self._database.read() as connection:
+            return int(connection.rows("SELECT count(*) FROM proposals WHERE state=?", (state,))[0][0])
+
     def get(self, identity: str) -> Proposal | None:
         with self._database.read() as connection:
             rows = connection.rows(f"{_SELECT} WHERE id=?", (identity,))
@@ -45,6 +49,14 @@ class Proposals(StorePart):
                 "UPDATE proposals SET state=?, became=? WHERE id=? AND state=?", (state, became, identity, WAITING)
             )
             return bool(connection.changes())
+
+    def ask_about_me_again(self, memories: Sequence[str]) -> None:
+        """Let proposals about the user wait again whose acceptance as one of these memories, elsewhere, was undone."""
+        with self._database.write(durable=True) as connection:
+            connection.run_many(
+                "UPDATE proposals SET state=?, became='' WHERE state=? AND scope='user' AND became=?",
+                [(WAITING, ACCEPTED, ref) for ref in memories],
+            )
 
     def ask_again(self, identity: str) -> bool:
         with self._database.write(durable=True) as connection:

@@ -24,6 +24,8 @@ from ricordo.plugins.sessions.transcripts.records import (
 )
 from ricordo.plugins.sessions.values import SessionEvent, SessionHint, called_name
 
+_READERS = frozenset({"Read", "NotebookRead"})
+"""The tools that return what is in a file."""
 _SILENT = frozenset(
     {
         "agent-name", "agent-color", "ai-title", "attachment", "attribution-snapshot", "bridge-session",
@@ -60,7 +62,8 @@ class ClaudeFormat:
 
     def __init__(self, session: str) -> None:
         self.session = session
-        self._tools: dict[str, str] = {}
+        self._tools: dict[str, tuple[str, tuple[str, ...]]] = {}
+        """The names of the tools that were called, and the files that they were to read, by the calls."""
 
     def read(self, line: Line) -> Iterable[LineContent] | None:
         kind = line.get("type")
@@ -98,11 +101,11 @@ class ClaudeFormat:
             own = not summary and line.get("isSidechain") is not True and not text.startswith(INTERRUPTED)
             yield self._event(line, 0, "system" if summary else "user", text, is_request=own)
         for place, block in enumerate(results, start=1):
-            name = self._tools.get(str(block.get("tool_use_id")), "")
+            name, read = self._tools.get(str(block.get("tool_use_id")), ("", ()))
             result = result_text(block.get("content"))
             if result:
                 error = block.get("is_error") is True
-                yield self._event(line, place, "tool", result, tool=name, is_error=error)
+                yield self._event(line, place, "tool", result, tool=name, files=read, is_error=error)
 
     def _assistant(self, line: Line, message: Mapping[str, Any]) -> Iterator[SessionEvent]:
         content = message.get("content")
@@ -113,10 +116,9 @@ class ClaudeFormat:
             if isinstance(block, Mapping) and block.get("type") in ("tool_use", "server_tool_use"):
                 given = block.get("input")
                 name = called_name(str(block.get("name") or "tool"), given)
-                self._tools[str(block.get("id"))] = name
-                yield self._event(
-                    line, place, "tool", call_text(name, given), tool=name, files=files_of(given), sent=True
-                )
+                files = files_of(given)
+                self._tools[str(block.get("id"))] = name, files if name in _READERS else ()
+                yield self._event(line, place, "tool", call_text(name, given), tool=name, files=files, sent=True)
 
 
 def _own_words(text: str) -> str:
