@@ -56,7 +56,8 @@ def show_saved(screen: Screen, report: reports.AddReport) -> None:
             alike = max(other["ratio"], other["cosine"] or 0.0)
             screen.line(f"  {screen.dim(f'{alike:.2f}')}  {short_ref(other['ref'])}  {one_line(other['snippet'])}")
         if item.get("redacted"):
-            screen.warn(f"redacted: {', '.join(item['redacted'])} (--allow-secrets keeps them)")
+            kept = "" if set(item["redacted"]) == {"private"} else " (--allow-secrets keeps secrets)"
+            screen.warn(f"redacted: {', '.join(item['redacted'])}{kept}")
     _show_notes(screen, plain.get("notes", ()))
     problem = problem_of(report)
     if problem is not None and problem[1]["code"] == "needs_decision":

@@ -19,6 +19,7 @@ from ricordo.engine.program_notes import asking_program
 from ricordo.engine.tiers import any_item
 from ricordo.errors import UsageError
 from ricordo.plugin import ask
+from ricordo.secrets.private import without_private
 from ricordo.text.chatter import has_content
 from ricordo.values.hits import Answer, Filters, Hit
 from ricordo.values.items import Item, Ref
@@ -120,7 +121,7 @@ class AgentVerbs(LogVerbs):
             raise UsageError(f"a budget of {budget} tokens is too small", hint="Give at least 1; 2000 is usual.")
         warnings = [NOT_TRUSTED] if self._context.projects.untrusted() else []
         left_out: list[LeftOut] = []
-        asks = has_content(task)
+        asks = has_content(task := without_private(task))
         # Plugins may first take in what was edited, so they are asked before anything is read.
         sections = [section for section in ask("context_lines", self, task) if section] if asks and skills else []
         lines = sorted(sections, key=lambda section: section.name)

@@ -13,6 +13,7 @@ from ricordo.errors import UsageError
 from ricordo.plugin import revise
 from ricordo.search.profiles import find_profile
 from ricordo.search.request import Boosts, Request
+from ricordo.secrets.private import without_private
 from ricordo.values.hits import Answer, Explanation, Filters
 from ricordo.values.kinds import By
 from ricordo.values.times import moment_of
@@ -93,6 +94,7 @@ class FindVerbs(OpenEngine):
         before sessions, unless the question is about what was done; each session is one hit.
         """
         check_type("query", query, str)
+        query = without_private(query)
         _check_numbers(limit, offset, min_score)
         check_type("filters", filters, Filters, optional=True)
         check_type("weights", weights, Mapping, optional=True)

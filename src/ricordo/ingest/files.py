@@ -234,10 +234,10 @@ def without_secrets(incoming: Incoming, *, allow: bool) -> tuple[Incoming, tuple
     if incoming.parsed.title:
         given = {"title": incoming.parsed.title, **given}
     kind = kind_of_drive(incoming.ref.drive) if incoming.kind == "document" else incoming.kind
-    if not is_redacted(kind, given, allow_secrets=allow):
+    if not is_redacted(kind, given):
         return incoming, ()
-    text, in_text = redact(incoming.parsed.text)
-    fields, in_fields = redact_values(given)
+    text, in_text = redact(incoming.parsed.text, allow_secrets=allow)
+    fields, in_fields = redact_values(given, allow_secrets=allow)
     if not in_text and not in_fields:
         return replace(incoming, is_clean=True), ()
     parsed = replace(incoming.parsed, text=text, title="", fields={}, marks=())
@@ -245,7 +245,7 @@ def without_secrets(incoming: Incoming, *, allow: bool) -> tuple[Incoming, tuple
     if state is not None:
         texts = {name: value for name, value in state.fields.items() if name != VALIDATORS}
         validators = {name: value for name, value in state.fields.items() if name == VALIDATORS}
-        state = replace(state, fields={**redact_values(texts)[0], **validators})
+        state = replace(state, fields={**redact_values(texts, allow_secrets=allow)[0], **validators})
     return replace(incoming, parsed=parsed, fields=fields, file=state, own=None), (*in_text, *in_fields)
 
 

@@ -23,6 +23,7 @@ from ricordo.frozen import frozen
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.memory.duplicates import DuplicateFinder, merged_fields, merged_text
 from ricordo.models.base import Embedder, fingerprint_of
+from ricordo.secrets.private import PRIVATE_MARK
 from ricordo.secrets.redaction import redact_item
 from ricordo.store.base import Store
 from ricordo.store.prepare import embedded_text
@@ -110,6 +111,8 @@ def memory_of(text: str, kind: str, ref: Ref | None, fields: Mapping[str, Any], 
     given = checked_fields({name: value for name, value in fields.items() if value is not None})
     check_validity(given.get("valid_from"), given.get("valid_until"))
     text, given, redacted = redact_item(kind, text, given, allow_secrets=allow_secrets)
+    if text.strip() == PRIVATE_MARK:
+        raise UsageError("there is nothing to remember: all of it is private", hint="Nothing was saved.")
     if kind == "entity" and not given.get("title"):
         given["title"] = " ".join(text.split())
         if len(given["title"]) > LONGEST_NAME:

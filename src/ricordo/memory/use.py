@@ -13,6 +13,7 @@ from ricordo.config.settings import Config, UsageSettings
 from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.frozen import frozen
 from ricordo.log import report
+from ricordo.secrets.private import without_private
 from ricordo.speaking import asker, speaker
 from ricordo.store.base import Store
 from ricordo.values.hits import Answer
@@ -173,6 +174,7 @@ class Learning:
             raise UsageError(f"there is no verdict '{verdict}'", hint=f"One of: {', '.join(VERDICTS)}.")
         if not query.strip():
             raise UsageError("feedback needs the query that it is about", hint="‹:feedback QUERY REF VERDICT›")
+        query = without_private(query)
         counted = VERDICTS[verdict] is not None and not self.store.lessons.learning_frozen()
         if speaker().author == AGENT:
             from ricordo.secrets.find import redact

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from ricordo.secrets.assignments import STEMS, WHOLE_STEMS, assigned
 from ricordo.secrets.commands import COMMAND_SIGNS, WALLET_SIGNS, in_commands, in_cookies, wallet_words
 from ricordo.secrets.forms import FORMS, SHORTEST, FoundSecret, by_form, private_keys
+from ricordo.secrets.private import PRIVATE_MARK, without_private
 
 _MOST_PIECES = 100_000
 _LONGEST_KEPT = 64
@@ -172,14 +173,18 @@ def _without_overlaps(findings: Iterable[FoundSecret]) -> list[FoundSecret]:
 _MOST_ROUNDS = 8
 
 
-def redact(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text with each secret replaced by what it was, and the kinds of what was replaced, in order.
+def redact(text: str, *, allow_secrets: bool = False) -> tuple[str, tuple[str, ...]]:
+    """The text with each secret replaced by what it was, and the kinds of what was replaced, in order. What its author
+    marked as private is removed even where secrets are allowed.
 
     >>> redact("use AKIAIOSFODNN7EXAMPLE here")
     ('use [redacted: aws key] here', ('aws key',))
     """
     kinds: list[str] = []
-    for _ in range(_MOST_ROUNDS):  # text right behind a secret may count as another one only when the first is gone
+    if (public := without_private(text, PRIVATE_MARK)) != text:
+        text = public
+        kinds.append("private")
+    for _ in range(0 if allow_secrets else _MOST_ROUNDS):  # a secret may only show when the one before it is gone
         findings = find_secrets(text)
         if not findings:
             break
@@ -193,7 +198,7 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     return text, tuple(kinds)
 
 
-def redact_values(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+def redact_values(values: Mapping[str, Any], *, allow_secrets: bool = False) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The same for every text in a mapping, at any depth, and for the names in it; names that become the same are
     numbered.
     """
@@ -201,7 +206,7 @@ def redact_values(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str,
 
     def clean(value: Any) -> Any:
         if isinstance(value, str):
-            text, replaced = redact(value)
+            text, replaced = redact(value, allow_secrets=allow_secrets)
             kinds.extend(replaced)
             return text
         if isinstance(value, Mapping):

@@ -1,7 +1,8 @@
 """Says whose words are stored without secrets: all that an agent gives, and what anybody has remembered.
 
-Every verb that stores a text asks here, and says whether the caller allowed secrets. Files, pages and commits that are
-read where they are belong to somebody else; they are stored as they are, and ``doctor`` counts their secrets.
+Every verb that stores a text asks here, and says whether the caller allowed secrets. What an author marked as private
+is never stored. Files, pages and commits that are read where they are belong to somebody else; they are stored as they
+are, and ``doctor`` counts their secrets.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ from ricordo.values.kinds import REDACTED_KINDS
 from ricordo.values.provenance import AGENT
 
 
-def is_redacted(kind: str, fields: Mapping[str, Any], *, allow_secrets: bool) -> bool:
+def is_redacted(kind: str, fields: Mapping[str, Any]) -> bool:
     """Whether secrets are taken out of an item: whatever an agent says, and of people's words those of some kinds."""
-    if allow_secrets:
-        return False
     return kind in REDACTED_KINDS or fields.get("source") == "agent" or speaker().author == AGENT
 
 
 def redact_item(
     kind: str, text: str, fields: Mapping[str, Any], *, allow_secrets: bool
 ) -> tuple[str, dict[str, Any], tuple[str, ...]]:
-    """Text and fields without secrets, and the kinds of secrets removed."""
-    if not is_redacted(kind, fields, allow_secrets=allow_secrets):
+    """Text and fields without secrets, unless they are allowed, and without what is private; and the kinds of what was
+    removed.
+    """
+    if not is_redacted(kind, fields):
         return text, dict(fields), ()
-    text, in_text = redact(text)
-    clean, in_fields = redact_values(fields)
+    text, in_text = redact(text, allow_secrets=allow_secrets)
+    clean, in_fields = redact_values(fields, allow_secrets=allow_secrets)
     return text, clean, (*in_text, *in_fields)
 
 

@@ -208,8 +208,7 @@ class SessionTaker:
 
     def _hint(self, thread: _Thread, hint: SessionHint) -> None:
         if hint.title:
-            title = redact(hint.title)[0] if not self.allow_secrets else hint.title
-            hint = replace(hint, title=title)
+            hint = replace(hint, title=redact(hint.title, allow_secrets=self.allow_secrets)[0])
         if hint.about:
             thread.titles.append(hint)  # only at the end it is known whether that event belongs to this session
         else:
@@ -241,14 +240,14 @@ class SessionTaker:
         self._save(fresh)
 
     def _clean(self, event: SessionEvent, thread: _Thread | None) -> SessionEvent:
-        """An event as it is stored: secrets are removed from text and files first, then long texts are cut."""
-        text, files = event.text, event.files
-        if not self.allow_secrets:
-            text, kinds = redact(text)
-            clean, more = redact_values({"files": list(files)})
-            files = tuple(clean["files"])
-            if thread is not None:
-                thread.redacted += (*kinds, *more)
+        """An event as it is stored: what is private and secrets are removed from text and files first, then long texts
+        are cut.
+        """
+        text, kinds = redact(event.text, allow_secrets=self.allow_secrets)
+        clean, more = redact_values({"files": list(event.files)}, allow_secrets=self.allow_secrets)
+        files = tuple(clean["files"])
+        if thread is not None:
+            thread.redacted += (*kinds, *more)
         if event.role == "tool" and event.direction == "received":
             text = shortened(text, LONGEST_RESULT)
         return replace(event, text=text, files=files)
