@@ -447,3 +447,19 @@ def test_a_listing_looks_in_the_tier_that_is_named_and_refuses_one_that_is_not_t
 def test_a_listing_refuses_what_cannot_be_meant(opened: Callable[..., Ricordo], wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         opened().list(**wrong)
+
+
+# -- what is told about spelling --------------------------------------------------------------------------------
+
+
+def test_a_word_that_another_tier_has_is_not_said_to_be_missing(
+    project: Path, tmp_path: Path, opened: Callable[..., Ricordo]
+) -> None:
+    memory = opened()
+    memory.remember("Take a rest on the pier.")
+    assert memory.search("reset pier", track=False).meta.notes == ("'reset' was not found; looked for rest",)
+    with Ricordo.open(config=ConfigProvider(WORDS), start=tmp_path) as own:
+        own.remember("Reset the clock in spring.")
+    answer = memory.search("reset pier", track=False)
+    assert {hit.tier for hit in answer.hits} == {"agent", "project"}
+    assert answer.meta.notes == ()

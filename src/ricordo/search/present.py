@@ -18,7 +18,7 @@ from ricordo.store.query import MOST_PREFIX_TERMS, Ask, Candidates, Passages, Pa
 from ricordo.store.sql.files import Machines
 from ricordo.text.alike import likely_words
 from ricordo.text.sentences import sentence_starts
-from ricordo.text.words import Analyzer, runs, runs_of_each, words_in
+from ricordo.text.words import Analyzer, fold, runs, runs_of_each, words_in
 from ricordo.values.hits import Evidence, Hit
 from ricordo.values.items import CITATIONS, Item
 
@@ -491,6 +491,20 @@ def spelling_notes(reader: HitReader, page: Sequence[Ranked], answer: Candidates
         f"'{written}' was not found; looked for {' or '.join(dict.fromkeys(spelled(written, term) for term in terms))}"
         for written, terms in respelled.items()
     ]
+
+
+_SPELLING = late("'(.+)' was not found; looked for (.+)")
+
+
+def is_true_of(note: str, hits: Sequence[Hit]) -> bool:
+    """Whether what one tier says of a word's spelling is true of hits of several tiers: another may have the word."""
+    said = _SPELLING.fullmatch(note)
+    if said is None:
+        return True
+    shown = fold(" ".join(text for hit in hits for text in (hit.title, hit.snippet, *(p.text for p in hit.evidence))))
+    words = {word for run in runs(shown) for word in words_in(run)}
+    written = fold(said[1])
+    return not any(word.startswith(written) for word in words) and any(fold(word) in words for word in said[2].split(" or "))
 
 
 def newer_first(page: Sequence[Ranked], reader: HitReader) -> list[Ranked]:

@@ -28,6 +28,7 @@ from ricordo.config.files import read_json, write_json
 from ricordo.errors import Error, Unavailable, UsageError
 from ricordo.frozen import frozen
 from ricordo.search.fit import NOTHING_FITS, best_fit, note_of
+from ricordo.search.present import is_true_of
 from ricordo.search.query import both, parse_query
 from ricordo.search.request import SHOWS_ALL, Request, since
 from ricordo.store.base import Store
@@ -507,7 +508,7 @@ def _meta(replies: Sequence[Reply], request: Request, page: tuple[Hit, ...]) -> 
     for reply in replies:
         own = [text for text in reply.answer.meta.degraded if text not in shared]
         degraded += [f"tier {reply.tier.name}: {text}" for text in own]
-    notes = dict.fromkeys(note for meta in metas for note in meta.notes)
+    notes = dict.fromkeys(note for meta in metas for note in meta.notes if is_true_of(note, page))
     if NOTHING_FITS in notes and not note_of(page):
         del notes[NOTHING_FITS]  # it was true of one tier's hits; this one is about all of them
     return SearchMeta(
