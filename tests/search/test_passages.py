@@ -165,3 +165,43 @@ def test_the_order_of_passages_is_that_of_their_whole_value_however_little_is_lo
 
     found = answering_first(parts, texts, marker) if len(parts) > 1 else tuple(parts)
     assert [round(value(one), 9) for one in found] == sorted((round(value(one), 9) for one in parts), reverse=True)
+
+
+SETTINGS = """\
+gc.auto
+    When there are more loose objects than this, they are packed. The default value is 6700. Nothing is packed at 0,
+    whatever gc.autoPackLimit says of the number of packs, and whatever else speaks for packing them at that time.
+
+gc.autoPackLimit
+    When there are more packs than this, gc auto consolidates them into one. The default value is 50. The default of
+    gc.auto does not matter here: with the auto default, the auto pack limit decides by default.
+
+`gc.autoDetach` = bool
+    Return at once and go on in the background. The default of gc.autoDetach is true; a program that waits for gc, or
+    gc.auto itself, is told so.
+
+-d, --depth <n>
+    How deep the window is. By default
+    --depth is 50, and more takes longer; so do others that name the depth as a default.
+"""
+
+
+@pytest.mark.parametrize("long", [False, True])
+@pytest.mark.parametrize(
+    ("query", "begins"),
+    [
+        ("default of gc.auto", "gc.auto When"),
+        ("what is the default of gc.autoPackLimit?", "gc.autoPackLimit When"),
+        ("gc.autoDetach", "`gc.autoDetach` = bool"),
+        ("default of --depth", "-d, --depth <n>"),
+    ],
+)
+def test_what_is_asked_for_by_its_name_is_shown_where_it_is_defined(
+    engine: Ricordo, query: str, begins: str, *, long: bool
+) -> None:
+    """Also where each entry is a passage, or all are one."""
+    filler = "This is about something else, and is long enough to stand alone as a passage of its own. " * 8
+    text = SETTINGS.replace("\n\n", f"\n\n{filler}\n\n") if long else SETTINGS
+    engine.save("agent:/settings.md", text)
+    (hit,) = engine.search(query, track=False).hits
+    assert hit.snippet.lstrip("…").startswith(begins)

@@ -216,7 +216,7 @@ class Search:
             page = [self._explained(entry) for entry in page]
         respelled, reading = pool.answer.respelled, self.searcher.reading
         words = chain.from_iterable(respelled.get(word.written, word.terms) for word in self.ask.words)
-        marker = Marker(frozenset((*words, *pool.answer.prefix_terms)), reading)
+        marker = Marker(frozenset((*words, *pool.answer.prefix_terms)), reading, self.text)
         wanted = {"full": full, "snippets": request.snippets, "evidence": request.evidence}
         hits = present(reader, page, marker, self.searcher.store.machines, tier=request.tier, fits=fits, **wanted)
         meta = SearchMeta(

@@ -109,17 +109,34 @@ MARGIN = 40
 """So many characters before a word are shown where its sentence begins too far away."""
 
 
-class Marker:
-    """Which words of a text the query asked for. The texts of a page are looked at together: they share most words."""
+_NAME = late(r"(?<![\w.-])(?:--\w[\w-]*|\w+(?:(?:[._]|::)\w+)+|[a-z]+[A-Z]\w*)(?![\w-])")
+"""The name of a setting, an option or a function, which no sentence has by chance."""
+_BEFORE_A_NAME = r"^[^\w\n-]*(?:-\w, *)?"
+_AFTER_A_NAME = r"(?![\w-])(?=[`*\"' ]*(?:$|[=:,;(<\[{|]|\s\s|\s[-\u2013\u2014]\s))"
+"""What stands around a name on a line that begins to say what it is; other lines begin with one by chance."""
+MOST_NAMES = 8
 
-    def __init__(self, terms: frozenset[str], analyzer: Analyzer) -> None:
+
+class Marker:
+    """Which words of a text the query asked for. The texts of a page are looked at together: they share most words.
+    The ``query`` itself may name something that a text defines.
+    """
+
+    def __init__(self, terms: frozenset[str], analyzer: Analyzer, query: str = "") -> None:
         self.terms = terms
         self.analyzer = analyzer
+        names = "|".join(map(re.escape, _NAME.findall(query)[:MOST_NAMES]))
+        self.named = re.compile(f"(?mi){_BEFORE_A_NAME}(?:{names}){_AFTER_A_NAME}") if names else None
         self._bits = {term: 1 << place for place, term in enumerate(terms)}
         self._words: dict[str, dict[str, int]] = {}
         """By text: its words that were asked for, each with its terms, as bits."""
         self._counts: dict[str, int] = {}
         """By text: how many of the terms it has."""
+
+    def defined_at(self, text: str) -> int | None:
+        """Where the line of a text begins that says what something is that the query names; None if there is none."""
+        found = self.named.search(text) if self.named is not None else None
+        return found.start() if found is not None else None
 
     def look_at(self, texts: Iterable[str]) -> None:
         """Find out which words of some texts were asked for."""
@@ -181,7 +198,8 @@ def window_of(text: str, marker: Marker, size: int = SNIPPET) -> tuple[int, int]
     if len(text) <= size:
         return 0, len(text)
     places = marker.places(text)
-    start = _best_start(places, _starts(text, places, size), size) if places else 0
+    named = marker.defined_at(text) if marker.named is not None else None
+    start = named if named is not None else _best_start(places, _starts(text, places, size), size) if places else 0
     end = min(len(text), start + size)
     if end < len(text):
         cut = text.rfind(" ", start + size // 2, end)
@@ -468,7 +486,10 @@ def answering_first(parts: Sequence[Evidence], texts: Sequence[str], marker: Mar
     for group in groups:
         if len(group) > 1:
             group.sort(key=lambda row: -(row[1] * kept_by_prose(row[3]) + row[2]))
-    return tuple(row[-1] for group in groups for row in group)
+    order = [row for group in groups for row in group]
+    if marker.named is not None:
+        order.sort(key=lambda row: marker.defined_at(row[3]) is None)
+    return tuple(row[-1] for row in order)
 
 
 def spelling_notes(reader: HitReader, page: Sequence[Ranked], answer: Candidates, analyzer: Analyzer) -> list[str]:
@@ -504,7 +525,9 @@ def is_true_of(note: str, hits: Sequence[Hit]) -> bool:
     shown = fold(" ".join(text for hit in hits for text in (hit.title, hit.snippet, *(p.text for p in hit.evidence))))
     words = {word for run in runs(shown) for word in words_in(run)}
     written = fold(said[1])
-    return not any(word.startswith(written) for word in words) and any(fold(word) in words for word in said[2].split(" or "))
+    return not any(word.startswith(written) for word in words) and any(
+        fold(word) in words for word in said[2].split(" or ")
+    )
 
 
 def newer_first(page: Sequence[Ranked], reader: HitReader) -> list[Ranked]:
