@@ -95,7 +95,8 @@ def test_without_a_file_the_newest_sound_version_becomes_the_current_one(engine:
     engine.save("note:/a", "the first text is long enough to stand alone")
     engine.save("note:/a", "a second text that replaced it on Monday", on_conflict="overwrite")
     change(engine, "UPDATE chunks SET text = replace(text, 'Monday', 'Sunday')")
-    engine.doctor(repair=True)
+    (mended,) = [check for check in engine.doctor(repair=True).checks if check.name == "mending"]
+    assert "note:/a: version 2 is gone, version 1 stands in" in mended.detail
     assert engine.get("note:/a").content == "the first text is long enough to stand alone"
     assert [version.number for version in engine.history("note:/a")] == [3, 2, 1]
 
@@ -113,7 +114,14 @@ def test_salvage_takes_out_everything_but_what_is_damaged_and_it_can_be_imported
     change(engine, "UPDATE chunks SET text = 'changed' WHERE text = 'second text'")
     change(engine, "DELETE FROM chunks WHERE text LIKE 'text number 9 %'")
     report = engine.export(tmp_path / "rescued.jsonl", salvage=True)
-    assert sorted(line.split(":/")[1].split()[0].rstrip(":") for line in report.left_out) == ["n7", "n9", "n9", "two"]
+    assert sorted(line.split(":/")[1].split()[0].rstrip(":") for line in report.left_out) == [
+        "n7",
+        "n9",
+        "n9",
+        "two",
+        "two",
+    ]
+    assert "note:/two: version 2 is gone, version 1 stands in" in report.left_out
     copy = open_engine("copy")
     copy.import_(tmp_path / "rescued.jsonl")
     assert copy.count() == 20
@@ -299,3 +307,86 @@ def _closed_by_another_thread(store: SqliteStore) -> None:
 def test_a_store_that_another_thread_closes_in_the_middle_says_so(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="the store is closed"):
         _closed_by_another_thread(SqliteStore(tmp_path / "store.db"))
+
+
+DAMAGED = [
+    ("items", "fields"), ("items", "metadata"), ("items", "provenance"), ("versions", "fields"),
+    ("versions", "marks"), ("versions", "provenance"), ("versions", "layout"), ("chunks", "text"),
+    ("audit", "provenance"),
+    ("query_log", "refs"), ("query_log", "asker"), ("steps", "provenance"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("table", "column"), DAMAGED)
+def test_a_damaged_row_costs_itself_alone_and_is_named(open_engine: Opener, table: str, column: str) -> None:
+    engine = open_engine()
+    for number in range(3):
+        engine.save(f"note:/n{number}", f"The otters of river {number} swim at noon.", wait=False)
+    engine.edit("note:/n0", "The otters of river 0 swim at night.", wait=False)
+    engine.search("otters")
+    engine.rm("note:/n0")
+    engine.close()
+    engine = open_engine()
+    row = {"items": "path = '/n1'", "versions": "item = 2", "chunks": "item = 2"}.get(table, "TRUE")
+    value = b"\1" if column == "layout" else "{damaged"
+    change(engine, f"UPDATE {table} SET {column} = ? WHERE {row}", value)
+    engine.close()
+    engine = open_engine()
+    refs = {str(item.ref) for item in engine.list()}
+    assert "note:/n2" in refs
+    assert len(refs) == 2
+    assert "note:/n2" in {hit.ref for hit in engine.search("otters swim at noon").hits}
+    assert engine.get("note:/n2").content == "The otters of river 2 swim at noon."
+    assert "river 2" in engine.context("which otters swim at noon").text
+    assert engine.timeline().events
+    assert engine.log().entries is not None
+    assert engine.undo(list=True).steps
+    report = engine.doctor()
+    assert not report.ok
+    assert any(not check.ok for check in report.checks if check.name in ("records", "texts"))
+
+
+def test_who_did_something_is_unknown_after_a_repair_where_only_that_was_damaged(engine: Ricordo) -> None:
+    engine.save("note:/a", "the bridge is closed on Monday")
+    change(engine, "UPDATE items SET provenance = '{'")
+    change(engine, "UPDATE versions SET provenance = '{'")
+    (records,) = [check for check in engine.doctor(repair=True).checks if check.name == "records"]
+    assert "1 of items.provenance, 1 of versions.provenance" in records.detail
+    assert engine.doctor().ok
+    assert engine.get("note:/a").provenance.author == "unknown"
+
+
+@pytest.mark.parametrize(
+    "statements", ["DROP TABLE audit", "DROP TABLE secrets; CREATE TABLE secrets(item INTEGER, kind TEXT, count TEXT)"]
+)
+def test_a_table_that_is_not_as_this_version_makes_it_is_named_by_doctor_and_backup(
+    engine: Ricordo, tmp_path: Path, statements: str
+) -> None:
+    engine.save("note:/a", "the bridge is closed on Monday")
+    with sqlite3.connect(engine.location) as raw:
+        raw.executescript(statements)
+    raw.close()
+    (schema,) = [check for check in engine.doctor().checks if check.name == "schema"]
+    assert not schema.ok
+    with pytest.raises(StoreError, match="damaged, and so would be its backup"):
+        engine.backup(tmp_path / "copy.db")
+
+
+@pytest.mark.parametrize(
+    "statements", ["DROP INDEX items_updated", "DROP INDEX items_kind; CREATE INDEX items_kind ON items(kind)"]
+)
+def test_an_index_that_is_missing_is_made_again(engine: Ricordo, statements: str) -> None:
+    engine.save("note:/a", "the bridge is closed on Monday")
+    with sqlite3.connect(engine.location) as raw:
+        raw.executescript(statements)
+    raw.close()
+    (schema,) = [check for check in engine.doctor().checks if check.name == "schema"]
+    assert "missing indexes: items_" in schema.detail
+    engine.doctor(repair=True)
+    assert engine.doctor().ok
+
+
+def test_a_backup_names_records_that_cannot_be_read(engine: Ricordo, tmp_path: Path) -> None:
+    engine.save("note:/a", "the bridge is closed on Monday")
+    change(engine, "UPDATE steps SET provenance = '{'")
+    assert engine.backup(tmp_path / "one.db").damaged == ("steps.provenance version 0: 1 values cannot be read",)

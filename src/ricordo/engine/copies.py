@@ -13,10 +13,11 @@ from ricordo.config.places import locate
 from ricordo.engine.checks import check_choice
 from ricordo.engine.items import ItemVerbs
 from ricordo.engine.tiers import follows
-from ricordo.errors import Forbidden, PathConflict, UsageError, from_dict
+from ricordo.errors import Error, Forbidden, PathConflict, UsageError, from_dict
 from ricordo.permissions import is_agent, refuse_replacing
 from ricordo.store.base import Store
-from ricordo.values.items import Saved
+from ricordo.values.hits import Filters
+from ricordo.values.items import Saved, first_words
 from ricordo.values.kinds import ON_CONFLICT
 from ricordo.values.reports import Progress
 from ricordo.verbs.declare import verb
@@ -25,11 +26,36 @@ if TYPE_CHECKING:
     from typing import Annotated
 
     from ricordo.exchange.records import ItemRecord
+    from ricordo.search.pipeline import Searcher
     from ricordo.values.items import Ref
-    from ricordo.values.kinds import OnConflict
+    from ricordo.values.kinds import By, OnConflict
     from ricordo.values.reports import BackupReport
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import REF_TEXT, Force
+
+
+def tried(store: Store, searcher: Searcher) -> tuple[int, list[str]]:
+    """Do what a user does: list all, get each, search some words of what is stored, and by meaning if there are
+    vectors. How many items there are, and what failed.
+    """
+    from ricordo.search.request import Request
+
+    failing: list[str] = []
+    words = ""
+    items = store.items.listing(Filters(states=("live", "archived", "deleted")), 1 << 30, 0)
+    for n, _ in items:
+        try:
+            text = store.items.get(n).content
+            words = words or " ".join(first_words(text).split()[:3])
+        except Error as error:
+            failing.append(error.message)
+    by: tuple[By, ...] = ("words", "meaning") if store.vectors.active_fingerprint() else ("words",)
+    for way in by if words else ():
+        try:
+            searcher.search(Request(words, limit=1, by=way))
+        except Error as error:
+            failing.append(f"a search by {way}: {error.message}")
+    return len(items), failing
 
 
 class CopyVerbs(ItemVerbs):
@@ -65,8 +91,10 @@ class CopyVerbs(ItemVerbs):
                 progress(Progress(done, total, str(path), "copying pages"))
 
         items, damaged = self._context.store.transfer.backup(path, force=force, progress=tell)
-        damage = tuple(f"{one.ref} version {one.number}: {one.problem}" for one in damaged)
-        return BackupReport(str(path), path.stat().st_size, time.monotonic() - started, items, damage)
+        damage = [f"{one.ref} version {one.number}: {one.problem}" for one in damaged]
+        if not damage:
+            damage = tried(self._context.unsynced_store, self._context.tiers.own_searcher)[1]
+        return BackupReport(str(path), path.stat().st_size, time.monotonic() - started, items, tuple(damage))
 
     @verb(
         "write",

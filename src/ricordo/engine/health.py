@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo import hook_log, registry
 from ricordo.engine.context import NOT_TRUSTED, EngineContext
+from ricordo.engine.copies import tried
 from ricordo.engine.ingest import known_machines
 from ricordo.engine.removal import RemoveVerbs
 from ricordo.engine.tiers import waiting_for_user
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Annotated
 
     from ricordo.registry import Profiles
+    from ricordo.search.pipeline import Searcher
     from ricordo.verbs.declare import Say
 
 
@@ -70,7 +72,7 @@ def mend_damage(context: EngineContext, restore: Callable[[Ref, int], object]) -
         if one.is_head and one.sound is not None:
             try:
                 restore(Ref.parse(one.ref), one.sound)
-                lines.append(f"{one.ref}: version {one.sound} is the current one again")
+                lines.append(f"{one.ref}: version {one.number} is gone, version {one.sound} stands in")
             except Error as error:
                 lines.append(f"{one.ref}: not mended, {error.message}")
     left = [one for one in store.damage() if one.is_head]
@@ -205,6 +207,7 @@ class HealthVerbs(RemoveVerbs):
             ("trust", self._trust),
             ("plugins", self._plugins),
         ]
+        checks.append(("use", lambda _: _use(store, context.tiers.own_searcher)))
         if knowledge := context.knowledge:
             checks.append(("knowledge files", lambda repair: knowledge.check(repair=repair)))
         if repair:
@@ -247,6 +250,12 @@ class HealthVerbs(RemoveVerbs):
             store.transfer.adopt_language(wanted, rebuild=True)
             return Check("language", False, differs, repaired=True)
         return Check("language", True, f"{differs}: 'ricordo doctor --repair' indexes them again")
+
+
+def _use(store: Store, searcher: Searcher) -> Check:
+    items, failing = tried(store, searcher)
+    said = "; ".join(failing[:MOST_NAMED]) or f"{items:,} items can be listed and read, and searches answer"
+    return Check("use", not failing, said)
 
 
 def _run(name: str, check: Callable[[bool], Check | None], repair: bool) -> Check | None:

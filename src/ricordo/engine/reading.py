@@ -12,7 +12,7 @@ from ricordo.engine.checks import check_filters, check_number, check_type, refus
 from ricordo.engine.context import OpenEngine
 from ricordo.engine.items import cited_now, replacement
 from ricordo.engine.tiers import follows
-from ricordo.errors import NotFound, Unavailable, UsageError
+from ricordo.errors import CorruptStore, NotFound, Unavailable, UsageError
 from ricordo.plugin import ask
 from ricordo.search.grep import grep_texts, tree_of
 from ricordo.search.query import both, parse_query
@@ -208,8 +208,12 @@ class ReadVerbs(OpenEngine):
         def shown(n: int, item: Item) -> Item:
             if machine := machines.get(str(item.ref)):
                 item = replace(item, machine=machine)
-            is_named = item.fields.title or item.kind not in REMEMBERED_KINDS
-            return item if is_named else replace(item, opening=store.items.get(n).content)
+            if item.fields.title or item.kind not in REMEMBERED_KINDS:
+                return item
+            try:
+                return replace(item, opening=store.items.get(n).content)
+            except CorruptStore:
+                return replace(item, opening="(its text is damaged: ricordo doctor)")
 
         is_last = len(rows) < limit and (rows or not offset)
         total = offset + len(rows) if is_last else store.items.count(filters)

@@ -6,6 +6,7 @@ rebuilt from them. Times are whole microseconds since 1970, UTC.
 
 A column is ``name type``. ``?`` behind a type lets it be empty, ``>table`` says whose rows it goes with. ``serial``
 numbers itself, ``reserved`` does so in SQLite, and in PostgreSQL is reserved by ``Connection.reserve_chunks``.
+``json`` is text.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ TABLES = {
         " hash text,"  # of the current version: content and all fields
         " text_hash text,"  # of the content alone
         " title text, description text, category text?, domain text?, severity text?, importance int?, loading text?,"
-        " thread text?, seq int?, source_url text?, metadata text,"
-        " fields text,"  # all fields as JSON; the columns above are copies to filter by
+        " thread text?, seq int?, source_url text?, metadata json,"
+        " fields json,"  # all fields as JSON; the columns above are copies to filter by
         " size int, created_at int, updated_at int, indexed_at int?,"
         " deleted_at int?,"  # when it was put away: into the archive or the bin
         " file_mtime int?, file_size int?,"  # what the file looked like when it was read, to notice changes cheaply
-        " file_hash text?, file_fields text?,"  # of its bytes, and what it says of itself
-        " provenance text = '',"  # JSON, of the current version; empty for unknown
+        " file_hash text?, file_fields json?,"  # of its bytes, and what it says of itself
+        " provenance json = '',"  # of the current version; empty for unknown
         " vouched int?",  # the newest version that the user wrote or agreed to
         "n",
         {
@@ -67,12 +68,12 @@ TABLES = {
     "item_tags": Table("tag text, item int>items", "tag, item", {"item_tags_item": "item"}, by_key=True),
     "versions": Table(
         "item int>items, number int, previous int?, hash text, text_hash text, drive text, path text, kind text,"
-        " state text, fields text,"
+        " state text, fields json,"
         " layout bytes,"  # int64 rows: chunk, first character, first line, last line
-        " marks text,"  # JSON [[offset, label], ...]
+        " marks json,"  # [[offset, label], ...]
         " first_line int, size int,"
         " blob text?,"  # hash of the bytes of a file that holds no text
-        " created_at int, provenance text = ''",
+        " created_at int, provenance json = ''",
         "item, number",
         {"versions_created": "created_at"},
     ),
@@ -95,7 +96,7 @@ TABLES = {
             "chunks_language": "language where language <> ''",
         },
     ),
-    "roots": Table("machine text, path text, globs text, added_at int", "machine, path"),
+    "roots": Table("machine text, path text, globs json, added_at int", "machine, path"),
     "segments": Table(
         "id serial,"
         " state int,"  # 0 being built by a merge, 1 in use, 2 replaced and to be cleared
@@ -160,8 +161,8 @@ TABLES = {
         "id serial, text text,"
         " tool text,"  # what asked: search, similar, a tool of an agent
         " profile text, results int,"
-        " refs text,"  # JSON, the best first
-        " ms real, at int, asker text = '',"
+        " refs json,"  # the best first
+        " ms real, at int, asker json = '',"
         " fit real?",  # how well the best hit fitted; empty where it was not measured
         "id",
         {"query_log_at": "at"},
@@ -169,7 +170,7 @@ TABLES = {
     "retrieval_log": Table(
         "id serial, item int>items, ref text, version int,"
         " query int?,"  # in query_log; none when the item was opened by its name
-        " score real?, at int, asker text = ''",
+        " score real?, at int, asker json = ''",
         "id",
         {"retrieval_log_at": "at", "retrieval_log_item": "item"},
     ),
@@ -184,7 +185,7 @@ TABLES = {
     # What is in force now; feedback up to ``since`` no longer counts, because it was rolled back.
     "learned": Table("profile text, shift real, since int", "profile", by_key=True),
     "weight_log": Table(
-        "id serial, profile text, at int, reason text, before text, after text, shift_before real, shift_after real,"
+        "id serial, profile text, at int, reason text, before json, after json, shift_before real, shift_after real,"
         " counted int",
         "id",
     ),
@@ -204,7 +205,7 @@ TABLES = {
     ),
     # Changes that make no version: archived, removed, erased, accepted, refused. ``item`` is the item's id.
     "audit": Table(
-        "id serial, at int, what text, item text, ref text, version int, provenance text",
+        "id serial, at int, what text, item text, ref text, version int, provenance json",
         "id",
         {"audit_at": "at", "audit_item": "item"},
     ),
@@ -223,7 +224,7 @@ TABLES = {
     ),
     # What one call of a verb did, so that it can be undone.
     "steps": Table(
-        "id text, at int, verb text, provenance text,"
+        "id text, at int, verb text, provenance json,"
         " undone text,"  # the step that undid it; empty while it holds
         " erased int",  # how many items it erased, which nothing brings back
         "id",
@@ -233,7 +234,7 @@ TABLES = {
         "step text>steps, item int>items,"
         " version int, state text,"  # before the step; version 0 if the step made the item
         " new_version int, new_state text,"
-        " vouched int?, provenance text?",  # before it, where the step changed whose words they are
+        " vouched int?, provenance json?",  # before it, where the step changed whose words they are
         "step, item",
         {"step_items_item": "item"},
     ),
@@ -246,7 +247,7 @@ TABLES = {
 _COLUMN = re.compile(r"\s*(\w+) (\w+)(\??)(?:>(\w+\??))?(?: = (.+))?")
 _SQLITE = {
     "serial": "INTEGER", "reserved": "INTEGER", "int": "INTEGER", "flag": "INTEGER", "text": "TEXT", "bytes": "BLOB",
-    "real": "REAL", "any": "ANY",
+    "real": "REAL", "any": "ANY", "json": "TEXT",
 }  # fmt: skip
 
 

@@ -99,8 +99,11 @@ def stored(provenance: Provenance) -> str:
 
 @lru_cache(maxsize=1024)
 def read(text: str) -> Provenance:
-    """The record from what a store kept."""
-    return _provenance(json.loads(text)) if text else NOBODY
+    """The record from what a store kept; of one that is damaged, nobody knows who it was."""
+    try:
+        return _provenance(json.loads(text)) if text else NOBODY
+    except (ValueError, AttributeError, TypeError):
+        return NOBODY
 
 
 def _provenance(plain: Mapping[str, Any]) -> Provenance:

@@ -11,7 +11,7 @@ TABLES = {
         " uid text,"  # its name, which follows from what it says
         " kind text,"  # version | state | erase | link | feedback | word
         " item text, clock int, writer text,"
-        " parents text,"  # JSON: the uids of what it was made on top of
+        " parents json,"  # the uids of what it was made on top of
         " body bytes,"  # compressed JSON; empty once it was erased
         " folder int?",  # the folder that it came through; none for what was done here
         "id",
@@ -28,7 +28,7 @@ TABLES = {
         "item text,"
         " seen text,"  # version, hash, state, the user's word and ref
         " wanted text,"  # the ref that it has unless another item has it; empty in the bin
-        " apart text",  # JSON: versions that were written apart from each other, the current one last
+        " apart json",  # versions that were written apart from each other, the current one last
         "item",
         {"sync_items_wanted": "wanted"},
         by_key=True,

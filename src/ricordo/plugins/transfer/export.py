@@ -201,8 +201,10 @@ def _salvaged_item(connection: Connection, n: int, ref: str, left_out: list[str]
             item = item_record(connection, n, readable)
             versions = tuple(_rehashed(item, version, bad.get(version.number, "")) for version in item.versions)
             head = item.version if item.version in readable else readable[-1]
+            was = item.version
             item = replace(item, versions=versions, version=head)
             check_item(item)
+            left_out += [f"{ref}: version {was} is gone, version {head} stands in"] if head != was else []
             return item
         except _broken(connection):
             continue

@@ -6,6 +6,7 @@ since 1970, UTC; lists of values come in parts that one statement takes.
 
 from __future__ import annotations
 
+import json
 import struct
 import time
 import zlib
@@ -197,6 +198,14 @@ def decoded(store: object) -> Iterator[None]:
 def mirroring(mirror: AroundCommit | None, touched: set[int], *, durable: bool) -> AbstractContextManager[None]:
     """The block in which a transaction commits that touched some items."""
     return nullcontext() if mirror is None or not touched else mirror(frozenset(touched), durable=durable)
+
+
+def json_or(text: str, instead: Any) -> Any:
+    """What a text of JSON says; something else if it cannot be read: a damaged row costs itself alone."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return instead
 
 
 T = TypeVar("T")

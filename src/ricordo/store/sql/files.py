@@ -11,7 +11,7 @@ from ricordo.config.machine import Machine, this_machine
 from ricordo.errors import Unavailable
 from ricordo.store.sql import changes, items
 from ricordo.store.sql.changes import write_secrets
-from ricordo.store.sql.database import Connection, StorePart, marks, now_micros
+from ricordo.store.sql.database import Connection, StorePart, json_or, marks, now_micros
 from ricordo.store.tables import column_names
 from ricordo.store.values import FileState
 from ricordo.values import provenance
@@ -139,7 +139,7 @@ class Files(StorePart):
         """The folders that were added on any machine: the id of the machine, the path and the globs of each."""
         with self._database.read() as connection:
             rows = connection.rows("SELECT machine, path, globs FROM roots ORDER BY machine, path")
-        return [(machine, path, tuple(json.loads(globs))) for machine, path, globs in rows]
+        return [(machine, path, tuple(json_or(globs, []))) for machine, path, globs in rows]
 
     def forget_root(self, path: str) -> bool:
         """Look for no more new files in a folder of this machine; returns whether it was one of those looked in."""
@@ -161,7 +161,7 @@ class Files(StorePart):
 
 
 def _state(mtime: int | None, size: int, digest: str | None, fields: str | None) -> FileState | None:
-    return FileState(mtime, size, digest or "", json.loads(fields or "{}")) if mtime is not None else None
+    return FileState(mtime, size, digest or "", json_or(fields or "{}", {})) if mtime is not None else None
 
 
 _COLUMNS = column_names("knowledge_files")

@@ -7,7 +7,6 @@ item that is erased takes its rows with it, so that nothing here tells what it w
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -21,6 +20,7 @@ from ricordo.store.sql.database import (
     Dialect,
     StorePart,
     all_of,
+    json_or,
     marks,
     micros,
     moment,
@@ -210,7 +210,7 @@ class Threads(StorePart):
                 f" AND {said_by_user} AND json_extract(metadata, '$.aside') IS NULL ORDER BY seq LIMIT ?",
                 (thread, place, *values, count),
             )
-        return [json.loads(row[0]) for row in rows]
+        return [json_or(row[0], {}) for row in rows]
 
     def items(self, thread: str, first: int, last: int) -> list[Item]:
         with self._database.read() as connection:
@@ -300,7 +300,7 @@ def _what(version: int, kind: str, category: str | None, seq: int | None) -> str
 
 def _happening(at: int, what: str, version: int | None, row: Sequence[Any]) -> Happening:
     drive, path, kind, _, title, thread, seq, metadata, text, provenance = row
-    details = json.loads(metadata) if kind == "session" else {}
+    details = json_or(metadata, {}) if kind == "session" else {}
     opening = first_words(text or "") if kind in REMEMBERED_KINDS else ""
     if kind == "session":
         opening = " ".join((text or "").split())

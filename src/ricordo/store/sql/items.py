@@ -12,16 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ricordo.errors import Conflict, CorruptStore, NotFound
+from ricordo.errors import Conflict, CorruptStore, NotFound, UsageError
 from ricordo.frozen import frozen
 from ricordo.store.arrays import Array
 from ricordo.store.prepare import text_hash
 from ricordo.store.sql.database import (
     DAY,
+    UNREADABLE,
     Connection,
     Row,
     StorePart,
     in_parts,
+    json_or,
     marks,
     micros,
     moment,
@@ -65,6 +67,25 @@ def fields_of(text: str) -> Fields:
     return Fields(**plain)
 
 
+def _shown_ref(drive: str, path: str, n: int) -> Ref:
+    """A ref to show; that of a damaged row says so."""
+    try:
+        return Ref(drive, path)
+    except UsageError:
+        return Ref("damaged", f"/{n}")
+
+
+DAMAGED_FIELDS = Fields(metadata={"damaged": "its fields cannot be read"})
+
+
+def shown_fields(text: str) -> Fields:
+    """Fields to show: a damaged row costs itself alone, and says so."""
+    try:
+        return fields_of(text)
+    except UNREADABLE:
+        return DAMAGED_FIELDS
+
+
 def all_fields(text: str) -> dict[str, Any]:
     """Every field from the stored JSON, also those that nobody gave a value, and names from later versions."""
     return {**_DEFAULTS, **json.loads(text)}
@@ -95,7 +116,7 @@ def _head(row: Row) -> Head:
         version=version,
         hash=digest,
         text_hash=text_digest,
-        immutable=bool(json.loads(fields).get("immutable")),
+        immutable=bool(json_or(fields, {}).get("immutable")),
     )
 
 
@@ -256,10 +277,10 @@ def decay_now(score: float | None, since: int, protected: bool) -> float:
 
 def item_of(row: Sequence[Any], content: str = "", first_line: int = 1, *, foreign: bool = False) -> Item:
     """An item from a row of ``ITEM``; ``foreign`` if the user does not trust the store that it is in."""
-    fields = fields_of(row[8])
+    fields = shown_fields(row[8])
     return Item(
         id=row[1],
-        ref=Ref(row[2], row[3]),
+        ref=_shown_ref(row[2], row[3], row[0]),
         kind=row[4],
         state=row[5],
         version=row[6],
@@ -336,7 +357,7 @@ def as_version(connection: Connection, n: int, item: Item, number: int) -> Item:
         version=number,
         content_hash=digest,
         content="",
-        fields=fields_of(fields),
+        fields=shown_fields(fields),
         updated_at=moment(created),
         first_line=first_line,
         size=size,
@@ -415,8 +436,11 @@ def layouts_of(connection: Connection, versions: Sequence[tuple[int, int]]) -> d
 
 def _layout(places: bytes, labels: str) -> Layout:
     # Few items have labels, and a page reads the layouts of all its items.
-    marks = [(at, label) for at, label in json.loads(labels)] if labels != "[]" else []
-    return np.frombuffer(places, np.int64).reshape(-1, 4), marks
+    try:
+        marks = [(at, label) for at, label in json.loads(labels)] if labels != "[]" else []
+        return np.frombuffer(places, np.int64).reshape(-1, 4), marks
+    except UNREADABLE:  # a damaged row costs itself alone
+        return np.empty((0, 4), np.int64), []
 
 
 class PageRow(NamedTuple):
@@ -606,7 +630,7 @@ class Items(StorePart):
                 created_at=moment(row[3]),
                 ref=Ref(row[4], row[5]),
                 kind=row[6],
-                fields=fields_of(row[7]),
+                fields=shown_fields(row[7]),
                 size=row[8],
                 provenance=provenance.read(row[9]),
                 is_head=row[0] == number,

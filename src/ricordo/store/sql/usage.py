@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from ricordo.store.sql.database import DAY, Connection, StorePart, all_of, micros, moment, now_micros
+from ricordo.store.sql.database import DAY, Connection, StorePart, all_of, json_or, micros, moment, now_micros
 from ricordo.store.sql.items import decay_now
 from ricordo.store.tables import column_names
 from ricordo.values.items import first_words
@@ -142,7 +142,7 @@ def forget_names(connection: Connection, n: int) -> None:
     )
     connection.run_many(
         "UPDATE query_log SET refs=? WHERE id=?",
-        [(json.dumps([ref for ref in json.loads(refs) if ref not in names]), query) for query, refs in queries],
+        [(json.dumps([ref for ref in json_or(refs, []) if ref not in names]), query) for query, refs in queries],
     )
     connection.run("UPDATE feedback SET ref='' WHERE item=?", (n,))
 
@@ -312,8 +312,8 @@ def _change(row: tuple[Any, ...]) -> WeightChange:
         profile=profile,
         at=moment(at),
         reason=reason,
-        before=json.loads(before),
-        after=json.loads(after),
+        before=json_or(before, {}),
+        after=json_or(after, {}),
         counted=counted,
         shift_before=shift_before,
         shift_after=shift_after,
@@ -440,5 +440,5 @@ def _hits_of_queries(connection: Connection, asked: dict[int, str], soon: int) -
 
 def _in_order(hits: Sequence[ShownHit], refs: str) -> tuple[ShownHit, ...]:
     """The best first, as the answer had them."""
-    rank = {ref: at for at, ref in enumerate(json.loads(refs))}
+    rank = {ref: at for at, ref in enumerate(json_or(refs, []))}
     return tuple(sorted(hits, key=lambda hit: rank.get(hit.ref, len(rank))))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 
-from ricordo.store.sql.database import Connection, Database
+from ricordo.store.sql.database import Connection, Database, json_or
 from ricordo.trust.gate import Word, check_words, is_users
 
 
@@ -17,7 +16,7 @@ def user_words(connection: Connection, numbers: Collection[int]) -> dict[int, Wo
         sorted(numbers),
     )
     return {
-        n: Word(ref, digest, state == "live" and json.loads(fields).get("loading") == "always")
+        n: Word(ref, digest, state == "live" and json_or(fields, {}).get("loading") == "always")
         for n, ref, digest, state, fields in rows
     }
 

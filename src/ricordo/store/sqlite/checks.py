@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from functools import cache
+from typing import Any, NamedTuple
+
+import apsw
 
 from ricordo.plugin import plugin_tables
 from ricordo.store.sql.changes import field_columns, insert_tags
 from ricordo.store.sql.items import fields_of
 from ricordo.store.sqlite.connection import Connection, Database
-from ricordo.store.tables import TABLES, columns_of
+from ricordo.store.tables import TABLES, columns_of, index_statement, sqlite_statements
 from ricordo.values.items import Fields
 from ricordo.values.reports import Check
 
@@ -63,12 +68,122 @@ def said_of_columns(differing: Mapping[str, tuple[list[str], list[str]]]) -> str
     )
 
 
+def odd_tables(connection: Connection) -> tuple[list[str], list[str]]:
+    """What else of tables is not as this version makes it (types, defaults), and the indexes that are missing."""
+    stored = _makings(connection)
+    odd: list[str] = []
+    indexes: list[str] = []
+    for table, expected in _expected().items():
+        if table not in stored:
+            odd += [f"the table {table} is missing"] if table in TABLES else []
+            continue
+        now = stored[table]
+        odd += [
+            f"{table}.{name} is {now.columns[name]}, not {how}"
+            for name, how in expected.columns.items()
+            if name in now.columns and now.columns[name] != how
+        ]
+        indexes += [expected.indexes[made] for made in expected.indexes.keys() - now.indexes.keys()]
+    return odd, sorted(indexes)
+
+
+class _Making(NamedTuple):
+    """How a table is made. An index is known by what it is over: earlier versions called some otherwise."""
+
+    columns: dict[str, str]
+    indexes: dict[tuple[object, ...], str]
+
+
+def _makings(connection: apsw.Connection) -> dict[str, _Making]:
+    made: dict[str, _Making] = {}
+    tables: list[Any] = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    for (table,) in tables:
+        info: list[Any] = connection.execute(
+            "SELECT name, type, \"notnull\" OR pk, replace(dflt_value, 'false', '0'), pk FROM pragma_table_info(?)",
+            (table,),
+        ).fetchall()
+        columns = {
+            name: f"{kind}{' NOT NULL' * bool(needed)} {default or ''}".rstrip()
+            for name, kind, needed, default, _ in info
+        }
+        indexes: dict[tuple[object, ...], str] = {}
+        lists: list[Any] = connection.execute(
+            "SELECT name, \"unique\", partial FROM pragma_index_list(?) WHERE origin <> 'pk'", (table,)
+        ).fetchall()
+        for name, unique, partial in lists:
+            over = connection.execute("SELECT name FROM pragma_index_info(?)", (name,)).fetchall()
+            indexes[unique, partial, *over] = name
+        made[table] = _Making(columns, indexes)
+    return made
+
+
+@cache
+def _expected() -> dict[str, _Making]:
+    """The same for a store that this version makes."""
+    made = apsw.Connection(":memory:")
+    for name, table in {**TABLES, **plugin_tables()}.items():
+        for statement in sqlite_statements(name, table):
+            made.execute(statement)
+    return {name: making for name, making in _makings(made).items() if not name.startswith("sqlite_")}
+
+
+def _make_indexes(database: Database, names: Collection[str]) -> None:
+    with database.write(durable=True, mirrored=False) as connection:
+        for table, making in {**TABLES, **plugin_tables()}.items():
+            for name, spec in making.indexes.items():
+                if name in names:
+                    connection.run(f"DROP INDEX IF EXISTS {name}")
+                    connection.run(index_statement(name, table, spec, ""))
+
+
+def broken_json(connection: Connection) -> dict[tuple[str, str, str], int]:
+    """How many values of each column of JSON cannot be read, by table, column and the value that stands for unknown."""
+    found = {}
+    for name, table in {**TABLES, **plugin_tables()}.items():
+        for column in columns_of(table):
+            if column.kind == "json":
+                where = f"{column.name} <> '' AND NOT json_valid({column.name})"
+                with suppress(apsw.SQLError):  # the check of the schema says what is missing
+                    if count := connection.rows(f"SELECT count(*) FROM {name} WHERE {where}")[0][0]:
+                        found[name, column.name, column.default] = count
+    return found
+
+
+def said_of_json(broken: Mapping[tuple[str, str, str], int]) -> str:
+    """Which values cannot be read, in words."""
+    return ", ".join(f"{count} of {table}.{column}" for (table, column, _), count in broken.items())
+
+
+def records(database: Database, repair: bool) -> Check:
+    """Every value that is JSON can be read. Who did something is unknown from then on, where only that is damaged."""
+    with database.read() as connection:
+        broken = broken_json(connection)
+    if not broken:
+        return Check("records", True, "all can be read")
+    may = repair and all(default for _, _, default in broken)
+    if may:
+        with database.write(durable=True, mirrored=False) as writer:
+            for table, column, default in broken:
+                where = f"{column} <> '' AND NOT json_valid({column})"
+                writer.run(f"UPDATE {table} SET {column}={default} WHERE {where}")
+    advice = "" if may else ". Restore a backup, or save what can be read with 'ricordo export --salvage FILE'"
+    return Check("records", False, f"values cannot be read: {said_of_json(broken)}{advice}", repaired=may)
+
+
 def schema(database: Database, repair: bool) -> Check:
-    """Tables and columns are called as this version calls them; a single name that is not gets its name back."""
+    """Tables, columns and indexes are those that this version makes; a single name that is not gets its name back."""
     with database.read() as connection:
         differing = misnamed_columns(connection)
+        odd, indexes = ([], []) if differing else odd_tables(connection)
+    if odd:
+        return Check("schema", False, f"{'; '.join(odd)}. Restore a backup, or export and import what can be read.")
+    if indexes:
+        if repair:
+            _make_indexes(database, indexes)
+        advice = "" if repair else ": 'ricordo doctor --repair' makes them"
+        return Check("schema", False, f"missing indexes: {', '.join(indexes)}{advice}", repaired=repair)
     if not differing:
-        return Check("schema", True, "tables and columns are those of this version")
+        return Check("schema", True, "tables, columns and indexes are those of this version")
     is_sure = all(len(missing) == len(instead) == 1 for missing, instead in differing.values())
     if repair and is_sure:
         with database.write(durable=True, mirrored=False) as connection:

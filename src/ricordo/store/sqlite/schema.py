@@ -27,6 +27,7 @@ ALTER TABLE roots RENAME TO roots_before;
 ALTER TABLE vocabulary RENAME TO vocabulary_before;
 CREATE INDEX items_unreviewed ON items(n) WHERE vouched <> version;
 CREATE INDEX chunks_language ON chunks(language) WHERE language <> '';
+CREATE INDEX IF NOT EXISTS vector_blocks_fingerprint ON vector_blocks(fingerprint);
 UPDATE items SET vouched = version WHERE loading = 'always' OR json_extract(fields, '$.source') = 'user';
 """
 _NEW_TABLES = (

@@ -53,6 +53,7 @@ class SqliteStore(Store):
         return [
             ("integrity", lambda repair: checks.integrity(database)),
             ("schema", lambda repair: checks.schema(database, repair)),
+            ("records", lambda repair: checks.records(database, repair)),
             ("references", lambda repair: checks.references(database, repair)),
             ("fields", lambda repair: checks.copies(database, repair and self._is_whole())),
             ("files without text", lambda repair: checks.blobs(database, repair)),

@@ -13,7 +13,7 @@ from ricordo.config.files import replace_file
 from ricordo.errors import PathConflict, StoreError, UsageError
 from ricordo.store.base import OpenStore, SharedTransfer
 from ricordo.store.sql.damage import find_damage
-from ricordo.store.sqlite.checks import misnamed_columns, said_of_columns
+from ricordo.store.sqlite.checks import broken_json, misnamed_columns, odd_tables, said_of_columns
 from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.values.reports import Damage
 from ricordo.vault import note_path
@@ -114,7 +114,16 @@ class Transfer(SharedTransfer):
                     f"the store is damaged, and so would be its backup: {said_of_columns(differing)}",
                     hint="‹:doctor --repair› may give columns their names back; else restore an earlier backup.",
                 )
-            return find_damage(copy)
+            if odd := odd_tables(copy)[0]:
+                raise StoreError(
+                    f"the store is damaged, and so would be its backup: {'; '.join(odd)}",
+                    hint="Restore an earlier backup; ‹:export --salvage› saves what can be read.",
+                )
+            broken = [
+                Damage(n=0, ref=f"{table}.{column}", number=0, is_head=False, problem=f"{count} values cannot be read")
+                for (table, column, _), count in broken_json(copy).items()
+            ]
+            return [*find_damage(copy), *broken]
         finally:
             copy.close()
 
