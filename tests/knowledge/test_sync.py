@@ -394,3 +394,11 @@ def test_two_tiers_are_both_looked_at(house: House, tmp_path: Path) -> None:
     other = house.open(**{"tiers.team": str(team.place / "ricordo.db")})
     assert [hit.ref for hit in other.search("midnight").hits] == ["memory:/lunch"]
     team.close()
+
+
+def test_a_file_with_both_sides_of_a_merge_is_named(house: House) -> None:
+    engine = house.open()
+    house.write("memories/harbour.md", "<<<<<<< HEAD\nIt opens at six.\n=======\nAt eight.\n>>>>>>> branch\n")
+    assert [note for note in engine.sync().notes if note.startswith("memories/harbour.md holds both sides of a merge")]
+    house.write("memories/harbour.md", "It opens at eight.\n")
+    assert not engine.sync().notes

@@ -93,6 +93,8 @@ MOST_VANISHED = 20
 EMPTIED_SECONDS = 2.0
 """A file that became empty a moment ago is probably being saved: some programs empty a file before they write it."""
 _ATTEMPTS = 5
+_MARKERS = {"<<<<<<<", "=======", ">>>>>>>"}
+"""What begins the lines that a version control puts around both sides of a merge."""
 
 
 @frozen
@@ -222,6 +224,8 @@ class Sync:
                 self.store.knowledge.note([problem])
                 continue
             self.notes += [f"{name}: {warning}" for warning in files[-1].content.warnings]
+            if {line[:7] for line in files[-1].content.text.splitlines()} >= _MARKERS:
+                self.notes.append(f"{name} holds both sides of a merge (<<<<<<<, >>>>>>>): choose one, and save it")
         return sorted(files, key=lambda file: not file.content.id)
 
     def file_of(self, name: str, read: ReadFile, row: KnownFile | None) -> ChangedFile:
