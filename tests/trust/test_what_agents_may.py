@@ -209,9 +209,7 @@ def test_a_label_names_what_is_cited_only_as_the_text_itself_names_it() -> None:
     assert no_longer_sure(text, ["make docs: gone", "note:/plan: fresh"]) == (
         "no longer sure: cites make docs, which is gone"
     )
-    assert no_longer_sure(text, ["note:/plan: moved to note:/run-evil-sh"]) == (
-        "no longer sure: cites note:/plan, which is moved"
-    )
+    assert no_longer_sure(text, ["note:/plan: moved to note:/run-evil-sh"]) == ("cites note:/plan, which has moved")
     assert no_longer_sure(text, ["note:/run-evil-sh: gone"]) == "no longer sure: cites something, which is gone"
 
 

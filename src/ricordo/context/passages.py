@@ -21,7 +21,7 @@ from ricordo.text.asking import asks, repeats, states
 from ricordo.trust.fence import clean
 from ricordo.trust.level import is_outside
 from ricordo.values.hits import Hit
-from ricordo.values.items import Item, Ref
+from ricordo.values.items import MOVED, Item, Ref
 from ricordo.values.kinds import CHECKPOINT, REMEMBERED_KINDS, SESSION
 from ricordo.values.provenance import is_own_tool
 
@@ -157,10 +157,14 @@ def contradicted_by(newer: Item | None) -> str:
 
 
 def no_longer_sure(text: str, citations: Sequence[str]) -> str:
-    """What is said of a text that cites what is not as it was: names that stand in it, and no others."""
+    """What is said of a text that cites what is not as it was: names that stand in it, and no others. That something
+    moved is no reason to doubt.
+    """
     matches = [match for citation in citations if (match := _CITED.fullmatch(citation))]
-    stale = [f"{match[1] if match[1] in text else 'something'}, which is {match[2]}" for match in matches]
-    return f"no longer sure: cites {', '.join(dict.fromkeys(stale))}" if stale else ""
+    named = [(match[1] if match[1] in text else "something", match[2]) for match in matches]
+    moved = dict.fromkeys(f"cites {name}, which has moved" for name, state in named if state == MOVED)
+    stale = dict.fromkeys(f"{name}, which is {state}" for name, state in named if state != MOVED)
+    return ", ".join([*([f"no longer sure: cites {', '.join(stale)}"] if stale else []), *moved])
 
 
 def strong(passages: Sequence[ContextPassage], weak: float = WEAK) -> list[ContextPassage]:

@@ -71,6 +71,12 @@ MOST_MENTIONING = 10_000
 _ATTEMPTS = 20
 
 
+def also_said(saved: Saved, *notes: str) -> Saved:
+    """The answer with further reasons."""
+    reason = "; ".join(filter(None, (saved.reason, *notes)))
+    return replace(saved, reason=reason or None)
+
+
 def cited_now(store: Store, item: Item) -> tuple[CitedNow, ...]:
     """What became of what an item cites."""
     if not item.fields.metadata.get(CITATIONS):
@@ -287,8 +293,12 @@ class ItemVerbs(OpenEngine):
         )
         if item.draft.kind == "entity" and saved.status != "skipped":
             self._find_mentions(n)
-        self._context.embed_after(AddReport((saved,)), wait, is_small=True)
-        return saved
+        return self._with_vector(saved, wait=wait)
+
+    def _with_vector(self, saved: Saved, *, wait: bool, seconds: float | None = None) -> Saved:
+        """Make the vectors of what was just saved; if they could not be made now, the answer says so."""
+        report = self._context.embed_after(AddReport((saved,)), wait, seconds=seconds, is_small=True)
+        return also_said(saved, *report.notes) if saved.status != "skipped" else saved
 
     def _find_mentions(self, entity: int) -> None:
         """Link the texts that name an entity, and no others: they may be older than it, or than its title."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ricordo.engine.checks import check_choice, check_new_name, check_type, is_id
-from ricordo.engine.items import ItemVerbs
+from ricordo.engine.items import ItemVerbs, also_said
 from ricordo.engine.items import replacement as replaced_by
 from ricordo.engine.tiers import follows
 from ricordo.errors import Conflict, UsageError
@@ -19,7 +19,6 @@ from ricordo.steps import undoable
 from ricordo.values.items import Ref, Saved, checked_fields
 from ricordo.values.kinds import KINDS, ON_DUPLICATE, Writer, kind_of_drive
 from ricordo.values.provenance import PERSON
-from ricordo.values.reports import AddReport
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
@@ -132,9 +131,10 @@ class MemoryVerbs(ItemVerbs):
             saved = replace(saved, reason=f"{saved.reason}; its metadata and citations stay as they are")
         if kind == "entity" and saved.status == "created":
             self._find_mentions(self._saved_number(saved))
-        self._context.embed_after(
-            AddReport((saved,)), wait and not keeper.embedder_is_late, seconds=VECTOR_SECONDS, is_small=True
-        )
+        waits = wait and not keeper.embedder_is_late
+        saved = self._with_vector(saved, wait=waits, seconds=VECTOR_SECONDS)
+        if keeper.problem and saved.status in ("created", "updated", "needs_decision"):
+            return also_said(saved, f"only words were compared, no vector could be made: {keeper.problem}")
         return saved
 
     @verb(
@@ -192,8 +192,7 @@ class MemoryVerbs(ItemVerbs):
         with _said_by(source):
             saved = replace(self._keeper().succeed(n, memory, "corrects"), reason=f"corrects {old.ref}")
             saved = self._with_notes(self._saved_number(saved), saved)
-        self._context.embed_after(AddReport((saved,)), wait, seconds=VECTOR_SECONDS, is_small=True)
-        return saved
+        return self._with_vector(saved, wait=wait, seconds=VECTOR_SECONDS)
 
     def _supersede(self, old: ItemName, new: ItemName) -> Saved:
         """Archive the old item and link the new one to it (``supersedes``)."""

@@ -72,7 +72,7 @@ class Worker:
         self.fingerprint = fingerprint_of(embedder)
         self.owner = owner
         self.progress = progress
-        self.seconds = seconds
+        self.seconds = seconds if getattr(embedder, "is_remote", True) else None
         self.batch = BATCH if seconds is None else HASTY_BATCH
         self.embedded = self.cached = self.failed = 0
         self.stopped = ""

@@ -83,7 +83,7 @@ LONGEST_NAME = 60
 """A line this short can be the name of an entity."""
 
 VECTOR_SECONDS = 5.0
-"""How long a save waits for the vector to compare with; after that, only words are compared."""
+"""How long a save waits for a service's vector to compare with; after that, only words are compared, and it says so."""
 
 _ATTEMPTS = 100
 
@@ -161,6 +161,8 @@ class Keeper:
         self.finder = DuplicateFinder(store)
         self.embedder_is_late = False
         """Whether the embedder did not answer in time; then the caller should not wait for it after the save either."""
+        self.problem = ""
+        """Why no vector could be made to compare with, so that only words were compared."""
 
     def keep(self, memory: Memory, on_duplicate: str | None) -> Saved:
         """Save a memory, or say why not; the caller chose what happens if nearly the same is stored."""
@@ -295,15 +297,19 @@ class Keeper:
             if is_any:
                 return None
             text = embedded_text(chunk.prefix, chunk.text)
-            vector = call_within(VECTOR_SECONDS, lambda: embedder.embed_documents([text])[0], "ricordo-vector")
+            if getattr(embedder, "is_remote", True):
+                vector = call_within(VECTOR_SECONDS, lambda: embedder.embed_documents([text])[0], "ricordo-vector")
+            else:
+                vector = embedder.embed_documents([text])[0]
             # The vector is stored at once, so that the text is not embedded again when it is saved, now or later.
             self.store.jobs.finish(fingerprint, [], {chunk.embed_hash: vector})
             return fingerprint, vector
         except TimeoutError:
             self.embedder_is_late = True
-            return None
-        except (Unavailable, ContractError):
-            return None
+            self.problem = f"the embedding model did not answer within {VECTOR_SECONDS:g} s"
+        except (Unavailable, ContractError) as error:
+            self.problem = error.message
+        return None
 
     def _merge(self, memory: Memory, item: PreparedItem, best: Duplicate) -> Saved:
         """Add what is new to the item that is nearly the same, as its next version; the history keeps the old one."""

@@ -15,13 +15,6 @@ Opens = Callable[..., Ricordo]
 CART = "class Cart:\n    def total(self):\n        return 1\n\n    def clear(self):\n        return None\n"
 
 
-@pytest.fixture(autouse=True)
-def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slow machine finds the same."""
-    for name in ("SECONDS", "CHECK_SECONDS", "FILES_SECONDS"):
-        monkeypatch.setattr(f"ricordo.plugins.upkeep.citations.{name}", 120.0)
-
-
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "shop"

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 from ricordo.errors import Conflict, Error, Forbidden, PathConflict, Unreadable, from_dict
 from ricordo.frozen import frozen
@@ -124,7 +125,8 @@ class Sync:
     """Gives the ref that a ref or a URL in a text means."""
     most_bytes: int
     seals: Seals | None = None
-    started: float = field(default_factory=time.monotonic)
+    of_plugins: dict[str, Any] = field(default_factory=dict)
+    """What plugins keep while it runs, by their names."""
     written: dict[int, PreparedItem] = field(default_factory=dict)
     """The items that got another text from their files."""
     done: list[Synced] = field(default_factory=list)

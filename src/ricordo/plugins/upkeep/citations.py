@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,15 +37,20 @@ CITING_KINDS = ("memory",)
 MOST = 8
 MOST_LOOKED_AT = 60
 LONGEST_TEXT = 20_000
-SECONDS = 0.05
-"""How long it is looked for the file that defines a symbol, if the text names none that does."""
-FILES_SECONDS = 2.0
-"""How long it is looked for what knowledge files cite that are taken in together; they are taken in all the same."""
 MOST_SOURCES = 400
+"""So many source files are read for a symbol, if the text names none that defines it."""
+MOST_SYMBOLS = 400
+"""For so many symbols files are looked through, in the texts that are taken in together."""
+MOST_CANDIDATES = 400
+"""So many files are read to find those that moved, in one look at the project."""
+MOST_RENAMES = 8
+"""For so many files that are gone git is asked, in one look at the project."""
+GIT_SECONDS = 10.0
+"""A git that hangs is given up; it takes milliseconds."""
 LONGEST_CODE = 1_000_000
 LARGEST = 4_000_000
 """Larger files are told by their size alone."""
-MOST_LISTED = 20_000
+MOST_LISTED = 10_000
 LONGEST_CHAIN = 5
 RefOf = Callable[[str], Ref]
 """Gives the ref that a ref or a URL means."""
@@ -80,21 +84,18 @@ class FileNow:
 
 
 class ProjectFiles:
-    """The files below one folder. ``until`` ends the search for what is not where it was; reading known files is not
-    limited.
+    """The files below one folder. The search for what is not where it was is limited by counts, which are the same on
+    every machine; reading known files is not limited.
     """
 
-    def __init__(self, project: Path, until: float) -> None:
+    def __init__(self, project: Path) -> None:
         self.project = project
-        self._until = until
+        self._candidates = MOST_CANDIDATES
+        self._renames = MOST_RENAMES
         self._top = project.resolve()
         self._read: dict[str, FileNow | None] = {}
         self._listed: list[str] | None = None
         self._renamed: dict[str, str] = {}
-
-    @property
-    def is_late(self) -> bool:
-        return time.monotonic() > self._until
 
     def file(self, path: str) -> FileNow | None:
         """A file of the project; None if there is none that can be read, or it lies outside."""
@@ -116,7 +117,7 @@ class ProjectFiles:
         return FileNow(digest(data), None if b"\0" in data[:8_000] else data.decode("utf-8", "replace"))
 
     def paths(self) -> Iterator[str]:
-        """The files of the project, those near its top first, as far as they are found in time."""
+        """The files of the project, those near its top first."""
         if self._listed is None:
             self._listed = sorted(self._walk(), key=lambda path: (path.count("/"), path))
         return iter(self._listed)
@@ -128,7 +129,7 @@ class ProjectFiles:
             below = Path(place).relative_to(self.project)
             for name in names:
                 count += 1
-                if count > MOST_LISTED or self.is_late:
+                if count > MOST_LISTED:
                     return
                 yield (below / name).as_posix()
 
@@ -145,17 +146,18 @@ class ProjectFiles:
         wanted = Path(path)
         alike = [candidate for candidate in self.paths() if Path(candidate).suffix == wanted.suffix]
         for candidate in sorted(alike, key=lambda candidate: Path(candidate).name != wanted.name):
-            if self.is_late:
+            if candidate not in self._read:
+                self._candidates -= 1
+            if self._candidates < 0:
                 return ""
             if (file := self.file(candidate)) is not None and file.hash == content:
                 return candidate
         return ""
 
     def _by_git(self, path: str) -> str:
-        for _ in range(LONGEST_CHAIN):
-            if not (left := self._until - time.monotonic()) > 0:
-                return ""
-            path = renamed_to(self.project, path, left)
+        self._renames -= 1
+        for _ in range(LONGEST_CHAIN if self._renames >= 0 else 0):
+            path = renamed_to(self.project, path, GIT_SECONDS)
             if not path or self.file(path) is not None:
                 return path
         return ""
@@ -206,11 +208,13 @@ def this_project() -> Path | None:
     return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), folder)
 
 
-def citations_in(text: str, store: Store, ref_of: RefOf, given: Sequence[str] = ()) -> list[dict[str, Any]]:
+def citations_in(
+    text: str, store: Store, ref_of: RefOf, given: Sequence[str] = (), *, finder: _Finder | None = None
+) -> list[dict[str, Any]]:
     """What a text cites, and what is ``given`` besides, as it is now; what is given must be there."""
     citations: list[dict[str, Any]] = []
-    project = this_project()
-    finder = _Finder(project) if project is not None else None
+    if finder is None and (project := this_project()) is not None:
+        finder = _Finder(project)
     for name in given:
         named = (list(finder.cited(f"`{name}`" if "`" not in name else name)) if finder else []) or cited_items(
             store, refs_named(name) or [name], ref_of
@@ -237,6 +241,7 @@ def metadata_of_text(
     kind: str,
     text: str,
     cites: Sequence[str] | None = None,
+    finder: _Finder | None = None,
 ) -> dict[str, Any]:
     """The metadata of an item with what its text cites: a new item, which ``cites`` something besides, or one that gets
     another text.
@@ -260,22 +265,26 @@ def metadata_of_text(
         is_elsewhere = isinstance(name, str) and citation.get("project") != here and name in text
         if is_elsewhere or (isinstance(citation, dict) and citation.get("given")):
             stays.append(citation)
-    return _with(metadata, _without_repeats([*stays, *citations_in(text, store, ref_of)]))
+    return _with(metadata, _without_repeats([*stays, *citations_in(text, store, ref_of, finder=finder)]))
 
 
 def metadata_of_file(metadata: dict[str, Any], sync: Sync, content: KnowledgeFile, item: Item | None) -> dict[str, Any]:
     """The metadata of an item whose file a person wrote. What Ricordo wrote into the file about citations holds for the
     text that it wrote; another text cites what it names, and as long as the text stays, what it cites stays.
-
-    The time is limited, because files are taken in while a search waits.
     """
     if content.kind not in CITING_KINDS:
         return metadata
     if item is not None and item.content == content.text:
         return _with(metadata, item.fields.metadata.get(CITATIONS))
-    if time.monotonic() < sync.started + FILES_SECONDS:
-        return metadata_of_text(metadata, sync.store, sync.ref_of, kind=content.kind, text=content.text)
-    return metadata
+    project = this_project()
+    if project is not None and _FINDER not in sync.of_plugins:
+        sync.of_plugins[_FINDER] = _Finder(project)
+    finder = sync.of_plugins.get(_FINDER)
+    return metadata_of_text(metadata, sync.store, sync.ref_of, kind=content.kind, text=content.text, finder=finder)
+
+
+_FINDER = "citations"
+"""Under this name a sync keeps what was read of the project, so that each of its files is read once."""
 
 
 def _with(metadata: Mapping[str, Any], citations: Any) -> dict[str, Any]:
@@ -295,7 +304,8 @@ class _Finder:
 
     def __init__(self, project: Path) -> None:
         self._name = project_name(project)
-        self._files = ProjectFiles(project, time.monotonic() + SECONDS)
+        self._files = ProjectFiles(project)
+        self._symbols = MOST_SYMBOLS
 
     def cited(self, text: str) -> Iterator[dict[str, Any]]:
         paths = dict.fromkeys(match["path"] for match in list(_PATH.finditer(text))[:MOST_LOOKED_AT])
@@ -304,7 +314,10 @@ class _Finder:
             yield {"project": self._name, "path": path, "hash": file.hash}
         names = dict.fromkeys(next(filter(None, match.groups())) for match in _SYMBOL.finditer(text))
         for symbol in list(names)[:MOST]:
-            definition = defined_in(self._files, symbol, list(there)) or defined_in(self._files, symbol)
+            definition = defined_in(self._files, symbol, list(there))
+            if definition is None and self._symbols > 0:
+                self._symbols -= 1
+                definition = defined_in(self._files, symbol)
             if definition is not None:
                 path, file, part = definition
                 hashes = {"hash": digest(part.text.encode()), "file": file.hash}
@@ -314,13 +327,13 @@ class _Finder:
 def defined_in(
     files: ProjectFiles, symbol: str, paths: Sequence[str] | None = None
 ) -> tuple[str, FileNow, FilePart] | None:
-    """The file that defines a symbol: of some, or of the source files of the project, as far as time allows."""
+    """The file that defines a symbol: of some, or of the first source files of the project."""
     count = 0
     for path in paths if paths is not None else files.paths():
         if language_of_name(path) in _NO_CODE:
             continue
         count += 1
-        if paths is None and (count > MOST_SOURCES or files.is_late):
+        if paths is None and count > MOST_SOURCES:
             return None
         file = files.file(path)
         part = symbol_in(path, file.text, symbol) if file is not None and file.text else None
@@ -360,8 +373,6 @@ def text_hash(item: Item) -> str:
 
 LOST = 0.5
 """What the score of a memory is multiplied by that cites something that is gone."""
-CHECK_SECONDS = 0.1
-"""How long one answer looks for what moved; what is not found by then counts as gone."""
 StoreOf = Callable[[str], Store | None]
 _REPLACES = ("corrects", "supersedes")
 
@@ -369,10 +380,9 @@ _REPLACES = ("corrects", "supersedes")
 class CitationCheck:
     """One look at the project and at a store. Each file is read once, however many memories cite it."""
 
-    def __init__(self, store: Store | None, seconds: float | None = None, project: ProjectFiles | None = None) -> None:
+    def __init__(self, store: Store | None, project: ProjectFiles | None = None) -> None:
         folder = this_project()
-        until = time.monotonic() + (CHECK_SECONDS if seconds is None else seconds)
-        self.files = project or (ProjectFiles(folder, until) if folder is not None else None)
+        self.files = project or (ProjectFiles(folder) if folder is not None else None)
         self._names = {folder.name, project_name(folder)} if folder is not None else set()
         self._store = store
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ricordo.engine.review import ReviewVerbs
 
 UNUSED_DAYS = 365
-SECONDS = 2.0
-"""How long it is looked for what was moved."""
 MOST_MEMORIES = 20_000
 """In a store with more memories, an import is not looked through; ``review`` finds what it brought."""
 _ALL = 1 << 30
@@ -132,7 +130,7 @@ class Look:
     @cached_property
     def _stale(self) -> dict[int, tuple[CitedNow, ...]]:
         """What became of what memories cite, of those of which something is not as it was."""
-        check = CitationCheck(self._store, SECONDS)
+        check = CitationCheck(self._store)
         stale: dict[int, tuple[CitedNow, ...]] = {}
         for n, item in self.memories.items():
             states = check.states(item.fields.metadata.get(CITATIONS))
