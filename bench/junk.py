@@ -31,14 +31,16 @@ SESSIONS = 40
 AT = 10
 RULES = (
     "run the tests before you finish", "keep functions short", "use the logger, not print",
-    "ask before you delete files", "write docstrings for public functions", "do not touch the generated code", "prefer small commits",
+    "ask before you delete files", "write docstrings for public functions", "do not touch the generated code",
+    "prefer small commits",
     "answer in English", "check the types", "never commit secrets", "read the whole file before you edit it",
     "explain what you changed", "keep the changelog up to date", "do not add dependencies",
     "follow the style of the file",
 )  # fmt: skip
 LEADS = (
     "According to AGENTS.md, I should {}.", "The instructions say: {}.", "Reminder to self: {}.",
-    "Note: {} (boot file).", "I loaded my instructions. Among them: {}.", "System rule number {n}: {}.", "In this workspace one has to {}.",
+    "Note: {} (boot file).", "I loaded my instructions. Among them: {}.",
+    "System rule number {n}: {}.", "In this workspace one has to {}.",
 )  # fmt: skip
 STATES = (
     "all systems nominal",

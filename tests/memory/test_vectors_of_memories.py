@@ -10,6 +10,7 @@ import pytest
 from tests.fakes import FakeEmbedder
 
 from ricordo import Ricordo
+from ricordo.errors import Unavailable
 from ricordo.memory import remember
 
 
@@ -18,10 +19,12 @@ class Asked(FakeEmbedder):
 
     def __init__(self) -> None:
         super().__init__()
-        self.hangs = False
+        self.hangs = self.refuses = False
         self.release = threading.Event()
 
     def embed_documents(self, texts: Sequence[str]) -> Any:
+        if self.refuses:
+            raise Unavailable("the service is away", hint="Wait.")
         if self.hangs:
             self.release.wait()
         return super().embed_documents(texts)
@@ -69,3 +72,17 @@ def test_a_hanging_embedder_does_not_keep_a_memory_from_being_saved(
     saved = engine.remember("Deploys happen on Mondays.")
     assert saved.status == "created"
     assert engine.embed(status=True).to_dict()["pending"] == 1
+
+
+def test_a_save_an_edit_and_a_correction_say_when_no_vector_could_be_made(engine: Ricordo, asked: Asked) -> None:
+    saved = engine.remember("The keys rotate every quarter.")
+    assert saved.reason is None
+    asked.refuses = True
+    other = engine.remember("The office is in Porto.")
+    assert (other.status, "no vector could be made: the service is away" in (other.reason or "")) == ("created", True)
+    edited = engine.edit(saved.ref, content="The keys rotate every month.")
+    assert (edited.status, "the service is away" in (edited.reason or "")) == ("updated", True)
+    assert "the service is away" in (engine.correct(other.ref, "The office is in Lisbon.").reason or "")
+    asked.refuses = False
+    engine.embed()
+    assert engine.get(saved.ref).has_embedding

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ricordo import Ricordo, UsageError
+from ricordo.plugins.upkeep import citations
 
 Opens = Callable[..., Ricordo]
 CART = "class Cart:\n    def total(self):\n        return 1\n\n    def clear(self):\n        return None\n"
@@ -56,6 +58,35 @@ def test_a_memory_says_whether_the_file_it_names_is_fresh_changed_moved_or_gone(
     (project / "src" / "cart.py").unlink()
     (project / "cart.py").unlink()
     assert told(mind) == ("src/cart.py: gone",)
+
+
+def test_a_slow_machine_finds_as_much(opens: Opens, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look at a file takes an hour by the clock."""
+    (project / "src" / "cart.py").write_text(CART)
+    late, clock = [0.0], time.monotonic
+    read = citations.ProjectFiles._read_file
+
+    def slowly(files: citations.ProjectFiles, path: str) -> citations.FileNow | None:
+        late[0] += 3600
+        return read(files, path)
+
+    monkeypatch.setattr(citations.ProjectFiles, "_read_file", slowly)
+    mind = opens()
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + late[0])
+    mind.remember("The total is computed by Cart.total() alone.")
+    assert told(mind) == ("Cart.total: fresh",)
+    (project / "src" / "cart.py").rename(project / "basket.py")
+    assert told(mind) == ("Cart.total: moved to basket.py:2",)
+    assert late[0] >= 3600
+
+
+def test_what_only_moved_is_told_without_doubt(opens: Opens, project: Path) -> None:
+    mind = opens()
+    rule = mind.remember("The total is computed in src/cart.py.", loading="always")
+    (project / "src" / "cart.py").rename(project / "cart.py")
+    text = mind.context("").text
+    assert f"[{rule.ref} cites src/cart.py, which has moved]" in text
+    assert "no longer sure" not in text
 
 
 @pytest.mark.parametrize("written", ["Cart.total()", "`Cart.total`", "Cart.total"])
