@@ -239,7 +239,7 @@ def without_secrets(incoming: Incoming, *, allow: bool) -> tuple[Incoming, tuple
     text, in_text = redact(incoming.parsed.text, allow_secrets=allow)
     fields, in_fields = redact_values(given, allow_secrets=allow)
     if not in_text and not in_fields:
-        return replace(incoming, is_clean=True), ()
+        return (incoming if allow else replace(incoming, is_clean=True)), ()
     parsed = replace(incoming.parsed, text=text, title="", fields={}, marks=())
     state = incoming.file
     if state is not None:
