@@ -112,7 +112,7 @@ def test_an_empty_standard_input_is_an_empty_item(house: Any) -> None:
 def test_many_reasons_and_notes_are_counted_not_printed(house: Any) -> None:
     house.run("config", "set", "embedding.provider", "none")
     for number in range(30):
-        house.write(f"pictures/{number}.png", PICTURE)
+        house.write(f"pictures/{number}.png", PICTURE + bytes([number]))
     shown = house.run("add", "pictures")
     assert shown.stdout == "30 created\n"
     assert shown.stderr.count("kept without text") == 20
