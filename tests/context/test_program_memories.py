@@ -95,6 +95,13 @@ def test_edits_are_followed_and_files_that_go_are_removed(project: Path, engine:
     assert found(engine, "walruses") == ["program:/codex/AGENTS.md"]
 
 
+def test_a_file_that_links_lead_to_is_one_item(project: Path, engine: Ricordo) -> None:
+    write(project / "AGENTS.md", "Walruses eat clams.")
+    for name in ("CLAUDE.md", "GEMINI.md"):
+        (project / name).symlink_to("AGENTS.md")
+    assert len(found(engine, "walruses")) == 1
+
+
 def test_refresh_takes_them_in_and_what_was_removed_stays_away(project: Path, engine: Ricordo) -> None:
     write(project / "AGENTS.md", "Walruses eat clams.")
     engine.refresh(all=True)

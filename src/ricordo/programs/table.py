@@ -190,14 +190,18 @@ class MemoryFile:
 
 
 def memory_files(project: Path, most: int) -> list[MemoryFile]:
-    """The files of all programs for a project, at most so many, the project's own before the user's."""
+    """The files of all programs for a project, at most so many, the project's own before the user's. One that
+    several names lead to is taken once.
+    """
     folders_ = folders() | {"project": Path(re.sub(r"[^A-Za-z0-9]", "-", str(project)))}
     own = [(name, project / place, place) for name, row in PROGRAMS.items() for place in row.project_memories]
     users = [(name, Path(place.format_map(folders_)), "") for name, row in PROGRAMS.items() for place in row.memories]
     found: list[MemoryFile] = []
+    seen: set[str] = set()
     for program, place, inside in (*own, *users):
         for path in sorted(place.parent.glob(place.name)) if "*" in place.name else [place]:
-            if len(found) < most and path.is_file():
+            if len(found) < most and path.is_file() and (real := os.path.realpath(path)) not in seen:
+                seen.add(real)
                 name = path.relative_to(project).as_posix() if inside else f"user/{_below(path)}"
                 found.append(MemoryFile(program, name, path))
     return found
