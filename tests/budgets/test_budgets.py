@@ -130,6 +130,13 @@ def test_a_long_question(filled: Ricordo) -> None:
     check("long question", least(lambda: filled.search("".join(sentences) + QUESTION, track=False, literal=True)))
 
 
+def test_a_prompt_of_many_words_makes_less_than_twice_the_calls_of_a_question(filled: Ricordo) -> None:
+    words = " ".join(f"pier{n} crate{n * 7} ship{n % 50}{'?' if n % 40 == 0 else ''}" for n in range(140))
+    short = least(lambda: filled.search(QUESTION, track=False, literal=True)).figures["calls"]
+    long = least(lambda: filled.search(f"{words}. {QUESTION}", track=False, literal=True)).figures["calls"]
+    assert long < 2 * short
+
+
 def test_the_hits_of_a_page_are_opened(filled: Ricordo) -> None:
     hits = filled.search(QUESTION, track=False).hits
     filled.get(hits[0].ref)

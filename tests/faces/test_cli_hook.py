@@ -97,6 +97,11 @@ def test_a_prompt_is_told_what_is_known_about_it(known: Hooks) -> None:
     assert known.shown("user-prompt", prompt="Paint the garden fence green tomorrow") == ""
 
 
+def test_a_prompt_with_many_quotation_marks_is_read_as_prose(known: Hooks) -> None:
+    prompt = 'The "build" said "done" -again, and "nobody" knows when we rotate "our" signing keys. kind:file "why*"?'
+    assert KEYS in known.shown("user-prompt", prompt=prompt)
+
+
 def test_a_prompt_in_a_project_is_answered_late_rather_than_never(known: Hooks) -> None:
     """The user has a store of their own besides, so that two are searched, each for a part of the time."""
     with Ricordo.open(start=known.house.folder.parent) as own:

@@ -476,5 +476,5 @@ def chunks_of(engine: Ricordo, path: Path) -> list[int]:
     n = engine.store.items.require(engine.resolve(path))
     assert isinstance(engine.store, SqliteStore)
     with engine.store.database.read() as connection:
-        layout, _ = layouts_of(connection, [(n, engine.store.items.get(n).version)])[n]
+        layout, _ = layouts_of(connection, {n: engine.store.items.get(n).version})[n]
     return [int(row[0]) for row in layout]

@@ -311,3 +311,26 @@ def test_progress_leaves_out_texts_that_another_worker_embeds(meaning: Ricordo) 
     told: list[float | None] = []
     meaning.embed(progress=lambda one: told.append(one.total))
     assert told[0] == 3
+
+
+PASTED = (
+    "The {0} ferry left the northern pier at {1} past nine with {1} crates of lemons, a bicycle and a piano on deck. "
+    "Its captain wrote in the log that the {0} wind had turned, and that the mail for the islands had to wait again. "
+)
+
+
+def test_what_is_asked_above_or_below_a_long_text_is_found(filled: Ricordo) -> None:
+    pasted = "".join(
+        PASTED.format(colour, n) for n, colour in enumerate(("green", "white", "grey", "old", "small", "new"))
+    )
+    assert len(pasted.split()) > 200
+    question = "Why does the login service refuse the web token of a user, and how is such a token verified?"
+    for prompt in (f"{pasted}\n\n{question}", f"{question}\n\n{pasted}"):
+        assert filled.search(prompt, by="meaning", literal=True).hits[0].ref == "note:/jwt"
+
+
+def test_of_a_long_text_its_rarest_words_count_although_no_sentence_with_them_is_taken(filled: Ricordo) -> None:
+    pasted = [PASTED.format(colour, n) for n, colour in enumerate(("green", "white", "grey", "old", "small", "new"))]
+    prompt = "".join((*pasted[:3], "The sourdough was on it, too. ", *pasted[3:]))
+    assert [hit.ref for hit in filled.search(prompt, by="words", literal=True).hits] == ["note:/bread"]
+    assert not filled.search("".join(pasted), by="words", literal=True).hits

@@ -6,19 +6,19 @@ Those of an encrypted store are sealed with its key.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
 from ricordo.config.files import current_folder, read_json, state_home, write_json
 from ricordo.errors import Unavailable, UsageError
+from ricordo.patterns import late
 from ricordo.vault import seal_at_hand, seal_of
 
 NAME = "last-searches.json"
 MOST_TERMINALS = 20
 """For so many terminals the last search is kept."""
-_NUMBER = re.compile(r"([1-9][0-9]{0,3})(:[0-9]+(?:-[0-9]+)?)?")
+_NUMBER = late(r"([1-9][0-9]{0,3})(:[0-9]+(?:-[0-9]+)?)?")
 
 
 def keep(refs: Sequence[str], first: int, store: str) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ricordo.cli.terminal import Screen, cells, clean, clip, clip_left, counted, one_line, wrap, wrap_lines
 from ricordo.config.files import current_folder
 from ricordo.errors import NotFound
+from ricordo.patterns import late
 from ricordo.values.items import FRESH
 
 if TYPE_CHECKING:
@@ -37,9 +38,9 @@ BAR = 24
 """Columns of the longest bar."""
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_WORD = re.compile(r"[^\W_]+(?:['’_-][^\W_]+)*")
-_FILTER = re.compile(r"(?<!\S)(?:kind|tag|drive|path|domain|severity|category|importance|tier|after|before):\S+")
-_LEFT_OUT = re.compile(r"(?<!\S)-(?:\"[^\"]*\"?|\S+)")
+_WORD = late(r"[^\W_]+(?:['’_-][^\W_]+)*")
+_FILTER = late(r"(?<!\S)(?:kind|tag|drive|path|domain|severity|category|importance|tier|after|before):\S+")
+_LEFT_OUT = late(r"(?<!\S)-(?:\"[^\"]*\"?|\S+)")
 
 Highlight = Callable[[Sequence[str]], Sequence[str]]
 """Marks words in the lines of a passage."""

@@ -9,13 +9,14 @@ import re
 from pathlib import Path
 
 from ricordo.frozen import frozen
+from ricordo.patterns import late
 
 USUAL_BRANCHES = ("main", "master", "trunk")
 LONGEST_FILE = 50_000_000
 """A list of refs that is longer is not read."""
 
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_WORKTREE = re.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE)
+_COMMIT = late(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_WORKTREE = late(r"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE)
 
 
 @frozen

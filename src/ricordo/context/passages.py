@@ -112,13 +112,15 @@ def passages_of(hits: Sequence[Hit], stores: Mapping[str, Store]) -> list[Contex
     """The passages that matched, best first; the value of each is its share of its hit's score."""
     passages: list[ContextPassage] = []
     for tier, store in stores.items():
-        passages += _passages_in(store, [hit for hit in hits if hit.tier == tier and hit.evidence])
+        if held := [hit for hit in hits if hit.tier == tier and hit.evidence]:
+            with store.index.snapshot():
+                passages += _passages_in(store, held)
     return sorted(passages, key=lambda passage: (-passage.value, passage.ref, passage.first))
 
 
 def _passages_in(store: Store, hits: Sequence[Hit]) -> Iterator[ContextPassage]:
     """The same for the hits of one store, with three calls of the store, however many hits there are."""
-    numbers = store.items.numbers([Ref.parse(hit.ref) for hit in hits]) if hits else {}
+    numbers = store.items.numbers([Ref.parse(hit.ref) for hit in hits])
     contradicting = store.items.numbers([Ref.parse(hit.contradicted_by) for hit in hits if hit.contradicted_by])
     items = store.items.get_many([*numbers.values(), *contradicting.values()])
     newer = {str(ref): items[n] for ref, n in contradicting.items() if n in items}

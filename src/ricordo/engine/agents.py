@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ricordo import registry
 from ricordo.engine.checks import check_type, texts
-from ricordo.engine.context import NOT_TRUSTED
+from ricordo.engine.context import NOT_TRUSTED, with_settings_of_its_start
 from ricordo.engine.items import cited_now
 from ricordo.engine.log import LogVerbs
 from ricordo.engine.program_notes import asking_program
@@ -85,6 +85,7 @@ class AgentVerbs(LogVerbs):
         ),
         needs_model=True,
     )
+    @with_settings_of_its_start
     def context(
         self,
         task: Annotated[

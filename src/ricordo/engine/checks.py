@@ -9,13 +9,14 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from ricordo.errors import Conflict, NotFound, UsageError
+from ricordo.patterns import late
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import KINDS
 from ricordo.values.times import moment_since
 
-_ID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", re.IGNORECASE)
-_URL = re.compile(r"^https?://", re.IGNORECASE)
+_ID = late(r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", re.IGNORECASE)
+_URL = late(r"^https?://", re.IGNORECASE)
 _MOST_NAMED = 5
 """How many items of one name an error lists."""
 

@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from ricordo import registry
 from ricordo.config.files import PROJECT_FOLDER, current_folder, data_home
@@ -97,6 +97,7 @@ class ProjectStores:
         return [path for store, path in self._stores if store.foreign]
 
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 Report = TypeVar("Report", AddReport, RefreshReport, SyncReport)
 CATCH_UP_SECONDS = 1.0
 """How long a search waits for the vectors of texts that were saved just before."""
@@ -482,6 +483,17 @@ def _relative_place(store: Path, place: Path) -> str:
         return os.path.relpath(place, store.parent)
     except ValueError:  # on another drive
         return str(place)
+
+
+def with_settings_of_its_start(function: Function) -> Function:
+    """Let the settings stay the same throughout a call of a verb, so that their files are looked at once."""
+
+    @wraps(function)
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        with self._context.provider.resolved_once():
+            return function(self, *args, **options)
+
+    return cast("Function", call)
 
 
 class OpenEngine:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ricordo.engine.checks import check_choice, check_type, refuse_put_away, texts
-from ricordo.engine.context import EngineContext, OpenEngine
+from ricordo.engine.context import EngineContext, OpenEngine, with_settings_of_its_start
 from ricordo.engine.tiers import follows, follows_each
 from ricordo.errors import StaleVersion, UsageError, from_dict
 from ricordo.permissions import refuse_freezing, refuse_record, refuse_secrets
@@ -98,6 +98,7 @@ class ItemVerbs(OpenEngine):
         creates=True,
     )
     @undoable
+    @with_settings_of_its_start
     def save(
         self,
         ref: ItemName,

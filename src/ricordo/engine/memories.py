@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ricordo.engine.checks import check_choice, check_new_name, check_type, is_id
+from ricordo.engine.context import with_settings_of_its_start
 from ricordo.engine.items import ItemVerbs, also_said
 from ricordo.engine.items import replacement as replaced_by
 from ricordo.engine.tiers import follows
@@ -82,6 +83,7 @@ class MemoryVerbs(ItemVerbs):
         creates=True,
     )
     @undoable
+    @with_settings_of_its_start
     def remember(
         self,
         text: TextToKeep,

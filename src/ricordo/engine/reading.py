@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ricordo import registry
 from ricordo.engine.checks import check_filters, check_number, check_type, refuse_binned, texts
-from ricordo.engine.context import OpenEngine
+from ricordo.engine.context import OpenEngine, with_settings_of_its_start
 from ricordo.engine.items import cited_now, replacement
 from ricordo.engine.tiers import follows
 from ricordo.errors import CorruptStore, NotFound, Unavailable, UsageError
@@ -95,6 +95,7 @@ class ReadVerbs(OpenEngine):
             "ricordo get notes/keys.md --version 2 > old.md",
         ),
     )
+    @with_settings_of_its_start
     def get(
         self,
         ref: ItemName,
@@ -114,23 +115,25 @@ class ReadVerbs(OpenEngine):
         """
         check_number("version", version, 1, optional=True)
         tier, n = self._context.tiers.holder(ref)
-        if as_of is not None:
-            version = _version_at(tier.store, n, str(ref), moment_of(as_of))
-        replaced = replacement(tier.store, n)
-        item = replace(tier.store.items.get(n, version=version), tier=tier.name, **replaced)
-        if version is None:
-            refuse_binned(item)
-        config = self._context.config
+        store, config = tier.store, self._context.config
+        with store.index.snapshot():
+            if as_of is not None:
+                version = _version_at(store, n, str(ref), moment_of(as_of))
+            item = store.items.get(n, version=version)
+            if version is None:
+                refuse_binned(item)
+            item = replace(
+                item,
+                tier=tier.name,
+                machine=store.machines.elsewhere([str(item.ref)]).get(str(item.ref), ""),
+                apart=_apart(store, item.id),
+                cites=cited_now(store, item) if version is None else (),
+                passages=_passages(store, n, item.version) if passages else (),
+                **(replacement(store, n) if item.state == "archived" else {}),
+            )
         tracker = self._context.tiers.tracker_of(tier)
         if tracker is not None and track is not False:
             tracker.opened(item, settings=config.usage)
-        item = replace(
-            item,
-            machine=tier.store.machines.elsewhere([str(item.ref)]).get(str(item.ref), ""),
-            apart=_apart(tier.store, item.id),
-            cites=cited_now(tier.store, item) if version is None else (),
-            passages=_passages(tier.store, n, item.version) if passages else (),
-        )
         return item if lines is None else _some_lines(item, lines)
 
     def place_of(self, ref: ItemName) -> str:

@@ -10,7 +10,6 @@ text has the same vector alone and in a batch, as a document and as a query.
 from __future__ import annotations
 
 import json
-import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Unavailable
 from ricordo.models.onnx import CHARACTERS_PER_TOKEN, cores, load_session, load_tokenizer, run_session, runtime, verify
+from ricordo.patterns import late
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -44,9 +44,9 @@ MOST_WORDS = 300_000
 # are not worth remembering.
 _SIGNS = "“”‘’–—…•·«»§¶¿¡"
 _ACCENTED = "À-ÖØ-öø-ɏ"
-_PLAIN = re.compile(rf"[\t\n\r\xa0\x20-~{_SIGNS}{_ACCENTED}]*")
-_WORD = re.compile(rf"[A-Za-z0-9{_ACCENTED}]+|[!-/:-@\[-`{{-~{_SIGNS}]")
-_SPECIAL = re.compile(r"\[(?:CLS|MASK|PAD|SEP|UNK)]")
+_PLAIN = late(rf"[\t\n\r\xa0\x20-~{_SIGNS}{_ACCENTED}]*")
+_WORD = late(rf"[A-Za-z0-9{_ACCENTED}]+|[!-/:-@\[-`{{-~{_SIGNS}]")
+_SPECIAL = late(r"\[(?:CLS|MASK|PAD|SEP|UNK)]")
 _LONGEST_WORD = 100
 # The same for ASCII as tables for ``bytes.translate``, which is several times as fast as an expression.
 _ASCII_SIGNS = bytes(code for code in range(0x21, 0x7F) if not chr(code).isalnum())

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 
 from ricordo.frozen import frozen
+from ricordo.patterns import late
 from ricordo.search.present import HitReader, Marker
 from ricordo.search.ranking import Ranked
 from ricordo.text.words import Analyzer, fold, folded_words
@@ -52,7 +53,7 @@ class ExactNames:
     def __init__(self, analyzer: Analyzer, text: str) -> None:
         self._analyzer = analyzer
         self.words = tuple(folded_words(text))
-        self._terms = frozenset(analyzer.query_terms(text))
+        self._terms = frozenset(analyzer.query_terms(text)) if len(self.words) <= MOST_WORDS else frozenset()
         self._enough = max(FEWEST_IN_A_ROW, len(self.words) // 2 + 1)
 
     def first(
@@ -165,16 +166,21 @@ GAIN = 0.25
 """What a hit of that time gains of the way to a score of 1."""
 NEAR = 0.6
 """For "first" and "latest", the part of the best score that a hit must have to be compared by its time."""
-_DAY = re.compile(
+_DAY = late(
     r"\b(?:(?P<since>since|after|(?:in|over|during|within)\s+the(?=\s+last))\s+|(?P<before>before|until)\s+|(?P<on>on)\s+)?"
     rf"(?P<day>yesterday|today|{SPOKEN}|(?<=\s)(?:{'|'.join(WEEKDAYS)}))\b(?!['’])",
     re.IGNORECASE,
 )
-_NEWEST = re.compile(r"\b(?:latest|newest|most\s+recent(?:ly)?|(?:the\s+)?last\s+time)\b", re.IGNORECASE)
-_OLDEST = re.compile(
+_NEWEST = late(r"\b(?:latest|newest|most\s+recent(?:ly)?|(?:the\s+)?last\s+time)\b", re.IGNORECASE)
+_OLDEST = late(
     r"\b(?:earliest|(?:the|for\s+the|a)\s+first\s+time|(?:did|have)\s+(?:i|we|you)\s+first|at\s+first|originally)\b",
     re.IGNORECASE,
 )
+
+_DAY_SIGNS = ("day", "week", "month", "year")
+_NEWEST_SIGNS = ("latest", "newest", "recent", "last")
+_OLDEST_SIGNS = ("earliest", "first", "originally")
+"""One of these is in every match of those, whose compilation takes as long as a search."""
 
 
 @frozen
@@ -196,7 +202,8 @@ def time_in(text: str, now: datetime) -> NamedTime | None:
     'last week'
     >>> time_in("how are keys kept", datetime(2026, 11, 18, 9))
     """
-    match = _DAY.search(text)
+    holds = text.casefold().__contains__
+    match = _DAY.search(text) if any(map(holds, _DAY_SIGNS)) else None
     if match is not None and (match["day"].lower() not in WEEKDAYS or match["since"] or match["before"] or match["on"]):
         named = _named(match[0], match["day"], now)
         if named is not None and match["since"]:
@@ -227,8 +234,9 @@ class QuestionTime:
 
     def __init__(self, text: str) -> None:
         self._time = time_in(text, datetime.now())  # local time, as days are meant
-        self._newest = self._time is None and _NEWEST.search(text) is not None
-        self._oldest = self._time is None and not self._newest and _OLDEST.search(text) is not None
+        holds = text.casefold().__contains__ if self._time is None else "".__contains__
+        self._newest = any(map(holds, _NEWEST_SIGNS)) and _NEWEST.search(text) is not None
+        self._oldest = not self._newest and any(map(holds, _OLDEST_SIGNS)) and _OLDEST.search(text) is not None
 
     def first(self, ranked: Iterable[Ranked], reader: HitReader, *, full: bool = False) -> Iterable[Ranked]:
         """The hits, those of the time that was asked for raised; as they are where none was."""

@@ -41,11 +41,11 @@ from ricordo.search.ranking import (
     ranked,
     with_memories,
 )
-from ricordo.search.refine import questions_in, refine
+from ricordo.search.refine import MOST_OF_A_TEXT, MOST_QUESTIONS, questions_in, refine
 from ricordo.search.request import SHOWS_ALL, Boosts, Request, since
 from ricordo.search.rerank import DIVERSE_WINDOW, SECONDS, diverse_order, rerank, similarity_of
 from ricordo.search.steps import CoreStep, PluginStep
-from ricordo.search.words import SCORING, ask_for_words, with_parts, without_manner
+from ricordo.search.words import SCORING, ask_for_words, essence, with_parts, without_manner, words_that_carry
 from ricordo.store.base import Store
 from ricordo.store.query import NEWEST, SUBSTRING, Ask, Candidates
 from ricordo.text.words import Analyzer, fold, holds_phrase
@@ -185,6 +185,7 @@ class Search:
         self.text = self.query.text
         self.profile = searcher.profile(request)
         words = ask_for_words(self.query, self.analyzer, index.languages, respell=request.respell)
+        words = words_that_carry(words, self.query, index, self.analyzer)
         self.ask = replace(
             with_parts(words, index, self.analyzer),
             filters=with_archive(both(request.filters, self.query.filters)),
@@ -323,8 +324,10 @@ class Search:
         by_word = self.request.by != "meaning" and "lexical" in profile.sides
         by_meaning = self.request.by_meaning and "vector" in profile.sides
         active = self.index.fingerprint if by_meaning else None
-        topic = without_manner(ask.text)
-        questions = questions_in(topic) if "questions" in profile.refine else ()
+        whole = without_manner(ask.text)
+        topic = essence(whole)
+        most = MOST_QUESTIONS if topic == whole else MOST_OF_A_TEXT
+        questions = questions_in(topic, most) if "questions" in profile.refine else ()
         meaning = vectors.meaning(topic, active, self.spoken, questions) if by_meaning else QueryMeaning()
         ask = meaning.asked(replace(ask, by_word=by_word, per_side=profile.per_side))
         answer = self.index.candidates(ask)
@@ -379,7 +382,7 @@ class Search:
 
     def question_time(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
         """What is of the time that the question names is raised."""
-        return QuestionTime(self.text).first(entries, self.reader, full=self.request.mode == "full")
+        return QuestionTime(essence(self.text)).first(entries, self.reader, full=self.request.mode == "full")
 
     def judge_again(self, entries: Iterable[Ranked]) -> Iterable[Ranked]:
         """The best are judged again by a slower, better judge."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
+from ricordo.patterns import late
 from ricordo.values.field_checks import SEVERITIES
 from ricordo.values.hits import LIVE, Filters
 from ricordo.values.kinds import CHECKPOINT, FACETS, KINDS
@@ -25,7 +26,7 @@ MOST_PARTS = 64
 
 FILTER_NAMES = "kind|tag|drive|path|domain|severity|category|importance|tier|after|before|thread|facet|state"
 
-_PART = re.compile(
+_PART = late(
     rf"""
     (?P<minus>(?<!\S)-)?"(?P<phrase>[^"]*)"
     | (?<!\S)(?P<name>{FILTER_NAMES}):
@@ -37,8 +38,8 @@ _PART = re.compile(
     re.VERBOSE,
 )
 
-_FILTER_NAME = re.compile(rf"(?:{FILTER_NAMES}):")
-_DAY = re.compile(r"(?<!\S)(after:|before:)(\S+(?: [^\s:]+){1,4})")
+_FILTER_NAME = late(rf"(?:{FILTER_NAMES}):")
+_DAY = late(r"(?<!\S)(after:|before:)(\S+(?: [^\s:]+){1,4})")
 
 
 @frozen
@@ -68,7 +69,8 @@ def parse_query(text: str, *, literal: bool = False) -> ParsedQuery:
     text = text.replace("\x00", " ").encode("utf-8", "replace").decode()  # half a character cannot be looked for
     if literal:
         return ParsedQuery(text=text, words=text, notes=tuple(notes))
-    text = _DAY.sub(lambda match: match[1] + joined(match[2]), text)
+    if "after:" in text or "before:" in text:
+        text = _DAY.sub(lambda match: match[1] + joined(match[2]), text)
     parts: dict[str, list[str]] = {what: [] for what in (WORDS, *_LOOKED_UP)}
     words: list[str] = []
     conditions: list[tuple[str, str]] = []

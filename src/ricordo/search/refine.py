@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ricordo.frozen import frozen
+from ricordo.patterns import late
 from ricordo.search.candidates import Pool
 from ricordo.search.ranking import steady_spreads
 from ricordo.store.query import NO_CHUNK, Aim, Shown
@@ -133,27 +134,34 @@ def _related(vectors: Array, places: Array) -> Array:
 
 MOST_QUESTIONS = 4
 """Questions that are looked for separately; a long text begins with what it is about."""
+MOST_OF_A_TEXT = 2
+"""The same of the sentences that stand for a long text: each takes as long as a short question."""
 FEWEST_WORDS = 3
 """A part with fewer words says too little by itself."""
 
-_BETWEEN = re.compile(
+_BETWEEN = late(
     r"""(?<=[.!?;\n])\s+ | \n+
     | ,\s+(?=(?:and|but|then|also|or)\b)
     | \s+(?=and\s(?:also|then|I|can|could|how|what|who|when|where)\b)""",
     re.VERBOSE,
 )
+_BETWEEN_SIGNS = (*".!?;\n,", "and")
+"""One of these is in every match of that."""
 
 
-def questions_in(text: str) -> tuple[str, ...]:
-    """The separate things that a query asks for, at most ``MOST_QUESTIONS``; nothing if it asks for one thing only.
+def questions_in(text: str, most: int = MOST_QUESTIONS) -> tuple[str, ...]:
+    """The separate things that a query asks for, at most ``most``; nothing if it asks for one thing only.
 
     >>> questions_in("Will it rain in London? Also, suggest a museum there.")
     ('Will it rain in London?', 'Also, suggest a museum there.')
     >>> questions_in("how do I rotate the keys of a server and its clients")
     ()
     """
+    inside = text.strip()[:-1]
+    if not any(map(inside.__contains__, _BETWEEN_SIGNS)):
+        return ()  # most questions ask for one thing
     parts = [part.strip() for part in _BETWEEN.split(text) if len(part.split()) >= FEWEST_WORDS]
-    return tuple(parts[:MOST_QUESTIONS]) if len(parts) > 1 else ()
+    return tuple(parts[:most]) if len(parts) > 1 else ()
 
 
 FEEDBACK_ITEMS = 5

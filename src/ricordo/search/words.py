@@ -1,4 +1,9 @@
-"""From a parsed query to the words of an ask: which index terms to look for, and how much each counts."""
+"""From a parsed query to the words of an ask: which index terms to look for, and how much each counts.
+
+A query may be a whole prompt. Then a few of its sentences stand for it, by words and by meaning, and beside them its
+rarest words: so a search for it takes hardly longer than for a question, and what is pasted below a question does not
+drown it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,8 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import cache, lru_cache
+from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from ricordo.patterns import late
@@ -14,7 +21,8 @@ from ricordo.search.query import ParsedQuery
 from ricordo.store.query import Ask, AskedWord, Phrase
 from ricordo.store.values import Scoring
 from ricordo.text.languages import UNKNOWN, is_sentence, language_of
-from ricordo.text.scripts import has_unspaced
+from ricordo.text.scripts import UNSPACED, has_unspaced
+from ricordo.text.sentences import sentence_starts
 from ricordo.text.words import Analyzer, fold, folded_words, words_in
 
 if TYPE_CHECKING:
@@ -38,7 +46,12 @@ _BEGINNING = late(
     re.VERBOSE | re.IGNORECASE,
 )
 _BEGINNING_SIGNS = ("order", "sequence", "summar", "recap", "sum", "walk", "overview", "timeline")
-"""One of these is in every match of that, whose compilation takes as long as a search."""
+"""One of these is in every match of that, whose compilation takes as long as a search; so it is of the others."""
+_END_SIGNS = ("only", "order", "conversation", "chat", "session", "discuss", "message", "talk")
+_REQUEST_SIGNS = ("note", "doc", "file", "page", "memor", "article", "entr", "item", "text", "info", "thing")
+_ABROAD_SIGNS = (
+    "über", "zu", "bezüglich", "sur", "concernant", "propos", "sobre", "acerca", "关于", "關於", "について", "に関する",
+)  # fmt: skip
 _END = late(
     # It begins where the marks before it do, or each mark of a long row of them would be tried as a beginning.
     rf"""(?<![\s,;?])[\s,;?]*(?:
@@ -83,21 +96,86 @@ def without_manner(query: str) -> str:
     >>> without_manner("summarize")
     'summarize'
     """
-    text = query
-    for _ in range(MOST_ENDS):
+    text, holds = query, query.casefold().__contains__
+    for _ in range(MOST_ENDS if any(map(holds, _END_SIGNS)) else 0):
         text, count = _END.subn("", text, count=1)
         if not count:
             break
-    lowered = text.casefold()
-    if any(sign in lowered for sign in _BEGINNING_SIGNS):
+    if any(map(holds, _BEGINNING_SIGNS)):
         text = _BEGINNING.sub("", text, count=1)
     return text if text.strip() else query
 
 
 def topic_of(words: str) -> str:
     """The words without a request in front of them: "notes about bread" looks for bread, not for the word notes."""
-    topic = _REQUEST.sub("", without_manner(words), count=1)
-    return _REQUESTS_ABROAD.sub("", topic) or topic
+    topic, holds = without_manner(words), words.casefold().__contains__
+    if any(map(holds, _REQUEST_SIGNS)):
+        topic = _REQUEST.sub("", topic, count=1)
+    if any(map(holds, _ABROAD_SIGNS)):
+        topic = _REQUESTS_ABROAD.sub("", topic) or topic
+    return topic
+
+
+LONG = 64
+"""A query with more words is a prompt or a text; sentences with so many together stand for it."""
+LONGEST_SENTENCE = 32
+"""So many words of a sentence are taken: what has no end may be a table or a log."""
+_SHORTEST_LONG = 2 * LONG
+"""In fewer characters there are not so many words in any script."""
+_WORD = late(rf"\s*(?:[{UNSPACED}]{{1,2}}|[^\s{UNSPACED}]+)")
+"""A word with what is before it; where no spaces are, two characters say as much as one."""
+_QUESTION = late(r"[?？؟][\s\"'”’)*_`]*$")
+
+
+@lru_cache(MOST_KEPT)
+def essence(text: str) -> str:
+    """The sentences that stand for a long text, in their order: the first, those that ask something and the last, then
+    what follows the first while there is room. Any other text is given back.
+
+    >>> essence("Which keys are old?")
+    'Which keys are old?'
+    >>> essence("Look at the keys. " + "It was late. " * 40 + "Which ones are old?").splitlines()[-1]
+    'Which ones are old?'
+    """
+    if len(text) <= _SHORTEST_LONG or len(_WORD.findall(text)) <= LONG:
+        return text
+    parts = (text[start:end] for start, end in pairwise(sentence_starts(text)))
+    sentences = [part for part in parts if any(map(str.isalnum, part))]
+    asking = [place for place, sentence in enumerate(sentences) if _QUESTION.search(sentence)]
+    taken: dict[int, str] = {}
+    room = LONG
+    for place in dict.fromkeys((0, *reversed(asking), len(sentences) - 1, *range(len(sentences)))):
+        words = _WORD.findall(sentences[place])[: min(room, LONGEST_SENTENCE)]
+        taken[place] = "".join(words).strip()
+        room -= len(words)
+        if not room:
+            break
+    return "\n".join(taken[place] for place in sorted(taken))
+
+
+RARE_WORDS = 64
+"""How many words of a long query count besides those of the sentences that stand for it, the rarest first."""
+RARE = 0.5
+"""What each of them counts for."""
+
+
+def words_that_carry(ask: Ask, query: ParsedQuery, index: SearchIndex, analyzer: Analyzer) -> Ask:
+    """The ask for a long query with fewer words: those of the sentences that stand for it, and the rarest others.
+
+    What is nowhere is left out of these. The ask for any other query is given back.
+    """
+    words = topic_of(query.words)
+    if (standing := essence(words)) == words:
+        return ask
+    spoken = QueryWords(query.text, analyzer, index.languages)
+    essential = {term for term, *_ in spoken.asked(standing)}
+    others = [word for word in ask.words if word.term not in essential]
+    sizes = index.posting_sizes({word.term for word in others}.union(*[word.also for word in others if word.also]))
+    size_of = sizes.__getitem__
+    common = [(sum(map(size_of, (word.term, *word.also))) / word.weight, word.term, word) for word in others]
+    rarest = sorted([row for row in common if row[0]], key=itemgetter(0, 1))[:RARE_WORDS]
+    rare = [replace(word, weight=word.weight * RARE) for *_, word in rarest]
+    return replace(ask, words=(*[word for word in ask.words if word.term in essential], *rare))
 
 
 LANGUAGES_WITH_COMPOUNDS = frozenset({"da", "de", "fi", "nl", "no", "sv"})
@@ -213,8 +291,13 @@ class QueryWords:
     def asked(self, text: str) -> list[tuple[str, ...]]:
         """The terms that a text asks for: stop words are left out unless nothing else is left."""
         words = words_in(text)
-        content = [word for word in words if fold(word) not in self._stop_words]
-        return [terms for word in content or words for part in asked_for(word) for terms in self.terms_of(part)]
+        if text.isascii():
+            content = [word for word in words if word.lower() not in self._stop_words] or words
+            if not self.others:
+                return [(term,) for term in self.main.terms_of_each(content)]
+            return [terms for word in content for terms in self.terms_of(word)]
+        content = [word for word in words if fold(word) not in self._stop_words] or words
+        return [terms for word in content for part in asked_for(word) for terms in self.terms_of(part)]
 
     def phrase(self, text: str) -> Phrase:
         """A phrase, with the terms that it has in every language: the others are looked for in the texts alone."""
@@ -235,6 +318,8 @@ def ask_for_words(
     in place of one that is nowhere.
     """
     words = topic_of(query.words)
+    standing = essence(words)
+    respell = respell and standing == words  # a long text has many words that are nowhere
     spoken = QueryWords(query.text, analyzer, languages)
     counts: dict[str, int] = {}
     also: dict[str, tuple[str, ...]] = {}
@@ -242,7 +327,9 @@ def ask_for_words(
         for term, *others in spoken.asked(text) if text.strip() else ():
             counts[term] = counts.get(term, 0) + 1
             also[term] = tuple(others)
-    spaced = [word for word in folded_words(words) if not has_unspaced(word)]  # the others are several words, not one
+    spaced = [
+        word for word in folded_words(standing) if not has_unspaced(word)
+    ]  # the others are several words, not one
     written = {terms[0]: word for word in spaced for terms in spoken.terms_of(word)}
     uncertain = {term: word for term, word in written.items() if is_uncertain(word, term)}
     excluded = (terms for word in query.excluded for terms in spoken.excluded(word))

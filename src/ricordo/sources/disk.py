@@ -24,6 +24,7 @@ from ricordo.config.files import current_folder
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.nofollow import open_below, real_path
+from ricordo.patterns import late
 from ricordo.values.file_refs import PLAIN, FileRefs
 from ricordo.values.items import Ref
 
@@ -154,11 +155,11 @@ def _is_valid(line: str) -> bool:
 
 
 _GLOB_SIGNS = frozenset("*?[")
-_WINDOWS_DRIVE = re.compile(r"/[A-Za-z]:(?:/|\Z)")
+_WINDOWS_DRIVE = late(r"/[A-Za-z]:(?:/|\Z)")
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
 _HARMLESS = _GONE | {errno.ELOOP}
 # Files that editors leave beside a file that is or was edited: backups, autosaves, owner files.
-_LEFT_BY_EDITORS = re.compile(r"(?:.*~|#.*#|~\$.*|.*\.sw[opx]|.*___jb_(?:tmp|old)___)", re.DOTALL)
+_LEFT_BY_EDITORS = late(r"(?:.*~|#.*#|~\$.*|.*\.sw[opx]|.*___jb_(?:tmp|old)___)", re.DOTALL)
 
 
 UNWANTED = "left out by the setting ingest.ignore"

@@ -301,7 +301,7 @@ MOST_MENTIONS = 200
 EXACT_CASE = 3
 """Titles this short must match in upper and lower case: IT is not it."""
 
-_WORD = re.compile(r"\w+")
+_WORD = late(r"\w+")
 
 
 def mentioned(text: str, titles: Iterable[tuple[int, str]]) -> tuple[tuple[int, str], ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-_BETWEEN = re.compile(
+from ricordo.patterns import late
+
+_BETWEEN = late(
     r"""[.!?:。！？\n](?:(?<=[。！？])|(?<=\n)(?:\s*\n|(?=\s*(?:[*\-+|#>]|\d+\.)))|(?<!\n)\s+(?=[A-Z`*_\[("“]))"""
 )
 """What stands between two sentences, lines of a list or paragraphs."""

@@ -23,6 +23,7 @@ from itertools import chain, count
 import Stemmer
 
 from ricordo.errors import UsageError
+from ricordo.patterns import late
 from ricordo.text.languages import LANGUAGES
 from ricordo.text.scripts import JOINING, has_unspaced, stemmer_of, unspaced_runs
 from ricordo.text.stopwords import STOP_WORDS
@@ -43,7 +44,7 @@ _BETWEEN_WORDS_OF_TEXTS = b"\0" + _BETWEEN_WORDS[1:]
 """The same for several texts with ``_TEXT_END`` between them."""
 _BETWEEN_LETTERS = bytes(code if chr(code).isalnum() else ord(" ") for code in range(128)) + _OTHER_BYTES
 """The same for words that consist of letters and digits alone."""
-_PHRASE_WORD = re.compile(rf"(?:[^\W_]|[{JOINING}])+")
+_PHRASE_WORD = late(rf"(?:[^\W_]|[{JOINING}])+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SEPARATORS = re.compile(r"[_\-]+")
 _ACCENTED = re.compile(r"[^\x00-\x7f]+")
@@ -231,13 +232,13 @@ class Analyzer:
 
     def terms(self, text: str) -> list[str]:
         """All terms of a text in order, repeats kept."""
-        return [term for word in _WORD.findall(text) for term in self.terms_of(word)]
+        return self.terms_of_each(_WORD.findall(text))
 
     def query_terms(self, text: str) -> list[str]:
         """The terms a query looks for: stop words are left out unless nothing else is left."""
         words = _WORD.findall(text)
         kept = [word for word in words if not self.is_stop_word(word)]
-        return [term for word in (kept or words) for term in self.terms_of(word)]
+        return self.terms_of_each(kept or words)
 
     def is_stop_word(self, word: str) -> bool:
         return fold(word) in self.stop_words
@@ -245,6 +246,10 @@ class Analyzer:
     def terms_of(self, word: str) -> tuple[str, ...]:
         """The terms of one word: its parts and, for a compound, the whole."""
         return self._cache[word]
+
+    def terms_of_each(self, words: Iterable[str]) -> list[str]:
+        """The terms of some words, one after the other."""
+        return list(chain.from_iterable(map(self._cache.__getitem__, words)))
 
     def words_with(self, some: Iterable[str], terms: frozenset[str]) -> list[str]:
         """Those of some words, as ``runs`` gives them, that have one of the terms."""

@@ -7,18 +7,18 @@ are those of files that were added before machines were recorded, and nobody kno
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
+from ricordo.patterns import late
 from ricordo.values.items import Ref
 
 DISK = "disk"
 UNKNOWN_MACHINE = "unknown"
 """What people call the machine of files of which nobody knows whose they are."""
-_MARK = re.compile(r"/@([0-9a-f]{8})(?=/|\Z)")
+_MARK = late(r"/@([0-9a-f]{8})(?=/|\Z)")
 
 
 @frozen

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
+from ricordo.patterns import late
 from ricordo.values import field_checks
 from ricordo.values.field_checks import HIGHEST_SEQ, LOADINGS, SEVERITIES
 from ricordo.values.kinds import KIND_DRIVES, REMEMBERED_KINDS, SESSION
@@ -45,7 +45,7 @@ class CitedNow(Plain):
 
 LONGEST_TITLE = 70
 """A title that is made of a text's first words has at most this many characters."""
-_MARKS = re.compile(r"^[\s#>*+\-`]+")
+_MARKS = late(r"^[\s#>*+\-`]+")
 
 
 def first_words(text: str) -> str:
@@ -62,10 +62,10 @@ def first_words(text: str) -> str:
     return (head.rpartition(" ")[0] or head).rstrip(" ,;:.") + "…"
 
 
-_MACHINE = re.compile(r"\A/@[0-9a-f]{8}(?=/|\Z)")
+_MACHINE = late(r"\A/@[0-9a-f]{8}(?=/|\Z)")
 _OF_NO_SCHEME = KIND_DRIVES | {"agent"}
 """Drives whose names no address begins with."""
-_DRIVE = re.compile(r"^[a-z][a-z0-9_-]+$")
+_DRIVE = late(r"^[a-z][a-z0-9_-]+$")
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import field, fields
 from functools import lru_cache
 from typing import Any
 
 from ricordo.frozen import frozen
+from ricordo.patterns import late
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, Plain
 
 PERSON, AGENT, IMPORT, LOADER, UNKNOWN = "person", "agent", "import", "loader", "unknown"
@@ -154,7 +154,7 @@ class TrustReport(Plain):
     """What is on the list, if that was asked for."""
 
 
-_OWN_TOOL = re.compile(r"(?:^|[_./:-])ricordo(?:_{1,2}|[./:-])[a-z]")
+_OWN_TOOL = late(r"(?:^|[_./:-])ricordo(?:_{1,2}|[./:-])[a-z]")
 
 
 def is_own_tool(name: str) -> bool:

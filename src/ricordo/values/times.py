@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
 from ricordo.errors import UsageError
+from ricordo.patterns import late
 
 _NAMES = {
     "now": "jetzt, maintenant, ahora, adesso, agora, nu, сейчас, 现在, 現在, 今",
@@ -64,7 +65,7 @@ MOST_WORDS = 5
 _LAST_BEFORE = "letzten, letzter, vorigen, vergangenen, geçen, afgelopen, vorige, в прошлый, в прошлую"
 _LAST_BEHIND = "dernier, pasado, scorso, scorsa, passado, passada"
 _BEFORE_NUMBERS = ("vor", "il y a", "hace", "ha")
-_AGO_IN_OTHERS = re.compile(
+_AGO_IN_OTHERS = late(
     rf"(?:(?:{'|'.join(_BEFORE_NUMBERS)})\s+(?P<before>\d{{1,5}})\s*(?P<unit_before>\D+?)"
     r"|(?P<behind>\d{1,5})\s*(?P<unit_behind>\D+?)\s*(?:fa|atras|geleden|temu|назад|once|之?前|前|전))"
 )
@@ -151,7 +152,7 @@ def in_english(text: str) -> str:
 
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_AGO = re.compile(r"(\d{1,5}) ?(d|day|days|w|week|weeks|h|hour|hours|m|month|months|y|year|years)(?: ago)?")
+_AGO = late(r"(\d{1,5}) ?(d|day|days|w|week|weeks|h|hour|hours|m|month|months|y|year|years)(?: ago)?")
 _DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
 SPOKEN = rf"(?:last|this)[ _-](?:week|month|year|{'|'.join(WEEKDAYS)})|\d{{1,5}}[ ](?:day|week|month|year)s?[ ]ago"
 """The ones that are written with spaces, as a regular expression."""
@@ -251,8 +252,8 @@ UNIT_DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0, "m": 30.0, "y": 365.0}
 """A month counts 30 days and a year 365: these are ages, not dates in a calendar."""
 
 LONGEST_DAYS = 36_500
-_DURATION = re.compile(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*([hdwmy])[a-z]*\s*", re.IGNORECASE)
-_SPAN = re.compile(r"\s*[\d.]+\s*[a-zA-Z]+\s*")
+_DURATION = late(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*([hdwmy])[a-z]*\s*", re.IGNORECASE)
+_SPAN = late(r"\s*[\d.]+\s*[a-zA-Z]+\s*")
 
 
 def parse_duration(text: str) -> timedelta:

@@ -286,7 +286,7 @@ def _has_synced(store: Store) -> bool:
     with database.read() as connection:
         if database.read_only and not connection.rows("SELECT 1 FROM sqlite_schema WHERE name='sync_folders'"):
             return False  # it was made without this plugin
-        return bool(connection.rows("SELECT 1 FROM sync_folders UNION ALL SELECT 1 FROM sync_entries LIMIT 1"))
+        return bool(connection.once("SELECT 1 FROM sync_folders UNION ALL SELECT 1 FROM sync_entries LIMIT 1"))
 
 
 def versions_apart(store: Store, item: str) -> tuple[int, ...]:

@@ -108,6 +108,13 @@ class Impacts:
                 self._counted, self._counts = epoch, {}
             return self._counts
 
+    def unseen(self, epoch: int, terms: Collection[str]) -> set[str]:
+        """Those of the terms of which neither impacts nor a count is known."""
+        counted = self.counts(epoch)
+        with self._lock:
+            known = self._terms if self._state is not None and self._state[0] == epoch else {}
+            return {term for term in terms if term not in counted and term not in known}
+
     def _drop_if_outdated(self, state: State) -> None:
         if self._state != state:
             self._state = state

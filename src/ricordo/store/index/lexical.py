@@ -12,7 +12,7 @@ asked for.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -101,8 +101,7 @@ class LexicalIndex:
     def expect(self, connection: Connection, terms: Collection[str]) -> None:
         """Read the current state and, together with it, the posting lists of terms that were not looked at yet."""
         latest = self._snapshot
-        counted = {} if latest is None else self.impacts.counts(latest.epoch)
-        unseen = sorted(term for term in set(terms) if term not in counted)
+        unseen = sorted(set(terms) if latest is None else self.impacts.unseen(latest.epoch, terms))
         if not unseen:
             self.snapshot(connection)
             return
@@ -232,6 +231,14 @@ class LexicalIndex:
         """The number of live chunks, and for each term in how many of them it occurs."""
         snapshot = self.snapshot(connection)
         return snapshot.live, View(self, connection, snapshot, scoring=Scoring(), times=None).counts(terms)
+
+    def posting_sizes(self, connection: Connection, terms: Collection[str]) -> Counter[str]:
+        """How many bytes the postings of each term take; they are not read for that."""
+        sql = f"SELECT term, length(data) FROM postings WHERE segment IN ({_PRESENT}) AND term IN (*)"
+        sizes: Counter[str] = Counter()
+        for term, size in connection.rows_in(sql, sorted(terms)):
+            sizes[term] += size
+        return sizes
 
     def terms_starting_with(self, connection: Connection, prefix: str, limit: int = MOST_PREFIX_TERMS) -> list[str]:
         """Index terms for a prefix: terms that start with it, and the stems of words that do."""

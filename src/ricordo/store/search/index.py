@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 
@@ -98,3 +99,8 @@ class SearchIndex:
         """How many live chunks there are, and in how many of them each term occurs."""
         with self._database.read() as connection:
             return self._opened.lexical.document_frequencies(connection, terms)
+
+    def posting_sizes(self, terms: Collection[str]) -> Counter[str]:
+        """How many bytes the postings of each term take that occurs: told sooner than in how many chunks it does."""
+        with self._database.read() as connection:
+            return self._opened.lexical.posting_sizes(connection, terms)

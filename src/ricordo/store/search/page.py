@@ -41,15 +41,18 @@ def passages(
     )
     rows = items.page_rows(connection, numbers)
     entries = [entry for entry in entries if entry.n in rows]
-    versions = [(entry.n, entry.version) for entry in entries if entry.version is not None]
+    versions = {entry.n: entry.version for entry in entries if entry.version is not None}
+    by_number = {n: row.item for n, row in rows.items()}
     connection.prefetch(
-        *(partial(_as_asked, connection, entry, rows[entry.n].item, contents) for entry in entries),
+        *(partial(items.at_version, connection, entry.n, entry.version) for entry in entries if contents),
+        lambda: {} if contents else items.as_versions(connection, by_number, versions),
         lambda: items.layouts_of(connection, versions),
         lambda: _sessions(connection, [row.item for row in rows.values()]),
     )
-    by_number = {n: row.item for n, row in rows.items()}
-    if contents or versions:
-        by_number = {entry.n: _as_asked(connection, entry, by_number[entry.n], contents) for entry in entries}
+    if contents:
+        by_number = {entry.n: items.at_version(connection, entry.n, entry.version) for entry in entries}
+    elif versions:
+        by_number |= items.as_versions(connection, by_number, versions)
     layouts = {n: row.layout for n, row in rows.items()} | items.layouts_of(connection, versions)
     wanted = {entry.n: entry.chunks or tuple(layouts[entry.n][0][:1, 0].tolist()) for entry in entries}
     first = [chunk for entry in entries if not entry.chunks for chunk in wanted[entry.n]]
@@ -64,13 +67,6 @@ def passages(
         replaced=replacements(connection, numbers) if ask is not None and ask.as_of is not None else {},
         contradicted={n: row.contradiction for n, row in rows.items() if row.contradiction is not None},
     )
-
-
-def _as_asked(connection: Connection, entry: Shown, item: Item, contents: bool) -> Item:
-    """An item in the version that is shown, with its whole text if that is asked for."""
-    if contents:
-        return items.at_version(connection, entry.n, entry.version)
-    return item if entry.version is None else items.as_version(connection, entry.n, item, entry.version)
 
 
 def _placed(chunks: Sequence[int], texts: Mapping[int, tuple[int, str, str]], layout: Array) -> tuple[PassageText, ...]:

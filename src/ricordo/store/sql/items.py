@@ -336,33 +336,43 @@ def at_version(connection: Connection, n: int, number: int | None) -> Item:
         raise NotFound("the item is gone", hint="It was removed a moment ago.")
     if number is None or number == item.version:
         return item
-    as_it_was = as_version(connection, n, item, number)
+    as_it_was = as_versions(connection, {n: item}, {n: number})[n]
     return replace(as_it_was, content=content_of(connection, n, number)[0])
 
 
-def as_version(connection: Connection, n: int, item: Item, number: int) -> Item:
-    """An item as one of its versions has it, without the text."""
-    rows = connection.rows(
-        "SELECT hash, created_at, drive, path, kind, fields, size, provenance, first_line FROM versions"
-        " WHERE item=? AND number=?",
-        (n, number),
-    )
-    if not rows:
-        raise NotFound(f"{item.ref} has no version {number}", hint=f"‹:history {item.ref}› lists them.")
-    digest, created, drive, path, kind, fields, size, written, first_line = rows[0]
-    return replace(
-        item,
-        ref=Ref(drive, path),
-        kind=kind,
-        version=number,
-        content_hash=digest,
-        content="",
-        fields=shown_fields(fields),
-        updated_at=moment(created),
-        first_line=first_line,
-        size=size,
-        provenance=provenance.read(written),
-    )
+def as_versions(connection: Connection, current: Mapping[int, Item], numbers: Mapping[int, int]) -> dict[int, Item]:
+    """Items as some of their versions have them, by number and without the texts."""
+    found: dict[int, Item] = {}
+    for row in _of_versions(
+        connection, "item, number, hash, created_at, drive, path, kind, fields, size, provenance, first_line", numbers
+    ):
+        n, number, digest, created, drive, path, kind, fields, size, written, first_line = row
+        found[n] = replace(
+            current[n],
+            ref=Ref(drive, path),
+            kind=kind,
+            version=number,
+            content_hash=digest,
+            content="",
+            fields=shown_fields(fields),
+            updated_at=moment(created),
+            first_line=first_line,
+            size=size,
+            provenance=provenance.read(written),
+        )
+    for n, number in numbers.items():
+        if n not in found:
+            ref = current[n].ref
+            raise NotFound(f"{ref} has no version {number}", hint=f"‹:history {ref}› lists them.")
+    return found
+
+
+def _of_versions(connection: Connection, columns: str, numbers: Mapping[int, int]) -> Iterator[Row]:
+    """The rows of one version of each of some items."""
+    for _, part in in_parts(numbers.items()):
+        pairs = ",".join(["(?,?)"] * len(part))
+        sql = f"SELECT {columns} FROM versions WHERE (item, number) IN (VALUES {pairs})"
+        yield from connection.rows(sql, [value for pair in part for value in pair])
 
 
 def _has_embedding(connection: Connection, n: int) -> bool:
@@ -421,17 +431,10 @@ Layout = tuple[Array, list[tuple[int, str]]]
 """Where each chunk of a version stands (chunk, character, lines), and the marks of pages and the like."""
 
 
-def layouts_of(connection: Connection, versions: Sequence[tuple[int, int]]) -> dict[int, Layout]:
-    """The layouts of versions, by item."""
-    layouts: dict[int, Layout] = {}
-    for _, part in in_parts(dict(versions).items()):
-        pairs = ",".join(["(?,?)"] * len(part))
-        rows = connection.rows(
-            f"SELECT item, layout, marks FROM versions WHERE (item, number) IN (VALUES {pairs})",
-            [value for pair in part for value in pair],
-        )
-        layouts |= {n: _layout(places, labels) for n, places, labels in rows}
-    return layouts
+def layouts_of(connection: Connection, numbers: Mapping[int, int]) -> dict[int, Layout]:
+    """The layout of one version of each of some items."""
+    rows = _of_versions(connection, "item, layout, marks", numbers)
+    return {n: _layout(places, labels) for n, places, labels in rows}
 
 
 def _layout(places: bytes, labels: str) -> Layout:
@@ -520,6 +523,8 @@ class Items(StorePart):
         return n
 
     def numbers(self, refs: Sequence[Ref]) -> dict[Ref, int]:
+        if not refs:
+            return {}
         with self._database.read() as connection:
             sql = "SELECT path, n FROM items WHERE state<>'deleted' AND drive=? AND path IN (*)"
             return {
@@ -580,6 +585,8 @@ class Items(StorePart):
         return item
 
     def get_many(self, numbers: Sequence[int]) -> dict[int, Item]:
+        if not numbers:
+            return {}
         with self._database.read() as connection:
             return by_numbers(connection, numbers)
 
