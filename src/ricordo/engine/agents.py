@@ -292,30 +292,31 @@ def every_agents(stores: Mapping[str, Store], left_out: list[LeftOut]) -> tuple[
     doubts: dict[str, str] = {}
     now = datetime.now(UTC)
     for store in stores.values():
-        listed = dict(store.items.listing(Filters(loadings=("always",)), 1 << 30, 0))
-        pairs = store.index.passages([Shown(n) for n in listed]).contradicted if listed else {}
-        newer = store.items.get_many([other for other, _ in pairs.values()])
-        for n, item in (listed | store.items.get_many(store.audit.waiting())).items():
-            if item.ref in items or not may_be_shown(item):
-                continue
-            # As the user wrote it last, or agreed to it; None if the user never did.
-            word = None if is_vouched(item) else item.vouched
-            users = store.items.get(n, version=word) if word is not None or is_vouched(item) else None
-            if item.foreign:
-                if "always" in (item.fields.loading, users and users.fields.loading):
-                    left_out.append(LeftOut(str(item.ref), UNTRUSTED))
-            elif users is None or users.fields.loading != "always":
-                if item.fields.loading == "always":
-                    left_out.append(LeftOut(str(item.ref), UNREVIEWED))
-            elif reason := users.validity(now):
-                left_out.append(LeftOut(str(item.ref), reason))
-            else:
-                items[item.ref] = users
-                states = tuple(map(str, cited_now(store, users)))
-                other = newer.get(pairs[n][0]) if n in pairs else None
-                reasons = (contradicted_by(other), no_longer_sure(users.content, states))
-                if any(reasons):
-                    doubts[str(users.ref)] = ", ".join(filter(None, reasons))
+        with store.index.snapshot():
+            listed = dict(store.items.listing(Filters(loadings=("always",)), 1 << 30, 0))
+            pairs = store.index.passages([Shown(n) for n in listed]).contradicted if listed else {}
+            newer = store.items.get_many([other for other, _ in pairs.values()])
+            for n, item in (listed | store.items.get_many(store.audit.waiting())).items():
+                if item.ref in items or not may_be_shown(item):
+                    continue
+                # As the user wrote it last, or agreed to it; None if the user never did.
+                word = None if is_vouched(item) else item.vouched
+                users = store.items.get(n, version=word) if word is not None or is_vouched(item) else None
+                if item.foreign:
+                    if "always" in (item.fields.loading, users and users.fields.loading):
+                        left_out.append(LeftOut(str(item.ref), UNTRUSTED))
+                elif users is None or users.fields.loading != "always":
+                    if item.fields.loading == "always":
+                        left_out.append(LeftOut(str(item.ref), UNREVIEWED))
+                elif reason := users.validity(now):
+                    left_out.append(LeftOut(str(item.ref), reason))
+                else:
+                    items[item.ref] = users
+                    states = tuple(map(str, cited_now(store, users)))
+                    other = newer.get(pairs[n][0]) if n in pairs else None
+                    reasons = (contradicted_by(other), no_longer_sure(users.content, states))
+                    if any(reasons):
+                        doubts[str(users.ref)] = ", ".join(filter(None, reasons))
     return sorted(items.values(), key=lambda item: item.ref), doubts
 
 
