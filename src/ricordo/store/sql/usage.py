@@ -168,10 +168,10 @@ def _record(connection: Connection, use: Use, now: int) -> None:
         " WHERE i.id IN (*)",
         list(by_id),
     )
+    connection.run_many("INSERT INTO usage(item) VALUES(?) ON CONFLICT DO NOTHING", [(row[0],) for row in rows])
     connection.run_many(
-        "INSERT INTO usage(item, retrieval_count, last_retrieved_at) VALUES(?, 1, ?) ON CONFLICT (item) DO UPDATE"
-        " SET retrieval_count = usage.retrieval_count + 1, last_retrieved_at = excluded.last_retrieved_at",
-        [(row[0], now) for row in rows],
+        "UPDATE usage SET retrieval_count = retrieval_count + 1, last_retrieved_at = ? WHERE item = ?",
+        [(now, row[0]) for row in rows],
     )
     if use.opened:
         connection.run_many(
