@@ -33,7 +33,7 @@ from corpus import QUESTIONS, add_corpus_options, questions_for, read_corpus
 from embeddings import give_vectors, real_vectors, shipped_embedder, spread
 from hook import ask as ask_hook
 from ricordo.engine.ricordo import Ricordo
-from ricordo.hosting.running import RunningServer, read_running, state_file
+from ricordo.hosting.running import RunningServer, read_running, state_path
 from stores import GrowingStore
 from timing import aligned, keep_byte_code, machine, print_json, summary
 
@@ -118,7 +118,7 @@ def page(running: RunningServer, link: str, questions: list[str]) -> dict[str, A
 
 def hooks(running: RunningServer, store: Path, questions: list[str], rounds: int) -> dict[str, Any]:
     """By turns through the server and alone, in one run; ``cpu_ms`` counts the server's share too."""
-    place = state_file()
+    place = Path(state_path())
     aside = place.with_name("aside.json")
     command = [sys.executable, "-P", "-m", "ricordo", "hook", "user-prompt", "--store", str(store), "--within", "60"]
     times: dict[str, list[float]] = {"server": [], "alone": []}
