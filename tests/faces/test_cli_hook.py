@@ -98,7 +98,7 @@ def test_a_prompt_is_told_what_is_known_about_it(known: Hooks) -> None:
 
 
 def test_a_prompt_with_many_quotation_marks_is_read_as_prose(known: Hooks) -> None:
-    prompt = 'The "build" said "done" -again, and "nobody" knows when we rotate "our" signing keys. kind:file "why*"?'
+    prompt = 'When do we "rotate" the signing "keys"? "Nobody" said "when", -again.'
     assert KEYS in known.shown("user-prompt", prompt=prompt)
 
 
