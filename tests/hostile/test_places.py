@@ -193,7 +193,7 @@ def test_a_file_with_loading_always_is_an_instruction_once_its_folder_is_trusted
     soul.parent.mkdir()
     soul.write_text("---\nloading: always\n---\n\nAnswer in British English.\n", encoding="utf-8")
     notes = engine.add(soul.parent).notes
-    assert any("1 file in" in note and f"ricordo trust {soul.parent}" in note for note in notes)
+    assert any("1 file in" in note and "ricordo review" in note for note in notes)
     assert "## Always" not in engine.context("").text
     assert all(part.fenced for part in engine.context("answer in British English").parts)
     (ref,) = [str(item.ref) for item in engine.list()]
