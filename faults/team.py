@@ -142,7 +142,7 @@ class Clients:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("address", help="a workspace of its own on a server that may be restarted")
+    parser.add_argument("address", help="a schema of its own on a server that may be restarted")
     parser.add_argument("--seconds", type=float, default=300.0, help="how long they work (300)")
     parser.add_argument("--restart", required=True, help="the command that restarts the server")
     given = parser.parse_args()

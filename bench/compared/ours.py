@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -101,7 +102,8 @@ class RicordoOnPostgres(RicordoEngine):
     def address(self) -> Path | str:
         dsn = os.environ["RICORDO_BENCH_PG_DSN"]
         joined = "&" if "?" in dsn else "?"
-        return f"{dsn}{joined}workspace=compare-{self.collection.folder.name}"
+        name = re.sub(r"[^a-z0-9]+", "_", self.collection.folder.name.lower())
+        return f"{dsn}{joined}schema=compare_{name}"
 
     def load(self) -> None:
         with Ricordo.open(self.collection.store, config=Config()) as engine:

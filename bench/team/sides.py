@@ -45,7 +45,7 @@ class Ricordo:
     def __init__(self, dsn: str, passages: Passages) -> None:
         self.passages = passages
         joined = "&" if "?" in dsn else "?"
-        self.address = f"{dsn}{joined}workspace=bench-{passages.count}"
+        self.address = f"{dsn}{joined}schema=bench_{passages.count}"
         self.store = PostgresStore(parse(self.address))
 
     def load(self) -> dict[str, float]:

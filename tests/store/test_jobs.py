@@ -23,7 +23,7 @@ Opener = Callable[..., Ricordo]
 @pytest.fixture(params=["file", "server"])
 def open_engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     """Opens engines over one store, which is a file or a workspace on a server."""
-    place = tmp_path / "store.db" if request.param == "file" else postgres_server.workspace()
+    place = tmp_path / "store.db" if request.param == "file" else postgres_server.unused()
     opened: list[Ricordo] = []
 
     def open_one(*, vectors: bool = False) -> Ricordo:

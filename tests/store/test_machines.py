@@ -64,7 +64,7 @@ class Machine:
 @pytest.fixture
 def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Machine, Machine]]:
     """Two machines over one workspace of a PostgreSQL server."""
-    address = postgres_server.workspace()
+    address = postgres_server.unused()
     both = tuple(Machine(name, tmp_path, address, monkeypatch) for name in ("laptop", "desk"))
     yield both[0], both[1]
     for machine in both:
@@ -299,7 +299,7 @@ def test_a_store_that_moves_to_a_server_keeps_whose_files_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     laptop = Machine("laptop", tmp_path, tmp_path / "own.db", monkeypatch)
-    address = postgres_server.workspace()
+    address = postgres_server.unused()
     with laptop.at_work() as engine:
         (laptop.place / "a.md").write_text("see [b](b.md)")
         (laptop.place / "b.md").write_text("a zebra")

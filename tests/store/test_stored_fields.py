@@ -22,7 +22,7 @@ ROWS = ("SELECT fields FROM items ORDER BY n", "SELECT fields FROM versions ORDE
 
 @pytest.fixture(params=["file", "server"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return str(tmp_path / "store.db") if request.param == "file" else postgres_server.workspace()
+    return str(tmp_path / "store.db") if request.param == "file" else postgres_server.unused()
 
 
 def _opened(place: str) -> SqliteStore | PostgresStore:

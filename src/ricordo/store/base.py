@@ -1,6 +1,6 @@
 """A store: a record of narrow parts, of which callers take the one they need.
 
-It takes prepared items and returns values; there is no SQL outside ``store/``. A file and a workspace on a server are
+It takes prepared items and returns values; there is no SQL outside ``store/``. A file and a schema on a server are
 subclasses, which bring the parts that differ.
 """
 
@@ -121,6 +121,17 @@ class OpenStore(SearchedStore):
             self._build(words=unbuilt == "words")
         if words != WORDS_VERSION:
             renew_words(database, self.analyzer)
+
+    def maintain(self) -> None:
+        """After a write: merge parts of the keyword index where enough have gathered. The write is done, whatever
+        becomes of this.
+        """
+        try:
+            segments.maintain(self.database)
+        except Exception as error:  # noqa: BLE001 - whoever comes next merges
+            from ricordo.log import report
+
+            report("parts of the keyword index were not merged", error)
 
     def _set_language(self, language: str) -> str:
         """A store keeps the language it was made with: its terms are stems of that language."""

@@ -52,10 +52,10 @@ def open_store(address: str, **options: Any) -> PostgresStore:
     return PostgresStore(parse(address), **options)
 
 
-def workspace(schema: str = "ricordo") -> str:
-    """The address of a workspace that nothing else uses."""
+def unused() -> str:
+    """The address of a store that nothing else uses."""
     joined = "&" if "?" in address() else "?"
-    return f"{address()}{joined}workspace=test-{uuid.uuid4().hex}&schema={schema}"
+    return f"{address()}{joined}schema=t_{uuid.uuid4().hex}"
 
 
 def _started() -> str:

@@ -19,7 +19,7 @@ class TestPostgres(StoreContract):
 
     def open_store(self, folder: Path, **options: Any) -> Store:
         if folder not in self._PLACES:
-            self._PLACES[folder] = postgres_server.workspace()
+            self._PLACES[folder] = postgres_server.unused()
         return postgres_server.open_store(self._PLACES[folder], **options)
 
     def open_copy(self, target: Path) -> Store:

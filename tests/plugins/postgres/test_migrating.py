@@ -22,7 +22,7 @@ def _fill(engine: Ricordo) -> None:
 
 
 def test_a_store_goes_to_a_server_and_back(tmp_path: Path) -> None:
-    team = postgres_server.workspace()
+    team = postgres_server.unused()
     with Ricordo.open(tmp_path / "first.db") as engine:
         _fill(engine)
         there = engine.migrate(team)
@@ -58,7 +58,7 @@ def test_a_target_with_items_of_its_own_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_migration_is_taken_up_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    team = postgres_server.workspace()
+    team = postgres_server.unused()
     monkeypatch.setattr("ricordo.plugins.transfer.export_file._BATCH_ITEMS", 1)
 
     def stop(progress: object) -> None:
@@ -73,7 +73,7 @@ def test_an_interrupted_migration_is_taken_up_again(tmp_path: Path, monkeypatch:
 
 
 def test_an_item_is_promoted_with_its_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    team = postgres_server.workspace()
+    team = postgres_server.unused()
     with Ricordo.open(team) as engine:
         engine.remember("Theirs.", title="Lunch")
     monkeypatch.setenv("RICORDO_TIERS_TEAM", team)
@@ -104,7 +104,7 @@ def test_copying_to_a_server_and_back_does_not_make_trips_for_every_item(
         count(database)
 
     monkeypatch.setattr(Database, "count_trip", counting)
-    team = postgres_server.workspace()
+    team = postgres_server.unused()
     for at in range(250):
         engine.save(f"note:/{at}", f"Note {at} speaks of [[{at - 1}]].")
     for at in range(0, 250, 5):

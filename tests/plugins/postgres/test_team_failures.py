@@ -132,7 +132,7 @@ def test_a_migration_that_a_crash_interrupts_is_taken_up_again(
 
 def test_a_migration_goes_on_when_its_connections_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = f"cut-{uuid.uuid4().hex}"
-    team = f"{postgres_server.workspace()}&application_name={name}"
+    team = f"{postgres_server.unused()}&application_name={name}"
     monkeypatch.setattr("ricordo.plugins.transfer.export_file._BATCH_ITEMS", 2)
     cut: list[int] = []
     with Ricordo.open(tmp_path / "first.db") as engine:

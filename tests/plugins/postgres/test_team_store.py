@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
-import re
 import socket
 import subprocess
 import sys
@@ -26,20 +24,19 @@ from tests.plugins.postgres.team_searches import SEARCHES, TRIPS, fill, trips_of
 from tests.store.contract_fixtures import prepared
 
 from ricordo import ConfigProvider, Entry, Ricordo
-from ricordo.errors import StoreError, Unavailable, UsageError
+from ricordo.errors import Forbidden, ReadOnlyStore, Unavailable, UsageError
 from ricordo.plugins.postgres.address import parse
 from ricordo.plugins.postgres.connection import Connection
-from ricordo.plugins.postgres.schema import MIGRATION_LOCK, SCHEMA_VERSION, migrate
+from ricordo.plugins.postgres.schema import SCHEMA_VERSION, migrate
 from ricordo.plugins.postgres.store import PostgresStore
 from ricordo.steps import one_step
-from ricordo.store.search.candidates import MODELS
+from ricordo.store.tables import TABLES
 from ricordo.values.items import Ref
-from ricordo.values.store_addresses import shown
 
 
 @pytest.fixture
 def team() -> str:
-    return postgres_server.workspace()
+    return postgres_server.unused()
 
 
 def test_a_store_on_a_server_is_used_like_a_file(team: str, tmp_path: Path) -> None:
@@ -59,7 +56,7 @@ def test_a_store_on_a_server_is_used_like_a_file(team: str, tmp_path: Path) -> N
 
 @pytest.fixture(scope="module")
 def filled() -> Iterator[Ricordo]:
-    with Ricordo.open(postgres_server.workspace()) as engine:
+    with Ricordo.open(postgres_server.unused()) as engine:
         fill(engine)
         yield engine
 
@@ -176,7 +173,7 @@ def test_a_file_and_a_server_rank_alike(team: str, tmp_path: Path, query: str) -
 
 @pytest.mark.parametrize("place", ["file", "server"])
 def test_only_live_items_come_in_by_a_link_and_lead_to_others(place: str, tmp_path: Path) -> None:
-    store = tmp_path / "store.db" if place == "file" else postgres_server.workspace()
+    store = tmp_path / "store.db" if place == "file" else postgres_server.unused()
     with Ricordo.open(store, config=ConfigProvider({"embedding.provider": "none"})) as engine:
         engine.save("note:/keys", "The signing key is due. See [[vault]] and [[archive]].")
         for name in ("vault", "archive"):
@@ -185,30 +182,6 @@ def test_only_live_items_come_in_by_a_link_and_lead_to_others(place: str, tmp_pa
         engine.forget("note:/archive")
         hits = engine.search("signing key", profile="vault", track=False).hits
         assert {hit.ref for hit in hits} == {"note:/keys", "note:/vault", "note:/behind-vault"}
-
-
-def test_one_workspace_sees_nothing_of_another(team: str) -> None:
-    other = postgres_server.workspace()
-    with Ricordo.open(team) as mine, Ricordo.open(other) as theirs:
-        mine.remember("Only ours: the vault code is in the safe.")
-        assert theirs.search("vault code").hits == ()
-        store = theirs._context.unsynced_store
-        assert isinstance(store, PostgresStore)
-        with store.database.write() as connection:
-            tables = connection.rows(
-                "SELECT relname FROM pg_class WHERE relnamespace = current_schema::regnamespace"
-                " AND relkind = 'r'"
-                " AND relname NOT IN ('workspaces', 'schema_version', 'meta', 'lexical_stats')"
-            )
-            assert len(tables) > 15
-            assert {name: connection.rows(f"SELECT count(*) FROM {name}")[0][0] for (name,) in tables} == {
-                name: 0 for (name,) in tables
-            }
-            connection.rows("UPDATE items SET title = 'taken over'")
-            assert connection.changes() == 0
-        number = mine._context.unsynced_store.database.workspace  # type: ignore[attr-defined]
-        with pytest.raises(StoreError, match="row-level security"), store.database.write() as connection:
-            connection.rows("INSERT INTO blobs(hash, data, workspace) VALUES('x', 'y', ?)", (number,))
 
 
 def test_the_team_tier_is_searched_with_the_others_and_its_absence_is_told(
@@ -316,17 +289,15 @@ def test_connections_that_end_one_after_the_other_are_all_replaced(
         store.close()
 
 
-def test_the_server_keeps_statements_that_are_often_read_with_planned(team: str) -> None:
-    store = open_store(team, connections=1)
-    try:
+@pytest.mark.parametrize(("option", "kept"), [("", False), ("&prepare=5", True)])
+def test_the_server_keeps_statements_planned_only_where_the_address_says_so(team: str, option: str, kept: bool) -> None:
+    with closing(open_store(team + option, connections=1)) as store:
         store.changes.save([prepared("note:/a", "Kept.")])
         for _ in range(12):
             assert store.items.number(Ref("note", "/a")) is not None
         with store.database.read() as connection:
-            kept = [row[0] for row in connection.rows("SELECT statement FROM pg_prepared_statements")]
-        assert any("FROM items" in statement for statement in kept)
-    finally:
-        store.close()
+            planned = [row[0] for row in connection.rows("SELECT statement FROM pg_prepared_statements")]
+    assert any("FROM items" in statement for statement in planned) is kept
 
 
 def test_a_read_in_which_a_statement_failed_leaves_a_connection_that_works(team: str) -> None:
@@ -352,53 +323,35 @@ def test_a_write_that_fails_is_taken_back_also_on_a_connection_that_was_lent_for
         store.close()
 
 
-def test_jobs_of_other_workspaces_are_not_read_by_a_search(team: str) -> None:
-    """A search asks which models have texts that wait; while another workspace is filled, there are many of them."""
-    from ricordo.store.values import Backlog
-
-    other = open_store(postgres_server.workspace())
-    other.changes.save(
-        [prepared(f"note:/{number}", f"Text {number}.") for number in range(2000)], backlog=Backlog("made/1", 3)
-    )
-    other.close()
-    with psycopg.connect(postgres_server.address(), autocommit=True) as raw:
-        raw.execute("ANALYZE ricordo.jobs")
-    store = open_store(team)
-    try:
-        store.changes.save([prepared("note:/a", "Kept.")], backlog=Backlog("made/1", 3))
-        with store.database.read() as connection:
-            models = connection.rows(MODELS)
-            plan = [row[0] for row in connection.rows(f"EXPLAIN ANALYZE {MODELS}")]
-        assert models == [("made/1",)]
-        assert not [line for line in plan if "Seq Scan on jobs" in line]
-    finally:
-        store.close()
-
-
-def test_who_waits_while_another_process_makes_the_tables_sees_them_afterwards() -> None:
-    """Several clients may be the first at once. Who looked for the tables before it waited may be answered from what
-    its connection remembers; here the tables come with few other changes, because many would make it forget.
-    """
-    name, made = (f"ricordo_{uuid.uuid4().hex[:8]}" for _ in range(2))
-    open_store(postgres_server.workspace(made)).close()
-    waits = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND wait_event = 'advisory'"
-    here = postgres_server.address()
+def test_who_waits_while_another_process_makes_the_tables_sees_them_afterwards(team: str) -> None:
+    """Several clients may be the first at once."""
+    schema = parse(team).schema
+    waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE %s"
     with (
-        psycopg.connect(here, autocommit=True) as raw,
-        psycopg.connect(here, autocommit=True) as late,
+        psycopg.connect(postgres_server.address(), autocommit=True) as first,
+        psycopg.connect(postgres_server.address(), autocommit=True) as look,
         ThreadPoolExecutor(1) as client,
     ):
-        raw.execute("SELECT pg_advisory_lock(%s)", (MIGRATION_LOCK,))
-        migrated = client.submit(migrate, late, name, "late", create=True)
-        deadline = time.monotonic() + 120
-        while not raw.execute(waits, (late.info.backend_pid,)).fetchall():
-            assert time.monotonic() < deadline, migrated
-            time.sleep(0.05)
-        raw.execute(f"ALTER SCHEMA {made} RENAME TO {name}")
-        raw.execute("SELECT pg_advisory_unlock(%s)", (MIGRATION_LOCK,))
-        migrated.result()
-        assert raw.execute(f"SELECT number FROM {name}.schema_version").fetchall() == [(SCHEMA_VERSION,)]
-        raw.execute(f"DROP SCHEMA {name} CASCADE")
+        with first.transaction():
+            migrate(first, schema, "first", create=True)
+            opened = client.submit(open_store, team)
+            deadline = time.monotonic() + 120
+            while look.execute(waits, (f"%{schema}%",)).fetchone() == (0,):
+                assert time.monotonic() < deadline
+                assert not opened.done()
+                time.sleep(0.02)
+        with closing(opened.result()) as store:
+            store.changes.save([prepared("note:/a", "Kept.")])
+
+
+def test_a_schema_that_holds_tables_of_others_is_left_as_it_is(team: str) -> None:
+    schema = parse(team).schema
+    with psycopg.connect(postgres_server.address(), autocommit=True) as raw:
+        raw.execute(f"CREATE SCHEMA {schema}; CREATE TABLE {schema}.items(mine int)")
+        with pytest.raises(psycopg.errors.DuplicateTable):
+            open_store(team)
+        left = raw.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,)).fetchall()
+        assert left == [("items",)]
 
 
 def test_a_text_that_postgresql_cannot_hold_is_refused(team: str) -> None:
@@ -406,77 +359,119 @@ def test_a_text_that_postgresql_cannot_hold_is_refused(team: str) -> None:
         store.changes.save([prepared("note:/odd", "a\x00b")])
 
 
-@pytest.mark.parametrize("schema", [1, 10])
-def test_a_store_of_an_earlier_schema_is_brought_up_to_date(schema: int) -> None:
-    """The first was released as 0.1.0; in the other, vectors were of pgvector's type."""
-    packed = Path(__file__).with_name(f"postgres-{schema}.sql.gz")
+@pytest.fixture
+def earlier(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a database with a store of an earlier schema."""
+    packed = Path(__file__).with_name(f"postgres-{request.param}.sql.gz")
     database = f"upgraded_{uuid.uuid4().hex[:8]}"
     address = urlunsplit(urlsplit(postgres_server.address())._replace(path=f"/{database}"))
     with psycopg.connect(postgres_server.address(), autocommit=True) as server:
         server.execute(f"CREATE DATABASE {database}")
         with psycopg.connect(address, autocommit=True) as raw:
-            raw.execute('CREATE SCHEMA "Add-ons"')
-            raw.execute('CREATE EXTENSION vector WITH SCHEMA "Add-ons"')
+            if request.param != 11:
+                raw.execute('CREATE SCHEMA "Add-ons"')
+                raw.execute('CREATE EXTENSION vector WITH SCHEMA "Add-ons"')
             raw.execute(gzip.decompress(packed.read_bytes()).decode().replace("public.vector", '"Add-ons".vector'))
-        with Ricordo.open(address) as engine:
-            assert engine.status()["schema"] == SCHEMA_VERSION
-            assert engine.get("note:/a").content == "a zebra in the second version"
-            assert engine.get("note:/a", version=1).content == "a zebra in the first version"
-            assert engine.get("note:/a").fields.tags == ("animal",)
-            assert [link.ref for link in engine.links("note:/a").links] == ["note:/plan"]
-            assert engine.search("zebra", by="words").hits[0].ref == "note:/a"
-            assert engine.search("striped animal", by="meaning").hits[0].ref == "note:/a"
-            assert engine.get("memory:/language").provenance.author == ("unknown" if schema == 1 else "person")
-            assert "British" in engine.context("").text
-            engine.restore("note:/b")
-            engine.save("note:/c", "a new text")
-            assert engine.doctor().ok
+        yield address
         server.execute(f"DROP DATABASE {database} WITH (FORCE)")
 
 
-def test_a_role_with_the_documented_grants_works_in_its_own_workspace_alone(team: str) -> None:
-    """Everything below happens in SQL, with the role that the application connects as."""
-    grants = re.search(r"```sql\n(GRANT USAGE.*?)```", Path("docs/scaling.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert grants is not None
-    name = f"ann_{uuid.uuid4().hex[:8]}"
-    with (
-        closing(open_store(team)) as other,
-        psycopg.connect(postgres_server.address(), autocommit=True) as raw,
-    ):
-        other.changes.save([prepared("note:/theirs", "The vault code is in the safe.")])
-        raw.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'secret'")
-        raw.execute(grants.group(1).replace("ann", name))
-        own = _as_role(postgres_server.workspace(), name)
-        with Ricordo.open(own) as engine:
-            engine.save("note:/mine", "Lunch is at noon.")
-            assert [hit.ref for hit in engine.search("lunch").hits] == ["note:/mine"]
-            assert [hit.ref for hit in engine.search("vault code").hits] in ([], ["note:/mine"])
-            assert engine.doctor().ok
-            mine = engine._context.unsynced_store.database.workspace  # type: ignore[attr-defined]
-        _sees_only_its_own(_as_role(postgres_server.address(), name), mine, other.database.workspace)
-        raw.execute(f"DROP OWNED BY {name}; DROP ROLE {name}")
+@pytest.mark.parametrize("earlier", [1, 10], indirect=True)
+def test_a_store_of_an_earlier_schema_is_brought_up_to_date(earlier: str) -> None:
+    """The first was released as 0.1.0; in the other, vectors were of pgvector's type."""
+    with psycopg.connect(earlier) as raw:
+        is_released = raw.execute("SELECT number FROM ricordo.schema_version").fetchone() == (1,)
+    with Ricordo.open(earlier) as engine:
+        assert engine.status()["schema"] == SCHEMA_VERSION
+        assert engine.get("note:/a").content == "a zebra in the second version"
+        assert engine.get("note:/a", version=1).content == "a zebra in the first version"
+        assert engine.get("note:/a").fields.tags == ("animal",)
+        assert [link.ref for link in engine.links("note:/a").links] == ["note:/plan"]
+        assert engine.search("zebra", by="words").hits[0].ref == "note:/a"
+        assert engine.search("striped animal", by="meaning").hits[0].ref == "note:/a"
+        assert engine.get("memory:/language").provenance.author == ("unknown" if is_released else "person")
+        assert "British" in engine.context("").text
+        engine.restore("note:/b")
+        engine.save("note:/c", "a new text")
+        assert engine.doctor().ok
 
 
-def test_the_doctor_says_when_the_server_does_not_separate_workspaces() -> None:
-    schema, name = f"ricordo_{uuid.uuid4().hex[:8]}", f"ann_{uuid.uuid4().hex[:8]}"
-    place = postgres_server.workspace(schema=schema)
-    with psycopg.connect(postgres_server.address(), autocommit=True) as raw:
-        open_store(place).close()
-        raw.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'secret'")
-        raw.execute(f"GRANT USAGE ON SCHEMA {schema} TO {name}")
-        raw.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {name}")
-        with Ricordo.open(_as_role(place, name)) as engine:
-            assert _problems(engine) == []
-            raw.execute(f"ALTER ROLE {name} BYPASSRLS")
-            assert _problems(engine) == ["this role passes row-level security by; use another, see docs/scaling.md"]
-            raw.execute(f"ALTER ROLE {name} NOBYPASSRLS")
-            raw.execute(f"ALTER TABLE {schema}.blobs NO FORCE ROW LEVEL SECURITY")
-            assert _problems(engine) == ["row-level security is off for blobs"]
-        raw.execute(f"DROP OWNED BY {name}; DROP ROLE {name}; DROP SCHEMA {schema} CASCADE")
+@pytest.mark.parametrize("earlier", [11], indirect=True)
+def test_workspaces_of_an_earlier_schema_move_into_schemas_with_all_that_they_hold(earlier: str) -> None:
+    """They shared tables: one without a team, one with a team, and one whose name no schema can have."""
+    with psycopg.connect(earlier, autocommit=True) as raw:
+        groups = raw.execute("SELECT readers, writers, owners, backup FROM ricordo.workspaces WHERE name = 'red'")
+        readers, writers, owners, backup = names = groups.fetchone() or ()
+        reader, owner = (f"{name}_{uuid.uuid4().hex[:8]}" for name in ("reader", "owner"))
+        for name in names:  # roles are the server's, and so in no dump
+            raw.execute(f"DROP ROLE IF EXISTS {name}; CREATE ROLE {name}")
+        raw.execute(f"GRANT {readers} TO {writers}, {backup}; GRANT {writers} TO {owners}")
+        raw.execute(f"CREATE ROLE {reader} LOGIN PASSWORD 'secret'; GRANT {readers} TO {reader}")
+        raw.execute(f"CREATE ROLE {owner} LOGIN CREATEROLE PASSWORD 'secret'; GRANT {owners} TO {owner}")
+        raw.execute(f"COMMENT ON ROLE {owner} IS 'Made for a member of a Ricordo team'")
+        raw.execute("CREATE VIEW ricordo.of_others AS SELECT 1 AS one")
+        before: dict[str, dict[int, int]] = {
+            table: dict(raw.execute(f"SELECT workspace, count(*) FROM ricordo.{table} GROUP BY 1").fetchall())
+            for table in TABLES
+        }
+        spaces: dict[int, str] = dict(raw.execute("SELECT id, name FROM ricordo.workspaces").fetchall())
+        assert len(spaces) == 3
+        last = raw.execute("SELECT max(n) FROM ricordo.items").fetchone()
+        words = {"default": "zebra", "red": "heron", "Größe 1": "otter"}
+        for name, word in words.items():
+            with Ricordo.open(f"{earlier}?workspace={name}") as engine:
+                assert engine.get("note:/a").content == f"a {word} in the second version, see [[plan]]"
+                assert engine.get("note:/a", version=1).content == f"a {word} in the first version"
+                assert [hit.ref for hit in engine.search(word, by="words").hits] == ["note:/a"]
+                assert "note:/a" in [hit.ref for hit in engine.search("animal", by="meaning").hits]
+                assert engine.search("animal").meta.degraded == ()
+                assert engine.store.usage.stats(days=36500, by="query", limit=1).queries > 0
+                engine.restore("note:/b")
+                engine.save("note:/c", "a new text")
+                checks = {check.name: check for check in engine.doctor().checks}
+                assert [name for name, check in checks.items() if not check.ok] == []
+        schemas = {name: parse(f"{earlier}?workspace={name}").schema for name in words}
+        assert schemas["default"] == "ricordo"
+        assert schemas["red"] == "ricordo_red"
+        for table, counts in before.items():
+            if table in ("items", "versions", "vectors", "links", "blobs", "vocabulary", "usage"):
+                for number, name in spaces.items():
+                    there = raw.execute(f"SELECT count(*) FROM {schemas[name]}.{table}").fetchone()
+                    assert there is not None
+                    assert there[0] >= counts.get(number, 0), (table, name)
+        fresh = raw.execute("SELECT min(n) FROM ricordo.items WHERE path = '/c'").fetchone()
+        assert fresh is not None
+        assert last is not None
+        assert fresh[0] > last[0], "no number is used twice"
+        assert raw.execute("SELECT * FROM ricordo_before_12.of_others").fetchall() == [(1,)]
+        assert raw.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'ricordo_before_12'").fetchone() == (0,)
+        row = raw.execute("SELECT rolcreaterole FROM pg_roles WHERE rolname = %s", (owner,)).fetchone()
+        assert row == (False,)
+        with Ricordo.open(_as_role(earlier, reader) + "?workspace=red") as engine:
+            assert engine.search("heron").hits[0].ref == "note:/a"
+            with pytest.raises(ReadOnlyStore):
+                engine.save("note:/no", "Not by me.")
+        with Ricordo.open(_as_role(earlier, owner) + "?schema=ricordo_red") as engine:
+            assert engine.save("note:/by-owner", "Still a writer.").status == "created"
+        for query in ("", "?workspace=Größe 1"):
+            with pytest.raises(Forbidden):
+                Ricordo.open(_as_role(earlier, reader) + query)
+        with Ricordo.open(f"{earlier}?workspace=red") as engine:
+            assert {member.role for member in engine.team_status().members} == {"owner", "reader", "writer"}
+            engine.team_remove(reader)
+            engine.team_remove(owner)
+            assert [member.role for member in engine.team_status().members] == ["owner"]
+        raw.execute(f"DROP ROLE {reader}; DROP ROLE {owner}")
 
 
 def _problems(engine: Ricordo) -> list[str]:
     return [check.detail for check in engine.doctor().checks if not check.ok]
+
+
+def _as_role(address: str, name: str) -> str:
+    """The same place, as another role."""
+    parts = urlsplit(address)
+    return urlunsplit(parts._replace(netloc=f"{name}:secret@{parts.hostname}:{parts.port or 5432}"))
 
 
 def test_the_doctor_indexes_the_texts_again_where_the_keyword_index_was_damaged(team: str) -> None:
@@ -514,40 +509,6 @@ def test_vacuum_takes_texts_that_are_gone_off_the_backlog(team: str) -> None:
         assert engine.embed().embedded == 1
 
 
-def _sees_only_its_own(address: str, mine: int, theirs: int) -> None:
-    with psycopg.connect(address, autocommit=True) as raw:
-        raw.execute("SET search_path = ricordo, public")
-        nothing = raw.execute("SELECT count(*) FROM items").fetchone()
-        assert nothing == (0,)  # a connection without a workspace sees nothing at all
-        raw.execute(f"SET ricordo.workspace = '{mine}'")
-        assert raw.execute("UPDATE items SET title = 'by an old program'").rowcount == 0
-        raw.execute(f"SET ricordo.client = '{SCHEMA_VERSION}'")
-        tables = [row[0] for row in raw.execute("SELECT tablename FROM pg_policies WHERE schemaname = 'ricordo'")]
-        assert len(tables) > 20
-        for table in tables:
-            assert raw.execute(f"SELECT count(*) FROM {table} WHERE workspace <> {mine}").fetchone() == (0,)
-            assert raw.execute(f"DELETE FROM {table} WHERE workspace = {theirs}").rowcount == 0
-        assert raw.execute("UPDATE items SET title = 'taken over'").rowcount == 1
-        for attempt in (
-            f"INSERT INTO blobs(hash, data, workspace) VALUES('x', 'y', {theirs})",
-            f"UPDATE items SET workspace = {theirs}",
-            "ALTER TABLE items DISABLE ROW LEVEL SECURITY",
-            "DROP POLICY own_workspace ON items",
-            "SET ROLE postgres",
-        ):
-            with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                raw.execute(attempt)
-        raw.execute("SET row_security = off")
-        with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            raw.execute("SELECT count(*) FROM items")
-
-
-def _as_role(address: str, name: str) -> str:
-    """The same place, as another role."""
-    parts = urlsplit(address)
-    return urlunsplit(parts._replace(netloc=f"{name}:secret@{parts.hostname}:{parts.port or 5432}"))
-
-
 def test_the_steps_of_the_compose_file_give_a_server_that_works_without_a_superuser(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -582,13 +543,6 @@ def test_the_steps_of_the_compose_file_give_a_server_that_works_without_a_superu
             assert engine.doctor().ok
             assert engine.team_init().members
         raw.execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-
-def test_a_password_is_not_shown() -> None:
-    address = "postgresql://ann:secret@db.example/team?workspace=red&sslmode=require"
-    assert shown(address) == "postgresql://ann@db.example/team?workspace=red"
-    assert parse(address).dsn == "postgresql://ann:secret@db.example/team?sslmode=require"
-    assert dataclasses.asdict(parse(address))["workspace"] == "red"
 
 
 def _save_while_killed(store: PostgresStore, name: str) -> None:

@@ -31,7 +31,7 @@ WORDS = ("tide", "lamp", "rope", "anchor", "harbour", "gull", "storm", "chart")
 @pytest.fixture
 def place() -> str:
     """A workspace with some hundred passages, each with a vector."""
-    place = postgres_server.workspace()
+    place = postgres_server.unused()
     texts = [f"{WORDS[n % 8]} {WORDS[n % 5]} number{n}" for n in range(PASSAGES)]
     with Ricordo.open(place, config=ConfigProvider({"embedding.provider": "none"})) as engine:
         engine.save_many([Entry(f"note:/{n}", text, "note") for n, text in enumerate(texts)])

@@ -59,7 +59,7 @@ class TestSearchEngine(SearchContract):
     def open_store(self, folder: Path, **options: Any) -> Store:
         is_new = folder not in self._PLACES
         if is_new:
-            self._PLACES[folder] = postgres_server.workspace()
+            self._PLACES[folder] = postgres_server.unused()
         choice = IndexChoice(str(folder / "engine"))
         store = postgres_server.open_store(self._PLACES[folder], **options)
         feed = Feed(store, choice, in_background=False)
@@ -82,7 +82,7 @@ class House:
     """One workspace: an engine that searches with Qdrant, and one that searches with PostgreSQL alone."""
 
     def __init__(self, folder: Path) -> None:
-        self.place = postgres_server.workspace()
+        self.place = postgres_server.unused()
         self.folder = folder / "engine"
         self.settings = {"store.index_address": str(self.folder)}
         self.engine = Ricordo.open(self.place, config=ConfigProvider(self.settings))

@@ -58,7 +58,7 @@ def _eval(
     """A set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv. Its store is built once and kept, so that the
     next run takes seconds. grep, bm25 and vector are baselines; any other name is a profile. With --own, the queries
     are those of your log, asked of your store as it is; right is what you opened within half an hour, or judged useful.
-    With --store postgresql://…, the sets' stores are workspaces of that server.
+    With --store postgresql://…, the sets' stores are schemas of that server.
     """
     if passages is not None:
         return _passages(call, folders, passages, _names(call, profiles), plain=not (own or compare or per_query))

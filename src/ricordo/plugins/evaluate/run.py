@@ -69,7 +69,7 @@ def evaluate(
     """Measure one set. ``profiles`` are names of ``BASELINES`` or of ranking profiles, each measured once.
 
     ``limit_queries`` asks only that many, spread evenly over the set. With ``server``, the address of a PostgreSQL
-    store, the set's store is a workspace there, and not a file. Use is never tracked.
+    store, the set's store is a schema there, and not a file. Use is never tracked.
     """
     if not profiles:
         raise UsageError("no profile to measure", hint="Name one, e.g. bm25 or default.")

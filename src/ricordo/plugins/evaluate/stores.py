@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from ricordo import registry
 from ricordo.config.files import replace_file
@@ -129,11 +129,11 @@ def cached_store(
 def server_store(
     dataset: Dataset, config: Config, server: str, *, progress: Callable[[Progress], None] | None = None
 ) -> str:
-    """The address of a workspace that holds the set's documents, filled now if it is not yet."""
-    name = f"eval-{dataset.corpus_digest[:16]}-{_short_hash(index_settings(config))}"
+    """The address of a schema that holds the set's documents, filled now if it is not yet."""
+    name = f"eval_{dataset.corpus_digest[:16]}_{_short_hash(index_settings(config))}"
     parts = urlsplit(server)
-    query = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != "workspace"]
-    address = urlunsplit(parts._replace(query=urlencode([*query, ("workspace", name)])))
+    query = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != "schema"]
+    address = urlunsplit(parts._replace(query=urlencode([*query, ("schema", name)], quote_via=quote)))
     with Ricordo.open(address, config=config) as engine:
         there = engine.count()
     if there < len(dataset.documents):

@@ -12,8 +12,8 @@ PLUGIN = Plugin(
             "look after",
             "Make a team of a store on a server, and say who may do what.",
             "status",
-            "A team shares a store on a server. Its members are roles of that server: readers search, writers save,"
-            " owners upgrade and invite, and a backup role reads everything.",
+            "A team shares a store on a server. Its members are roles of that server: readers search, and writers save."
+            " Whoever owns the store's schema invites and upgrades.",
         )
     },
     cli="show",

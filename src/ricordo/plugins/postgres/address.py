@@ -1,6 +1,6 @@
-"""The address of a PostgreSQL store: where the server is, and which workspace of it is meant.
+"""The address of a PostgreSQL store: where the server is, and which schema of it is meant.
 
-``postgresql://user@host/database?workspace=NAME&schema=NAME``: what is ours is taken out, the rest is libpq's.
+``postgresql://user@host/database?schema=NAME&prepare=N``: what is ours is taken out, the rest is libpq's.
 """
 
 from __future__ import annotations
@@ -13,27 +13,32 @@ from ricordo.patterns import late
 from ricordo.plugin import ask
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from urllib.parse import SplitResult
 
     from ricordo.config.loading import Config
     from ricordo.plugins.postgres.store import PostgresStore
 
 _BAD_ENCODING = late(r"%(?![0-9A-Fa-f]{2})|%00|[\x00-\x1f\x7f\ud800-\udfff]")
-_SCHEMA = "abcdefghijklmnopqrstuvwxyz0123456789_"
+_UNFIT = late(r"[^a-z0-9_]+")
+_SCHEMA = late(r"(?!pg_)[a-z_][a-z0-9_]{0,62}")
+USUAL = "ricordo"
+"""The schema that is meant where an address names none."""
 
 
 @frozen
 class Address:
-    """A workspace in a schema of a database."""
+    """A schema of a database."""
 
     dsn: str
-    workspace: str = "default"
-    schema: str = "ricordo"
+    schema: str = USUAL
     shown: str = ""
     """The address without its password, for people to read."""
+    prepare: int | None = None
+    """After so many runs the server keeps a statement planned in its session; None leaves sessions as they are."""
 
     def open(self, config: Config, *, create: bool, busy_seconds: float) -> PostgresStore:
-        """Open the workspace; what plugins put beside it is opened, too."""
+        """Open the store; what plugins put beside it is opened, too."""
         try:
             from ricordo.plugins.postgres.store import PostgresStore
         except ImportError as error:
@@ -51,47 +56,78 @@ class Address:
         return store
 
     def for_member(self, user: str, password: str = "") -> str:
-        """The address under which somebody else reaches the same workspace."""
-        from urllib.parse import parse_qsl, urlencode, urlsplit
+        """The address under which somebody else reaches the same store."""
+        from urllib.parse import urlsplit
 
         parts = urlsplit(self.dsn)
-        own = [("workspace", self.workspace)] if self.workspace != "default" else []
-        own += [("schema", self.schema)] if self.schema != "ricordo" else []
-        options = [pair for pair in parse_qsl(parts.query) if pair[0] not in ("user", "password", "passfile")]
+        given = [pair for pair in _parameters(parts.query) if pair[0] not in ("user", "password", "passfile")]
         who = f"{user}:{password}" if password else user
-        query = urlencode([*options, *own])
-        return f"postgresql://{who}@{parts.netloc.rpartition('@')[2]}{parts.path}{'?' if query else ''}{query}"
+        place = parts.netloc.rpartition("@")[2]
+        return f"postgresql://{who}@{place}{parts.path}{_query([*given, *_named(self.schema)])}"
 
 
 def parse(text: str) -> Address:
     """The address in a text; an error never repeats what could be a part of its password."""
-    from urllib.parse import parse_qsl, quote, urlencode
-
     parts, place = _split(text)
-    own = {"workspace": "default", "schema": "ricordo"}
+    own = {"workspace": "default", "schema": USUAL, "prepare": ""}
     rest = []
-    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+    for name, value in _parameters(parts.query):
         if name in own:
             own[name] = value
         else:
             rest.append((name, value))
-    if not own["schema"] or own["schema"][0].isdigit() or set(own["schema"]) - set(_SCHEMA):
+    if not _SCHEMA.fullmatch(own["schema"]):
         raise UsageError(
-            f"'{own['schema']}' cannot be the name of a schema", hint="Small letters, digits and _, such as ricordo."
+            f"'{own['schema']}' cannot be the name of a schema",
+            hint="At most 63 small letters, digits and _, such as red; PostgreSQL keeps names that begin with pg_.",
         )
-    if not own["workspace"].strip():
-        raise UsageError("a workspace has a name", hint="Leave it out for the workspace called default.")
+    if own["prepare"] and not own["prepare"].isdecimal():
+        raise UsageError("prepare in an address is a number", hint="Such as prepare=5: statements that run 5 times.")
+    schema = schema_of(own["schema"], own["workspace"])
     who, at, _ = parts.netloc.rpartition("@")
     netloc = f"{who.replace('@', '%40')}{at}{place}"  # PostgreSQL takes the first @ for the end of the password
     if "," in place and not any(name == "target_session_attrs" for name, _ in rest):
         rest.append(("target_session_attrs", "read-write"))  # of several servers, the one that takes writes
-    dsn = f"postgresql://{netloc}{parts.path}{'?' if rest else ''}{urlencode(rest)}"
     user = f"{parts.username}@" if parts.username else ""
-    shown = f"postgresql://{user}{place.lower()}{parts.path}"
-    named = [pair for pair in rest if pair[0] == "service"]
-    named += [("workspace", own["workspace"])] if own["workspace"] != "default" else []
-    shown += "?" + urlencode(named, safe="/", quote_via=quote) if named else ""
-    return Address(dsn, own["workspace"], own["schema"], shown)
+    named = [*(pair for pair in rest if pair[0] == "service"), *_named(schema)]
+    return Address(
+        f"postgresql://{netloc}{parts.path}{_query(rest)}",
+        schema,
+        f"postgresql://{user}{place.lower()}{parts.path}{_query(named)}",
+        int(own["prepare"]) if own["prepare"] else None,
+    )
+
+
+def schema_of(schema: str, workspace: str) -> str:
+    """The schema into which an upgrade moves a workspace of an earlier Ricordo, which addresses may still name."""
+    if workspace == "default":
+        return schema
+    plain = f"{schema}_{workspace}"
+    if _SCHEMA.fullmatch(plain):
+        return plain
+    from hashlib import sha256
+
+    digest = sha256(plain.encode()).hexdigest()[:12]
+    return f"{schema[:24]}_{_UNFIT.sub('_', workspace.lower())[:24]}_{digest}"
+
+
+def _parameters(query: str) -> list[tuple[str, str]]:
+    """What stands behind the question mark, as libpq reads it: a plus sign is no space."""
+    from urllib.parse import unquote
+
+    pairs = (part.partition("=") for part in query.split("&") if part)
+    return [(unquote(name), unquote(value)) for name, _, value in pairs]
+
+
+def _query(pairs: Sequence[tuple[str, str]]) -> str:
+    """The same, written: libpq does not take a plus sign for a space."""
+    from urllib.parse import quote, urlencode
+
+    return f"?{urlencode(pairs, safe='/', quote_via=quote)}" if pairs else ""
+
+
+def _named(schema: str) -> list[tuple[str, str]]:
+    return [("schema", schema)] if schema != USUAL else []
 
 
 def _split(text: str) -> tuple[SplitResult, str]:

@@ -13,7 +13,7 @@ import json
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any, Protocol, TypeVar
 
 import psycopg
@@ -106,6 +106,9 @@ class PostgresDialect:
 
 class Lender(Protocol):
     """What lends connections: the pool of a database."""
+
+    settings: str
+    """The statement after BEGIN that settles, for the transaction alone, what would otherwise be the session's."""
 
     def count_trip(self) -> None:
         """Count one more trip of this thread over the network."""
@@ -249,7 +252,7 @@ class Connection:
     def together(self, asked: Sequence[Asked]) -> list[list[Row]]:
         """Run statements that do not depend on each other in one trip."""
         if not self.begun:
-            return self._first_of(lambda: self._piped([(_BEGIN_READ, ()), *asked])[1:])
+            return self._first_of(lambda: self._piped([(_BEGIN_READ, ()), (self._lender.settings, ()), *asked])[2:])
         return self._piped(asked)
 
     def _piped(self, asked: Sequence[Asked]) -> list[list[Row]]:
@@ -274,6 +277,7 @@ class Connection:
         self._lender.count_trip()
         with self.raw.pipeline():
             self.raw.execute(_BEGIN_READ)
+            self.raw.execute(self._lender.settings)
             cursor = self.raw.execute(sent, bound, binary=True)
         self.begun = True
         return cursor
@@ -326,7 +330,7 @@ class Connection:
 
     def set_meta(self, name: str, value: str | int, *, replace: bool = True) -> bool:
         """Keep a value for the whole store, without ``replace`` only a first one; returns whether it was written."""
-        how = "(workspace, name) DO UPDATE SET value = excluded.value" if replace else "DO NOTHING"
+        how = "(name) DO UPDATE SET value = excluded.value" if replace else "DO NOTHING"
         self.run(f"INSERT INTO meta(name, value) VALUES(?, ?) ON CONFLICT {how}", (name, Jsonb(value)))
         return bool(self.changes())
 
@@ -371,22 +375,10 @@ class Connection:
         return n
 
     def _copy_rows(self, table: str, columns: Sequence[str], rows: Sequence[Values]) -> None:
-        """Write many rows with COPY, by way of a temporary table: it cannot write to one with row-level security."""
-        names = ", ".join(columns)
-        with self._copying(table):
-            with self.raw.cursor() as cursor, cursor.copy(f"COPY new_{table}({names}) FROM STDIN") as copy:
-                for row in rows:
-                    copy.write_row(row)
-            self.run(f"INSERT INTO {table}({names}) SELECT {names} FROM new_{table}")
-
-    @contextmanager
-    def _copying(self, table: str) -> Iterator[None]:
-        """Make an empty temporary table of the same columns; there is no COPY in a pipeline, so that one waits."""
-        self._send_held()
+        """Write many rows with COPY; there is none in a pipeline, so that one waits."""
         self.end_pipeline()
-        kinds = ", ".join(f"{name} {kind}" for name, kind in column_types(TABLES[table]).items())
-        self.run(f"CREATE TEMPORARY TABLE IF NOT EXISTS new_{table}({kinds}) ON COMMIT DELETE ROWS")
-        self.run(f"TRUNCATE new_{table}")
-        yield
+        with self.raw.cursor() as cursor, cursor.copy(f"COPY {table}({', '.join(columns)}) FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
         self._open = ExitStack()
         self._pipeline = self._open.enter_context(self.raw.pipeline())

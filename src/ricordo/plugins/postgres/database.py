@@ -1,7 +1,8 @@
-"""One workspace of a PostgreSQL database: its pool of connections, and the transactions on them.
+"""One store in a PostgreSQL database: its pool of connections, and the transactions on them.
 
-A read is a snapshot, which ends in the background. A write holds the workspace's lock, so that one transaction at a
-time changes a workspace, as in SQLite; searches and other workspaces never wait for it.
+A read is a snapshot, which ends in the background. A write of items takes the turn to write, so that one transaction at
+a time changes items, as in SQLite; searches, other stores, and what a search records never wait for it. Nothing depends
+on the session: what a transaction needs, it settles for itself, so that a pooler may give each a session of its own.
 """
 
 from __future__ import annotations
@@ -17,19 +18,23 @@ import psycopg
 import psycopg.conninfo
 import psycopg_pool
 
-from ricordo.errors import CorruptStore, Forbidden, ReadOnlyStore, StoreError, Unavailable, UsageError
+from ricordo.errors import CorruptStore, Error, Forbidden, ReadOnlyStore, StoreError, Unavailable, UsageError
 from ricordo.plugins.postgres import schema
 from ricordo.plugins.postgres.connection import REPLACED, Connection, Pooled
 from ricordo.speaking import known_as
 from ricordo.store.sql.database import AroundCommit, decoded, mirroring
 from ricordo.store.sql.user_words import pass_gate
+from ricordo.store.tables import TABLES
 
 if TYPE_CHECKING:
     from ricordo.plugins.postgres.address import Address
 
 CONNECT_SECONDS = 5.0
-STATEMENT_SECONDS = 60.0
-WRITE_LOCK = 0x5269
+READ_IDLE_SECONDS = 600
+"""So long a read may lie still, as one that writes a backup to a slow disk does."""
+_SETTLED = {"statement_timeout": "60s", "jit": "off", "work_mem": "64MB"}
+"""What every transaction settles, unless the role, the database, the server's file or the address says it."""
+_KEPT_ALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
 for _noisy in ("psycopg", "psycopg.pool"):
     # The pool would warn about open reads, which it is meant to end, and the driver about what a crash cut off: the
     # caller's error says that.
@@ -37,11 +42,11 @@ for _noisy in ("psycopg", "psycopg.pool"):
 
 
 _REPLICA = "It is a replica: name the primary."
-_READER = "Your role in the team is reader: ask an owner for ‹:team invite› with the role writer."
+_READER = "Your role in the team is reader: ask its owner for ‹:team invite› with the role writer."
 
 
 class Database:
-    """One workspace of one PostgreSQL database. ``read()`` gives a snapshot, ``write()`` a transaction."""
+    """One store in a PostgreSQL database. ``read()`` gives a snapshot, ``write()`` a transaction."""
 
     foreign = False
 
@@ -52,7 +57,7 @@ class Database:
         self.address = address
         self.path = address.shown
         self.person = ""
-        """The role that logged in to a team's workspace, which is whoever writes there; empty without a team."""
+        """The role that logged in to a team's store, which is whoever writes there; empty without a team."""
         self.busy_seconds = busy_seconds
         self.why_read_only = ""
         """Why nothing can be written, as a hint; empty if something can."""
@@ -64,52 +69,49 @@ class Database:
         self._local = threading.local()
         self._closed = False
         self._came_back: WeakSet[Pooled] = WeakSet()
+        self._chosen: set[str] = set()
+        """The settings of the server that are not to be touched."""
         with self.translated():
             self._prepare(create=create)
+        self.settings = self._settled(READ_IDLE_SECONDS)
         self.pool = psycopg_pool.ConnectionPool(
             address.dsn, min_size=0, max_size=connections, open=True, timeout=CONNECT_SECONDS,
-            connection_class=Pooled, configure=self._configure, reset=_end_in_background,
-            name=f"ricordo-{self.workspace}",
+            connection_class=Pooled, reset=_end_in_background, name=f"ricordo-{address.schema}",
             reconnect_timeout=CONNECT_SECONDS,
-            kwargs={"cursor_factory": psycopg.RawCursor, "autocommit": True, **_limits(address)},
+            kwargs={"cursor_factory": psycopg.RawCursor, **_options(address)},
         )  # fmt: skip
 
     def _prepare(self, *, create: bool) -> None:
-        """Migrate and find the workspace, with a connection of its own."""
+        """Make or upgrade the tables, and see what this role may do, with a connection of its own."""
+        name = self.address.schema
         with _connect(self.address) as raw:
-            is_replica = bool(raw.execute("SELECT pg_is_in_recovery()").fetchone()[0])  # type: ignore[index]
-            make = create and not is_replica
-            schema.migrate(raw, self.address.schema, self.path, create=make)
-            number = schema.workspace_number(
-                raw, self.address.schema, self.address.workspace, schema.SCHEMA_VERSION, create=make
-            )
-            if number is None:
-                raise StoreError(f"there is no workspace at {self.path}", hint="Run ‹:init› with this ‹store›.")
-            self.workspace = number
-            self._role = schema.role_to_take(raw, self.address.schema, may_make=not is_replica)
-            access = schema.access(raw, self.address.schema, number)
-            if not access.may_read:
-                raise Forbidden(
-                    f"you ({access.login}) are not in the team of the workspace {self.path}",
-                    hint="An owner of it invites you: ‹:team invite NAME›.",
-                )
-            self.person = access.login if access.has_team else ""
-            self.why_read_only = _REPLICA if is_replica else "" if access.may_write else _READER
+            who = schema.access(raw, name)
+            schema.refuse_strangers(who, self.path)
+            schema.migrate(raw, name, self.path, create=create and not who.is_replica)
+            who = schema.access(raw, name)
+            rows = raw.execute("SELECT name FROM pg_settings WHERE source <> 'default'").fetchall()
+            self._chosen = {setting for (setting,) in rows}
+            [(has_team,)] = raw.execute(f'SELECT readers IS NOT NULL FROM "{name}".schema_version').fetchall()
+        self.person = who.login if has_team else ""
+        self.why_read_only = _REPLICA if who.is_replica else "" if who.may_write else _READER
 
     @property
     def read_only(self) -> bool:
         """Whether nothing can be written."""
         return bool(self.why_read_only)
 
-    def _configure(self, raw: psycopg.Connection[Any]) -> None:
-        become = f"SET ROLE {self._role};" if self._role else ""
-        with psycopg.ClientCursor(raw) as cursor:
-            cursor.execute(
-                f"{become} SET search_path = {self.address.schema};"
-                f" SET ricordo.workspace = '{self.workspace}'; SET ricordo.client = '{schema.SCHEMA_VERSION}';"
-                f" SET statement_timeout = '{int(STATEMENT_SECONDS)}s';"
-                " SET jit = off; SET work_mem = '64MB';"
-            )
+    def _settled(self, idle: float, *, usual_wait: float | None = None, wait: float | None = None) -> str:
+        """The statement that settles what a transaction needs; ``idle`` is how many seconds it may lie still, ``wait``
+        how many it waits for a lock, whatever is usual.
+        """
+        wanted = {**_SETTLED, "idle_in_transaction_session_timeout": f"{max(1000, int(idle * 1000))}ms"}
+        if usual_wait is not None:
+            wanted["lock_timeout"] = f"{max(1, int(usual_wait * 1000))}ms"
+        kept = {name: value for name, value in wanted.items() if name not in self._chosen}
+        if wait is not None:
+            kept["lock_timeout"] = f"{max(1, int(wait * 1000))}ms"
+        kept["search_path"] = f'"{self.address.schema}", pg_temp'
+        return "SELECT " + ", ".join(f"set_config('{name}', '{value}', true)" for name, value in kept.items())
 
     @property
     def trips(self) -> int:
@@ -146,7 +148,7 @@ class Database:
 
     @contextmanager
     def write(self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True) -> Iterator[Connection]:
-        """A write transaction, the only one in this workspace; a commit is always durable, with or without
+        """A write transaction, the only one in this store; a commit is always durable, with or without
         ``durable``.
         """
         self._refuse_closed()
@@ -158,7 +160,7 @@ class Database:
                 yield writer
                 return
             stack.enter_context(known_as(self.person))
-            writer = self._begin_write(self.busy_seconds if wait is None else wait)
+            writer = self._begin_write(wait, takes_turn=True)
             self._local.writer, self._local.mirrored = writer, mirrored
             try:
                 yield writer
@@ -170,14 +172,14 @@ class Database:
                 self._give_back(writer)
 
     @contextmanager
-    def write_at_once(self) -> Iterator[Connection]:
-        """A transaction that takes no lock, for rows whose writers do not disturb each other."""
+    def write_at_once(self, *, wait: float | None = None) -> Iterator[Connection]:
+        """A transaction that does not wait for its turn, for rows whose writers do not disturb each other."""
         self._refuse_closed()
         with self.translated():
             if self.is_writing():
                 yield self._local.writer
                 return
-            own = self._begin_write(None)
+            own = self._begin_write(wait, takes_turn=False)
             try:
                 yield own
                 self._commit(own)
@@ -209,7 +211,12 @@ class Database:
         if self._closed:
             raw.close()
 
-    def _begin_write(self, seconds: float | None) -> Connection:
+    def _begin_write(self, wait: float | None, *, takes_turn: bool) -> Connection:
+        """Begin a transaction that writes, when it is its turn. One that lies still for long loses its turn, before
+        those that began to wait with it give up.
+        """
+        seconds = self.busy_seconds if wait is None else wait
+        settle = self._settled(2 / 3 * self.busy_seconds, usual_wait=self.busy_seconds, wait=wait)
         raw = self._taken()
         replaced = 0
         while True:
@@ -217,16 +224,24 @@ class Database:
                 self.count_trip()
                 with raw.pipeline():
                     raw.execute("BEGIN")
-                    if seconds is not None:
-                        raw.execute(f"SET LOCAL lock_timeout = '{max(1, int(seconds * 1000))}ms'")
-                        raw.execute("SELECT pg_advisory_xact_lock($1, $2)", (WRITE_LOCK, self.workspace))
-                    raw.execute("SELECT refuse_writing()")
+                    raw.execute(settle)
+                    if takes_turn:
+                        raw.execute(f'LOCK TABLE "{self.address.schema}".{schema.TURN} IN EXCLUSIVE MODE')
+                    asked = raw.execute("SELECT number FROM schema_version")
+                [(number,)] = asked.fetchall()
+                if number > schema.SCHEMA_VERSION:
+                    raise ReadOnlyStore(
+                        f"the store {self.path} was upgraded, and this Ricordo is too old to write to it",
+                        hint="Upgrade Ricordo (pip install -U ricordo) and start this program again.",
+                    )
                 return Connection(self, raw, writing=True)
-            except psycopg.errors.LockNotAvailable:
+            except (psycopg.errors.LockNotAvailable, ReadOnlyStore) as error:
                 raw.rollback()
                 self._put_back(raw)
+                if isinstance(error, ReadOnlyStore):
+                    raise
                 raise Unavailable(
-                    f"the store {self.path} was busy for {seconds or 0:.0f} s, held by another connection",
+                    f"the store {self.path} was busy for {seconds:.0f} s, held by another connection",
                     hint="Try again when that one is done.",
                 ) from None
             except psycopg.Error:
@@ -256,22 +271,22 @@ class Database:
         """Whether this role may change the tables, and not only their rows."""
         with self.read() as connection:
             [(may,)] = connection.rows(
-                "SELECT pg_has_role(session_user, relowner, 'USAGE') FROM pg_class WHERE oid = 'vectors'::regclass"
+                "SELECT pg_has_role(session_user, nspowner, 'USAGE') FROM pg_namespace WHERE nspname = ?",
+                (self.address.schema,),
             )
         return bool(may)
 
     def apart(self, statement: str) -> None:
-        """Run a statement outside of any transaction, on a connection of its own and without a limit of time."""
-        with self.connected_apart() as raw:
-            raw.execute(statement)
+        """Run a statement on all tables, named behind it, outside of any transaction and on a connection of its own."""
+        tables = ", ".join(f'"{self.address.schema}".{table}' for table in TABLES)
+        with self.translated(), _connect(self.address) as raw:
+            raw.execute(f"{statement} {tables}")
 
     @contextmanager
-    def connected_apart(self) -> Iterator[psycopg.Connection[Any]]:
-        """A connection of its own, in this workspace, with the role that logged in."""
-        with self.translated(), _connect(self.address) as raw:
-            raw.execute(f"SET search_path = {self.address.schema}")
-            raw.execute(f"SET ricordo.workspace = '{self.workspace}'")
-            raw.execute(f"SET ricordo.client = '{schema.SCHEMA_VERSION}'")
+    def apart_from_pool(self) -> Iterator[psycopg.Connection[Any]]:
+        """A transaction on a connection of its own, for what concerns the tables and who may use them."""
+        with self.translated(), _connect(self.address) as raw, raw.transaction():
+            raw.execute(f'SET LOCAL search_path = "{self.address.schema}", pg_temp')
             yield raw
 
     def checkpoint(self) -> None:
@@ -298,7 +313,7 @@ class Database:
             if self._is_shut_out():
                 raise Forbidden(
                     f"you are no longer in the team of the store {self.path}",
-                    hint="Ask an owner of it: ‹:team invite›.",
+                    hint="Ask its owner: ‹:team invite›.",
                 ) from error
             raise
 
@@ -318,7 +333,7 @@ def _end_in_background(raw: psycopg.Connection[Any]) -> None:
 def _connect(address: Address) -> psycopg.Connection[Any]:
     """A connection outside of the pool."""
     try:
-        return psycopg.connect(address.dsn, autocommit=True, **_limits(address))
+        return psycopg.connect(address.dsn, **_options(address))
     except psycopg.ProgrammingError:  # its words repeat parts of the address, which may be secret
         raise UsageError(
             f"PostgreSQL does not understand the address of the store {address.shown}",
@@ -326,11 +341,13 @@ def _connect(address: Address) -> psycopg.Connection[Any]:
         ) from None
 
 
-def _limits(address: Address) -> dict[str, Any]:
-    """What a connection is opened with, unless the address says otherwise."""
+def _options(address: Address) -> dict[str, Any]:
+    """How a connection is opened; the address, and the service that it names, have the last word."""
     given = psycopg.conninfo.conninfo_to_dict(address.dsn)
     usual = {"connect_timeout": int(CONNECT_SECONDS), "application_name": "ricordo"}
-    return {name: value for name, value in usual.items() if name not in given}
+    usual |= {} if "service" in given else _KEPT_ALIVE
+    own = {name: value for name, value in usual.items() if name not in given}
+    return {"autocommit": True, "prepare_threshold": address.prepare, **own}
 
 
 @contextmanager
@@ -352,6 +369,17 @@ def translated_errors(path: str) -> Iterator[None]:
         raise _refused(path, error) from error
     except psycopg.errors.DiskFull as error:
         raise StoreError(f"no space is left for the store {path}", hint="Free some; nothing is lost.") from error
+    except (psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable) as error:
+        raise Unavailable(f"the store {path} was busy", hint="Try again when other connections are done.") from error
+    except psycopg.errors.IdleInTransactionSessionTimeout as error:
+        raise Unavailable(
+            f"the store {path} ended a transaction that lay still for too long",
+            hint="Nothing of it was saved; try again.",
+        ) from error
+    except psycopg.errors.DuplicateSchema as error:
+        raise StoreError(
+            f"the store {path} cannot be upgraded ({_first_line(error)})", hint="Rename that schema, and open it again."
+        ) from error
     except psycopg.OperationalError as error:
         raise Unavailable(
             f"the store {path} cannot be reached ({_first_line(error)})",
@@ -369,32 +397,22 @@ def translated_errors(path: str) -> Iterator[None]:
         raise UsageError(
             "a text holds the character U+0000, which PostgreSQL cannot hold", hint="Leave it out."
         ) from None
-    except psycopg.DatabaseError as error:
-        if error.sqlstate == schema.OLD_CLIENT:
-            raise ReadOnlyStore(
-                f"the store {path} was upgraded, and this Ricordo is too old to write to it",
-                hint="Upgrade Ricordo (pip install -U ricordo) and start this program again.",
-            ) from error
-        if error.sqlstate == schema.NO_WRITER:
-            raise ReadOnlyStore(
-                f"you may not write to the store {path}",
-                hint="An owner makes you a member who writes: ‹:team invite NAME --role writer›.",
-            ) from error
-        raise
 
 
-def _refused(path: str, error: psycopg.errors.InsufficientPrivilege) -> StoreError:
-    if "must be owner" in str(error):
-        return StoreError(f"only an owner of the store {path} may do this", hint="‹:team status› lists the owners.")
-    if "permission denied for database" in str(error):
+def _refused(path: str, error: psycopg.errors.InsufficientPrivilege) -> Error:
+    said = _first_line(error)
+    if "must be owner" in said or "must be able to SET ROLE" in said:
+        return StoreError(f"only the owner of the store {path} may do this ({said})", hint="‹:team status› names it.")
+    if "permission denied for database" in said:
         return StoreError(
-            f"the store {path} has no tables yet, and this role may not make them ({_first_line(error)})",
+            f"this role may not make the tables of the store {path} ({said})",
             hint="Let an administrator run GRANT CREATE ON DATABASE … TO this role, or open it first as one that may.",
         )
-    return StoreError(
-        f"the store {path} refuses this ({_first_line(error)})",
-        hint="Is this role in the team? An owner invites it. docs/scaling.md says what one needs without a team.",
-    )
+    if "permission denied for schema" in said:
+        return Forbidden(f"you are no longer in the team of the store {path}", hint="Ask its owner: ‹:team invite›.")
+    if "permission denied for table" in said:
+        return ReadOnlyStore(f"the store {path} can only be read by you ({said})", hint=_READER)
+    return StoreError(f"the store {path} refuses this ({said})", hint="docs/scaling.md says what which role may do.")
 
 
 def _first_line(error: BaseException) -> str:

@@ -38,5 +38,3 @@ def _show_invitation(screen: Screen, invitation: TeamInvitation) -> None:
         screen.note(f"{invitation.name} runs this in a project's folder; the password in it is shown this once")
     else:
         screen.note(f"{invitation.name} runs this in a project's folder, with the password of that login")
-    if invitation.role == "backup":
-        screen.note("for a backup, give the same address without what follows ? to pg_dump --enable-row-security")

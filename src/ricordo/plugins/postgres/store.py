@@ -1,10 +1,11 @@
-"""The PostgreSQL store: one workspace of one database, as a record of parts. Backups of a server are made with
-PostgreSQL's own tools; see docs/scaling.md.
+"""The PostgreSQL store: one schema of a database, as a record of parts. Backups of a server are made with PostgreSQL's
+own tools; see docs/scaling.md.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from ricordo.errors import PathConflict, StoreError, UsageError
 from ricordo.plugins.postgres.database import Database
 from ricordo.plugins.postgres.schema import SCHEMA_VERSION
-from ricordo.plugins.postgres.team import Team
+from ricordo.plugins.postgres.team import SIZE, Team
 from ricordo.store.base import OpenStore, SharedTransfer, Store
 from ricordo.values.reports import Check
 
@@ -22,11 +23,41 @@ if TYPE_CHECKING:
     from ricordo.values.reports import Damage
 
 
-class OpenWorkspace(OpenStore):
-    """What all parts of the store share: one workspace, open, at the newest schema."""
+class OpenSchema(OpenStore):
+    """What all parts of the store share: one schema, open, at the newest schema."""
 
     database: Database
     is_remote = True
+
+    def __init__(self, database: Database, *, language: str, keep_versions: int) -> None:
+        self._tending = threading.Lock()
+        self._is_due = False
+        self._thread: threading.Thread | None = None
+        super().__init__(database, language=language, keep_versions=keep_versions)
+
+    def maintain(self) -> None:
+        """The same, in the background: whoever writes does not wait for the trips that it takes."""
+        with self._tending:
+            self._is_due = True
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._tend, name="ricordo-merges")
+                self._thread.start()
+
+    def _tend(self) -> None:
+        while True:
+            with self._tending:
+                if not self._is_due:
+                    self._thread = None
+                    return
+                self._is_due = False
+            super().maintain()
+
+    def close(self) -> None:
+        """Wait for what is being merged."""
+        with self._tending:
+            thread, self._is_due = self._thread, False
+        if thread is not None:
+            thread.join()
 
 
 class Beside(Protocol):
@@ -42,7 +73,7 @@ class Beside(Protocol):
 
 
 class PostgresStore(Store):
-    """One workspace, open: its parts, and what concerns it as a whole."""
+    """One store on a server, open: its parts, and what concerns it as a whole."""
 
     schema_version = SCHEMA_VERSION
 
@@ -57,10 +88,11 @@ class PostgresStore(Store):
         connections: int = 16,
     ) -> None:
         self.database = Database(address, busy_seconds=busy_seconds, create=create, connections=connections)
-        workspace = OpenWorkspace(self.database, language=language, keep_versions=keep_versions)
-        self.database.on_broken = workspace.forget  # a backup may have been put in the place of the server
-        super().__init__(workspace)
-        self.transfer = Transfer(workspace)
+        opened = OpenSchema(self.database, language=language, keep_versions=keep_versions)
+        self.database.on_broken = opened.forget  # a backup may have been put in the place of the server
+        super().__init__(opened)
+        self._opened_schema = opened
+        self.transfer = Transfer(opened)
         self.team = Team(self.database)
         self.beside: Beside | None = None
 
@@ -73,15 +105,13 @@ class PostgresStore(Store):
     def person(self) -> str:
         return self.database.person
 
-    def size(self) -> int:
-        return self.team.size()
-
     def allow_model(self, fingerprint: str) -> None:
         self.team.allow_model(fingerprint)
 
     def close(self) -> None:
         if self.beside is not None:
             self.beside.close()
+        self._opened_schema.close()
         super().close()
 
     def maintain(self) -> None:
@@ -94,7 +124,7 @@ class PostgresStore(Store):
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
         fed = [("search engine", self.beside.check)] if self.beside is not None else []
         return [
-            ("workspaces", lambda repair: _separation(self.database)),
+            ("team", lambda repair: self.team.check()),
             ("references", lambda repair: _references(self.database, repair)),
             *super().checks(),
             *fed,
@@ -104,14 +134,14 @@ class PostgresStore(Store):
 class Transfer(SharedTransfer):
     """A backup is an export to a file; vacuum drops what nothing needs any more."""
 
-    def __init__(self, opened: OpenWorkspace) -> None:
+    def __init__(self, opened: OpenSchema) -> None:
         super().__init__(opened)
-        self._workspace = opened
+        self._server = opened.database
 
     def backup(
         self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None
     ) -> tuple[int, Sequence[Damage]]:
-        """Write the workspace to a file, as it is at one moment: a JSONL export, which ``import`` takes back."""
+        """Write the store to a file, as it is at one moment: a JSONL export, which ``import`` takes back."""
         from ricordo.plugins.transfer.export import records
         from ricordo.plugins.transfer.export_file import write
 
@@ -137,13 +167,13 @@ class Transfer(SharedTransfer):
 
     def _rewrite(self, *, always: bool) -> bool:
         """The server frees the space itself later, or now if its owner wants it."""
-        if always and self._workspace.database.is_owner():
-            self._workspace.database.apart("VACUUM ANALYZE")
+        if always and self._server.is_owner():
+            self._server.apart("VACUUM ANALYZE")
         return always
 
     def size(self) -> int:
         with self._database.read() as connection:
-            return int(connection.rows("SELECT pg_database_size(current_database())")[0][0])
+            return int(connection.rows(SIZE)[0][0])
 
 
 def _private(path: str, flags: int) -> int:
@@ -164,20 +194,3 @@ def _references(database: Database, repair: bool) -> Check:
     ok = not jobs and not heads
     detail = "all lead somewhere" if ok else f"{jobs} jobs without a passage, {heads} items without their version"
     return Check("references", ok, detail, repaired=bool(jobs) and repair and not heads)
-
-
-def _separation(database: Database) -> Check:
-    """Row-level security is on for every table, so that no workspace sees another."""
-    with database.read() as connection:
-        rows = connection.rows(
-            "SELECT relname FROM pg_class WHERE relnamespace = current_schema::regnamespace AND relkind = 'r'"
-            " AND relname NOT IN ('workspaces', 'schema_version')"
-            " AND NOT (relrowsecurity AND relforcerowsecurity)"
-        )
-        [(passes_by,)] = connection.rows("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user")
-    if passes_by:
-        return Check("workspaces", False, "this role passes row-level security by; use another, see docs/scaling.md")
-    off = ", ".join(row[0] for row in rows)
-    return Check(
-        "workspaces", not off, f"row-level security is off for {off}" if off else "are separated by the server"
-    )

@@ -5,10 +5,8 @@ from __future__ import annotations
 from ricordo.frozen import frozen
 from ricordo.values.plain import Plain
 
-LEVELS = ("reader", "writer", "owner", "backup")
-"""What a member may do: search and read; save, too; upgrade, invite and choose the model, too; read everything for a
-backup.
-"""
+LEVELS = ("reader", "writer")
+"""What a member may do: search and read, also for a backup; save, too."""
 
 
 @frozen
@@ -17,6 +15,7 @@ class TeamMember(Plain):
 
     name: str
     role: str
+    """reader or writer, or owner, who owns the schema of the store."""
     connections: int
     """How many connections it has open now."""
 
@@ -47,10 +46,10 @@ class TeamReport(Plain):
 
     store: str
     model: str
-    """The fingerprint of the model that the team's vectors are made with; only an owner changes it."""
+    """The fingerprint of the model that the team's vectors are made with; only the owner changes it."""
     members: tuple[TeamMember, ...]
     bytes: int
-    """What the tables of all workspaces of its schema take on the server's disk."""
+    """What its tables take on the server's disk."""
     lag_seconds: float | None
     """How far the furthest replica is behind; None if there is none, or the server does not tell."""
     slowest: tuple[SlowQuery, ...]

@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 class TeamVerbs(OpenEngine):
-    """Makes a team of a workspace, and says who may do what in it."""
+    """Makes a team of a store on a server, and says who may do what in it."""
 
     @verb(
         "admin",
         "look after",
-        "Make a team of a workspace on a server.",
+        "Make a team of a store on a server.",
         path="team init",
-        examples=("ricordo team init --store postgresql://ann@db/team",),
+        examples=("ricordo team init --store postgresql://ann@db/work?schema=red",),
         creates=True,
     )
     def team_init(self) -> TeamReport:
-        """Makes four groups of roles on the server: readers, writers, owners, and one for backups. From then on, only
-        their members read or write the workspace, and only with programs that know its tables. The model in force
-        becomes the team's: members who use another one are told. Your role must be allowed to make roles. Running it
-        again repairs what is missing.
+        """Makes two groups of roles on the server, readers and writers, and grants them the store's tables. Only you,
+        who own them, and their members read or write it. The model in force becomes the team's: members who use another
+        one are told. Your role must be allowed to make roles, or to administer the two groups where they are made
+        already. Running it again repairs what is missing.
         """
         backlog = self._context.models.backlog()
         team = self._team()
@@ -50,9 +50,7 @@ class TeamVerbs(OpenEngine):
         self,
         name: Annotated[str, Say("The name of a role on the server; one is made if there is none.", longest=NAME_TEXT)],
         *,
-        role: Annotated[
-            str, Say("What they may do.", choices=("reader", "writer", "owner", "backup"), shown="ROLE")
-        ] = "writer",
+        role: Annotated[str, Say("What they may do.", choices=("reader", "writer"), shown="ROLE")] = "writer",
     ) -> TeamInvitation:
         """A new login gets a password, which stands in that line and is shown this once. A member who is invited again
         has the new role from then on.
@@ -64,9 +62,8 @@ class TeamVerbs(OpenEngine):
         examples=("ricordo team remove bob",),
     )  # fmt: skip
     def team_remove(self, name: Annotated[str, Say("The member.", longest=NAME_TEXT)]) -> tuple[TeamMember, ...]:
-        """They see nothing of the workspace from then on, also with connections that are open. What they wrote stays,
-        and so does their login on the server; only one that was made for an owner is closed, because it could make and
-        change others. Returns who is left.
+        """They see nothing of the store from then on, and their connections end, if your role may end them. What they
+        wrote stays, and so does their login on the server. Returns who is left.
         """
         self._team().remove(name)
         return self._team().members()

@@ -1,11 +1,11 @@
-"""A search engine that is fed from a workspace: filled, looked at, compared with the workspace, given up.
+"""A search engine that is fed from a store: filled, looked at, compared with the store, given up.
 
-``index_feeds`` has one row if the workspace has such an engine. Then every change of a passage or of its vectors notes
-the passage in ``index_outbox``, in the transaction of the change, whoever makes it, with the rights of the tables'
-owner. A step of the feeder takes some notes, oldest first, brings the engine to what their passages are now, and takes
-the notes away. If it is interrupted anywhere, the next step does the same again: points have the numbers of their
-passages, so that nothing is there twice. One process at a time feeds a workspace: it holds a lease, sends nothing after
-half of its time, and takes no note away once it is another's.
+``index_feeds`` has one row if the store has such an engine. Then every change of a passage or of its vectors notes the
+passage in ``index_outbox``, in the transaction of the change, whoever makes it. A step of the feeder takes some notes,
+oldest first, brings the engine to what their passages are now, and takes the notes away. If it is interrupted anywhere,
+the next step does the same again: points have the numbers of their passages, so that nothing is there twice. One
+process at a time feeds a store: it holds a lease, sends nothing after half of its time, and takes no note away once it
+is another's.
 """
 
 from __future__ import annotations
@@ -26,13 +26,7 @@ from ricordo.errors import Error, MissingExtra, UsageError
 from ricordo.frozen import frozen
 from ricordo.masking import masked
 from ricordo.plugins.postgres.database import Database
-from ricordo.plugins.postgres.schema import (
-    MIGRATION_LOCK,
-    grant_all,
-    grant_application_role,
-    separate,
-    table_statements,
-)
+from ricordo.plugins.postgres.schema import TURN, grant_all, table_statements
 from ricordo.plugins.qdrant.engine import IndexAway, Point, PointEngine, Space
 from ricordo.plugins.qdrant.values import IndexReport
 from ricordo.plugins.qdrant.vectors import EngineVectors, model_space
@@ -58,18 +52,17 @@ TABLES = {
 NAME = "qdrant"
 _SAMPLE = 50
 _NOTE = """
-CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = {schema}, pg_temp AS $$
+CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql
+SET search_path = "{schema}", pg_temp AS $$
 BEGIN
   IF EXISTS (SELECT 1 FROM index_feeds) THEN
-    INSERT INTO index_outbox(chunk, at, workspace)
-      SELECT c.id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, c.workspace FROM {chosen}
-      EXISTS (SELECT 1 FROM index_feeds f WHERE f.workspace = c.workspace);
+    INSERT INTO index_outbox(chunk, at)
+      SELECT c.id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint FROM {chosen};
   END IF;
   RETURN NULL;
 END $$"""
-_CHUNKS = "changed c WHERE"
-_EMBEDDED = "changed v JOIN chunks c ON c.workspace = v.workspace AND c.embed_hash = v.hash WHERE c.state = 0 AND"
+_CHUNKS = "changed c"
+_EMBEDDED = "changed v JOIN chunks c ON c.embed_hash = v.hash WHERE c.state = 0"
 _TRIGGERS = (
     ("chunks", "INSERT", "NEW", "note_chunks"),
     ("chunks", "UPDATE", "NEW", "note_chunks"),
@@ -148,7 +141,7 @@ class _Lease:
 
 
 class Feeder:
-    """Brings the engine of a workspace up to date, step by step."""
+    """Brings the engine of a store up to date, step by step."""
 
     def __init__(self, database: Database, engine: PointEngine) -> None:
         self._database = database
@@ -267,7 +260,7 @@ class _FeedingThread:
 
 
 class Feed:
-    """The engine of one workspace."""
+    """The engine of one store."""
 
     def __init__(self, store: PostgresStore, choice: IndexChoice, *, in_background: bool = True) -> None:
         self._database = store.database
@@ -293,7 +286,7 @@ class Feed:
         self._make_tables()
         before = self._feed()
         store = store_identity(self._database)[:8] or "store"
-        prefix = f"ricordo-{store}-w{self._database.workspace}-{uuid.uuid4().hex[:6]}"
+        prefix = f"ricordo-{store}-{uuid.uuid4().hex[:6]}"
         with self._database.write(durable=True, mirrored=False) as connection:
             for table in TABLES:
                 connection.run(f"DELETE FROM {table}")
@@ -311,15 +304,14 @@ class Feed:
     def _make_tables(self) -> None:
         """Make the tables and triggers, unless they are there; that takes an owner of the tables."""
         schema = self._database.address.schema
-        with self._database.connected_apart() as raw, raw.transaction():
-            raw.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
+        with self._database.apart_from_pool() as raw:
+            raw.execute(f"LOCK TABLE {TURN}")
             there = raw.execute("SELECT to_regclass('index_feeds') IS NOT NULL").fetchone()
             if there is not None and there[0]:
                 return
             for name, table in TABLES.items():
                 for statement in table_statements(name, table):
                     raw.execute(statement)
-                separate(raw, name)
             for name, chosen in (("note_chunks", _CHUNKS), ("note_vectors", _EMBEDDED)):
                 raw.execute(_NOTE.format(name=name, schema=schema, chosen=chosen))
             for on, event, rows, function in _TRIGGERS:
@@ -328,7 +320,6 @@ class Feed:
                     f" FOR EACH STATEMENT EXECUTE FUNCTION {function}()"
                 )
             grant_all(raw, schema)
-            grant_application_role(raw, schema)
 
     def drop(self) -> None:
         """Stop feeding, and throw away what the engine has."""

@@ -1,4 +1,4 @@
-"""Copies a store into another one, a file or a workspace on a server, and compares the two."""
+"""Copies a store into another one, a file or a schema on a server, and compares the two."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def migrate(
     source = context.store
     place = locate_store(str(target), context.config, context.start)
     if place.name == context.location:
-        raise UsageError("a store cannot be copied into itself", hint="Name another file or workspace.")
+        raise UsageError("a store cannot be copied into itself", hint="Name another file or schema.")
     if encrypt:
         vault(f"the store {place.name}")  # an error if there is none
     ask("before_copy", context.location, place, encrypt=encrypt, decrypt=decrypt, key=key)

@@ -165,7 +165,7 @@ class TransferVerbs(ItemVerbs):
         ] = "",
         progress: Callable[[Progress], None] | None = None,
     ) -> MigrateReport:
-        """Copy this store into another one, a file or a workspace on a server, and compare the two.
+        """Copy this store into another one, a file or a schema on a server, and compare the two.
 
         The target is empty, or holds what an earlier run of the same copied; then the rest is copied. This store is
         only read.

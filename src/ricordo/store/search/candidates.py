@@ -43,7 +43,7 @@ MODELS = (
     " OR (SELECT 1 FROM jobs j WHERE j.fingerprint = f.id ORDER BY j.chunk LIMIT 1) IS NOT NULL ORDER BY f.name"
 )
 """The models that have vectors, or texts that wait for theirs. By the order, PostgreSQL takes the index of the jobs, in
-which the first is found at once; else it reads those of all workspaces.
+which the first is found at once; else it may read all of them.
 """
 _WAITING = "SELECT count(*) FROM jobs WHERE fingerprint IN (SELECT id FROM fingerprints WHERE name IN (?, ?))"
 

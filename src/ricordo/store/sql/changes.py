@@ -457,7 +457,7 @@ class Changes:
     def writing(
         self, prepared: Sequence[PreparedItem], *, durable: bool, backlog: Backlog | None
     ) -> Iterator[tuple[Connection, Sequence[PreparedItem], list[NewChunk]]]:
-        """A transaction whose new chunks are indexed before it commits; merges that fall due follow it.
+        """A transaction whose new chunks are indexed before it commits; merges that fall due follow it, apart.
 
         It gives the connection, the items as the mirror places them, and the list that collects new chunks.
         """
@@ -472,7 +472,7 @@ class Changes:
             enqueue_chunks(connection, backlog, [chunk.chunk for chunk in fresh])
             store_words(connection, self._opened.analyzer)
         if not self._database.is_writing():
-            segments.maintain(self._database)
+            self._opened.maintain()
 
     def withdraw_word(self, numbers: Sequence[int]) -> None:
         """No version of these items counts as the user's any more."""

@@ -157,7 +157,7 @@ class Database(Protocol):
     def write(
         self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True
     ) -> AbstractContextManager[Connection]: ...
-    def write_at_once(self) -> AbstractContextManager[Connection]:
+    def write_at_once(self, *, wait: float | None = None) -> AbstractContextManager[Connection]:
         """A transaction for rows whose writers do not disturb each other; on a server it waits for no other."""
 
     def is_writing(self) -> bool:

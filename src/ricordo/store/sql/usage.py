@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ricordo.store.sql.database import DAY, Connection, StorePart, all_of, json_or, micros, moment, now_micros
+from ricordo.store.sql.database import DAY, Connection, Row, StorePart, all_of, json_or, micros, moment, now_micros
 from ricordo.store.sql.items import decay_now
 from ricordo.store.tables import column_names
 from ricordo.values.items import first_words
@@ -45,13 +45,14 @@ class UsageLog(StorePart):
         return not self._database.read_only
 
     def record(self, uses: Sequence[Use], *, keep_days: float, wait: float | None = None) -> None:
-        """Remember searches and openings, all in one transaction, and drop log entries older than ``keep_days``."""
+        """Remember searches and openings, all in one transaction, and drop log entries older than ``keep_days``. On a
+        server it waits for no other writer, because it changes no items.
+        """
         if not uses or self._database.read_only:
             return
-        with self._database.write(wait=wait) as connection:
+        with self._database.write_at_once(wait=wait) as connection:
             now = now_micros()
-            for use in uses:
-                _record(connection, use, now)
+            _record(connection, uses, now)
             for table in _LOGS:
                 connection.run(
                     f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE at < ? ORDER BY at LIMIT ?)",
@@ -152,42 +153,62 @@ def writable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _record(connection: Connection, use: Use, now: int) -> None:
+def _record(connection: Connection, uses: Sequence[Use], now: int) -> None:
+    identities = {item.id for use in uses for item in use.items}
+    rows = connection.rows_in(  # an item may have left the store since it was shown
+        "SELECT i.n, i.id, i.drive || ':' || i.path, u.decay_score, coalesce(u.decay_at, i.created_at),"
+        " json_extract(i.fields, '$.decay_protected') FROM items i LEFT JOIN usage u ON u.item = i.n"
+        " WHERE i.id IN (*)",
+        sorted(identities),
+    )
+    known = {row[1]: row for row in rows}
+    shown = Counter(known[item.id][0] for use in uses for item in use.items if item.id in known)
+    looked_at = Counter(known[item.id][0] for use in uses if use.opened for item in use.items if item.id in known)
+    # All in one order, so that two that record the same items do not wait for each other.
+    connection.run_many("INSERT INTO usage(item) VALUES(?) ON CONFLICT DO NOTHING", [(n,) for n in sorted(shown)])
+    connection.run_many(
+        "UPDATE usage SET retrieval_count = retrieval_count + ?, last_retrieved_at = ? WHERE item = ?",
+        [(count, now, n) for n, count in sorted(shown.items())],
+    )
+    connection.run_many(
+        "UPDATE usage SET access_count = access_count + ?, last_accessed_at = ?, decay_score = ?, decay_at = ?"
+        " WHERE item = ?",
+        [
+            (looked_at[n], now, _decay_after(looked_at[n], decay_now(score, at, bool(protected))), now, n)
+            for n, _, _, score, at, protected in sorted(rows)
+            if looked_at[n]
+        ],
+    )
+    for use in uses:
+        if use.logged:
+            _log(connection, use, known, now)
+
+
+def _decay_after(times: int, score: float) -> float:
+    """The decay score of an item that was opened so many times just now."""
+    for _ in range(times):
+        score = opened(score)
+    return score
+
+
+def _log(connection: Connection, use: Use, known: Mapping[str, Row], now: int) -> None:
     query = None
-    if use.logged and use.text is not None:
+    if use.text is not None:
         question = (writable(use.text), use.tool, use.profile)
         query = connection.rows(
             "INSERT INTO query_log(text, tool, profile, results, refs, ms, at, asker, fit) VALUES(?,?,?,?,?,?,?,?,?)"
             " RETURNING id",
             (*question, len(use.items), json.dumps(use.refs), use.ms, now, use.asker, use.fit),
         )[0][0]
-    by_id = {item.id: item for item in use.items}
-    rows = connection.rows_in(  # an item may have left the store since it was shown
-        "SELECT i.n, i.id, i.drive || ':' || i.path, u.decay_score, coalesce(u.decay_at, i.created_at),"
-        " json_extract(i.fields, '$.decay_protected') FROM items i LEFT JOIN usage u ON u.item = i.n"
-        " WHERE i.id IN (*)",
-        list(by_id),
+    connection.insert(
+        "retrieval_log",
+        column_names("retrieval_log"),
+        [
+            (known[item.id][0], known[item.id][2], item.version, query, item.score, now, "" if query else use.asker)
+            for item in use.items
+            if item.id in known
+        ],
     )
-    connection.run_many("INSERT INTO usage(item) VALUES(?) ON CONFLICT DO NOTHING", [(row[0],) for row in rows])
-    connection.run_many(
-        "UPDATE usage SET retrieval_count = retrieval_count + 1, last_retrieved_at = ? WHERE item = ?",
-        [(now, row[0]) for row in rows],
-    )
-    if use.opened:
-        connection.run_many(
-            "UPDATE usage SET access_count = access_count + 1, last_accessed_at = ?, decay_score = ?, decay_at = ?"
-            " WHERE item = ?",
-            [(now, opened(decay_now(score, at, bool(protected))), now, n) for n, _, _, score, at, protected in rows],
-        )
-    if use.logged:
-        connection.insert(
-            "retrieval_log",
-            column_names("retrieval_log"),
-            [
-                (n, ref, by_id[identity].version, query, by_id[identity].score, now, "" if query else use.asker)
-                for n, identity, ref, *_ in rows
-            ],
-        )
 
 
 _GROUPS = {"query": "text", "tool": "tool"}

@@ -343,9 +343,9 @@ class Database:
                 _end(writer, "ROLLBACK")  # if it is still open, after an error or after a COMMIT that failed
             self.longest_write = max(self.longest_write, time.perf_counter() - started)
 
-    def write_at_once(self) -> AbstractContextManager[Connection]:
+    def write_at_once(self, *, wait: float | None = None) -> AbstractContextManager[Connection]:
         """A write transaction: a file has one writer at a time."""
-        return self.write()
+        return self.write(wait=wait)
 
     def is_mirrored(self) -> bool:
         return self._mirrored if self.is_writing() else True
