@@ -1,4 +1,4 @@
-"""Stores on a server behind PgBouncer, which gives each transaction another session; and what we settle in a session."""
+"""Stores behind PgBouncer, which gives each transaction another session; what we settle in one; who waits for whom."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ def test_stores_behind_a_pooler_never_see_or_write_each_others_rows(pooler: str)
         assert {saved.status for one in done for saved in one.result().items} == {"created"}
     for number, engine in enumerate(engines):
         assert engine.count() == 8 + 4 * 90
-        texts = {engine.get(entry.ref).content for entry in engine.list(limit=1000).items}
+        texts = {engine.get(entry.ref).content for entry in engine.list(limit=1000)}
         assert not [text for text in texts if f"house {1 - number}" in text.lower()]
-        assert engine.vacuum(full=True).rewritten
+        assert engine.store.transfer.vacuum(bin_days=1, full=True).rewritten
         assert engine.doctor().ok
         engine.close()
 
@@ -104,7 +104,7 @@ def test_what_a_transaction_settles_does_not_stay_in_the_poolers_sessions(pooler
         engine.save("note:/tea", "Tea is at four.")
         engine.team_init()
         engine.search("tea")
-        engine.vacuum(full=True)
+        engine.store.transfer.vacuum(bin_days=1, full=True)
         engine._context.flush_use()
         with psycopg.connect(pooler, autocommit=True) as one, psycopg.connect(pooler, autocommit=True) as other:
             for raw in (one, other):
@@ -139,19 +139,19 @@ def test_connections_notice_that_the_other_side_is_gone() -> None:
         given = connection.raw.info.get_parameters()
         assert int(given["keepalives_idle"]) <= 60
         assert int(given["tcp_user_timeout"]) > 0
-    with closing(open_store(postgres_server.unused() + "&keepalives_idle=77")) as store:
-        with store.database.read() as connection:
-            connection.rows("SELECT 1")
-            assert connection.raw.info.get_parameters()["keepalives_idle"] == "77"
+    with (
+        closing(open_store(postgres_server.unused() + "&keepalives_idle=77")) as store,
+        store.database.read() as connection,
+    ):
+        connection.rows("SELECT 1")
+        assert connection.raw.info.get_parameters()["keepalives_idle"] == "77"
 
 
 def test_a_client_that_is_frozen_in_a_transaction_loses_its_turn() -> None:
     place = postgres_server.unused()
     with closing(open_store(place, busy_seconds=1.5)) as frozen, closing(open_store(place, busy_seconds=120)) as other:
-        with pytest.raises(Unavailable), frozen.transaction():
-            frozen.changes.save([prepared("note:/a", "Never.")])
-            other.changes.save([prepared("note:/b", "Written while that one does nothing.")])
-            frozen.changes.save([prepared("note:/c", "Never.")])
+        with pytest.raises(Unavailable):
+            _freeze(frozen, other)
         assert [ref.path for _, ref, _ in other.items.refs_below("note", "")] == ["/b"]
         frozen.changes.save([prepared("note:/d", "With a new connection.")])
 
@@ -225,3 +225,11 @@ def test_a_writer_does_not_wait_for_merges() -> None:
         assert len(set(trips[1:])) == 1, "a merge falls due with every eighth"
         store.opened.close()  # type: ignore[attr-defined]
         assert store.counts()["segments"] < 20
+
+
+def _freeze(frozen: PostgresStore, other: PostgresStore) -> None:
+    """Write with one store while another is inside a transaction and does nothing."""
+    with frozen.transaction():
+        frozen.changes.save([prepared("note:/a", "Never.")])
+        other.changes.save([prepared("note:/b", "Written while that one does nothing.")])
+        frozen.changes.save([prepared("note:/c", "Never.")])

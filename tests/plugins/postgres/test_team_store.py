@@ -214,7 +214,8 @@ def test_writers_that_gave_up_waiting_leave_their_connections_to_others(team: st
         closing(open_store(team)) as busy,
         closing(open_store(team, busy_seconds=0.1, connections=2)) as store,
     ):
-        with busy.database.write():
+        with busy.database.write() as connection:
+            connection.rows("SELECT 1")
             for _ in range(4):  # more than there are connections
                 with pytest.raises(Unavailable, match="held by another connection"):
                     store.changes.save([prepared("note:/late", "Late.")])

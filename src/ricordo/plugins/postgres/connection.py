@@ -1,9 +1,9 @@
 """One connection to a PostgreSQL server, with the calls that the shared statements make.
 
-A read begins with its first statement, in the same trip over the network. In a transaction that writes, statements are
-sent one after the other (a pipeline), and only those that answer with rows are waited for. So the error of a statement
-is raised by the next one that answers, or by the commit. New rows are held back until another statement follows, so
-that many go in at once.
+A transaction begins with its first statement, in the same trip over the network. In one that writes, statements that
+answer nothing are held back until one asks for rows, or the commit; then all of them travel together. So the error of a
+statement is raised by the next one that answers, or by the commit; and the server always knows that it waits for the
+client, so that it can end a transaction whose client went away.
 """
 
 from __future__ import annotations
@@ -13,23 +13,24 @@ import json
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from typing import Any, Protocol, TypeVar
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
 
 import psycopg
 from psycopg.types.json import Jsonb
 
-from ricordo.errors import StoreError
-from ricordo.plugins.postgres.schema import column_types
+from ricordo.errors import ReadOnlyStore, StoreError
+from ricordo.plugins.postgres.schema import SCHEMA_VERSION, column_types
 from ricordo.store.sql.database import UNREADABLE, Dialect, Row, Values, marks
 from ricordo.store.tables import TABLES
 
-T = TypeVar("T")
 Asked = tuple[str, Values]
 """A statement, and what is bound in it."""
 _Key = tuple[str, tuple[object, ...]]
 COPY_FROM = 400
 """From this many rows on, COPY is faster than statements that insert."""
+MOST_HELD = 2_000
+"""At most this many rows and statements are held back."""
 MOST_RESERVED = 500
 """At most this many numbers of items or chunks are reserved at once."""
 REPLACED = 5
@@ -61,12 +62,33 @@ class _Unread(BaseException):  # not an error: nobody but ``gather`` may catch i
         self.asked = asked
 
 
+class _Pipeline(psycopg.Pipeline):
+    """Statements that travel together, behind which only a Sync is sent.
+
+    psycopg also sends a Flush, and then a server no longer knows that it waits for the client: it would never end a
+    transaction that lies still.
+    """
+
+    def _fetch_gen(self, *, flush: bool) -> Any:
+        return super()._fetch_gen(flush=False)
+
+
 class Pooled(psycopg.Connection[Row]):
     """A connection to a server. When it comes back, the pool ends what is still open, by a rollback.
 
     Of a read, that is made a commit: after a rollback psycopg forgets the statements that the server keeps parsed and
     planned, and each search would have all of its statements planned again.
     """
+
+    @contextmanager
+    def pipeline(self) -> Iterator[psycopg.Pipeline]:
+        """Send the statements of the block together, and wait for them at its end."""
+        self._pipeline = pipeline = _Pipeline(self)
+        try:
+            with pipeline:
+                yield pipeline
+        finally:
+            self._pipeline = None
 
     only_read = False
     """Whether the connection is lent for reading: whoever takes it says so."""
@@ -107,6 +129,7 @@ class PostgresDialect:
 class Lender(Protocol):
     """What lends connections: the pool of a database."""
 
+    path: str
     settings: str
     """The statement after BEGIN that settles, for the transaction alone, what would otherwise be the session's."""
 
@@ -119,6 +142,14 @@ class Lender(Protocol):
         ...
 
 
+class Held(NamedTuple):
+    """A statement that is to be sent; with ``many``, once for each of these sets of values."""
+
+    sql: str
+    values: Values | None
+    many: Sequence[Values] | None = None
+
+
 class Connection:
     """One connection, with the calls that the shared statements make."""
 
@@ -127,23 +158,27 @@ class Connection:
     foreign = False
     """A store on a server never comes with a project."""
 
-    def __init__(self, lender: Lender, raw: Pooled, *, writing: bool) -> None:
+    def __init__(self, lender: Lender, raw: Pooled, *, opening: Sequence[str] = ()) -> None:
+        """``opening`` begins a transaction that writes, and asks at its end which schema is there; without it, this is
+        a read.
+        """
         self._lender = lender
         self.raw = raw
-        raw.only_read = not writing  # also after a read that asked for nothing, and so left it as it was
-        self.writing = writing
-        self.begun = writing
+        self.writing = bool(opening)
+        raw.only_read = not opening  # also after a read that asked for nothing, and so left it as it was
+        self._opening = [Held(sql, None) for sql in opening or (_BEGIN_READ, lender.settings)]
+        self.begun = False
         self.touched: set[int] = set()
         self.granted: set[int] = set()
         self.step = ""
         self.remembered: dict[_Key, list[Row]] = {}
-        """In a read: the answers of ``once`` and ``gather``, which cannot change."""
+        """The answers of ``once`` and ``gather``. In a read they cannot change; in a write, ``gather`` forgets them."""
         self._gathering = False
-        self._last: psycopg.Cursor[Row] | None = None
-        self._held: dict[tuple[str, Sequence[str]], list[Values]] = {}
+        self._changed = 0
+        self._held: list[Held] = []
+        self._rows: dict[tuple[str, Sequence[str]], list[Values]] = {}
         """New rows that were not sent yet, by table and columns."""
-        self._open = ExitStack()
-        self._pipeline = self._open.enter_context(raw.pipeline()) if writing else None
+        self._rows_held = 0
         self._item_numbers: deque[int] = deque()
         self._items_made = 0
         self._next_chunk, self._last_chunk = 1, 0
@@ -151,15 +186,13 @@ class Connection:
 
     def rows(self, sql: str, values: Values | None = None) -> list[Row]:
         """Run a statement and read all its rows."""
-        if not self.writing and (self.remembered or self._gathering):
+        if self.remembered or self._gathering:
             key = _key(sql, values)
             if key in self.remembered:
                 return self.remembered[key]
             if self._gathering:
                 raise _Unread({key: (sql, values or ())})
-        cursor = self._execute(sql, values)
-        self._wait()
-        return _read_all(cursor)
+        return self.together([(sql, values or ())])[0]
 
     def once(self, sql: str, *values: object) -> list[Row]:
         """The rows of a query that is asked many times; within a read they cannot change, so they are read once."""
@@ -177,151 +210,159 @@ class Connection:
         """What some calls answer that only read. Each is made until it asks for rows that are not here; what all of
         them ask for travels together, and then they are made again.
         """
-        if self.writing:
-            return [call() for call in calls]
         outer = self._gathering
-        while True:
-            asked: dict[_Key, Asked] = {}
-            found = []
-            self._gathering = True
-            try:
-                for call in calls:
-                    try:
-                        found.append(call())
-                    except _Unread as unread:
-                        asked |= unread.asked
-            finally:
-                self._gathering = outer
-            if not asked:
-                return found
-            if outer:
-                raise _Unread(asked)
-            self.remembered |= zip(asked, self.together(list(asked.values())), strict=True)
+        try:
+            while True:
+                asked: dict[_Key, Asked] = {}
+                found = []
+                self._gathering = True
+                try:
+                    for call in calls:
+                        try:
+                            found.append(call())
+                        except _Unread as unread:
+                            asked |= unread.asked
+                finally:
+                    self._gathering = outer
+                if not asked:
+                    return found
+                if outer:
+                    raise _Unread(asked)
+                self.remembered |= zip(asked, self.together(list(asked.values())), strict=True)
+        finally:
+            if self.writing and not outer:
+                self.remembered = {}
 
     def prefetch(self, *calls: Callable[[], Any]) -> None:
         """Let what some calls will read travel together."""
-        self.gather(*calls)
+        if not self.writing:
+            self.gather(*calls)
 
     def run(self, sql: str, values: Values | None = None) -> None:
-        """Run a statement that answers nothing; in a transaction that writes, it is not waited for."""
-        self._execute(sql, values)
+        """Run a statement that answers nothing; in a transaction that writes, it travels with the next that does."""
+        if not self.writing:
+            self.together([(sql, values or ())])
+            return
+        self._hold_rows()
+        self._hold(Held(sql, values))
+
+    def run_many(self, sql: str, values: Iterable[Values]) -> None:
+        """Run a statement once for each set of values."""
+        rows = list(values)
+        if rows:
+            self._hold_rows()
+            self._hold(Held(sql, None, rows))
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Values]) -> None:
         """Write new rows, with the next statement."""
-        self._held.setdefault((table, columns), []).extend(rows)
+        held = self._rows.setdefault((table, columns), [])
+        before = len(held)
+        held.extend(rows)
+        self._rows_held += len(held) - before
+        if self._rows_held > MOST_HELD:
+            self._hold_rows()
+            self._send([])
 
-    def _send_held(self) -> None:
-        """Send the rows that were held back: first the items, to which the other rows belong."""
-        held, self._held = self._held, {}
-        for (table, columns), rows in sorted(held.items(), key=lambda pair: pair[0][0] != "items"):
+    def _hold(self, held: Held) -> None:
+        self._held.append(held)
+        if sum(len(one.many or "1") for one in self._held) > MOST_HELD:
+            self._send([])
+
+    def _hold_rows(self) -> None:
+        """Let the new rows travel with the next statement: first the items, to which the other rows belong."""
+        if not self._rows:
+            return
+        taken, self._rows, self._rows_held = self._rows, {}, 0
+        for (table, columns), rows in sorted(taken.items(), key=lambda pair: pair[0][0] != "items"):
             names = ", ".join(columns)
-            if not rows:
-                continue
             if len(rows) >= COPY_FROM:
+                self._send([])
                 self._copy_rows(table, columns, rows)
             elif table == "postings":  # many short rows: as arrays they are one statement
                 types = column_types(TABLES[table])
                 arrays = ", ".join(f"?::{types[name]}[]" for name in columns)
-                self.run(
-                    f"INSERT INTO {table}({names}) SELECT * FROM unnest({arrays})",
-                    [list(column) for column in zip(*rows, strict=True)],
-                )
-            else:
-                self.run_many(f"INSERT INTO {table}({names}) VALUES({marks(columns)})", rows)
-
-    def _wait(self) -> None:
-        """Wait for the results of everything that was sent."""
-        if self._pipeline is not None:
-            self._lender.count_trip()
-            self._pipeline.sync()
-
-    def commit(self) -> None:
-        """Commit, and wait until the server has done so."""
-        done = self._execute("COMMIT")
-        self.end_pipeline()
-        if done.statusmessage != "COMMIT":
-            raise StoreError("a transaction was not committed", hint="Nothing of it was saved; try again.")
-
-    def end_pipeline(self) -> None:
-        """Wait for everything that was sent, and from now on for each statement."""
-        if self._pipeline is not None:
-            self._lender.count_trip()
-            self._pipeline = None
-            self._open.close()
+                values = [list(column) for column in zip(*rows, strict=True)]
+                self._held.append(Held(f"INSERT INTO {table}({names}) SELECT * FROM unnest({arrays})", values))
+            elif rows:
+                self._held.append(Held(f"INSERT INTO {table}({names}) VALUES({marks(columns)})", None, rows))
 
     def together(self, asked: Sequence[Asked]) -> list[list[Row]]:
         """Run statements that do not depend on each other in one trip."""
+        self._hold_rows()
+        sent = self._send([Held(sql, values or None) for sql, values in asked])
+        return [_read_all(cursor) for cursor in sent]
+
+    def _send(self, asked: Sequence[Held]) -> list[psycopg.Cursor[Row]]:
+        """Send what is held back and then ``asked``, in one trip; the cursors of what was asked."""
+        held, self._held = self._held, []
         if not self.begun:
-            return self._first_of(lambda: self._piped([(_BEGIN_READ, ()), (self._lender.settings, ()), *asked])[2:])
-        return self._piped(asked)
+            cursors = self._first_of([*self._opening, *held, *asked])
+        elif held or asked:
+            cursors = self._piped([*held, *asked])
+        else:
+            return []
+        return cursors[len(cursors) - len(asked) :]
 
-    def _piped(self, asked: Sequence[Asked]) -> list[list[Row]]:
-        self._lender.count_trip()
-        self._send_held()
-        with self.raw.pipeline():
-            cursors = [self.raw.execute(_numbered(sql), values or None, binary=True) for sql, values in asked]
-        self.begun = True
-        return [_read_all(cursor) for cursor in cursors]
-
-    def _execute(self, sql: str, values: Values | None = None) -> psycopg.Cursor[Row]:
-        sent, bound = _numbered(sql), values or None
-        if not self.begun:
-            return self._first_of(lambda: self._begin_with(sent, bound))
-        self._send_held()
-        if self._pipeline is None:
-            self._lender.count_trip()
-        self._last = self.raw.execute(sent, bound, binary=True)
-        return self._last
-
-    def _begin_with(self, sent: str, bound: Values | None) -> psycopg.Cursor[Row]:
-        self._lender.count_trip()
-        with self.raw.pipeline():
-            self.raw.execute(_BEGIN_READ)
-            self.raw.execute(self._lender.settings)
-            cursor = self.raw.execute(sent, bound, binary=True)
-        self.begun = True
-        return cursor
-
-    def _first_of(self, ask: Callable[[], T]) -> T:
-        """Begin a read; a connection that broke while it lay in the pool is replaced."""
-        for _ in range(REPLACED):
+    def _first_of(self, statements: Sequence[Held]) -> list[psycopg.Cursor[Row]]:
+        """Begin; a connection that broke while it lay in the pool is replaced."""
+        for attempt in range(REPLACED + 1):
             try:
-                return ask()
+                cursors = self._piped(statements)
+                break
             except psycopg.OperationalError:
-                if not self.raw.broken:
+                if not self.raw.broken or attempt == REPLACED:
                     raise
                 self.raw = self._lender.exchange(self.raw)
-                self.raw.only_read = True
-        return ask()
+                self.raw.only_read = not self.writing
+        self.begun = True
+        if self.writing:
+            [(number,)] = cursors[len(self._opening) - 1].fetchall()
+            if number > SCHEMA_VERSION:
+                raise ReadOnlyStore(
+                    f"the store {self._lender.path} was upgraded, and this Ricordo is too old to write to it",
+                    hint="Upgrade Ricordo (pip install -U ricordo) and start this program again.",
+                )
+        return cursors[len(self._opening) :]
+
+    def _piped(self, statements: Sequence[Held]) -> list[psycopg.Cursor[Row]]:
+        self._lender.count_trip()
+        cursors = []
+        with self.raw.pipeline():
+            for sql, values, many in statements:
+                if many is None:
+                    cursors.append(self.raw.execute(_numbered(sql), values or None, binary=True))
+                else:
+                    cursors.append(self.raw.cursor())
+                    cursors[-1].executemany(_numbered(sql), many)
+        self._changed = max(cursors[-1].rowcount, 0)
+        return cursors
+
+    def commit(self) -> None:
+        """Commit, and wait until the server has done so."""
+        self._hold_rows()
+        if not self.begun and not self._held:
+            return
+        if not self.begun:
+            self._send([])  # what is sent with a commit must not be sent twice
+        (done,) = self._send([Held("COMMIT", None)])
+        if done.statusmessage != "COMMIT":
+            raise StoreError("a transaction was not committed", hint="Nothing of it was saved; try again.")
 
     def stream(self, sql: str, values: Values | None = None) -> Iterator[Row]:
         """Run a query and read its rows as they are asked for."""
-        if not self.begun:
-            self.run("SELECT 1")
-        self._send_held()
-        self.end_pipeline()  # in which there are no cursors on the server
+        self._hold_rows()
+        self._send([])
         self._streams += 1
         with psycopg.RawServerCursor(self.raw, f"rows_{id(sql)}_{threading.get_ident()}_{self._streams}") as cursor:
             cursor.itersize = 500
             cursor.execute(_numbered(sql), values or None, binary=True)
             yield from cursor
 
-    def run_many(self, sql: str, values: Iterable[Values]) -> None:
-        """Run a statement once for each set of values, without waiting in between."""
-        rows = list(values)
-        if not rows:
-            return
-        self._send_held()
-        if self._pipeline is None:
-            self._lender.count_trip()
-        self._last = self.raw.cursor()
-        self._last.executemany(_numbered(sql), rows)
-
     def changes(self) -> int:
         """How many rows the last statement wrote."""
-        self._send_held()
-        self._wait()
-        return max(self._last.rowcount, 0) if self._last is not None else 0
+        self._hold_rows()
+        self._send([])
+        return self._changed
 
     def meta(self, name: str) -> str | int | None:
         """A value that concerns the whole store; None when it was never set."""
@@ -375,10 +416,8 @@ class Connection:
         return n
 
     def _copy_rows(self, table: str, columns: Sequence[str], rows: Sequence[Values]) -> None:
-        """Write many rows with COPY; there is none in a pipeline, so that one waits."""
-        self.end_pipeline()
+        """Write many rows with COPY."""
+        self._lender.count_trip()
         with self.raw.cursor() as cursor, cursor.copy(f"COPY {table}({', '.join(columns)}) FROM STDIN") as copy:
             for row in rows:
                 copy.write_row(row)
-        self._open = ExitStack()
-        self._pipeline = self._open.enter_context(self.raw.pipeline())

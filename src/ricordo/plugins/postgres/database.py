@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -20,7 +20,7 @@ import psycopg_pool
 
 from ricordo.errors import CorruptStore, Error, Forbidden, ReadOnlyStore, StoreError, Unavailable, UsageError
 from ricordo.plugins.postgres import schema
-from ricordo.plugins.postgres.connection import REPLACED, Connection, Pooled
+from ricordo.plugins.postgres.connection import Connection, Pooled
 from ricordo.speaking import known_as
 from ricordo.store.sql.database import AroundCommit, decoded, mirroring
 from ricordo.store.sql.user_words import pass_gate
@@ -139,7 +139,7 @@ class Database:
             if reader is not None:
                 yield reader
                 return
-            reader = self._local.reader = Connection(self, self._taken(), writing=False)
+            reader = self._local.reader = Connection(self, self._taken())
             try:
                 yield reader
             finally:
@@ -160,7 +160,7 @@ class Database:
                 yield writer
                 return
             stack.enter_context(known_as(self.person))
-            writer = self._begin_write(wait, takes_turn=True)
+            writer = self._writer(wait, takes_turn=True)
             self._local.writer, self._local.mirrored = writer, mirrored
             try:
                 yield writer
@@ -179,7 +179,7 @@ class Database:
             if self.is_writing():
                 yield self._local.writer
                 return
-            own = self._begin_write(wait, takes_turn=False)
+            own = self._writer(wait, takes_turn=False)
             try:
                 yield own
                 self._commit(own)
@@ -189,8 +189,6 @@ class Database:
     def _give_back(self, connection: Connection) -> None:
         """Give a connection back to the pool; a transaction that an error left open is rolled back first."""
         try:
-            with suppress(psycopg.Error):  # of statements after the one whose error ended the transaction
-                connection.end_pipeline()
             if not connection.raw.closed:
                 connection.raw.rollback()  # does nothing after a commit
         finally:
@@ -211,45 +209,14 @@ class Database:
         if self._closed:
             raw.close()
 
-    def _begin_write(self, wait: float | None, *, takes_turn: bool) -> Connection:
-        """Begin a transaction that writes, when it is its turn. One that lies still for long loses its turn, before
-        those that began to wait with it give up.
+    def _writer(self, wait: float | None, *, takes_turn: bool) -> Connection:
+        """A transaction that writes, when it is its turn. One that lies still for long loses its turn, before those
+        that began to wait with it give up.
         """
-        seconds = self.busy_seconds if wait is None else wait
         settle = self._settled(2 / 3 * self.busy_seconds, usual_wait=self.busy_seconds, wait=wait)
-        raw = self._taken()
-        replaced = 0
-        while True:
-            try:
-                self.count_trip()
-                with raw.pipeline():
-                    raw.execute("BEGIN")
-                    raw.execute(settle)
-                    if takes_turn:
-                        raw.execute(f'LOCK TABLE "{self.address.schema}".{schema.TURN} IN EXCLUSIVE MODE')
-                    asked = raw.execute("SELECT number FROM schema_version")
-                [(number,)] = asked.fetchall()
-                if number > schema.SCHEMA_VERSION:
-                    raise ReadOnlyStore(
-                        f"the store {self.path} was upgraded, and this Ricordo is too old to write to it",
-                        hint="Upgrade Ricordo (pip install -U ricordo) and start this program again.",
-                    )
-                return Connection(self, raw, writing=True)
-            except (psycopg.errors.LockNotAvailable, ReadOnlyStore) as error:
-                raw.rollback()
-                self._put_back(raw)
-                if isinstance(error, ReadOnlyStore):
-                    raise
-                raise Unavailable(
-                    f"the store {self.path} was busy for {seconds:.0f} s, held by another connection",
-                    hint="Try again when that one is done.",
-                ) from None
-            except psycopg.Error:
-                replaced += 1
-                if not raw.broken or replaced > REPLACED:
-                    self._put_back(raw)
-                    raise
-                raw = self.exchange(raw)
+        turn = [f'LOCK TABLE "{self.address.schema}".{schema.TURN} IN EXCLUSIVE MODE'] if takes_turn else []
+        opening = ("BEGIN", settle, *turn, "SELECT number FROM schema_version")
+        return Connection(self, self._taken(), opening=opening)
 
     def _commit(self, writer: Connection) -> None:
         """Commit, and wait for it: what returns is kept."""
@@ -370,7 +337,9 @@ def translated_errors(path: str) -> Iterator[None]:
     except psycopg.errors.DiskFull as error:
         raise StoreError(f"no space is left for the store {path}", hint="Free some; nothing is lost.") from error
     except (psycopg.errors.DeadlockDetected, psycopg.errors.LockNotAvailable) as error:
-        raise Unavailable(f"the store {path} was busy", hint="Try again when other connections are done.") from error
+        raise Unavailable(
+            f"the store {path} was busy for long, held by another connection", hint="Try again when that one is done."
+        ) from error
     except psycopg.errors.IdleInTransactionSessionTimeout as error:
         raise Unavailable(
             f"the store {path} ended a transaction that lay still for too long",

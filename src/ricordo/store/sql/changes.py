@@ -428,9 +428,9 @@ class Changes:
             answers: list[Saved] = []
             written: list[tuple[str, PreparedItem]] = []
             with self.writing(prepared, durable=durable, backlog=backlog) as (connection, placed, fresh):
+                held = items.find_heads(connection, [item.draft.ref for item in placed])
                 if still_wanted is not None:
                     still_wanted()
-                held = items.find_heads(connection, [item.draft.ref for item in placed])
                 for item in placed:
                     ref = item.draft.ref  # which may come twice
                     head = held.pop(ref) if ref in held else items.find_head(connection, ref.drive, ref.path)
