@@ -1,21 +1,25 @@
 # syntax=docker/dockerfile:1
-# The server in a container: page, API and MCP. Build: docker build -t ricordo .
+# The server in a container: page, API and MCP, over a file or a store in PostgreSQL. Build: docker build -t ricordo .
 #   docker run --rm -v ricordo:/data ricordo serve tokens add me
 #   docker run -d --name ricordo -p 127.0.0.1:8620:8620 -v ricordo:/data ricordo
 # MCP over standard input and output: docker run --rm -i -v ricordo:/data ricordo mcp
 
+ARG EXTRAS=server,documents,postgres
+
 FROM python:3.13-slim AS build
+ARG EXTRAS
 WORKDIR /source
 COPY pyproject.toml README.md CHANGELOG.md LICENSE ./
 COPY plugin plugin
 COPY src src
-RUN pip wheel --no-cache-dir --wheel-dir /wheels '.[server,documents]'
+RUN pip wheel --no-cache-dir --wheel-dir /wheels ".[$EXTRAS]"
 
 FROM python:3.13-slim
+ARG EXTRAS
 # Versions are those of the wheels that the first stage made; nothing else can be installed.
 # hadolint ignore=DL3013
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
-    pip install --no-cache-dir --no-index --find-links /wheels 'ricordo[server,documents]' \
+    pip install --no-cache-dir --no-index --find-links /wheels "ricordo[$EXTRAS]" \
     && useradd --uid 10001 --create-home ricordo \
     && install -d -o ricordo -g ricordo -m 700 /data
 USER 10001:10001

@@ -1,8 +1,7 @@
 """The page about a team's store, followed as its operator: by a role that is no superuser, with a password file.
 
 Addresses of the page are replaced by that of a database of the tests, and Qdrant's by a folder, in which the same
-engine runs. What the page has in SQL, and ``pg_dump``, are tried in tests/store; its other programs are benches and
-faults.
+engine runs. ``pg_dump`` is tried beside the plugin; the page's other programs are benches and faults.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 import pytest
@@ -23,7 +22,7 @@ from .conftest import House
 from .test_docs import ROOT, console
 
 PAGE = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
-STORE = "postgresql://ann@db.example/team"
+STORE = "postgresql://ann@db.example/work?schema=red"
 FILE = "~/.local/share/ricordo/ricordo.db"
 ENGINE = "http://localhost:6333"
 
@@ -41,7 +40,7 @@ def ann(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     passwords.write_text(f"{server.hostname}:{server.port}:{name}:{name}:a secret\n")
     passwords.chmod(0o600)
     monkeypatch.setenv("PGPASSFILE", str(passwords))
-    yield f"postgresql://{name}@{server.hostname}:{server.port}/{name}"
+    yield f"postgresql://{name}@{server.hostname}:{server.port}/{name}?schema=red"
     with psycopg.connect(postgres_server.address(), autocommit=True) as raw:
         raw.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
@@ -60,20 +59,45 @@ def test_every_command_of_the_page_works_for_an_operator_who_is_no_superuser(
         here = line.replace(STORE, ann).replace(FILE, str(old)).replace(ENGINE, str(tmp_path / "engine"))
         words = [member if word == "bob" else word for word in shlex.split(here)]
         printed[" ".join(shlex.split(line)[1:4])] = house.run(*words[1:]).stdout
+        assert shlex.split(line)[0] == "ricordo"
     assert "1 items are in" in printed[f"migrate {FILE} {STORE}"]
     assert printed[f"index --store {STORE}"].strip() == f"{tmp_path / 'engine'}: beside 1 passages"
     assert "note:/keys" in house.run("search", "signing keys").stdout  # this project is bound to the team's store
-    _operate(house, tmp_path / "kept.jsonl")
+    _operate(house)
     _join(house, printed["team invite bob"], tmp_path / "elsewhere", monkeypatch)
 
 
-def _operate(house: House, kept: Path) -> None:
+def _operate(house: House) -> None:
     """What the page names in its sentences."""
-    for words in ("index", "doctor", "doctor --repair", "index --drop", f"backup {kept}"):
-        said = words.replace(str(kept), "FILE")
-        assert f"ricordo {said}`" in PAGE or words == "index"
+    for words in ("index", "doctor", "doctor --repair", "index --drop", "team status"):
+        assert f"{words}`" in PAGE or words == "index"
         house.run(*words.split())
-    assert "Rotate the signing keys" in kept.read_text(encoding="utf-8")
+    assert "Rotate the signing keys" in Path("red.jsonl").read_text(encoding="utf-8")
+
+
+def test_the_statements_of_the_page_let_a_role_without_rights_of_its_own_make_a_team(
+    ann: str, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
+    [statements] = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
+    database = urlsplit(ann).path[1:]
+    helped, carl = f"helped_{database}", f"carl_{database}"
+    place = urlunsplit(urlsplit(postgres_server.address())._replace(path=f"/{database}"))
+    with psycopg.connect(place, autocommit=True) as raw:
+        for statement in statements.replace('"work.', f'"{database}.').replace("ann", helped).strip().splitlines():
+            raw.execute(statement)
+        raw.execute(f"CREATE ROLE {carl} LOGIN PASSWORD 'x'")
+        server = urlsplit(postgres_server.address())
+        address = f"postgresql://{{}}@{server.hostname}:{server.port}/{database}?schema=red"
+        own = ("--store", address.format(f"{helped}:change%20me"))
+        house.run("team", "init", *own)
+        house.run("save", "note:/tea", "Tea is at four.", *own)
+        house.run("team", "invite", carl, "--role", "reader", *own)
+        assert "note:/tea" in house.run("search", "tea", "--store", address.format(f"{carl}:x")).stdout
+        house.run("team", "remove", carl, *own)
+        for statement in re.findall(r"`(GRANT ann TO carl)`", PAGE):
+            raw.execute(statement.replace("ann", helped).replace("carl", carl))
+        assert "note:/tea" in house.run("search", "tea", "--store", address.format(f"{carl}:x")).stdout
 
 
 def _join(house: House, invitation: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

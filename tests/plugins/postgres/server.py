@@ -12,6 +12,7 @@ import functools
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -56,6 +57,13 @@ def unused() -> str:
     """The address of a store that nothing else uses."""
     joined = "&" if "?" in address() else "?"
     return f"{address()}{joined}schema=t_{uuid.uuid4().hex}"
+
+
+def free_port() -> int:
+    """A port on which nobody listens."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
 
 
 def _started() -> str:

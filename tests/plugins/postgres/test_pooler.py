@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import threading
@@ -39,9 +38,7 @@ def pooler() -> Iterator[str]:
     server = urlsplit(postgres_server.address())
     home = Path(tempfile.mkdtemp(prefix="ricordo-pooler-"))
     home.chmod(0o755)
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port = listening.getsockname()[1]
+    port = postgres_server.free_port()
     (home / "users").write_text(f'"{server.username}" "{server.password}"\n')
     (home / "pooler.ini").write_text(
         f"[databases]\n* = host={server.hostname} port={server.port or 5432}\n"

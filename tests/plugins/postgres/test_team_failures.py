@@ -28,7 +28,7 @@ EACH = 15
 
 @pytest.fixture(scope="module")
 def own_server() -> Iterator[postgres_server.OwnServer]:
-    server = postgres_server.OwnServer(_free_port())
+    server = postgres_server.OwnServer(postgres_server.free_port())
     yield server
     server.stop()
 
@@ -163,9 +163,3 @@ def _cut(name: str) -> int:
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s", (name,)
             ).fetchall()
         )
-
-
-def _free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])

@@ -510,42 +510,6 @@ def test_vacuum_takes_texts_that_are_gone_off_the_backlog(team: str) -> None:
         assert engine.embed().embedded == 1
 
 
-def test_the_steps_of_the_compose_file_give_a_server_that_works_without_a_superuser(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the containers run, on the server of the tests: roles, the store's address, the command of the service."""
-    import yaml
-
-    text = Path("docker-compose.yml").read_text(encoding="utf-8").replace("${RICORDO_DB_PASSWORD:?}", "secret")
-    whole = yaml.safe_load(text)
-    service, database = whole["services"]["ricordo"], whole["services"]["database"]
-    assert service["depends_on"]["database"]["condition"] == "service_healthy"
-    assert "POSTGRES_USER" not in database["environment"]
-    assert [one["source"] for one in database["configs"]] == list(whole["configs"])
-    name = f"ricordo_{uuid.uuid4().hex[:8]}"
-    roles, inside = whole["configs"]["roles"]["content"].replace(" ricordo", f" {name}").split(f"\\connect {name}\n")
-    parts = urlsplit(postgres_server.address())
-    place = f"{parts.hostname}:{parts.port or 5432}"
-    assert service["environment"]["RICORDO_STORE"] == "postgresql://ricordo:secret@database/ricordo"
-    store = f"postgresql://{name}:secret@{place}/{name}"
-    with psycopg.connect(postgres_server.address(), autocommit=True) as raw:
-        for statement in roles.strip().split("\n"):
-            raw.execute(statement)
-        with psycopg.connect(urlunsplit(parts._replace(path=f"/{name}")), autocommit=True) as there:
-            there.execute(inside)
-        monkeypatch.setenv("RICORDO_STORE", store)
-        commands = service["command"][2].replace("--host 0.0.0.0 --port 8610", "--port 0")
-        assert "ricordo serve tokens add first --scope admin" in commands
-        assert "exec ricordo serve --port 0" in commands
-        for words in (["serve", "tokens", "add", "first", "--scope", "admin"], ["remember", "Lunch is at noon."]):
-            subprocess.run([sys.executable, "-m", "ricordo", *words], check=True, capture_output=True, timeout=300)
-        with Ricordo.open(store) as engine:
-            assert [hit.kind for hit in engine.search("lunch").hits] == ["memory"]
-            assert engine.doctor().ok
-            assert engine.team_init().members
-        raw.execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-
 def _save_while_killed(store: PostgresStore, name: str) -> None:
     with store.transaction():
         store.changes.save([prepared("note:/b", "Lost with its transaction.")])
