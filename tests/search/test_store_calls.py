@@ -133,7 +133,7 @@ def test_a_search_of_the_past_reads_the_whole_text_of_nothing_it_does_not_show(
     read: list[int] = []
     whole = items.content_of
 
-    def reading(connection: Any, n: int, number: int) -> tuple[str, int]:
+    def reading(connection: Any, n: int, number: int | None) -> items.StoredText:
         read.append(n)
         return whole(connection, n, number)
 

@@ -189,10 +189,12 @@ class LogVerbs(FindVerbs):
             raise UsageError("the limit is at least 1", hint=f"And at most {MOST_EVENTS:,}.")
         moment, store = moment_since(since), self._context.store
         happenings = store.threads.happenings(since=moment, thread=thread, kinds=kinds_of(kinds), limit=limit + 1)
-        events = []
-        for event in happenings[:limit]:  # with the items that replaced those that are archived by now
-            n = store.items.number(Ref.parse(event.ref)) if event.kind in REMEMBERED_KINDS else None
-            events.append(replace(event, **replacement(store, n)) if n is not None else event)
+        refs = {event.ref: Ref.parse(event.ref) for event in happenings[:limit] if event.kind in REMEMBERED_KINDS}
+        numbers = store.items.numbers(list(refs.values()))
+        items = store.items.get_many(list(numbers.values()))
+        replaced = {text: replacement(store, n, items[n]) for text, ref in refs.items() if (n := numbers.get(ref))}
+        # With the items that replaced those that are archived by now.
+        events = [replace(event, **replaced.get(event.ref, {})) for event in happenings[:limit]]
         return Timeline(tuple(events if newest_first else reversed(events)), moment, more=len(happenings) > limit)
 
     @verb(

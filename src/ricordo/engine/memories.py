@@ -183,7 +183,7 @@ class MemoryVerbs(ItemVerbs):
         checked_fields(fields)
         n = self._context.present_number(ref)
         old = self._context.store.items.get(n)
-        if newest := next(iter(replaced_by(self._context.store, n).values()), ""):
+        if newest := next(iter(replaced_by(self._context.store, n, old).values()), ""):
             raise Conflict(f"{old.ref} was replaced before, by {newest}", hint=f"Correct that one: ‹:correct {newest}›")
         if old.content.strip() == text.strip():
             return Saved(str(old.ref), "skipped", old.id, old.version, reason="that is what it says")

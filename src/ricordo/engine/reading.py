@@ -129,7 +129,7 @@ class ReadVerbs(OpenEngine):
                 apart=_apart(store, item.id),
                 cites=cited_now(store, item) if version is None else (),
                 passages=_passages(store, n, item.version) if passages else (),
-                **(replacement(store, n) if item.state == "archived" else {}),
+                **replacement(store, n, item),
             )
         tracker = self._context.tiers.tracker_of(tier)
         if tracker is not None and track is not False:
@@ -207,16 +207,15 @@ class ReadVerbs(OpenEngine):
         store = self._context.tiers.store_of(filters)
         rows = store.items.listing(filters, limit, offset)
         machines = store.machines.elsewhere(str(item.ref) for _, item in rows)
+        unnamed = [n for n, item in rows if not item.fields.title and item.kind in REMEMBERED_KINDS]
+        texts = store.items.contents(unnamed) if unnamed else {}
 
         def shown(n: int, item: Item) -> Item:
             if machine := machines.get(str(item.ref)):
                 item = replace(item, machine=machine)
             if item.fields.title or item.kind not in REMEMBERED_KINDS:
                 return item
-            try:
-                return replace(item, opening=store.items.get(n).content)
-            except CorruptStore:
-                return replace(item, opening="(its text is damaged: ricordo doctor)")
+            return replace(item, opening=texts.get(n, "(its text is damaged: ricordo doctor)"))
 
         is_last = len(rows) < limit and (rows or not offset)
         total = offset + len(rows) if is_last else store.items.count(filters)
@@ -254,12 +253,13 @@ class ReadVerbs(OpenEngine):
         n = self._context.number(ref)
         store = self._context.store
         versions = store.items.history(n)
-        if apart := _apart(store, store.items.get_many([n])[n].id):
+        item = store.items.get_many([n])[n]
+        if apart := _apart(store, item.id):
             versions = [replace(version, apart=version.number in apart) for version in versions]
         state = versions[0].state
         if further := [version for some in ask("further_versions", store, n, versions[0].ref) for version in some]:
             versions = sorted([*versions, *further], key=lambda version: version.created_at, reverse=True)
-        return Versions(versions, ref=str(ref), state=state, **replacement(store, n))
+        return Versions(versions, ref=str(ref), state=state, **replacement(store, n, item))
 
     @verb(
         "read",

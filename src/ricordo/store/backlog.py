@@ -52,18 +52,20 @@ def worker_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def fingerprint_id(connection: Connection, name: str, dimensions: int) -> int:
-    """The number of a fingerprint, given one if it is new; the first of a store is the active one."""
-    rows = connection.rows("SELECT id FROM fingerprints WHERE name=?", (name,))
-    if rows:
-        return int(rows[0][0])
-    return int(
-        connection.rows(
-            "INSERT INTO fingerprints(name, dimensions, active)"
-            " VALUES(?, ?, NOT EXISTS (SELECT 1 FROM fingerprints WHERE active)) RETURNING id",
-            (name, dimensions),
-        )[0][0]
+def make_fingerprint(connection: Connection, name: str, dimensions: int) -> None:
+    """Note a fingerprint if it is new; the first of a store is the active one."""
+    connection.run(
+        "INSERT INTO fingerprints(name, dimensions, active)"
+        " SELECT ?, ?, NOT EXISTS (SELECT 1 FROM fingerprints WHERE active)"
+        " WHERE NOT EXISTS (SELECT 1 FROM fingerprints WHERE name=?)",
+        (name, dimensions, name),
     )
+
+
+def fingerprint_id(connection: Connection, name: str, dimensions: int) -> int:
+    """The number of a fingerprint, given one if it is new."""
+    make_fingerprint(connection, name, dimensions)
+    return int(connection.rows("SELECT id FROM fingerprints WHERE name=?", (name,))[0][0])
 
 
 def enqueue_chunks(connection: Connection, backlog: Backlog | None, chunks: Sequence[int]) -> None:
@@ -73,13 +75,14 @@ def enqueue_chunks(connection: Connection, backlog: Backlog | None, chunks: Sequ
     if backlog is None:
         connection.run(f"INSERT INTO meta(name, value) VALUES('{UNQUEUED}', '1') ON CONFLICT DO NOTHING")
         return
-    fingerprint = fingerprint_id(connection, backlog.fingerprint, backlog.dimensions)
+    make_fingerprint(connection, backlog.fingerprint, backlog.dimensions)
     condition, values = in_languages(backlog.languages)
     for places, part in in_parts(chunks):
         connection.run(
-            "INSERT INTO jobs(fingerprint, chunk, kind, state) SELECT ?, c.id, i.kind, 'pending' FROM chunks c"
-            f" JOIN items i ON i.n=c.item WHERE c.id IN ({places}){condition} ON CONFLICT DO NOTHING",
-            (fingerprint, *part, *values),
+            "INSERT INTO jobs(fingerprint, chunk, kind, state) SELECT f.id, c.id, i.kind, 'pending' FROM chunks c"
+            f" JOIN items i ON i.n=c.item JOIN fingerprints f ON f.name=? WHERE c.id IN ({places}){condition}"
+            " ON CONFLICT DO NOTHING",
+            (backlog.fingerprint, *part, *values),
         )
     if backlog.second is not None:
         enqueue_chunks(connection, backlog.second, chunks)

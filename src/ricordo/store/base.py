@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ricordo.errors import Unavailable
+from ricordo.errors import Error, Unavailable
 from ricordo.patterns import late
 from ricordo.store.backlog import Jobs, Vectors, drop_unused_vectors
 from ricordo.store.index import segments
@@ -24,7 +24,7 @@ from ricordo.store.search.caches import SearchedStore
 from ricordo.store.search.index import SearchIndex
 from ricordo.store.sql import changes, damage
 from ricordo.store.sql.changes import Changes
-from ricordo.store.sql.database import DAY, Connection, Database, now_micros
+from ricordo.store.sql.database import DAY, UNREADABLE, Connection, Database, now_micros
 from ricordo.store.sql.files import Files, KnowledgeRows, Machines, Secrets
 from ricordo.store.sql.history import Audit, Threads
 from ricordo.store.sql.items import Items
@@ -128,7 +128,7 @@ class OpenStore(SearchedStore):
         """
         try:
             segments.maintain(self.database)
-        except Exception as error:  # noqa: BLE001 - whoever comes next merges
+        except (Error, *UNREADABLE) as error:  # whoever comes next merges
             from ricordo.log import report
 
             report("parts of the keyword index were not merged", error)

@@ -71,7 +71,7 @@ def test_the_steps_of_the_recipe_give_one_token_and_a_server_that_answers(compos
         tokens = [_ricordo(environment, *shlex.split(step)) for step in steps]
         for _ in range(2):  # also when it starts again
             _serve(environment)
-        listed = json.loads(_ricordo(environment, "serve", "tokens", "list", "--json"))["data"]
+        listed = json.loads(_ricordo(environment, "serve", "tokens", "list", "--json"))["data"]["tokens"]
         assert [one["name"] for one in listed] == ["me"]
         assert not [
             file for file in tmp_path.rglob("*") if file.is_file() and _token(tokens[0]) in file.read_text("latin-1")

@@ -334,7 +334,7 @@ def test_who_waits_while_another_process_makes_the_tables_sees_them_afterwards(t
         ThreadPoolExecutor(1) as client,
     ):
         with first.transaction():
-            migrate(first, schema, "first", create=True)
+            migrate(first, schema, "first", create=True, moved=str)
             opened = client.submit(open_store, team)
             deadline = time.monotonic() + 120
             while look.execute(waits, (f"%{schema}%",)).fetchone() == (0,):

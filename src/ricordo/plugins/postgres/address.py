@@ -55,6 +55,10 @@ class Address:
         ask("opened_on_server", store, config)
         return store
 
+    def moved(self, workspace: str) -> str:
+        """The schema into which an upgrade moves a workspace that shared this one."""
+        return schema_of(self.schema, workspace)
+
     def for_member(self, user: str, password: str = "") -> str:
         """The address under which somebody else reaches the same store."""
         from urllib.parse import urlsplit
@@ -83,6 +87,8 @@ def parse(text: str) -> Address:
         )
     if own["prepare"] and not own["prepare"].isdecimal():
         raise UsageError("prepare in an address is a number", hint="Such as prepare=5: statements that run 5 times.")
+    if not own["workspace"].strip():
+        raise UsageError("a workspace has a name", hint="Name a schema instead: schema=red.")
     schema = schema_of(own["schema"], own["workspace"])
     who, at, _ = parts.netloc.rpartition("@")
     netloc = f"{who.replace('@', '%40')}{at}{place}"  # PostgreSQL takes the first @ for the end of the password

@@ -37,6 +37,8 @@ REPLACED = 5
 """So many broken connections are replaced in a row: a server that stops ends them one after the other, so that the
 next one of the pool may break too.
 """
+_NEXT = "SELECT nextval(pg_get_serial_sequence(?, ?)) FROM generate_series(1, ?::int)"
+_RESERVE = "UPDATE meta SET value = to_jsonb(value::bigint + ?) WHERE name='last_chunk' RETURNING value"
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
@@ -179,8 +181,10 @@ class Connection:
         self._rows: dict[tuple[str, Sequence[str]], list[Values]] = {}
         """New rows that were not sent yet, by table and columns."""
         self._rows_held = 0
-        self._item_numbers: deque[int] = deque()
-        self._items_made = 0
+        self._expected = (0, 0)
+        self._numbers: dict[str, deque[int]] = {}
+        """Numbers that were reserved for new rows, by table."""
+        self._made: dict[str, int] = {}
         self._next_chunk, self._last_chunk = 1, 0
         self._streams = 0
 
@@ -244,7 +248,7 @@ class Connection:
             self.together([(sql, values or ())])
             return
         self._hold_rows()
-        self._hold(Held(sql, values))
+        self._hold(Held(sql, tuple(values) if values else None))
 
     def run_many(self, sql: str, values: Iterable[Values]) -> None:
         """Run a statement once for each set of values."""
@@ -275,6 +279,8 @@ class Connection:
         taken, self._rows, self._rows_held = self._rows, {}, 0
         for (table, columns), rows in sorted(taken.items(), key=lambda pair: pair[0][0] != "items"):
             names = ", ".join(columns)
+            if not rows:
+                continue
             if len(rows) >= COPY_FROM:
                 self._send([])
                 self._copy_rows(table, columns, rows)
@@ -283,7 +289,7 @@ class Connection:
                 arrays = ", ".join(f"?::{types[name]}[]" for name in columns)
                 values = [list(column) for column in zip(*rows, strict=True)]
                 self._held.append(Held(f"INSERT INTO {table}({names}) SELECT * FROM unnest({arrays})", values))
-            elif rows:
+            else:
                 self._held.append(Held(f"INSERT INTO {table}({names}) VALUES({marks(columns)})", None, rows))
 
     def together(self, asked: Sequence[Asked]) -> list[list[Row]]:
@@ -296,7 +302,9 @@ class Connection:
         """Send what is held back and then ``asked``, in one trip; the cursors of what was asked."""
         held, self._held = self._held, []
         if not self.begun:
-            cursors = self._first_of([*self._opening, *held, *asked])
+            reserving = self._reserving()
+            cursors = self._first_of([*self._opening, *reserving, *held, *asked])
+            self._take_reserved(cursors[: len(reserving)])
         elif held or asked:
             cursors = self._piped([*held, *asked])
         else:
@@ -384,10 +392,7 @@ class Connection:
         if self._next_chunk + count > self._last_chunk + 1:
             # A transaction that asks again will ask often, so that it gets many at once.
             reserved = max(count, MOST_RESERVED if self._last_chunk else 0)
-            [(last,)] = self.rows(
-                "UPDATE meta SET value = to_jsonb(value::bigint + ?) WHERE name='last_chunk' RETURNING value",
-                (reserved,),
-            )
+            [(last,)] = self.rows(_RESERVE, (reserved,))
             self._next_chunk, self._last_chunk = int(last) - reserved + 1, int(last)
         self._next_chunk += count
         return self._next_chunk - count
@@ -400,19 +405,38 @@ class Connection:
         """The highest number that an item has; 0 if there is none."""
         return int(self.rows("SELECT coalesce(max(n), 0) FROM items")[0][0])
 
-    def insert_item(self, columns: Sequence[str], values: Values) -> int:
-        """Write the row of a new item; returns its number."""
-        if not self._item_numbers:
-            reserved = min(1 + 7 * self._items_made, MOST_RESERVED)
-            self._item_numbers.extend(
-                number
-                for (number,) in self.rows(
-                    "SELECT nextval(pg_get_serial_sequence('items', 'n')) FROM generate_series(1, ?::int)", (reserved,)
-                )
-            )
-        self._items_made += 1
-        n = self._item_numbers.popleft()
-        self.insert("items", ("n", *columns), [(n, *values)])
+    def expect(self, *, items: int, chunks: int) -> None:
+        """Let the numbers of new items and chunks come with the first answer."""
+        if not self.begun and self.writing:
+            self._expected = (min(items, MOST_RESERVED), chunks)
+
+    def _reserving(self) -> list[Held]:
+        items, chunks = self._expected
+        if not chunks:
+            return []
+        return [
+            Held(_NEXT, ("items", "n", items)),
+            Held(_NEXT, ("segments", "id", 1)),
+            Held(_RESERVE, (chunks,)),
+        ]
+
+    def _take_reserved(self, cursors: Sequence[psycopg.Cursor[Row]]) -> None:
+        if not cursors:
+            return
+        for table, cursor in zip(("items", "segments"), cursors, strict=False):
+            self._numbers[table] = deque(number for (number,) in cursor.fetchall())
+        [(last,)] = cursors[2].fetchall()
+        self._next_chunk, self._last_chunk = int(last) - self._expected[1] + 1, int(last)
+
+    def insert_numbered(self, table: str, columns: Sequence[str], values: Values) -> int:
+        """Write a row of a table that numbers its rows; returns its number."""
+        key = TABLES[table].key
+        if not self._numbers.get(table):
+            made = self._made[table] = min(self._made.get(table, 0) * 8 + 1, MOST_RESERVED)
+            rows = self.rows(_NEXT, (table, key, made))
+            self._numbers[table] = deque(number for (number,) in rows)
+        n = self._numbers[table].popleft()
+        self.insert(table, (key, *columns), [(n, *values)])
         return n
 
     def _copy_rows(self, table: str, columns: Sequence[str], rows: Sequence[Values]) -> None:

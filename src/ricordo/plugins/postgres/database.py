@@ -87,7 +87,7 @@ class Database:
         with _connect(self.address) as raw:
             who = schema.access(raw, name)
             schema.refuse_strangers(who, self.path)
-            schema.migrate(raw, name, self.path, create=create and not who.is_replica)
+            schema.migrate(raw, name, self.path, create=create and not who.is_replica, moved=self.address.moved)
             who = schema.access(raw, name)
             rows = raw.execute("SELECT name FROM pg_settings WHERE source <> 'default'").fetchall()
             self._chosen = {setting for (setting,) in rows}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -17,7 +18,6 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from ricordo.errors import Forbidden, NewerSchema, NoStore, StoreError
-from ricordo.plugins.postgres.address import schema_of
 from ricordo.store.base import UNBUILT
 from ricordo.store.tables import TABLES, Table, columns_of, index_statement, target_of, when_gone
 
@@ -54,7 +54,7 @@ _OWN = (
     f"CREATE TABLE {TURN}()",
 )
 """What a store on a server has beside its tables. Members may read the first, and only the owner writes to it."""
-_FASTER = (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateObject, psycopg.errors.DuplicateTable)
+_FASTER = (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateSchema, psycopg.errors.DuplicateTable)
 """How the server says that another process makes the same tables."""
 _ATTEMPTS = 5
 _log = logging.getLogger(__name__)
@@ -110,9 +110,9 @@ def _finish_tables(connection: Any) -> None:
     connection.execute("INSERT INTO schema_version(number) VALUES(%s)", (SCHEMA_VERSION,))
 
 
-def migrate(connection: Any, schema: str, shown: str, *, create: bool) -> None:
+def migrate(connection: Any, schema: str, shown: str, *, create: bool, moved: Callable[[str], str]) -> None:
     """Bring a store to the current schema, in one transaction while others wait; one that a newer Ricordo wrote is
-    refused untouched.
+    refused untouched. ``moved`` names the schema into which a workspace of an earlier Ricordo goes.
     """
     if connection.info.server_version < OLDEST_SERVER * 10_000:
         raise StoreError(
@@ -137,14 +137,15 @@ def migrate(connection: Any, schema: str, shown: str, *, create: bool) -> None:
             raise NoStore(f"there is no store at {shown}", hint="Run ‹:init› with the same ‹store› first.")
         with suppress(*(_FASTER if attempt < _ATTEMPTS else ())), connection.transaction():
             if found is None:
-                connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
+                if not connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchall():
+                    connection.execute(f'CREATE SCHEMA "{schema}"')  # an administrator may have made it
                 connection.execute(f'SET LOCAL search_path = "{schema}"')
                 _make_tables(connection)
                 _finish_tables(connection)
             else:
                 connection.execute(f'LOCK TABLE "{schema}".schema_version')
                 if _version(connection, schema) == found:
-                    _upgrade(connection, schema, found)
+                    _upgrade(connection, schema, found, moved)
 
 
 def _version(connection: Any, schema: str) -> int | None:
@@ -170,7 +171,7 @@ _OURS = (
 """The tables of an earlier schema, and those of its plugins."""
 
 
-def _upgrade(connection: Any, schema: str, found: int) -> None:
+def _upgrade(connection: Any, schema: str, found: int, moved: Callable[[str], str]) -> None:
     """Move each workspace into a schema of its own. What was trusted before authors were recorded stays so."""
     old = f"{schema[:48]}_before_{SCHEMA_VERSION}"
     (owner,) = connection.execute(
@@ -186,7 +187,7 @@ def _upgrade(connection: Any, schema: str, found: int) -> None:
         connection.execute(f"""ALTER TABLE "{old}".roots ADD COLUMN machine text COLLATE "C" NOT NULL DEFAULT ''""")
     spaces = connection.execute(f'SELECT id, name, to_jsonb(w) FROM "{old}".workspaces w ORDER BY id').fetchall()
     for number, name, row in spaces:
-        target = schema_of(schema, name)
+        target = moved(name)
         _move(connection, (old, target), number, found)
         connection.execute(
             "UPDATE schema_version SET model = %s, readers = %s, writers = %s",

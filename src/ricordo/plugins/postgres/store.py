@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+import psycopg
+
 from ricordo.errors import PathConflict, StoreError, UsageError
 from ricordo.plugins.postgres.database import Database
 from ricordo.plugins.postgres.schema import SCHEMA_VERSION
@@ -50,7 +52,8 @@ class OpenSchema(OpenStore):
                     self._thread = None
                     return
                 self._is_due = False
-            super().maintain()
+            with suppress(psycopg.Error):  # whoever comes next merges
+                super().maintain()
 
     def close(self) -> None:
         """Wait for what is being merged."""

@@ -19,9 +19,11 @@ from ricordo.frozen import frozen
 from ricordo.store.arrays import Array
 from ricordo.store.index.postings import combine, invert
 from ricordo.store.sql.database import DELETED, FIELDS, LIVE, Connection, Database, NewChunk
+from ricordo.store.tables import column_names
 from ricordo.store.values import TermCounts
 
 BUILDING, READY, REPLACED = 0, 1, 2
+SEGMENT_COLUMNS = column_names("segments")
 FAN_OUT = 8
 MAX_MERGED = 600_000
 """Larger segments are not merged; a million chunks are in a few of them."""
@@ -75,17 +77,15 @@ def write_segment(
     connection: Connection, state: int, chunks: Sequence[NewChunk], rows: Iterable[tuple[str, bytes]]
 ) -> int:
     """Write a segment with its posting rows; returns its number."""
-    segment: int = connection.rows(
-        "INSERT INTO segments(state, docs, chunk_ids, item_ids, lengths, states) VALUES(?,?,?,?,?,?) RETURNING id",
-        (
-            state,
-            len(chunks),
-            np.array([chunk.chunk for chunk in chunks], np.int64).tobytes(),
-            np.array([chunk.item for chunk in chunks], np.int64).tobytes(),
-            lengths_of(chunks).tobytes(),
-            bytes(chunk.state for chunk in chunks),
-        ),
-    )[0][0]
+    row = (
+        state,
+        len(chunks),
+        np.array([chunk.chunk for chunk in chunks], np.int64).tobytes(),
+        np.array([chunk.item for chunk in chunks], np.int64).tobytes(),
+        lengths_of(chunks).tobytes(),
+        bytes(chunk.state for chunk in chunks),
+    )
+    segment = connection.insert_numbered("segments", SEGMENT_COLUMNS, row)
     write_postings(connection, segment, rows)
     return segment
 

@@ -132,7 +132,7 @@ def _create(connection: Connection, item: PreparedItem, opened: OpenStore) -> tu
         "vouched": 1 if item.vouched or provenance.author == PERSON else None,
         **dict(zip(_FILE_COLUMNS, _file_values(item.file), strict=True)),
     }  # fmt: skip
-    n = connection.insert_item(tuple(row), tuple(row.values()))
+    n = connection.insert_numbered("items", tuple(row), tuple(row.values()))
     history.note_step(connection, n, history.NEW, (1, "live"))
     connection.touched.add(n)
     connection.granted |= {n} if item.vouched else set()
@@ -467,6 +467,7 @@ class Changes:
         expected = [chunk.counts for item in prepared for chunk in item.chunks if chunk.counts is not None]
         add_chunks = segments.prepare(expected)
         with self._database.write(durable=durable) as connection:
+            connection.expect(items=len(prepared), chunks=sum(len(item.chunks) for item in prepared))
             yield connection, prepared, fresh
             add_chunks(connection, fresh)
             enqueue_chunks(connection, backlog, [chunk.chunk for chunk in fresh])

@@ -134,8 +134,13 @@ class Connection(Protocol):
     def last_item_number(self) -> int:
         """The highest number that an item has, even if the table of items cannot be read; 0 if nothing tells."""
 
-    def insert_item(self, columns: Sequence[str], values: Values, /) -> int:
-        """Write the row of a new item; returns its number."""
+    def expect(self, *, items: int, chunks: int) -> None:
+        """Say, before the first statement, how many items and chunks will be new at most; over a network, their numbers
+        then come with the first answer.
+        """
+
+    def insert_numbered(self, table: str, columns: Sequence[str], values: Values, /) -> int:
+        """Write a row of a table that numbers its rows; returns its number."""
 
 
 class AroundCommit(Protocol):

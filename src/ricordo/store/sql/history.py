@@ -240,15 +240,18 @@ class Threads(StorePart):
         with self._database.read() as connection:
             condition, values = _where(connection.dialect, thread, kinds)
             bound = (after, *values, limit)
-            happenings = [
-                _happening(at, _what(version, row[2], row[3], row[6]), version, row)
-                for at, version, *row in connection.rows(_VERSIONS.format(condition=condition), bound)
-                if at >= after
-            ]
-            happenings += [
-                _happening(at, "removed" if state == "deleted" else "forgotten", None, row)
-                for at, state, *row in connection.rows(_PUT_AWAY.format(condition=condition), bound)
-            ]
+            made, put_away = connection.gather(
+                lambda: connection.rows(_VERSIONS.format(condition=condition), bound),
+                lambda: connection.rows(_PUT_AWAY.format(condition=condition), bound),
+            )
+        happenings = [
+            _happening(at, _what(version, row[2], row[3], row[6]), version, row)
+            for at, version, *row in made
+            if at >= after
+        ]
+        happenings += [
+            _happening(at, "removed" if state == "deleted" else "forgotten", None, row) for at, state, *row in put_away
+        ]
         happenings.sort(
             key=lambda event: (event.at, event.seq or 0, event.ref, event.version or 0),
             reverse=True,

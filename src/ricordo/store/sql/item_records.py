@@ -241,7 +241,7 @@ def insert(connection: Connection, ready: Analysed, identity: str) -> tuple[int,
     """Write an item with all its versions; returns its number and the chunks that are to be indexed."""
     item = ready.item
     row = item_row(item, identity)
-    n = connection.insert_item(tuple(row), tuple(row.values()))
+    n = connection.insert_numbered("items", tuple(row), tuple(row.values()))
     connection.touched.add(n)
     changes.write_secrets(connection, n, item.secrets)
     if item.state != "deleted":

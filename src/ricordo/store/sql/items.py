@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -321,23 +322,36 @@ def number_of(connection: Connection, ref: Ref) -> int | None:
 
 def by_number(connection: Connection, n: int) -> Item | None:
     """One item, with its current content."""
-    rows = connection.rows(f"{ITEM} WHERE i.n=?", (n,))
-    if not rows:
-        return None
-    content, first_line = content_of(connection, n, rows[0][6])
-    item = item_of(rows[0], content, first_line, foreign=connection.foreign)
-    return replace(item, has_embedding=_has_embedding(connection, n))
+    found = _read_item(connection, n, None)
+    return found[0] if found is not None else None
 
 
 def at_version(connection: Connection, n: int, number: int | None) -> Item:
     """An item with its content, now or in one of its versions."""
-    item = by_number(connection, n)
-    if item is None:
+    return checked_item(connection, n, number)[0]
+
+
+def checked_item(connection: Connection, n: int, number: int | None) -> tuple[Item, StoredText]:
+    """The same, with what its content was saved as."""
+    found = _read_item(connection, n, number)
+    if found is None:
         raise NotFound("the item is gone", hint="It was removed a moment ago.")
-    if number is None or number == item.version:
-        return item
-    as_it_was = as_versions(connection, {n: item}, {n: number})[n]
-    return replace(as_it_was, content=content_of(connection, n, number)[0])
+    return found
+
+
+def _read_item(connection: Connection, n: int, number: int | None) -> tuple[Item, StoredText] | None:
+    rows, text, has_embedding = connection.gather(
+        lambda: connection.rows(f"{ITEM} WHERE i.n=?", (n,)),
+        lambda: _text_rows(connection, n, number),
+        lambda: _has_embedding(connection, n),
+    )
+    if not rows:
+        return None
+    item = item_of(rows[0], foreign=connection.foreign)
+    if number not in (None, item.version):
+        item = as_versions(connection, {n: item}, {n: number})[n]
+    stored = _joined(text[0], text[1], number)
+    return replace(item, content=stored.content, first_line=stored.first_line, has_embedding=has_embedding), stored
 
 
 def as_versions(connection: Connection, current: Mapping[int, Item], numbers: Mapping[int, int]) -> dict[int, Item]:
@@ -412,19 +426,57 @@ def count(connection: Connection, filters: Filters) -> int:
     return int(connection.rows(f"SELECT count(*) FROM items i WHERE {condition}", values)[0][0])
 
 
-def content_of(connection: Connection, n: int, number: int) -> tuple[str, int]:
-    """The text of a version, put together from its chunks, and the line it starts at."""
-    rows = connection.rows("SELECT layout, first_line FROM versions WHERE item=? AND number=?", (n, number))
-    if not rows:
+class StoredText(NamedTuple):
+    """The text of a version and the line it starts at; the hash that it was saved with, and that of its bytes when it
+    holds no text.
+    """
+
+    content: str
+    first_line: int
+    hash: str
+    blob: str | None
+
+
+def content_of(connection: Connection, n: int, number: int | None) -> StoredText:
+    """The text of a version, put together from its chunks; without a number, that of the current one."""
+    return _joined(*_text_rows(connection, n, number), number)
+
+
+def _text_rows(connection: Connection, n: int, number: int | None) -> tuple[list[Row], list[Row]]:
+    versions, chunks = connection.gather(
+        lambda: connection.rows(
+            "SELECT layout, first_line, text_hash, blob FROM versions WHERE item=?"
+            f" AND number={'?' if number is not None else '(SELECT version FROM items WHERE n=?)'}",
+            (n, n if number is None else number),
+        ),
+        lambda: connection.rows("SELECT id, text FROM chunks WHERE item=?", (n,)),
+    )
+    return versions, chunks
+
+
+def _joined(versions: Sequence[Row], chunks: Sequence[Row], number: int | None) -> StoredText:
+    if not versions:
         raise KeyError(f"version {number}")
-    layout, first_line = rows[0]
-    order = np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist()
-    texts: dict[int, str] = dict(connection.rows("SELECT id, text FROM chunks WHERE item=?", (n,)))
-    return "".join(texts[chunk] for chunk in order), first_line
+    layout, *rest = versions[0]
+    return StoredText(_joined_text(layout, dict(chunks)), *rest)
 
 
-_HASHES = "SELECT text_hash, blob FROM versions WHERE item=? AND number=?"
-"""The hash that the content of a version was saved with, and that of its bytes when it holds no text."""
+def _joined_text(layout: bytes, texts: Mapping[int, str]) -> str:
+    return "".join(texts[chunk] for chunk in np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist())
+
+
+def contents_of(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[str, int]]:
+    """The current texts of items, and the lines they start at."""
+    versions, chunks = connection.gather(
+        lambda: connection.rows_in(
+            "SELECT v.item, v.layout, v.first_line FROM items i JOIN versions v ON v.item=i.n AND v.number=i.version"
+            " WHERE i.n IN (*)",
+            numbers,
+        ),
+        lambda: connection.rows_in("SELECT id, text FROM chunks WHERE item IN (*)", numbers),
+    )
+    texts = dict(chunks)
+    return {n: (_joined_text(layout, texts), first_line) for n, layout, first_line in versions}
 
 
 Layout = tuple[Array, list[tuple[int, str]]]
@@ -485,7 +537,7 @@ def draft_of(connection: Connection, n: int, number: int) -> Draft | None:
     if not rows:
         return None
     drive, path, kind, fields, layout, marks, first_line, blob = rows[0]
-    content, _ = content_of(connection, n, number)
+    content = content_of(connection, n, number).content
     places = np.frombuffer(layout, np.int64).reshape(-1, 4)
     headings: dict[int, str] = dict(connection.rows("SELECT id, heading FROM chunks WHERE item=?", (n,)))
     starts = [*places[:, 1].tolist(), len(content)]
@@ -504,10 +556,12 @@ def draft_of(connection: Connection, n: int, number: int) -> Draft | None:
     )
 
 
+_TEXTS_AT_FIRST, _TEXTS_AT_ONCE = 50, 400
+"""How many texts are read together, of those that are gone through: few, as the first ones may be enough."""
+
+
 class Items(StorePart):
     """Items, versions and refs. Looks things up; writes nothing."""
-
-    _entities: tuple[object, list[tuple[int, str]]] | None = None
 
     def number(self, ref: Ref) -> int | None:
         with self._database.read() as connection:
@@ -526,12 +580,11 @@ class Items(StorePart):
         if not refs:
             return {}
         with self._database.read() as connection:
-            sql = "SELECT path, n FROM items WHERE state<>'deleted' AND drive=? AND path IN (*)"
-            return {
-                Ref(drive, path): n
-                for drive, paths in _by_drive(refs).items()
-                for path, n in connection.rows_in(sql, paths, drive)
-            }
+            sql = "SELECT drive, path, n FROM items WHERE state<>'deleted' AND drive=? AND path IN (*)"
+            found = connection.gather(
+                *(partial(connection.rows_in, sql, paths, drive) for drive, paths in _by_drive(refs).items())
+            )
+            return {Ref(drive, path): n for rows in found for drive, path, n in rows}
 
     def nearest(self, ref: Ref, count: int = 3) -> list[str]:
         """Refs that look most like one that was not found."""
@@ -578,11 +631,15 @@ class Items(StorePart):
 
     def get(self, n: int, *, version: int | None = None) -> Item:
         with self._database.read() as connection:
-            item = at_version(connection, n, version)
-            [(digest, blob)] = connection.rows(_HASHES, (n, item.version))
-        if blob is None:
-            check_content(item.ref, item.version, item.content, blob=None, digest=digest)
+            item, stored = checked_item(connection, n, version)
+        if stored.blob is None:
+            check_content(item.ref, item.version, item.content, blob=None, digest=stored.hash)
         return item
+
+    def contents(self, numbers: Sequence[int]) -> dict[int, str]:
+        """The current texts of some items."""
+        with self._database.read() as connection:
+            return {n: content for n, (content, _) in contents_of(connection, numbers).items()}
 
     def get_many(self, numbers: Sequence[int]) -> dict[int, Item]:
         if not numbers:
@@ -657,7 +714,7 @@ class Items(StorePart):
             draft = draft_of(connection, n, number)
             if draft is None:
                 raise NotFound(f"there is no version {number}", hint="‹:history REF› lists the versions kept.")
-            [(digest, _)] = connection.rows(_HASHES, (n, number))
+            [(digest,)] = connection.rows("SELECT text_hash FROM versions WHERE item=? AND number=?", (n, number))
         check_content(draft.ref, number, draft.content, blob=draft.blob, digest=digest)
         return draft
 
@@ -704,19 +761,20 @@ class Items(StorePart):
 
     def entity_titles(self) -> Sequence[tuple[int, str]]:
         with self._database.read() as connection:
-            epoch = connection.meta("index_epoch")
-            if self._entities is None or self._entities[0] != epoch:
-                self._entities = epoch, entity_titles(connection)
-            return self._entities[1]
+            return entity_titles(connection)
 
     def texts(self, filters: Filters) -> Iterator[tuple[int, Ref, str, int]]:
-        """Number, ref, whole text and first line of each item that passes, newest first; a row at a time."""
+        """Number, ref, whole text and first line of each item that passes, newest first; a few at first."""
         with self._database.read() as connection:
             condition, values = where(filters, connection.dialect)
-            sql = f"SELECT i.n, i.drive, i.path, i.version FROM items i WHERE {condition}"
-            for n, drive, path, version in connection.rows(f"{sql} ORDER BY i.updated_at DESC, drive, path", values):
-                content, first_line = content_of(connection, n, version)
-                yield n, Ref(drive, path), content, first_line
+            sql = f"SELECT i.n, i.drive, i.path FROM items i WHERE {condition}"
+            rows = connection.rows(f"{sql} ORDER BY i.updated_at DESC, drive, path", values)
+            at, size = 0, _TEXTS_AT_FIRST
+            while part := rows[at : at + size]:
+                texts = contents_of(connection, [row[0] for row in part])
+                for n, drive, path in part:
+                    yield n, Ref(drive, path), *texts[n]
+                at, size = at + size, min(2 * size, _TEXTS_AT_ONCE)
 
     def passage_texts(self) -> Iterator[str]:
         with self._database.read() as connection:

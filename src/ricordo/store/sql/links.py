@@ -180,13 +180,13 @@ _TEXT_LINK = (
 )
 
 
-def _resolve(connection: Connection, *, sources: Iterable[int], names: Iterable[str]) -> None:
+def _resolve(connection: Connection, *, sources: Collection[int], names: Collection[str]) -> None:
     """Look up again what links mean: those of some items, and those that ask for some names."""
-    targets = {
-        row[0]: row
-        for column, values in (("l.source", sources), ("l.name", names))
-        for row in connection.rows_in(f"{_TEXT_LINK} AND {column} IN (*)", list(values))
-    }
+    found = connection.gather(
+        lambda: connection.rows_in(f"{_TEXT_LINK} AND l.source IN (*)", list(sources)),
+        lambda: connection.rows_in(f"{_TEXT_LINK} AND l.name IN (*)", list(names)),
+    )
+    targets = {row[0]: row for rows in found for row in rows}
     connection.run_many("UPDATE links SET target=? WHERE id=?", _redirected(connection, targets.values()))
 
 
@@ -288,7 +288,7 @@ def _ends(connection: Connection, after: int) -> Iterator[tuple[int, int, Ends]]
     for n, drive, path, title, source_url, metadata, version, kind, mime_type in rows:
         ref = Ref(drive, path)
         speaks = kind in MENTIONING_KINDS
-        content = content_of(connection, n, version)[0] if speaks or carries_links(mime_type) else ""
+        content = content_of(connection, n, version).content if speaks or carries_links(mime_type) else ""
         names = names_of(ref, title, source_url, json.loads(metadata))
         mentions = mentioned(content, entities) if speaks else ()
         yield n, version, Ends(names, targets_in(content, ref, mime_type), mentions)

@@ -202,8 +202,11 @@ class Connection(apsw.Connection):
                 return min(last[0][0], 10_000_000)
         return 0
 
-    def insert_item(self, columns: Sequence[str], values: Sequence[Any]) -> int:
-        sql = f"INSERT INTO items({', '.join(columns)}) VALUES({marks(columns)}) RETURNING n"
+    def expect(self, *, items: int, chunks: int) -> None:
+        """Nothing: numbers are near."""
+
+    def insert_numbered(self, table: str, columns: Sequence[str], values: Sequence[Any]) -> int:
+        sql = f"INSERT INTO {table}({', '.join(columns)}) VALUES({marks(columns)}) RETURNING rowid"
         return int(self.rows(sql, values)[0][0])
 
     def stream(self, sql: str, values: Sequence[Any] | None = None) -> Iterator[Row]:
