@@ -192,7 +192,8 @@ class MemoryVerbs(ItemVerbs):
         given["metadata"] = self._metadata_of(text, old.kind, given.get("metadata") or {})
         memory = memory_of(text, old.kind, None, given, allow_secrets=allow_secrets)
         with _said_by(source):
-            saved = replace(self._keeper().succeed(n, memory, "corrects"), reason=f"corrects {old.ref}")
+            saved = self._keeper().succeed(n, memory, "corrects", base=(old.version, old.state))
+            saved = replace(saved, reason=f"corrects {old.ref}")
             saved = self._with_notes(self._saved_number(saved), saved)
         return self._with_vector(saved, wait=wait, seconds=VECTOR_SECONDS)
 

@@ -333,7 +333,7 @@ class RemoveVerbs(ItemVerbs):
         if version is None and item.state == "live":
             raise UsageError(f"{item.ref} is not in the bin", hint=self._instead_of(item.ref))
         draft = store.items.draft(n, version or item.version)
-        return self._rewrite(n, self._context.pipeline.prepare_draft(replace(draft, ref=item.ref)))
+        return self._rewrite(n, self._context.pipeline.prepare_draft(replace(draft, ref=item.ref)), base=item.version)
 
     def _instead_of(self, ref: Ref) -> str:
         """What can be restored in the place of an item that is there: others that had its name, or its own versions."""

@@ -168,9 +168,12 @@ class Keeper:
         """Save a memory, or say why not; the caller chose what happens if nearly the same is stored."""
         return self._write(memory, lambda item: self._decide(memory, item, on_duplicate))
 
-    def succeed(self, old: int, memory: Memory, link: str) -> Saved:
-        """Save a memory that replaces an item; that item is archived, and the two are linked."""
-        return self._write(memory, lambda item: self.store.changes.succeed(old, item, link, backlog=self.backlog))
+    def succeed(self, old: int, memory: Memory, link: str, *, base: tuple[int, str]) -> Saved:
+        """Save a memory that replaces an item, which has this version and state; it is archived, and the two are
+        linked.
+        """
+        succeed = self.store.changes.succeed
+        return self._write(memory, lambda item: succeed(old, item, link, backlog=self.backlog, base=base))
 
     def _write(self, memory: Memory, write: Callable[[PreparedItem], Saved]) -> Saved:
         """Prepare the memory under a free ref and write it; begin again if another process changed what was found."""

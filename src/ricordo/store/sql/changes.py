@@ -528,12 +528,24 @@ class Changes:
             links.reconsider(connection, head.n)
         return chunks
 
-    def succeed(self, old: int, item: PreparedItem, link: str, *, backlog: Backlog | None = None) -> Saved:
-        """Write a new item, archive the one that it replaces, and link them, all in one transaction."""
-        return self.tried_again(lambda: [self._succeed(old, item, link, backlog)])[0]
+    def succeed(
+        self, old: int, item: PreparedItem, link: str, *, backlog: Backlog | None = None,
+        base: tuple[int, str] | None = None,
+    ) -> Saved:  # fmt: skip
+        """Write a new item, archive the one that it replaces, and link them, all in one transaction.
 
-    def _succeed(self, old: int, item: PreparedItem, link: str, backlog: Backlog | None) -> Saved:
+        With ``base``, a version and a state, it is refused when the old one is not as it was any more.
+        """
+        return self.tried_again(lambda: [self._succeed(old, item, link, backlog=backlog, base=base)])[0]
+
+    def _succeed(
+        self, old: int, item: PreparedItem, link: str, *, backlog: Backlog | None, base: tuple[int, str] | None
+    ) -> Saved:
         with self.writing([item], durable=True, backlog=backlog) as (connection, (placed,), fresh):
+            head = items.head_of(connection, old)
+            if base not in (None, (head.version, head.state)):
+                ref = items.ref_of(connection, old)
+                raise Conflict(f"{ref} was changed or replaced meanwhile", hint=f"Read it again: ‹:get {ref}›.")
             self.archive_item(connection, old)
             saved, chunks = save(connection, placed, "error", self._opened)
             fresh.extend(chunks)
