@@ -7,8 +7,10 @@ import socket
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,7 +22,7 @@ from tests.plugins.postgres import server as postgres_server
 from ricordo import ConfigProvider, Entry, Ricordo
 from ricordo.plugins.postgres.store import PostgresStore
 from ricordo.plugins.qdrant import feed
-from ricordo.plugins.qdrant.engine import IndexAway, Point, PointEngine, Space
+from ricordo.plugins.qdrant.engine import VECTOR, IndexAway, IndexLost, Point, PointEngine, Space
 from ricordo.plugins.qdrant.feed import Feed, Feeder, IndexChoice, LeaseLost
 
 pytest.importorskip("qdrant_edge")
@@ -30,7 +32,7 @@ WORDS = ("tide", "lamp", "rope", "anchor", "harbour", "gull", "storm", "chart")
 
 @pytest.fixture
 def place() -> str:
-    """A workspace with some hundred passages, each with a vector."""
+    """A store with some hundred passages, each with a vector."""
     place = postgres_server.unused()
     texts = [f"{WORDS[n % 8]} {WORDS[n % 5]} number{n}" for n in range(PASSAGES)]
     with Ricordo.open(place, config=ConfigProvider({"embedding.provider": "none"})) as engine:
@@ -263,8 +265,36 @@ def test_both_ways_to_call_qdrant_do_the_same(tmp_path: Path) -> None:
         assert engine.nearest(space, rows[0], 1, None) == [8]
         engine.drop(space)
         engine.drop(space)
-        with pytest.raises(IndexAway):
-            engine.nearest(space, rows[0], 1, None)
+        for ask in (
+            partial(engine.nearest, space, rows[0], 1, None), partial(engine.count, space),
+            partial(engine.held, space, [1]), partial(engine.put, space, [Point(1, 1, rows[0])], 1),
+        ):  # fmt: skip
+            with pytest.raises(IndexLost, match="has lost its collection a-m1"):
+                ask()
+        engine.close()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_point_that_another_program_wrote_is_named_for_what_it_is(tmp_path: Path) -> None:
+    """It has no number, or nothing of ours beside its vector."""
+    models = pytest.importorskip("qdrant_client").models
+    for engine in _engines(tmp_path):
+        space = Space("a-m1", 4)
+        engine.make(space)
+        vector = np.eye(4, dtype=np.float32)[0]
+        strange = uuid.uuid4()
+        if hasattr(engine, "_client"):
+            points = [models.PointStruct(id=name, vector={VECTOR: vector.tolist()}) for name in (7, str(strange))]
+            engine._client.upsert(space.name, points[:1])
+            assert engine.nearest(space, vector, 3, None) == [7], "what it knows besides is not asked"
+            engine._client.upsert(space.name, points)
+        else:
+            edge = pytest.importorskip("qdrant_edge")
+            made = [edge.Point(name, {VECTOR: vector.tolist()}, {}) for name in (7, strange)]
+            shards = engine._shards(space)  # type: ignore[attr-defined]
+            shards[0].update(edge.UpdateOperation.upsert_points(made))
+        with pytest.raises(IndexLost, match=f"a point that is not Ricordo's .{strange}"):
+            engine.nearest(space, vector, 3, None)
         engine.close()
 
 

@@ -266,6 +266,13 @@ def test_doctor_sees_and_mends_what_the_engine_lost(house: House) -> None:
     house.feed.engine.remove(house.space, held[:2])
     [check] = [one for one in house.engine.doctor().checks if one.name == "search engine"]
     assert not check.ok
+    house.feed.engine.drop(house.space)  # the whole collection, by somebody else
+    assert "has lost its collection" in house.feed.check(False).detail
+    answer = house.engine.search("a kitten on the couch", track=False)
+    assert any("has lost its collection" in told for told in answer.meta.degraded)
+    assert answer.hits
+    assert house.feed.check(True).repaired
+    assert house.feed.check(False).ok
 
 
 def test_the_commands_of_the_index_say_how_far_it_is(house: House) -> None:

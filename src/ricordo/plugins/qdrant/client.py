@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import httpx
 from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ApiException
 
-from ricordo.plugins.qdrant.engine import LEAST_LOOKED_AT, VECTOR, Point, Space, calling
+from ricordo.plugins.qdrant.engine import LEAST_LOOKED_AT, VECTOR, IndexAway, Point, Space, calling, lost, point_number
 from ricordo.store.arrays import Array
 
 _ERRORS = (ApiException, QdrantException, httpx.HTTPError, OSError, ValueError)
@@ -30,8 +30,22 @@ class ClientEngine:
         self._shards = shards
         self._replicas = replicas
 
-    def _calling(self) -> AbstractContextManager[None]:
-        return calling(f"at {self._name}", _ERRORS)
+    @contextmanager
+    def _calling(self, space: Space | None = None) -> Iterator[None]:
+        """Turn the client's errors into ours; with a space, one that is gone is named."""
+        try:
+            with calling(f"at {self._name}", _ERRORS):
+                yield
+        except IndexAway as error:
+            if space is not None and self._is_gone(space):
+                raise lost(space, f"at {self._name}") from error
+            raise
+
+    def _is_gone(self, space: Space) -> bool:
+        try:
+            return not self._client.collection_exists(space.name)
+        except _ERRORS:  # then it is away
+            return False
 
     def check(self) -> None:
         with self._calling():
@@ -50,7 +64,7 @@ class ClientEngine:
             self._client.create_payload_index(space.name, "item", models.PayloadSchemaType.INTEGER)
 
     def put(self, space: Space, points: Sequence[Point], seq: int) -> None:
-        with self._calling():
+        with self._calling(space):
             self._client.upsert(
                 space.name,
                 [
@@ -64,7 +78,7 @@ class ClientEngine:
             )
 
     def remove(self, space: Space, ids: Sequence[int]) -> None:
-        with self._calling():
+        with self._calling(space):
             self._client.delete(space.name, models.PointIdsList(points=list(ids)), wait=True)
 
     def nearest(self, space: Space, vector: Array, limit: int, items: Sequence[int] | None) -> list[int]:
@@ -72,7 +86,7 @@ class ClientEngine:
         if items is not None:
             match = models.MatchAny(any=list(items))
             among = models.Filter(must=[models.FieldCondition(key="item", match=match)])
-        with self._calling():
+        with self._calling(space):
             answer = self._client.query_points(
                 space.name,
                 query=vector.tolist(),
@@ -82,16 +96,16 @@ class ClientEngine:
                 limit=limit,
                 with_payload=False,
             )
-        return [int(one.id) for one in answer.points]
+        return [point_number(one.id, f"at {self._name}") for one in answer.points]
 
     def count(self, space: Space) -> int:
-        with self._calling():
+        with self._calling(space):
             return self._client.count(space.name, exact=True).count
 
     def held(self, space: Space, ids: Sequence[int]) -> set[int]:
-        with self._calling():
+        with self._calling(space):
             found = self._client.retrieve(space.name, list(ids), with_payload=False, with_vectors=False)
-            return {int(one.id) for one in found}
+            return {point_number(one.id, f"at {self._name}") for one in found}
 
     def drop(self, space: Space) -> None:
         with self._calling():

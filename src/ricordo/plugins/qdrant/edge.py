@@ -15,7 +15,7 @@ from typing import Any
 
 import qdrant_edge as edge
 
-from ricordo.plugins.qdrant.engine import LEAST_LOOKED_AT, VECTOR, IndexAway, Point, Space, calling
+from ricordo.plugins.qdrant.engine import LEAST_LOOKED_AT, VECTOR, Point, Space, calling, lost, point_number
 from ricordo.store.arrays import Array
 
 
@@ -37,10 +37,7 @@ class EdgeEngine:
             if space.name not in self._open:
                 places = sorted((self._folder / space.name).glob("shard-*"))
                 if not places:
-                    raise IndexAway(
-                        f"the search engine in {self._folder} has no {space.name}",
-                        hint="Run ‹:index --rebuild›.",
-                    )
+                    raise lost(space, f"in {self._folder}")
                 self._open[space.name] = [edge.EdgeShard.load(str(place)) for place in places]
             return self._open[space.name]
 
@@ -96,7 +93,11 @@ class EdgeEngine:
             params=edge.SearchParams(hnsw_ef=max(limit, LEAST_LOOKED_AT)),
         )
         with self._calling():
-            found = [(one.score, -int(one.id)) for shard in self._shards(space) for one in shard.query(request)]
+            found = [
+                (one.score, -point_number(one.id, f"in {self._folder}"))
+                for shard in self._shards(space)
+                for one in shard.query(request)
+            ]
         return [-number for _, number in nlargest(limit, found)]
 
     def count(self, space: Space) -> int:

@@ -27,6 +27,12 @@ class IndexAway(Unavailable):
     code = "index_away"
 
 
+class IndexLost(IndexAway):
+    """The search engine answers, and what it was given is not there, or is not what it was given."""
+
+    code = "index_lost"
+
+
 @frozen
 class Space:
     """Where the points of one model are."""
@@ -78,6 +84,21 @@ class PointEngine(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def point_number(given: object, name: str) -> int:
+    """The number of a point that an engine found; Ricordo gives no other names to points."""
+    if isinstance(given, int):
+        return given
+    raise IndexLost(
+        f"the search engine {name} holds a point that is not Ricordo's ({given})",
+        hint="Let no other program write to its collections, and run ‹:index --rebuild›.",
+    )
+
+
+def lost(space: Space, name: str) -> IndexLost:
+    """The error for a space that is gone."""
+    return IndexLost(f"the search engine {name} has lost its collection {space.name}", hint="Run ‹:index --rebuild›.")
 
 
 @contextmanager

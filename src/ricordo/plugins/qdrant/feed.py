@@ -27,7 +27,7 @@ from ricordo.frozen import frozen
 from ricordo.masking import masked
 from ricordo.plugins.postgres.database import Database
 from ricordo.plugins.postgres.schema import TURN, grant_all, table_statements
-from ricordo.plugins.qdrant.engine import IndexAway, Point, PointEngine, Space
+from ricordo.plugins.qdrant.engine import IndexAway, IndexLost, Point, PointEngine, Space
 from ricordo.plugins.qdrant.values import IndexReport
 from ricordo.plugins.qdrant.vectors import EngineVectors, model_space
 from ricordo.store.base import store_identity
@@ -369,6 +369,8 @@ class Feed:
         """Compare the engine with the store: how many vectors there are, and some of them one by one."""
         try:
             problem = self._problem()
+        except IndexLost as error:
+            problem = error.message
         except IndexAway as error:
             return Check("search engine", False, error.message)
         if problem and repair:
