@@ -180,7 +180,7 @@ class Connection:
         self._held: list[Held] = []
         self._rows: dict[tuple[str, Sequence[str]], list[Values]] = {}
         """New rows that were not sent yet, by table and columns."""
-        self._rows_held = 0
+        self._many_held = 0
         self._expected = (0, 0)
         self._numbers: dict[str, deque[int]] = {}
         """Numbers that were reserved for new rows, by table."""
@@ -259,24 +259,25 @@ class Connection:
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Values]) -> None:
         """Write new rows, with the next statement."""
-        held = self._rows.setdefault((table, columns), [])
-        before = len(held)
-        held.extend(rows)
-        self._rows_held += len(held) - before
-        if self._rows_held > MOST_HELD:
-            self._hold_rows()
-            self._send([])
+        new = list(rows)
+        self._rows.setdefault((table, columns), []).extend(new)
+        self._count_held(len(new))
 
     def _hold(self, held: Held) -> None:
         self._held.append(held)
-        if sum(len(one.many or "1") for one in self._held) > MOST_HELD:
+        self._count_held(len(held.many or "1"))
+
+    def _count_held(self, more: int) -> None:
+        self._many_held += more
+        if self._many_held > MOST_HELD:
+            self._hold_rows()
             self._send([])
 
     def _hold_rows(self) -> None:
         """Let the new rows travel with the next statement: first the items, to which the other rows belong."""
         if not self._rows:
             return
-        taken, self._rows, self._rows_held = self._rows, {}, 0
+        taken, self._rows = self._rows, {}
         for (table, columns), rows in sorted(taken.items(), key=lambda pair: pair[0][0] != "items"):
             names = ", ".join(columns)
             if not rows:
@@ -300,7 +301,7 @@ class Connection:
 
     def _send(self, asked: Sequence[Held]) -> list[psycopg.Cursor[Row]]:
         """Send what is held back and then ``asked``, in one trip; the cursors of what was asked."""
-        held, self._held = self._held, []
+        held, self._held, self._many_held = self._held, [], 0
         if not self.begun:
             reserving = self._reserving()
             cursors = self._first_of([*self._opening, *reserving, *held, *asked])
