@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import psycopg
 
-from ricordo.errors import PathConflict, StoreError, UsageError
+from ricordo.errors import Error, PathConflict, StoreError, UsageError
 from ricordo.plugins.postgres.database import Database
 from ricordo.plugins.postgres.schema import SCHEMA_VERSION
 from ricordo.plugins.postgres.team import SIZE, Team
@@ -91,7 +91,11 @@ class PostgresStore(Store):
         connections: int = 16,
     ) -> None:
         self.database = Database(address, busy_seconds=busy_seconds, create=create, connections=connections)
-        opened = OpenSchema(self.database, language=language, keep_versions=keep_versions)
+        try:
+            opened = OpenSchema(self.database, language=language, keep_versions=keep_versions)
+        except Error:
+            self.database.close()
+            raise
         self.database.on_broken = opened.forget  # a backup may have been put in the place of the server
         super().__init__(opened)
         self._opened_schema = opened
