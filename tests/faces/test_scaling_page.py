@@ -84,7 +84,7 @@ def test_the_statements_of_the_page_let_a_role_without_rights_of_its_own_make_a_
     helped, carl = f"helped_{database}", f"carl_{database}"
     place = urlunsplit(urlsplit(postgres_server.address())._replace(path=f"/{database}"))
     with psycopg.connect(place, autocommit=True) as raw:
-        for statement in statements.replace('"work.', f'"{database}.').replace("ann", helped).strip().splitlines():
+        for statement in _named(statements, ann=helped, work=database).strip().splitlines():
             raw.execute(statement)
         raw.execute(f"CREATE ROLE {carl} LOGIN PASSWORD 'x'")
         server = urlsplit(postgres_server.address())
@@ -96,7 +96,7 @@ def test_the_statements_of_the_page_let_a_role_without_rights_of_its_own_make_a_
         assert "note:/tea" in house.run("search", "tea", "--store", address.format(f"{carl}:x")).stdout
         house.run("team", "remove", carl, *own)
         for statement in re.findall(r"`(GRANT ann TO carl)`", PAGE):
-            raw.execute(statement.replace("ann", helped).replace("carl", carl))
+            raw.execute(_named(statement, ann=helped, carl=carl))
         assert "note:/tea" in house.run("search", "tea", "--store", address.format(f"{carl}:x")).stdout
 
 
@@ -108,3 +108,8 @@ def _join(house: House, invitation: str, folder: Path, monkeypatch: pytest.Monke
     house.run(*shlex.split(line)[1:])
     house.run("remember", "Lunch is at noon.")
     assert "noon" in house.run("search", "lunch").stdout
+
+
+def _named(statements: str, **names: str) -> str:
+    """Statements of the page with other names."""
+    return re.sub(rf"\b({'|'.join(names)})\b", lambda found: names[found[1]], statements)

@@ -131,13 +131,13 @@ def test_a_search_of_the_past_reads_the_whole_text_of_nothing_it_does_not_show(
 ) -> None:
     engine, _ = calls
     read: list[int] = []
-    whole = items.content_of
+    whole = items.checked_item
 
-    def reading(connection: Any, n: int, number: int | None) -> items.StoredText:
+    def reading(connection: Any, n: int, number: int | None) -> tuple[Any, items.StoredText]:
         read.append(n)
         return whole(connection, n, number)
 
-    monkeypatch.setattr(items, "content_of", reading)
+    monkeypatch.setattr(items, "checked_item", reading)
     later = datetime.now(UTC) + timedelta(days=1)
     assert len(engine.search("lantern", as_of=later, track=False).hits) == 10
     assert read == []
