@@ -12,7 +12,7 @@ from ricordo.engine.checks import check_filters, check_number, check_type, refus
 from ricordo.engine.context import OpenEngine, with_settings_of_its_start
 from ricordo.engine.items import cited_now, replacement
 from ricordo.engine.tiers import follows
-from ricordo.errors import CorruptStore, NotFound, Unavailable, UsageError
+from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.plugin import ask
 from ricordo.search.grep import grep_texts, tree_of
 from ricordo.search.query import both, parse_query

@@ -282,13 +282,7 @@ def sqlite_statements(name: str, table: Table) -> list[str]:
     if not any(column.kind in ("serial", "reserved") for column in columns):
         parts.append(f"PRIMARY KEY({table.key})")
     made = f"CREATE TABLE {name}({', '.join(parts)}) STRICT{', WITHOUT ROWID' if table.by_key else ''}"
-    return [
-        made,
-        *(
-            index_statement(index, name, spec, ignoring_case=r"\1 COLLATE NOCASE")
-            for index, spec in table.indexes.items()
-        ),
-    ]
+    return [made, *(index_statement(index, name, spec) for index, spec in table.indexes.items())]
 
 
 def target_of(column: TableColumn) -> str:
@@ -302,7 +296,7 @@ def when_gone(column: TableColumn) -> str:
     return "SET NULL" if column.of.endswith("?") else "CASCADE"
 
 
-def index_statement(name: str, table: str, spec: str, *, ignoring_case: str) -> str:
+def index_statement(name: str, table: str, spec: str, *, ignoring_case: str = r"\1 COLLATE NOCASE") -> str:
     """What makes an index; ``ignoring_case`` says how a column is compared in which letters may be capital or small."""
     columns, _, condition = spec.removeprefix("unique ").partition(" where ")
     columns = re.sub(r"anycase\((\w+)\)", ignoring_case, columns)

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -465,18 +466,23 @@ def _joined_text(layout: bytes, texts: Mapping[int, str]) -> str:
     return "".join(texts[chunk] for chunk in np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist())
 
 
-def contents_of(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[str, int]]:
-    """The current texts of items, and the lines they start at."""
+def contents_of(connection: Connection, numbers: Sequence[int]) -> dict[int, StoredText]:
+    """The current texts of items, without those of which something is missing."""
     versions, chunks = connection.gather(
         lambda: connection.rows_in(
-            "SELECT v.item, v.layout, v.first_line FROM items i JOIN versions v ON v.item=i.n AND v.number=i.version"
-            " WHERE i.n IN (*)",
+            "SELECT v.item, v.layout, v.first_line, v.text_hash, v.blob FROM items i"
+            " JOIN versions v ON v.item=i.n AND v.number=i.version WHERE i.n IN (*)",
             numbers,
         ),
         lambda: connection.rows_in("SELECT id, text FROM chunks WHERE item IN (*)", numbers),
     )
     texts = dict(chunks)
-    return {n: (_joined_text(layout, texts), first_line) for n, layout, first_line in versions}
+    found = {}
+    for n, *version in versions:
+        with suppress(*UNREADABLE):
+            layout, *rest = version
+            found[n] = StoredText(_joined_text(layout, texts), *rest)
+    return found
 
 
 Layout = tuple[Array, list[tuple[int, str]]]
@@ -637,9 +643,14 @@ class Items(StorePart):
         return item
 
     def contents(self, numbers: Sequence[int]) -> dict[int, str]:
-        """The current texts of some items."""
+        """The current texts of some items, without those that are damaged."""
         with self._database.read() as connection:
-            return {n: content for n, (content, _) in contents_of(connection, numbers).items()}
+            found = contents_of(connection, numbers)
+        return {
+            n: text.content
+            for n, text in found.items()
+            if text.blob is not None or text_hash(text.content, None) == text.hash
+        }
 
     def get_many(self, numbers: Sequence[int]) -> dict[int, Item]:
         if not numbers:
@@ -773,7 +784,7 @@ class Items(StorePart):
             while part := rows[at : at + size]:
                 texts = contents_of(connection, [row[0] for row in part])
                 for n, drive, path in part:
-                    yield n, Ref(drive, path), *texts[n]
+                    yield n, Ref(drive, path), *texts[n][:2]
                 at, size = at + size, min(2 * size, _TEXTS_AT_ONCE)
 
     def passage_texts(self) -> Iterator[str]:

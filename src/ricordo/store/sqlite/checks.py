@@ -133,7 +133,7 @@ def _make_indexes(database: Database, names: Collection[str]) -> None:
             for name, spec in making.indexes.items():
                 if name in names:
                     connection.run(f"DROP INDEX IF EXISTS {name}")
-                    connection.run(index_statement(name, table, spec, ""))
+                    connection.run(index_statement(name, table, spec))
 
 
 def broken_json(connection: Connection) -> dict[tuple[str, str, str], int]:
