@@ -204,7 +204,8 @@ class _RowCache:
     def fetch(self, connection: Connection, ids: Array) -> Array:
         """The rows with these ids."""
         with self.lock:
-            return self.matrix[self._places(connection, ids)]
+            places = self._places(connection, ids)  # this may put another matrix in place
+            return self.matrix[places]
 
     def products(self, connection: Connection, ids: Array, query: Array) -> Array:
         """The inner product of each row with a query, a few rows at a time, so that they stay in the processor's cache.
