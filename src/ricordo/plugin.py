@@ -188,8 +188,6 @@ class Plugin(NamedTuple):
       metadata that goes with it. A new item cites what ``cites`` names, too; with None, the text replaces another.
     - ``metadata_of_file(metadata, sync, content, item)``: the same for a text that comes from a knowledge file
       (``memory.files.format.KnowledgeFile``) and is not Ricordo's own; the item is None if it is new.
-    - ``contradicted(prepared, passages)``: which of some items a text that is about to be saved contradicts, and why,
-      by their numbers.
     - ``texts_changed(store, prepared)``: items have other texts now; notes about them, by number.
     - ``imported(store, refs)``: items were imported; notes for the user.
     - ``answer_cites(answer, store_of)``: an answer of which hits cite something; returns the answer to give.
@@ -197,6 +195,7 @@ class Plugin(NamedTuple):
     - ``findings(store, kinds)``: the findings of these kinds, which may be those of other plugins.
     - ``accept_finding(engine, finding)``: do what a finding suggests, and return what was ``Saved``; None for a kind of
       another plugin.
+    - ``refuse_finding(engine, finding)``: remember that nothing is to be done about a finding; the same returns.
     - ``page_of(item, query)``: the address of a page that shows an item in place of the page of every item, or "".
     """
 

@@ -89,7 +89,7 @@ def test_a_written_link_and_a_mention_count_once_and_show_once(mind: Ricordo) ->
 def test_another_title_is_looked_for_in_the_texts_there_are(mind: Ricordo) -> None:
     mind.remember("Lunch with Ada Lovelace.")
     mind.remember("Tea with Augusta King.")
-    mind.remember("More tea with Augusta King, in July.")
+    mind.remember("More tea with Augusta King, in July.", on_duplicate="save")
     mind.edit("entity:/ada-lovelace", fields={"title": "Augusta King"})
     assert count(mind) == 2
     mind.edit("entity:/ada-lovelace", fields={"title": "Ada Lovelace"})

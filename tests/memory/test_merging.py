@@ -41,11 +41,15 @@ def test_statements_that_differ_in_a_fact_both_stay(old: str, new: str) -> None:
     assert merged_text(old, new) == f"{old} {new}"
 
 
-def test_the_statement_that_says_more_takes_the_place_of_the_lesser() -> None:
-    assert merged_text("Start. The office is in Lisbon. End.", "The office is in Lisbon now.") == (
-        "Start. The office is in Lisbon now. End."
-    )
-    assert merged_text("The office is in Lisbon now.", "The office is in Lisbon.") == "The office is in Lisbon now."
+def test_what_is_said_in_other_words_stands_once_and_what_is_opposite_is_never_dropped() -> None:
+    kept = "Priya reviews all auth changes."
+    assert merged_text(kept, "Auth changes must be reviewed by Priya.") == kept
+    for one, other in (
+        ("Host db1 has 64 GB.", "Host db2 has 64 GB."),
+        ("Use pnpm, not npm.", "Use npm, not pnpm."),
+        ("Never push to main.", "Never force-push to main."),
+    ):
+        assert merged_text(one, other) == f"{one} {other}"
 
 
 def test_merging_the_same_again_changes_nothing() -> None:

@@ -46,6 +46,7 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
+    from ricordo.memory.compare import Likeness
     from ricordo.store.base import Store
     from ricordo.values.kinds import ReviewDecision
     from ricordo.verbs.declare import Say
@@ -195,13 +196,22 @@ class ProposalDesk:
 
 def contradicted_memory(context: EngineContext, text: str) -> str:
     """The memory of this store that a text contradicts; "" if there is none."""
+    return next((ref for ref, found in compared_memories(context, context.unsynced_store, text) if found.why), "")
+
+
+def compared_memories(context: EngineContext, store: Store, text: str) -> list[tuple[str, Likeness]]:
+    """What a text is to the memories of a store that are nearest to it."""
     from ricordo.ingest.pipeline import Incoming
     from ricordo.memory.duplicates import DuplicateFinder
+    from ricordo.memory.remember import Keeper
 
-    finder = DuplicateFinder(context.unsynced_store)
+    models = context.models
     item = context.pipeline.prepare(Incoming(Ref("memory", "/proposal"), Parsed(text), "memory", {}))
-    near = finder.near(item, finder.alike(item))
-    return next((duplicate.ref for duplicate in near if duplicate.contradiction), "")
+    vector = Keeper(store, context.pipeline, models.backlog(), models.embedder).vector(item)
+    finder = DuplicateFinder(store)
+    compared = finder.compared(item, finder.alike(item), vector)
+    refs = store.items.get_many(list(compared))
+    return [(str(refs[n].ref), found) for n, (found, _) in compared.items()]
 
 
 def own_engine(context: EngineContext) -> Any:
@@ -287,7 +297,8 @@ class ReviewVerbs(MemoryVerbs):
         Until you decide on a version, every agent gets your own version of what is always told; of other items, agents
         find the new version, as the agent's words. Refusing restores yours; the other version stays in the history.
         Accepting a finding, or a kind of findings, does what it suggests; what changed meanwhile is skipped, with a
-        word. All that one call does is one step: undo takes it back.
+        word. Of memories with other texts, one is only archived by the finding's id; refusing keeps both for good. All
+        that one call does is one step: undo takes it back.
         """
         kinds = texts("kinds", kinds)
         for kind in kinds:
@@ -352,22 +363,33 @@ class ReviewVerbs(MemoryVerbs):
 
     def _on_finding(self, name: str, decision: str | None, limit: int) -> ReviewReport:
         """What is suggested about one finding or all of a kind: shown, or done."""
-        if decision not in (None, "accept"):
-            raise UsageError("a finding is accepted, or left as it is", hint="‹:review expired accept›")
+        if decision not in (None, "accept", "refuse"):
+            raise UsageError("a finding is accepted, or refused", hint="‹:review expired accept›")
         kinds = names_of("findings")
         findings = self._findings([name] if name in kinds else kinds)
         picked = [finding for finding in findings if name in (finding.kind, finding.id)]
         if decision is None:
             return ReviewReport((), findings=_of_each_kind(picked, limit), counts=_counts(picked))
-        done = [self._accept(finding) for finding in picked]
+        if decision == "refuse":
+            done = [self._refuse(finding) for finding in picked]
+        else:
+            done = [self._accept(finding, by_id=finding.id == name) for finding in picked]
         if not picked and name not in kinds:
             why = "there is no such finding now: it was dealt with, or changed"
             done.append(Saved(name, "skipped", reason=why))
         left = [finding for finding in findings if finding not in picked]
         return ReviewReport((), findings=_of_each_kind(left, limit), counts=_counts(left), done=tuple(done))
 
-    def _accept(self, finding: Finding) -> Saved:
+    def _refuse(self, finding: Finding) -> Saved:
+        """Remember that both of a pair are to be kept; other findings stay, and are found again."""
+        refuse_agents("decide that both are kept for good")
+        refused = next(filter(None, ask("refuse_finding", self, finding)), None)
+        return refused or Saved(finding.refs[0], "skipped", reason="only pairs are refused; others stay as they are")
+
+    def _accept(self, finding: Finding, *, by_id: bool) -> Saved:
         """Do what a finding suggests; what changed since the look stays as it is."""
+        if finding.alone and not by_id:
+            return Saved(finding.refs[0], "skipped", reason=f"look at both, then: ricordo review {finding.id} accept")
         try:
             if (changed := self._changed_since(finding)) is not None:
                 return Saved(finding.refs[0], "skipped", reason=changed)

@@ -1,5 +1,5 @@
 """Finds out whether the same text is stored, or nearly the same: it picks candidates by rare words and by meaning, and
-compares whole texts. Plugins may say of the candidates that the text contradicts them.
+compares them (``compare``).
 
 Only live items of the same kind count. Nothing is written here; the caller decides what to do about a duplicate.
 """
@@ -8,16 +8,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ricordo.plugin import ask
+from ricordo.memory.compare import (
+    FAR,
+    PARALLEL,
+    RELATED,
+    SAME,
+    Likeness,
+    compare,
+    joined,
+    pairing,
+)
 from ricordo.store.base import Store
 from ricordo.store.query import Ask, AskedWord, Passages, QueryVector, Shown
 from ricordo.store.values import PreparedItem
-from ricordo.text.alike import NEAR, plain_text, ratio
+from ricordo.text.alike import plain_text
 from ricordo.text.words import fold
 from ricordo.values.hits import Filters
 from ricordo.values.items import Duplicate, Fields, Item
+from ricordo.values.times import parse_time
 
 if TYPE_CHECKING:
     from ricordo.models.base import Vectors
@@ -26,17 +38,6 @@ _SENTENCE = re.compile(r"(?<=[.!?…])[\"'”’)\]*_]*\s+(?![a-z])|(?<=[。！�
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _MARKER = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+")
 _FILLERS = frozenset({"a", "an", "the", "that", "also", "just"})
-_QUALIFIERS = frozenset(
-    (
-        "no", "not", "never", "nor", "none", "neither", "without", "unless", "except", "but", "only", "if", "hardly",
-        "rarely", "nicht", "kein", "nie", "ohne", "pas", "ne", "sans", "jamais", "sin", "nunca", "non", "senza", "mai",
-    )
-)  # fmt: skip
-"""Words that change the meaning of a statement."""
-_SHORTEST = 4
-"""In statements with fewer words, every word counts."""
-_SLIP_LENGTH = 6
-"""Shorter words that differ in one letter are mostly different words, not typing errors."""
 
 
 def merged_text(old: str, new: str) -> str:
@@ -45,19 +46,13 @@ def merged_text(old: str, new: str) -> str:
     >>> merged_text("Keys rotate quarterly.", "The keys rotate quarterly. Ask Ada.")
     'Keys rotate quarterly. Ask Ada.'
     """
-    existing = [(statement, _words(statement)) for line in _lines(old) for statement in _statements(line)]
+    existing = [statement for line in _lines(old) for statement in _statements(line)]
     added: list[str] = []
     for line in _lines(new):
         fresh = []
         for statement in _statements(line):
-            words = _words(statement)
-            if not words or any(_same(words, other) or _says_all(other, words) for _, other in existing):
-                continue
-            lesser = next((before for before, other in existing if _says_all(words, other)), None)
-            existing.append((statement, words))
-            if lesser is not None:
-                old = old.replace(lesser, statement.strip(), 1)
-            else:
+            if _words(statement) and not any(_says_the_same(before, statement) for before in existing):
+                existing.append(statement)
                 fresh.append(statement.strip())
         marker = _MARKER.match(line)
         if fresh:
@@ -109,33 +104,16 @@ def _words(statement: str) -> list[str]:
 
 
 def _same(words: list[str], other: list[str]) -> bool:
-    pairs = zip(words, other, strict=True)
-    return len(words) == len(other) and all(fold(a) == fold(b) or _is_slip(a, b) for a, b in pairs)
+    return [fold(word) for word in words] == [fold(word) for word in other]
 
 
-def _says_all(more: list[str], less: list[str]) -> bool:
-    """Whether a statement has every word of a shorter one in order, and few others that do not change its meaning."""
-    if len(less) < _SHORTEST or not 0 < len(more) - len(less) <= max(1, len(more) // 5):
+def _says_the_same(one: str, other: str) -> bool:
+    """Whether another statement says the same, and no more."""
+    if _same(_words(one), _words(other)):
+        return True
+    if "\n" in one + other or compare(one, other).relation != SAME:
         return False
-    rest = iter(enumerate(map(fold, more)))
-    places = set()
-    for word in map(fold, less):
-        at = next((place for place, other in rest if other == word), None)
-        if at is None:
-            return False
-        places.add(at)
-    extra = {fold(word) for place, word in enumerate(more) if place not in places}
-    return extra.isdisjoint(_QUALIFIERS) and not any(word.endswith(("n't", "n’t")) for word in extra)
-
-
-def _is_slip(word: str, other: str) -> bool:
-    """Whether two words differ only by a typing error; names and numbers never do."""
-    is_plain = all(part.isalpha() and part.islower() for part in (word, other))
-    if min(len(word), len(other)) < _SLIP_LENGTH or not is_plain:
-        return False
-    from rapidfuzz.distance import OSA
-
-    return OSA.distance(word, other, score_cutoff=1) <= 1
+    return not pairing(joined(one), joined(other)).second
 
 
 def merged_fields(old: Fields, new: Mapping[str, Any], origin: Mapping[str, Any]) -> Fields:
@@ -156,10 +134,15 @@ def merged_fields(old: Fields, new: Mapping[str, Any], origin: Mapping[str, Any]
 
 
 COMPARED = 12
-"""How many candidates by words, and how many by meaning, are compared."""
+"""How many candidates there are by words, and how many by meaning."""
+MOST_COMPARED = 8
+"""How many of them are compared at most, the nearest first."""
 
-RELATED = 0.4
-"""Of texts whose meanings are at least as near as this, it is looked whether they say the contrary."""
+MERGED = 0.5
+"""Texts are merged, and nearly the same of any kind, only if it is at least so likely that they say the same."""
+
+OUR_MODEL = "local/"
+"""How the fingerprint of the model in the package begins; cosines of other models are on other scales."""
 
 CLAIMING = ("memory",)
 """Kinds of items that claim something; what differs in two entries of a log is no contradiction."""
@@ -167,8 +150,6 @@ CLAIMING = ("memory",)
 MOST_SHOWN = 5
 _RARE_TERMS = 16
 _MOST_TERMS = 400
-_MOST_CHARACTERS = 20_000
-"""Of longer texts only the beginnings are compared, because the time grows with the square of the length."""
 _SNIPPET = 160
 
 
@@ -207,33 +188,51 @@ class DuplicateFinder:
         """Live items of the same kind that the text contradicts, then those that say nearly the same; ``vector`` is the
         text's, with its fingerprint.
         """
-        cosines = self._by_meaning(item, vector) if vector is not None else {}
-        numbers = dict.fromkeys((*alike, *cosines))
-        # The first passage of a memory is nearly always all of it.
-        passages = self.store.index.passages([Shown(n) for n in numbers]) if numbers else Passages()
-        # A passage is not the text: the cosine of an item of several passages says nothing about the whole.
-        cosines = {n: cosine for n, cosine in cosines.items() if [part.of for part in passages.texts[n]] == [1]}
-        answers = ask("contradicted", item, passages) if passages.items else []
-        against = {n: why for reasons in answers for n, why in reasons.items()}
-        text = plain_text(item.draft.content)[:_MOST_CHARACTERS]
         duplicates = []
-        for n in passages.items:
-            cosine = cosines.get(n)
-            if n not in alike and n not in against and (cosine or 0.0) < NEAR:
+        for n, (found, cosine) in self.compared(item, alike, vector).items():
+            if not found.is_near:
                 continue
             other = self._item(n)
-            if other.ref == item.draft.ref or other.state != "live":
-                continue
-            letters = ratio(text, plain_text(other.content)[:_MOST_CHARACTERS])
-            if n in against or max(letters, cosine or 0.0) >= NEAR:
-                line = " ".join(other.content.split())
-                snippet = line if len(line) <= _SNIPPET else line[: _SNIPPET - 1].rstrip() + "…"
-                why = against.get(n, "")
-                duplicates.append(
-                    Duplicate(str(other.ref), other.title, letters, cosine, snippet=snippet, contradiction=why)
-                )
-        duplicates.sort(key=lambda same: (not same.contradiction, -max(same.ratio, same.cosine or 0.0), same.ref))
+            line = " ".join(other.content.split())
+            snippet = line if len(line) <= _SNIPPET else line[: _SNIPPET - 1].rstrip() + "…"
+            duplicates.append(
+                Duplicate(str(other.ref), other.title, found.same, cosine, snippet=snippet, contradiction=found.why)
+            )
+        duplicates.sort(key=lambda same: (not same.contradiction, -same.same, same.ref))
         return tuple(duplicates[:MOST_SHOWN])
+
+    def compared(
+        self, item: PreparedItem, alike: Sequence[int], vector: tuple[str, Vectors] | None = None
+    ) -> dict[int, tuple[Likeness, float | None]]:
+        """What a text is to the live items of the same kind that are nearest to it, and their cosines."""
+        cosines = self._by_meaning(item, vector) if vector is not None else {}
+        numbers = sorted({*alike, *cosines}, key=lambda n: -cosines.get(n, 0.0))
+        # The first passage of a memory is nearly always all of it.
+        passages = self.store.index.passages([Shown(n) for n in numbers]) if numbers else Passages()
+        found: dict[int, tuple[Likeness, float | None]] = {}
+        is_ours = vector is not None and vector[0].startswith(OUR_MODEL)
+        for n in filter(passages.items.__contains__, numbers):
+            other, parts = passages.items[n], passages.texts[n]
+            if len(found) == MOST_COMPARED or other.ref == item.draft.ref or other.state != "live" or not parts:
+                continue
+            # A passage is not the text: the cosine of an item of several passages says nothing about the whole.
+            cosine = cosines.get(n) if is_ours and parts[0].of == 1 else None
+            if cosine is None and parts[0].of > 1:
+                comparison = compare(self._item(n).content, item.draft.content)
+            else:
+                comparison = compare(parts[0].text, item.draft.content, cosine)
+            if comparison is not FAR:
+                found[n] = self._as_claimed(item, other, comparison), cosine
+        return found
+
+    @staticmethod
+    def _as_claimed(item: PreparedItem, other: Item, found: Likeness) -> Likeness:
+        """The comparison, for two items of this kind: not all claim something, or something of one time."""
+        draft = item.draft
+        if draft.kind in CLAIMING and (found.relation == SAME or overlap(draft.fields, other.fields)):
+            return found
+        is_near = found.is_near and found.same >= MERGED
+        return replace(found, relation=SAME if found.relation == SAME else PARALLEL, why="", is_near=is_near)
 
     def alike(self, item: PreparedItem) -> list[int]:
         """The live items of the same kind that share the rarest words of a text."""
@@ -254,7 +253,17 @@ class DuplicateFinder:
         """The nearest items with their cosines. The new text has a vector only if it is of one passage."""
         filters = Filters(kinds=(item.draft.kind,))
         question = Ask(vector=QueryVector(*vector), by_word=False, filters=filters, per_side=COMPARED)
-        lowest = RELATED if item.draft.kind in CLAIMING else NEAR
         candidates = self.store.index.candidates(question).found
         pairs = zip(candidates.numbers, candidates.cosines.tolist(), strict=True)
-        return {n: min(1.0, cosine) for n, cosine in pairs if cosine >= lowest}
+        return {n: min(1.0, cosine) for n, cosine in pairs if cosine >= RELATED}
+
+
+def overlap(fields: Fields, other: Fields) -> bool:
+    """Whether there is a time at which both hold; a text without times holds from now on."""
+
+    def moment(text: str | None, default: datetime) -> datetime:
+        return parse_time(text) if text else default
+
+    now, never = datetime.now(UTC), datetime.max.replace(tzinfo=UTC)
+    begin = max(moment(fields.valid_from, now), moment(other.valid_from, now))
+    return begin < min(moment(fields.valid_until, never), moment(other.valid_until, never))

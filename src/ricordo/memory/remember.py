@@ -21,16 +21,18 @@ from ricordo.bounded import call_within
 from ricordo.errors import ContractError, PathConflict, StaleVersion, Unavailable, UsageError, from_dict
 from ricordo.frozen import frozen
 from ricordo.ingest.pipeline import Incoming, Pipeline
-from ricordo.memory.duplicates import DuplicateFinder, merged_fields, merged_text
+from ricordo.memory.duplicates import MERGED, DuplicateFinder, merged_fields, merged_text
 from ricordo.models.base import Embedder, fingerprint_of
 from ricordo.secrets.private import PRIVATE_MARK
 from ricordo.secrets.redaction import redact_item
+from ricordo.speaking import speaker
 from ricordo.store.base import Store
 from ricordo.store.prepare import embedded_text
 from ricordo.store.values import Backlog, PreparedItem
-from ricordo.text.alike import NEAR, plain_text
+from ricordo.text.alike import plain_text
 from ricordo.values.field_checks import check_validity
 from ricordo.values.items import Duplicate, Item, Parsed, Ref, Saved, checked_fields
+from ricordo.values.provenance import PERSON
 
 if TYPE_CHECKING:
     from ricordo.models.base import Vectors
@@ -84,6 +86,9 @@ LONGEST_NAME = 60
 
 VECTOR_SECONDS = 5.0
 """How long a save waits for a service's vector to compare with; after that, only words are compared, and it says so."""
+
+BESIDE = "beside"
+"""The type of a link between two items that say the same or the contrary, and that a person wants both kept."""
 
 _ATTEMPTS = 100
 
@@ -216,15 +221,17 @@ class Keeper:
             self._refuse_taken(memory.ref)
         is_series = memory.kind == "entry" and (memory.fields.get("thread") or memory.fields.get("seq") is not None)
         is_any = on_duplicate == "save" or bool(is_series)  # in a series, the same may be said again
-        vector = self._vector(item, is_any=is_any)
+        vector = self.vector(item, is_any=is_any)
         near = self.finder.near(item, alike, vector)
-        duplicates = [candidate for candidate in near if candidate.ratio >= NEAR or (candidate.cosine or 0.0) >= NEAR]
-        if not near or is_any or (on_duplicate == "merge" and not duplicates):
+        same = [candidate for candidate in near if not candidate.contradiction and candidate.same >= MERGED]
+        if not near or is_any or (on_duplicate == "merge" and (near[0].contradiction or not same)):
             saved = self._create(item, lambda: self._refuse_latecomer(item, vector, seen, is_any=is_any))
+            if on_duplicate == "save" and speaker().author == PERSON and "proposal" not in item.draft.fields.metadata:
+                self._keep_beside(saved, near)
             return self._link_contradicted(saved, near)
         best = near[0]
         if on_duplicate == "merge":
-            return self._merge(memory, item, duplicates[0])
+            return self._merge(memory, item, same[0])
         old = self.store.items.require(Ref.parse(best.ref))
         if on_duplicate == "supersede":
             saved = self.store.changes.succeed(old, item, "supersedes", backlog=self.backlog)
@@ -236,6 +243,12 @@ class Keeper:
         if on_duplicate == "skip":
             return Saved(best.ref, "skipped", reason=reason, candidates=near)
         return Saved(str(item.draft.ref), "needs_decision", reason=reason, candidates=near)
+
+    def _keep_beside(self, saved: Saved, near: Sequence[Duplicate]) -> None:
+        """Remember that a person wants both kept, so that nobody asks again."""
+        n = self.store.items.require(Ref.parse(saved.ref))
+        for candidate in near:
+            self.store.links.add(n, self.store.items.require(Ref.parse(candidate.ref)), BESIDE)
 
     def _link_contradicted(self, saved: Saved, near: Sequence[Duplicate]) -> Saved:
         """Link what was saved to what it contradicts, so that searches need not find that out again."""
@@ -281,7 +294,7 @@ class Keeper:
             raise from_dict(saved.error)
         return saved
 
-    def _vector(self, item: PreparedItem, *, is_any: bool) -> tuple[str, Vectors] | None:
+    def vector(self, item: PreparedItem, *, is_any: bool = False) -> tuple[str, Vectors] | None:
         """The text's vector, if the store has vectors to compare it with; None means that only words are compared.
 
         A text that is saved in any case (``is_any``) is not embedded here, but a vector that is known is used.

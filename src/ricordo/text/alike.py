@@ -9,14 +9,8 @@ from collections.abc import Iterable, Sequence
 from ricordo.text.stopwords import STOP_WORDS
 from ricordo.text.words import fold
 
-NEAR = 0.9
-"""Texts at least as alike as this, by letters or by meaning, are near duplicates: a person or agent must decide."""
 SAME_PASSAGE = 0.8
 """A passage is shown once if this share of its runs of words was shown before."""
-SAME_SENTENCE = 0.7
-"""Two sentences at least as alike as this, letter by letter, …"""
-OTHER_WORDS = 0.2
-"""… and with at most this share of words that only one of them has, say the same, unless they contradict each other."""
 SAME_COMMAND = 0.5
 """Two commands at least as alike as this try the same."""
 SHINGLE = 3

@@ -238,11 +238,13 @@ class Entry(Plain):
 
 @frozen
 class Duplicate(Plain):
-    """An item that says nearly the same, or the contrary, and why: how alike texts and, with vectors, meanings are."""
+    """An item that says nearly the same, or the contrary, and why: how likely it says the same, and how near the
+    meanings are.
+    """
 
     ref: str
     title: str
-    ratio: float = field(metadata=rounded(4))
+    same: float = field(metadata=rounded(4))
     cosine: float | None = field(metadata=rounded(4))
     snippet: str
     contradiction: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)

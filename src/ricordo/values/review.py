@@ -105,5 +105,7 @@ class Finding(Plain):
     """One sentence."""
     action: str
     """What accepting it does."""
+    alone: bool = field(default=False, metadata=NOT_SHOWN)
+    """Whether it is accepted for itself only, never together with all of its kind."""
     versions: tuple[tuple[int, int], ...] = field(default=(), metadata=NOT_SHOWN)
     """The numbers of the items and the versions that were looked at."""

@@ -57,6 +57,12 @@ def test_what_is_stored_is_not_proposed_but_its_contrary_is(open_engine: Opener,
     ]
 
 
+def test_a_narrower_rule_is_not_dropped_beside_a_wider_one(open_engine: Opener, talk: Talk) -> None:
+    engine = open_engine()
+    engine.remember("Never push to main.")
+    assert taught(engine, talk("Never ever force-push to main.")) == ["Never ever force-push to main."]
+
+
 def test_what_contradicts_a_memory_is_proposed_as_its_correction_and_takes_its_place(
     open_engine: Opener, talk: Talk
 ) -> None:

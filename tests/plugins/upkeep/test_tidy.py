@@ -10,6 +10,7 @@ from tests.memory.conftest import Opens
 
 from ricordo.engine.ricordo import Ricordo
 from ricordo.errors import UsageError
+from ricordo.speaking import as_agent
 from ricordo.values.review import finding_kinds
 
 FRIDAY = "We deploy the billing service on Fridays."
@@ -36,7 +37,7 @@ def test_memories_that_say_the_same_are_found_and_the_older_is_archived_and_link
     engine = opens()
     text = "The nightly backup of the billing database is written to the second data centre in Porto."
     engine.remember(text, ref="memory:/a")
-    engine.remember(f"{text.removesuffix('.')}!", ref="memory:/b", on_duplicate="save")
+    engine.save("memory:/b", text.upper())
     assert found(engine, "duplicates") == [("memory:/a", "memory:/b")]
     report = engine.review("duplicates", "accept")
     assert [(one.ref, one.status) for one in report.done] == [("memory:/a", "archived")]
@@ -51,7 +52,8 @@ def test_many_findings_of_one_kind_do_not_hide_those_of_others(opens: Opens) -> 
     for number in range(6):
         engine.remember(f"Freeze {number}.", ref=f"memory:/freeze-{number}", valid_until="2020-01-31")
     engine.remember(FRIDAY, ref="memory:/a")
-    engine.remember(TUESDAY, ref="memory:/b", on_duplicate="save")
+    with as_agent():
+        engine.remember(TUESDAY, ref="memory:/b", on_duplicate="save")
     report = engine.review(limit=4)
     assert [one.kind for one in report.findings] == ["expired"] * 3 + ["contradictions"]
     assert report.counts == {"expired": 6, "contradictions": 1}
@@ -70,11 +72,47 @@ def test_contradictions_are_found_also_after_an_edit(opens: Opens) -> None:
     assert live(engine) == {"memory:/b"}
 
 
-def test_a_contradiction_that_was_kept_when_saving_is_listed(opens: Opens) -> None:
+def test_a_contradiction_that_a_person_kept_when_saving_is_not_listed_and_one_of_an_agent_is(opens: Opens) -> None:
     engine = opens()
     engine.remember(FRIDAY, ref="memory:/a")
     engine.remember(TUESDAY, ref="memory:/b", on_duplicate="save")
-    assert found(engine, "contradictions") == [("memory:/a", "memory:/b")]
+    assert found(engine, "contradictions") == []
+    with as_agent("claude-code"):
+        engine.remember("The office is in Lisbon.", ref="memory:/c")
+        engine.remember("The office is in Porto.", ref="memory:/d", on_duplicate="save")
+    assert found(engine, "contradictions") == [("memory:/c", "memory:/d")]
+
+
+def test_keeping_both_of_a_pair_is_remembered_for_good(opens: Opens) -> None:
+    engine = opens()
+    engine.remember("We bake the bread in the morning.", ref="memory:/a")
+    engine.remember(FRIDAY, ref="memory:/b")
+    engine.edit("memory:/a", content=TUESDAY)
+    [one] = engine.review(kinds=("contradictions",)).findings
+    [done] = engine.review(one.id, "refuse").done
+    assert (done.status, done.reason) == ("unchanged", f"kept beside {one.refs[1]}")
+    assert engine.review().findings == ()
+    assert opens().review().findings == ()
+    engine.edit("memory:/a", fields={"tags": ["plan"]})
+    assert engine.review().findings == ()
+    engine.undo()
+    engine.undo()
+    assert found(engine, "contradictions") == [one.refs]
+
+
+def test_only_identical_texts_are_archived_together(opens: Opens) -> None:
+    engine = opens()
+    engine.remember("Priya reviews all auth changes.", ref="memory:/a")
+    with as_agent():
+        engine.remember("Auth changes must be reviewed by Priya.", ref="memory:/b", on_duplicate="save")
+    engine.remember("The host db1 has 64 GB of memory.", ref="memory:/c")
+    engine.remember("The host db2 has 64 GB of memory.", ref="memory:/d")
+    [one] = engine.review(kinds=("duplicates",)).findings
+    assert set(one.refs) == {"memory:/a", "memory:/b"}
+    [done] = engine.review("duplicates", "accept").done
+    assert (done.status, done.reason) == ("skipped", f"look at both, then: ricordo review {one.id} accept")
+    engine.review(one.id, "accept")
+    assert live(engine) == {"memory:/b", "memory:/c", "memory:/d"}
 
 
 def test_what_held_until_a_past_date_is_archived(opens: Opens) -> None:
@@ -164,6 +202,6 @@ def test_an_unknown_kind_is_refused_and_the_kinds_are_named(opens: Opens) -> Non
     assert all(kind in str(refused.value) + str(refused.value.hint) for kind in finding_kinds())
 
 
-def test_findings_are_accepted_and_nothing_else(opens: Opens) -> None:
-    with pytest.raises(UsageError, match="accepted, or left"):
+def test_findings_are_accepted_or_refused_and_nothing_else(opens: Opens) -> None:
+    with pytest.raises(UsageError, match="accepted, or refused"):
         opens().review("expired", "never")

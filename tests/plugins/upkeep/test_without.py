@@ -26,7 +26,9 @@ def test_what_was_noted_stays_and_nothing_new_is_noted_without_the_plugin(
     assert hits["memory:/a"].citations == ()
     item = engine.get("memory:/a")
     assert (item.cites, item.fields.metadata["citations"][0]["path"]) == ((), "deploy.sh")
-    assert engine.remember("We deploy on Mondays.").status == "created"
+    assert (
+        engine.remember("We deploy on Mondays, by deploy.sh.").status == "needs_decision"
+    )  # saving compares by itself
     assert engine.edit("memory:/b", content="We never deploy.").reason is None
     assert engine.review().findings == ()
     with pytest.raises(UsageError, match="no plugin here notes"):

@@ -5,6 +5,6 @@ from ricordo.plugin import Plugin
 PLUGIN = Plugin(
     __name__,
     "Proposes what sessions teach as memories.",
-    needs=("sessions", "upkeep"),
+    needs=("sessions",),
     on={"transcripts_read": "capture:propose"},
 )

@@ -10,16 +10,23 @@ from typing import TYPE_CHECKING
 from ricordo.config.files import PROJECT_FOLDER, is_left_alone
 from ricordo.config.repository import repository_around
 from ricordo.engine.context import EngineContext
-from ricordo.engine.review import NEVER, ProposalDesk, ReviewVerbs, contradicted_memory, own_engine, rule_name
+from ricordo.engine.review import (
+    NEVER,
+    ProposalDesk,
+    ReviewVerbs,
+    compared_memories,
+    contradicted_memory,
+    own_engine,
+    rule_name,
+)
 from ricordo.speaking import speaker, speaking
-from ricordo.values.items import Item, Parsed, Ref
+from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import SESSION
 from ricordo.values.provenance import AGENT, Provenance
 from ricordo.values.review import CORRECTION, Proposal
 
 if TYPE_CHECKING:
     from ricordo.models.local_onnx import LocalEmbedder
-    from ricordo.store.base import Store
 
 MOST_TURNS = 4_000
 """Of a longer session, the last ones are looked at."""
@@ -102,29 +109,18 @@ def _is_of_here(context: EngineContext, folder: str) -> bool:
 
 
 def _is_stored(context: EngineContext, text: str) -> bool:
-    """Whether a memory says nearly the same, here or in the user's own store."""
-    from ricordo.plugins.lessons.finder import says_the_same
-    from ricordo.text.alike import plain_text
+    """Whether a memory says the same, here or in the user's own store."""
+    from ricordo.memory.compare import SAME
 
     own = own_engine(context)
     stores = (context.store, *([own.store] if own is not None else []))
-    contents = [item.content for store in stores for item in _alike(context, store, text)]
-    return any(says_the_same(text, content) or plain_text(text) in plain_text(content) for content in contents)
+    return any(found.relation == SAME for store in stores for _, found in compared_memories(context, store, text))
 
 
 def _against_memory(context: EngineContext, proposal: Proposal) -> Proposal:
     """The proposal; as a correction, if a memory of this store says the contrary."""
     contradicts = proposal.kind not in ("fix", "answer") and contradicted_memory(context, proposal.text)
     return replace(proposal, kind=CORRECTION) if contradicts else proposal
-
-
-def _alike(context: EngineContext, store: Store, text: str) -> list[Item]:
-    """The memories of a store that share the rarest words of a text."""
-    from ricordo.ingest.pipeline import Incoming
-    from ricordo.memory.duplicates import DuplicateFinder
-
-    item = context.pipeline.prepare(Incoming(Ref("memory", "/proposal"), Parsed(text), "memory", {}))
-    return [store.items.get(n) for n in DuplicateFinder(store).alike(item)]
 
 
 def _count(many: int) -> str:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ricordo.frozen import frozen
+from ricordo.memory.compare import SAME, compare
 from ricordo.plugins.lessons.judge import verdicts
 from ricordo.plugins.lessons.messages import Sentence, sentences
 from ricordo.plugins.lessons.phrasing import (
@@ -19,9 +20,8 @@ from ricordo.plugins.lessons.phrasing import (
     proposed_text,
     scope_of,
 )
-from ricordo.plugins.upkeep.contradictions import first_conflict, statements, stem
 from ricordo.secrets.find import find_secrets
-from ricordo.text.alike import OTHER_WORDS, SAME_COMMAND, SAME_SENTENCE, plain_text, ratio
+from ricordo.text.alike import SAME_COMMAND, ratio
 from ricordo.values.items import Item
 from ricordo.values.review import Proposal
 
@@ -205,7 +205,6 @@ _FILE = re.compile(
     r"|html?|css|scss|toml|ya?ml|json|lock|cfg|ini|proto|vue)(?![\w/])|(?<![\w/])(?:[a-z_.][\w.-]*/)+[a-z_.][\w.-]*\w"
 )
 _REDACTED = "[redacted"
-_WORD = re.compile(r"\w+")
 
 
 def found_in(
@@ -234,18 +233,12 @@ def fresh(
 
 
 def says_the_same(one: str, other: str) -> bool:
-    """Whether two sentences say nearly the same, and not the contrary.
+    """Whether two sentences say the same.
 
     >>> says_the_same("Always run make lint.", "always run `make lint`"), says_the_same("Use npm.", "Use pnpm.")
     (True, False)
     """
-    mine, theirs = plain_text(one), plain_text(other)
-    if mine == theirs:
-        return True
-    some, others = ({stem(word) for word in _WORD.findall(text)} for text in (mine, theirs))
-    if ratio(mine, theirs) < SAME_SENTENCE or len(some ^ others) > OTHER_WORDS * len(some | others):
-        return False
-    return not first_conflict(statements(one), statements(other))
+    return compare(other, one).relation == SAME
 
 
 def _spoken(turns: Sequence[SaidTurn], embedder: Embedder | None) -> Iterator[tuple[SaidTurn, Lesson]]:

@@ -10,13 +10,12 @@ PLUGIN = Plugin(
         "expired": "items that held until a date which is past",
         "gone": "memories that cite a file which is gone",
         "contradictions": "memories of which one contradicts the other",
-        "duplicates": "memories that say the same, or nearly so",
+        "duplicates": "memories that say the same",
         "changed": "memories that cite a file which was changed or moved since",
         "unused": "memories that nobody found, opened or changed for a year",
     },
     pages="pages",
     on={
-        "contradicted": "pairs:contradicted",
         "texts_changed": "pairs:link_contradicted",
         "imported": "findings:link_imported",
         "metadata_of_text": "citations:metadata_of_text",
@@ -25,5 +24,6 @@ PLUGIN = Plugin(
         "cited_by": "citations:cited_by",
         "findings": "findings:findings",
         "accept_finding": "findings:accept",
+        "refuse_finding": "findings:refuse",
     },
 )

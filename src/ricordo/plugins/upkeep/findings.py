@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ricordo.engine.removal import is_protected, last_use
+from ricordo.memory.duplicates import OUR_MODEL
+from ricordo.memory.remember import BESIDE
 from ricordo.plugins.upkeep.citations import CitationCheck
 from ricordo.plugins.upkeep.pairs import CONTRADICTS, Pair, link, pairs
 from ricordo.secrets.redaction import redact_item
 from ricordo.store.base import Store
 from ricordo.store.query import Shown
+from ricordo.text.alike import plain_text
 from ricordo.values.hits import Filters
 from ricordo.values.items import CITATIONS, FRESH, GONE, CitedNow, Item, Saved
 from ricordo.values.kinds import REDACTED_KINDS
@@ -22,6 +26,7 @@ from ricordo.values.times import parse_time
 
 if TYPE_CHECKING:
     from ricordo.engine.review import ReviewVerbs
+    from ricordo.models.base import Vectors
 
 UNUSED_DAYS = 365
 MOST_MEMORIES = 20_000
@@ -54,6 +59,16 @@ def accept(engine: ReviewVerbs, finding: Finding) -> Saved | None:
     return None
 
 
+def refuse(engine: ReviewVerbs, finding: Finding) -> Saved | None:
+    """Remember that both of a pair are to be kept."""
+    if finding.kind not in ("duplicates", "contradictions"):
+        return None
+    store = engine._context.unsynced_store
+    (older, _), (newer, _) = finding.versions
+    store.links.add(newer, older, BESIDE)
+    return Saved(finding.refs[0], "unchanged", reason=f"kept beside {finding.refs[1]}")
+
+
 def link_imported(store: Store, refs: Collection[str]) -> list[str]:
     """Link memories that contradict each other, of which at least one was just imported; says how many pairs."""
     look = Look(store)
@@ -71,6 +86,8 @@ class Look:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._chunks: dict[int, int] = {}
+        """Of the texts that were read, the passage, where it is the only one."""
         self.by_kind = {
             "duplicates": self._duplicates,
             "contradictions": self._contradictions,
@@ -91,20 +108,46 @@ class Look:
         """The texts of memories: of a long one, its first passage."""
         return self._read(list(self.memories))
 
+    @cached_property
+    def _vectors(self) -> dict[int, Vectors]:
+        """The vectors of memories of one passage, if they are of the model in the package."""
+        fingerprint = self._store.vectors.active_fingerprint() or ""
+        if not fingerprint.startswith(OUR_MODEL):
+            return {}
+        whole = {n: self._chunks[n] for n in self._texts if n in self._chunks}
+        vectors: dict[int, Vectors] = {}
+        for at in range(0, len(whole), _AT_ONCE):
+            some = dict(list(whole.items())[at : at + _AT_ONCE])
+            passages = self._store.index.passages(
+                [Shown(n, (chunk,)) for n, chunk in some.items()], vectors=fingerprint
+            )
+            vectors |= {n: passages.vectors[chunk] for n, chunk in some.items() if chunk in passages.vectors}
+        return vectors
+
     def _read(self, numbers: Sequence[int]) -> dict[int, str]:
         texts: dict[int, str] = {}
         for at in range(0, len(numbers), _AT_ONCE):
             passages = self._store.index.passages([Shown(n) for n in numbers[at : at + _AT_ONCE]])
             texts |= {n: parts[0].text for n, parts in passages.texts.items() if parts}
+            self._chunks |= {n: parts[0].chunk for n, parts in passages.texts.items() if parts and parts[0].of == 1}
         return texts
 
     @cached_property
     def pairs(self) -> list[Pair]:
         """Those that say the same or contradict each other, unless the older is protected."""
-        return [pair for pair in pairs(self.memories, self._texts) if not is_protected(self.memories[pair.older])]
+        found = pairs(self.memories, self._texts, self._vectors, self._kept)
+        return [pair for pair in found if not is_protected(self.memories[pair.older])]
+
+    @cached_property
+    def _kept(self) -> set[Pair]:
+        """Those that a person wants both kept."""
+        links = self._store.links.of(list(self.memories))
+        return {Pair(edge.target, edge.source) for edge in links if edge.type == BESIDE and edge.target is not None}
 
     def _of_pair(self, kind: str, pair: Pair, why: str) -> Finding:
-        return _finding(kind, {n: self.memories[n] for n in (pair.older, pair.newer)}, why, "archive the older")
+        finding = _finding(kind, {n: self.memories[n] for n in (pair.older, pair.newer)}, why, "archive the older")
+        is_same = plain_text(self._texts[pair.older]) == plain_text(self._texts[pair.newer])
+        return replace(finding, alone=not is_same)
 
     def _duplicates(self) -> Iterator[Finding]:
         for pair in self.pairs:
@@ -123,7 +166,8 @@ class Look:
             newer, older = edge.source, edge.target
             if edge.type != CONTRADICTS or older not in self.memories or newer not in self.memories:
                 continue
-            if (older, newer) not in listed and not is_protected(self.memories[older]):
+            is_kept = not self._kept.isdisjoint((Pair(older, newer), Pair(newer, older)))
+            if (older, newer) not in listed and not is_kept and not is_protected(self.memories[older]):
                 listed.add((older, newer))
                 yield self._of_pair("contradictions", Pair(older, newer), "The newer contradicts the older.")
 

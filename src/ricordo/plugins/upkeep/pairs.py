@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from ricordo.frozen import frozen
-from ricordo.memory.duplicates import CLAIMING, DuplicateFinder
-from ricordo.plugins.upkeep.contradictions import Claim, first_conflict, statements
+from ricordo.memory.compare import OPPOSITE, SAME, compare
+from ricordo.memory.duplicates import CLAIMING, DuplicateFinder, overlap
+from ricordo.memory.remember import BESIDE
+from ricordo.memory.statements import statements
 from ricordo.store.base import Store
-from ricordo.store.query import Passages
 from ricordo.store.values import PreparedItem
-from ricordo.text.alike import NEAR, plain_text, ratio
-from ricordo.values.items import Fields, Item, Ref
-from ricordo.values.times import parse_time
+from ricordo.text.alike import plain_text
+from ricordo.values.items import Item, Ref
+
+if TYPE_CHECKING:
+    from ricordo.models.base import Vectors
 
 CONTRADICTS = "contradicts"
 MOST_TEXTS = 100
@@ -27,6 +30,11 @@ MOST_COMPARED = 20
 """With so many others, those that share the most words first."""
 LONGEST = 2_000
 """Longer texts are no single facts: only whether they are the same is looked at."""
+NEAR = 0.75
+"""Memories whose meanings are at least so near are compared, …"""
+MOST_NEAR = 10_000
+"""… unless there are more than this; then a rare word must join them."""
+_ROWS = 1_000
 
 
 @frozen
@@ -40,72 +48,69 @@ class Pair:
     contradiction: str = ""
 
 
-def pairs(memories: Mapping[int, Item], contents: Mapping[int, str]) -> Iterator[Pair]:
-    """The pairs among some memories that say the same or contradict each other.
+def pairs(
+    memories: Mapping[int, Item], contents: Mapping[int, str], vectors: Mapping[int, Vectors], kept: Collection[Pair]
+) -> Iterator[Pair]:
+    """The pairs among some memories that say the same or contradict each other, but for those that are kept both.
 
     A memory is the older of one pair at most, so that each can be dealt with for itself.
     """
     texts = {n: plain_text(content) for n, content in contents.items()}
-    claims = {n: statements(contents[n]) for n, text in texts.items() if len(text) <= LONGEST}
     paired: set[int] = set()
-    for candidates in _candidates(texts, claims):
+    for candidates in _candidates(texts, vectors):
         older, newer = sorted(candidates, key=lambda n: (memories[n].updated_at, n))
-        if older in paired:
+        if older in paired or Pair(older, newer) in kept or Pair(newer, older) in kept:
             continue
-        why = ""
-        if texts[older] != texts[newer]:
-            if overlap(memories[older].fields, memories[newer].fields):
-                why = first_conflict(claims[older], claims[newer])
-            first, second = candidates
-            if not why and not ratio(texts[first], texts[second], NEAR):
-                continue
-        paired.add(older)
-        yield Pair(older, newer, why)
+        cosine = float(vectors[older] @ vectors[newer]) if older in vectors and newer in vectors else None
+        found = compare(contents[older], contents[newer], cosine)
+        if found.relation == SAME or (
+            found.relation == OPPOSITE and overlap(memories[older].fields, memories[newer].fields)
+        ):
+            paired.add(older)
+            yield Pair(older, newer, found.why)
 
 
-def _candidates(texts: Mapping[int, str], claims: Mapping[int, Sequence[Claim]]) -> Iterator[tuple[int, int]]:
-    """Pairs worth comparing: those with the same text, and those that share a rare word."""
+def _candidates(texts: Mapping[int, str], vectors: Mapping[int, Vectors]) -> Iterator[tuple[int, int]]:
+    """Pairs worth comparing: those with the same text, those that share a rare word, and those of near meanings."""
     by_text: defaultdict[str, list[int]] = defaultdict(list)
     for n, text in texts.items():
         by_text[text].append(n)
     for group in by_text.values():
         yield from ((n, group[-1]) for n in group[:-1])
-    words_of = {n: frozenset(word for claim in group for word in claim.words) for n, group in claims.items()}
+    words_of = {
+        n: frozenset(stem for said in statements(text) for stem in said.stems)
+        for n, text in texts.items()
+        if len(text) <= LONGEST
+    }
     count = Counter(word for words in words_of.values() for word in words)
     by_word: defaultdict[str, list[int]] = defaultdict(list)
     for n, words in words_of.items():
         for word in sorted(words, key=lambda word: (count[word], word))[:RAREST]:
             if 1 < count[word] <= RARE:
                 by_word[word].append(n)
+    near = _near(vectors)
     for n, words in words_of.items():
         shared = Counter(other for word in words for other in by_word.get(word, ()) if other > n)
+        shared.update(dict.fromkeys(near.get(n, ()), MOST_COMPARED))
         for other, _ in sorted(shared.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_COMPARED]:
             if texts[n] != texts[other]:
                 yield n, other
 
 
-def overlap(fields: Fields, other: Fields) -> bool:
-    """Whether there is a time at which both hold; a text without times holds from now on."""
+def _near(vectors: Mapping[int, Vectors]) -> dict[int, list[int]]:
+    """Of each memory the later ones whose meaning is near."""
+    import numpy as np
 
-    def moment(text: str | None, default: datetime) -> datetime:
-        return parse_time(text) if text else default
-
-    now, never = datetime.now(UTC), datetime.max.replace(tzinfo=UTC)
-    begin = max(moment(fields.valid_from, now), moment(other.valid_from, now))
-    return begin < min(moment(fields.valid_until, never), moment(other.valid_until, never))
-
-
-def contradicted(prepared: PreparedItem, passages: Passages) -> dict[int, str]:
-    """Which of some items the text contradicts, and why; what holds at another time is no contradiction."""
-    if prepared.draft.kind not in CLAIMING:
+    numbers = sorted(vectors)
+    if len(numbers) > MOST_NEAR:
         return {}
-    newer = statements(prepared.draft.content)
-    reasons = {
-        n: first_conflict(statements(passages.texts[n][0].text), newer)
-        for n, other in passages.items.items()
-        if passages.texts[n] and other.ref != prepared.draft.ref and overlap(prepared.draft.fields, other.fields)
-    }
-    return {n: why for n, why in reasons.items() if why}
+    near: dict[int, list[int]] = {}
+    table = np.array([vectors[n] for n in numbers])
+    for start in range(0, len(numbers), _ROWS):
+        cosines = table[start : start + _ROWS] @ table[start:].T
+        for row, column in np.argwhere(np.triu(cosines, 1) >= NEAR).tolist():
+            near.setdefault(numbers[start + row], []).append(numbers[start + column])
+    return near
 
 
 def link_contradicted(store: Store, prepared: Mapping[int, PreparedItem]) -> dict[int, str]:
@@ -126,6 +131,8 @@ def link_contradicted(store: Store, prepared: Mapping[int, PreparedItem]) -> dic
 
 
 def link(store: Store, newer: int, older: int) -> None:
-    """Link a memory to one that it contradicts."""
+    """Link a memory to one that it contradicts; that both were kept, was said of other texts."""
+    for pair in ((newer, older), (older, newer)):
+        store.links.remove(*pair, BESIDE)
     store.links.remove(newer, older, CONTRADICTS)  # one from before an edit says nothing any more
     store.links.add(newer, older, CONTRADICTS)

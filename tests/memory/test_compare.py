@@ -1,0 +1,55 @@
+"""Which words of two sentences differ, and what that makes of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ricordo.memory.compare import OPPOSITE, PARALLEL, SAME, UNRELATED, compare
+from ricordo.models.local_onnx import LocalEmbedder
+
+CASES = [
+    (SAME, "Priya reviews all auth changes.", "Auth changes must be reviewed by Priya."),
+    (SAME, "The price is 20 euros.", "The price is €20."),
+    (SAME, "The keys rotate hourly.", "The keys rotate every hour."),
+    (SAME, "The backups are kept for 30 days.", "We keep the backups for a month."),
+    (OPPOSITE, "Use pnpm, not npm.", "Use npm, not pnpm."),
+    (OPPOSITE, "The files are in Rome.", "The files moved from Rome to Milan."),
+    (OPPOSITE, "The keys rotate hourly.", "The keys rotate every day."),
+    (OPPOSITE, "The gate is not locked.", "The gate is locked."),
+    (OPPOSITE, "The theme is red.", "The theme is green."),
+    (OPPOSITE, "Ada reports to Bob.", "Bob reports to Ada."),
+    (PARALLEL, "Host db1 has 64 GB.", "Host db2 has 64 GB."),
+    (PARALLEL, "Never push to main.", "Never force-push to main."),
+    (PARALLEL, "Ticket 7 is open.", "Ticket 8 is closed."),
+]
+
+
+@pytest.fixture(scope="module")
+def model() -> LocalEmbedder:
+    return LocalEmbedder()
+
+
+@pytest.mark.parametrize(("relation", "older", "newer"), CASES)
+def test_sentences_are_compared_by_the_words_that_differ(
+    model: LocalEmbedder, relation: str, older: str, newer: str
+) -> None:
+    one, other = model.embed_documents([older, newer])
+    assert compare(older, newer, float(one @ other)).relation == relation
+    assert compare(older, newer).relation in (relation, UNRELATED)
+
+
+@pytest.mark.parametrize("text", ["", "∎ ☃ 99.99.99 1,2,3 v1..2", "00:99 31 February 0x not not", "办公室在里斯本。"])
+def test_any_text_can_be_compared(text: str) -> None:
+    assert compare(text, text).relation == SAME
+    assert compare(text, "The gate is open.", 0.5).relation != SAME
+
+
+def test_texts_of_far_meanings_are_unrelated_whatever_words_they_share() -> None:
+    assert compare("The gate is open.", "The gate is not open.", 0.2).relation == UNRELATED
+
+
+def test_of_texts_of_several_sentences_one_that_contradicts_is_found() -> None:
+    found = compare(
+        "Ask Ada for the keys. The office is in Lisbon.", "Bring cake. The office is in Porto now. Ask Bob."
+    )
+    assert (found.relation, found.why) == (OPPOSITE, "another name in the same place")

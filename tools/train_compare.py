@@ -1,0 +1,263 @@
+"""Trains what says of two sentences whether they are the same, parallel, opposite or unrelated: ``compare.tsv`` in
+``src/ricordo/memory``.
+
+``python tools/train_compare.py`` reads the pairs in ``tools/data/pairs.txt``, prints how well those of each voice are
+judged by weights that the other voices trained, and with ``--write`` trains on all and writes the weights. ``--wrong
+VOICE`` lists what is judged wrongly of one voice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ricordo.memory.compare import RELATIONS, features, joined, pairing
+from ricordo.models.local_onnx import LocalEmbedder
+
+DATA = Path(__file__).parent / "data" / "pairs.txt"
+WEIGHTS = Path(__file__).resolve().parents[1] / "src" / "ricordo" / "memory" / "compare.tsv"
+SIGNS = "=/!~"
+"""How a line of a group begins: what it is to the first line, in the order of ``RELATIONS``."""
+DERIVED, FAR, VARIED = 0.6, 0.35, 0.05
+"""How much a pair counts that follows from two others, that was drawn by lot, that is the same but for a slip."""
+PENALTY = 0.001
+STEPS = 300
+FOLDS = 6
+SAME_WRONG, OPPOSITE_WRONG, NEAR_WRONG = 0.02, 0.04, 0.09
+"""What the thresholds are chosen for, on voices left out: of parallel pairs the share called the same; of others the
+share called opposite; of parallel pairs the share that is held up for a decision.
+"""
+
+Numbers = npt.NDArray[np.float64]
+
+
+class Pair(NamedTuple):
+    """Two texts, what they are to each other, whose voice it is, and how much the pair counts."""
+
+    older: str
+    newer: str
+    relation: int
+    voice: str
+    weight: float
+
+
+def groups() -> Iterator[tuple[str, str, list[tuple[int, str]]]]:
+    """Each voice with a first line and those beside it."""
+    voice, first, others = "", "", list[tuple[int, str]]()
+    for line in [*DATA.read_text("utf-8").splitlines(), ""]:
+        if line[:2] in [f"{sign} " for sign in SIGNS]:
+            others.append((SIGNS.index(line[0]), line[2:]))
+            continue
+        if first:
+            yield voice, first, others
+        voice = line.removeprefix("# voice:").strip() if line.startswith("# voice:") else voice
+        first, others = ("" if line.startswith("#") else line), []
+
+
+def pairs(vectors: dict[str, npt.NDArray[np.float32]]) -> list[Pair]:
+    """The pairs that were written, both ways round; those that follow from them; and some of different groups."""
+    found: list[Pair] = []
+    by_voice: dict[str, list[list[str]]] = {}
+    chance = random.Random(1)
+    for voice, first, others in groups():
+        by_voice.setdefault(voice, []).append([first, *(text for _, text in others)])
+        for relation, text in others:
+            found += [Pair(first, text, relation, voice, 1.0), Pair(text, first, relation, voice, 0.5)]
+        for text in _varied(first, chance):
+            found += [Pair(first, text, 0, voice, VARIED), Pair(text, first, 0, voice, VARIED)]
+        same = [text for relation, text in others if not relation]
+        found += [Pair(one, text, relation, voice, DERIVED) for one in same for relation, text in others if relation]
+        found += [Pair(one, other, 0, voice, DERIVED) for one, other in combinations(same, 2)]
+    unrelated = RELATIONS.index("unrelated")
+    for voice, lines in by_voice.items():
+        for place, group in enumerate(lines):
+            for other in [*chance.sample(lines, 3), *_nearest(lines, place, vectors)]:
+                if other is not group:
+                    found.append(Pair(chance.choice(group), chance.choice(other), unrelated, voice, FAR))
+    return found
+
+
+def _varied(text: str, chance: random.Random) -> list[str]:
+    """The same text as it is also written: with a slip, in small letters, with a word that says nothing new."""
+    words = text.rstrip(".").split()
+    long = [place for place, word in enumerate(words) if len(word) > 6 and word.isalpha() and word.islower()]
+    varied = [
+        " ".join(words).lower(),
+        chance.choice((f"{' '.join(words)} now.", f"Remember: {text}", f"Please note: {text}")),
+    ]
+    if long:
+        place = chance.choice(long)
+        word, cut = words[place], chance.randrange(2, len(words[place]) - 2)
+        slip = word[:cut] + chance.choice((word[cut + 1] + word[cut] + word[cut + 2 :], word[cut + 1 :]))
+        varied.append(" ".join([*words[:place], slip, *words[place + 1 :]]) + ".")
+    return varied
+
+
+def _nearest(lines: list[list[str]], place: int, vectors: dict[str, npt.NDArray[np.float32]]) -> list[list[str]]:
+    """The two groups of a voice whose first lines are nearest."""
+    nearness = np.array([vectors[group[0]] @ vectors[lines[place][0]] for group in lines])
+    nearness[place] = -1
+    return [lines[n] for n in np.argsort(-nearness)[:2]]
+
+
+def embedded() -> dict[str, npt.NDArray[np.float32]]:
+    chance = random.Random(1)
+    texts = sorted(
+        {
+            text
+            for _, first, others in groups()
+            for text in (first, *_varied(first, chance), *(text for _, text in others))
+        }
+    )
+    return dict(zip(texts, LocalEmbedder().embed_documents(texts), strict=True))
+
+
+class Training(NamedTuple):
+    """All pairs as numbers, for one of the two sets of weights."""
+
+    every: Sequence[Pair]
+    names: tuple[str, ...]
+    matrix: Numbers
+
+    @property
+    def relations(self) -> npt.NDArray[np.int64]:
+        return np.array([pair.relation for pair in self.every])
+
+    @property
+    def weights(self) -> Numbers:
+        return np.array([pair.weight for pair in self.every])
+
+
+def training(every: Sequence[Pair], vectors: dict[str, npt.NDArray[np.float32]], *, by_meaning: bool) -> Training:
+    rows = []
+    for pair in every:
+        one, other = joined(pair.older), joined(pair.newer)
+        cosine = float(vectors[pair.older] @ vectors[pair.newer]) if by_meaning else None
+        rows.append(features(one, other, pairing(one, other), cosine))
+    names = tuple(name for name in rows[0] if by_meaning or not name.startswith("cosine"))
+    return Training(every, names, np.array([[row[name] for name in names] for row in rows]))
+
+
+def fit(matrix: Numbers, relations: npt.NDArray[np.int64], weight: Numbers) -> tuple[Numbers, Numbers]:
+    """Softmax regression by Adam's steps, on columns of about the same spread; returns weights and constants."""
+    centre, spread = matrix.mean(axis=0), matrix.std(axis=0) + 1e-3
+    columns = (matrix - centre) / spread
+    wanted, weight = np.eye(len(RELATIONS))[relations], weight / weight.sum()
+    parts = [np.zeros((matrix.shape[1], len(RELATIONS))), np.zeros(len(RELATIONS))]
+    speed, size = [np.zeros_like(part) for part in parts], [np.zeros_like(part) for part in parts]
+    for step in range(1, STEPS + 1):
+        off = (chances(columns, *parts) - wanted) * weight[:, None]
+        for n, gradient in enumerate((columns.T @ off + PENALTY * parts[0], off.sum(axis=0))):
+            speed[n] = 0.9 * speed[n] + 0.1 * gradient
+            size[n] = 0.999 * size[n] + 0.001 * gradient**2
+            rate = 0.03 if step < 0.7 * STEPS else 0.01
+            parts[n] = parts[n] - rate * speed[n] / (1 - 0.9**step) / (np.sqrt(size[n] / (1 - 0.999**step)) + 1e-8)
+    table = parts[0] / spread[:, None]
+    return table, parts[1] - centre @ table
+
+
+def chances(matrix: Numbers, table: Numbers, constant: Numbers) -> Numbers:
+    sums = matrix @ table + constant
+    odds = np.exp(sums - sums.max(axis=1, keepdims=True))
+    share: Numbers = odds / odds.sum(axis=1, keepdims=True)
+    return share
+
+
+def left_out(data: Training) -> Numbers:
+    """How each pair is judged by weights that other voices trained."""
+    voices = sorted({pair.voice for pair in data.every})
+    random.Random(3).shuffle(voices)
+    fold = {voice: place % FOLDS for place, voice in enumerate(voices)}
+    folds = np.array([fold[pair.voice] for pair in data.every])
+    judged = np.zeros((len(data.every), len(RELATIONS)))
+    for n in range(FOLDS):
+        table, constant = fit(data.matrix[folds != n], data.relations[folds != n], data.weights[folds != n])
+        judged[folds == n] = chances(data.matrix[folds == n], table, constant)
+    return judged
+
+
+def thresholds(judged: Numbers, relations: npt.NDArray[np.int64]) -> tuple[float, float, float]:
+    """From which chances on two texts are called the same, opposite, and held up for a decision."""
+    same, opposite = judged[:, 0], judged[:, 2]
+    return (
+        _exceeded(same[relations == 1], SAME_WRONG),
+        _exceeded(opposite[relations != 2], OPPOSITE_WRONG),
+        _exceeded((same + opposite)[relations == 1], NEAR_WRONG),
+    )
+
+
+def _exceeded(values: Numbers, share: float) -> float:
+    return float(np.quantile(values, 1 - share))
+
+
+def told(judged: Numbers, limits: tuple[float, float, float]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Which relation is told of each pair, and whether it is held up for a decision."""
+    same, parallel, opposite, unrelated = judged.T
+    relation = np.where(parallel >= unrelated, 1, 3)
+    relation = np.where((same >= limits[0]) & (same > opposite), 0, relation)
+    relation = np.where((opposite >= limits[1]) & (opposite > same), 2, relation)
+    return relation, (same + opposite >= limits[2]) | (relation == 0) | (relation == 2)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--wrong", metavar="VOICE", default="")
+    given = parser.parse_args()
+    vectors = embedded()
+    every = pairs(vectors)
+    written = np.array([pair.weight == 1.0 for pair in every])
+    voices = {pair.voice for pair in every}
+    print(f"{int(written.sum())} pairs written in {len(voices)} voices, {len(every)} with those that follow from them")
+    print("| judged by | same | opposite | parallel: same | others: opposite | held up: same, opposite, parallel |")
+    print("|---|---|---|---|---|---|")
+    sets = []
+    for name, by_meaning in (("meaning and words", True), ("words", False)):
+        data = training(every, vectors, by_meaning=by_meaning)
+        judged = left_out(data)
+        relations = data.relations
+        limits = thresholds(judged[written], relations[written])
+        sets.append((data, limits))
+        relation, held = told(judged, limits)
+
+        def share(which: npt.NDArray[np.bool_], of: npt.NDArray[np.bool_]) -> str:
+            return f"{which[written & of].mean():.2f}"
+
+        ups = ", ".join(share(held, relations == n) for n in (0, 2, 1))
+        figures = [share(relation == n, relations == n) for n in (0, 2)]
+        figures += [share(relation == 0, relations == 1), share(relation == 2, relations != 2), ups]
+        print(f"| {name} | {' | '.join(figures)} |")
+        if given.wrong and by_meaning:
+            for n, pair in enumerate(every):
+                if written[n] and given.wrong in pair.voice and relation[n] != pair.relation:
+                    print(f"{RELATIONS[pair.relation]} → {RELATIONS[relation[n]]}: {pair.older} | {pair.newer}")
+    if given.write:
+        write(sets)
+
+
+def write(sets: Sequence[tuple[Training, tuple[float, float, float]]]) -> None:
+    """Train on everything, and write the weights."""
+    tables = [fit(data.matrix, data.relations, data.weights) for data, _ in sets]
+    lines = [
+        "# For each relation, what each thing seen says for it: beside a cosine, then without one.",
+        f"# {', '.join(RELATIONS)}. The thresholds: same, opposite, held up. Written by tools/train_compare.py.",
+    ]
+    rows = [("thresholds", [value for _, limits in sets for value in limits])]
+    rows.append(("constant", [value for _, constant in tables for value in constant]))
+    plain = {name: tables[1][0][n] for n, name in enumerate(sets[1][0].names)}
+    nothing = np.zeros(len(RELATIONS))
+    rows += [(name, [*tables[0][0][n], *plain.get(name, nothing)]) for n, name in enumerate(sets[0][0].names)]
+    lines += ["\t".join((name, *(f"{value:.3f}" for value in row))) for name, row in rows]
+    WEIGHTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(f"{WEIGHTS.stat().st_size:,} bytes, {sum(len(row) for _, row in rows)} numbers: {WEIGHTS}")
+
+
+if __name__ == "__main__":
+    main()
