@@ -341,9 +341,10 @@ def checked_item(connection: Connection, n: int, number: int | None) -> tuple[It
 
 
 def _read_item(connection: Connection, n: int, number: int | None) -> tuple[Item, StoredText] | None:
-    rows, text, has_embedding = connection.gather(
+    rows, versions, chunks, has_embedding = connection.gather(
         lambda: connection.rows(f"{ITEM} WHERE i.n=?", (n,)),
-        lambda: _text_rows(connection, n, number),
+        lambda: _version_rows(connection, n, number),
+        lambda: connection.rows(_CHUNKS, (n,)),
         lambda: _has_embedding(connection, n),
     )
     if not rows:
@@ -351,7 +352,7 @@ def _read_item(connection: Connection, n: int, number: int | None) -> tuple[Item
     item = item_of(rows[0], foreign=connection.foreign)
     if number not in (None, item.version):
         item = as_versions(connection, {n: item}, {n: number})[n]
-    stored = _joined(text[0], text[1], number)
+    stored = _joined(versions, chunks, number)
     return replace(item, content=stored.content, first_line=stored.first_line, has_embedding=has_embedding), stored
 
 
@@ -438,21 +439,23 @@ class StoredText(NamedTuple):
     blob: str | None
 
 
+_CHUNKS = "SELECT id, text FROM chunks WHERE item=?"
+
+
 def content_of(connection: Connection, n: int, number: int | None) -> StoredText:
     """The text of a version, put together from its chunks; without a number, that of the current one."""
-    return _joined(*_text_rows(connection, n, number), number)
-
-
-def _text_rows(connection: Connection, n: int, number: int | None) -> tuple[list[Row], list[Row]]:
     versions, chunks = connection.gather(
-        lambda: connection.rows(
-            "SELECT layout, first_line, text_hash, blob FROM versions WHERE item=?"
-            f" AND number={'?' if number is not None else '(SELECT version FROM items WHERE n=?)'}",
-            (n, n if number is None else number),
-        ),
-        lambda: connection.rows("SELECT id, text FROM chunks WHERE item=?", (n,)),
+        lambda: _version_rows(connection, n, number), lambda: connection.rows(_CHUNKS, (n,))
     )
-    return versions, chunks
+    return _joined(versions, chunks, number)
+
+
+def _version_rows(connection: Connection, n: int, number: int | None) -> list[Row]:
+    return connection.rows(
+        "SELECT layout, first_line, text_hash, blob FROM versions WHERE item=?"
+        f" AND number={'?' if number is not None else '(SELECT version FROM items WHERE n=?)'}",
+        (n, n if number is None else number),
+    )
 
 
 def _joined(versions: Sequence[Row], chunks: Sequence[Row], number: int | None) -> StoredText:
@@ -463,7 +466,7 @@ def _joined(versions: Sequence[Row], chunks: Sequence[Row], number: int | None) 
 
 
 def _joined_text(layout: bytes, texts: Mapping[int, str]) -> str:
-    return "".join(texts[chunk] for chunk in np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist())
+    return "".join(map(texts.__getitem__, np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist()))
 
 
 def contents_of(connection: Connection, numbers: Sequence[int]) -> dict[int, StoredText]:

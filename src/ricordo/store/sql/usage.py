@@ -170,15 +170,16 @@ def _record(connection: Connection, uses: Sequence[Use], now: int) -> None:
         "UPDATE usage SET retrieval_count = retrieval_count + ?, last_retrieved_at = ? WHERE item = ?",
         [(count, now, n) for n, count in sorted(shown.items())],
     )
-    connection.run_many(
-        "UPDATE usage SET access_count = access_count + ?, last_accessed_at = ?, decay_score = ?, decay_at = ?"
-        " WHERE item = ?",
-        [
-            (looked_at[n], now, _decay_after(looked_at[n], decay_now(score, at, bool(protected))), now, n)
-            for n, _, _, score, at, protected in sorted(rows)
-            if looked_at[n]
-        ],
-    )
+    if looked_at:
+        connection.run_many(
+            "UPDATE usage SET access_count = access_count + ?, last_accessed_at = ?, decay_score = ?, decay_at = ?"
+            " WHERE item = ?",
+            [
+                (looked_at[n], now, _decay_after(looked_at[n], decay_now(score, at, bool(protected))), now, n)
+                for n, _, _, score, at, protected in sorted(rows)
+                if looked_at[n]
+            ],
+        )
     for use in uses:
         if use.logged:
             _log(connection, use, known, now)
