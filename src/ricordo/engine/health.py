@@ -207,7 +207,7 @@ class HealthVerbs(RemoveVerbs):
             ("trust", self._trust),
             ("plugins", self._plugins),
         ]
-        checks.append(("use", lambda _: _use(store, context.tiers.own_searcher)))
+        checks.append(("use", lambda _: _use(store, context.tiers.unsynced_searcher)))
         if knowledge := context.knowledge:
             checks.append(("knowledge files", lambda repair: knowledge.check(repair=repair)))
         if repair:

@@ -199,17 +199,18 @@ class Tiers:
     def own_searcher(self) -> Searcher:
         """What searches the engine's own store alone; edits of its knowledge files are taken in first."""
         self._context.take_in_file_edits()
-        return self._own_searcher
+        return self.unsynced_searcher
 
     @cached_property
-    def _own_searcher(self) -> Searcher:
+    def unsynced_searcher(self) -> Searcher:
+        """The same without a look at the knowledge files."""
         return self._new_searcher(self._context.unsynced_store)
 
     def _searcher_of(self, store: Store) -> Searcher:
         context = self._context
         is_alone = len(places(context.located, context.config)) == 1
         if is_alone and context.is_open and store is context.unsynced_store:
-            return self._own_searcher
+            return self.unsynced_searcher
         return self._new_searcher(store)
 
     def _new_searcher(self, store: Store) -> Searcher:
