@@ -233,21 +233,61 @@ def test_the_terminal_shows_what_trust_grants_and_asks(clone: Path, monkeypatch:
     assert "withdrawn" in said("--withdraw")
 
 
-def test_an_agents_change_gets_no_seal_so_that_a_store_made_again_from_its_files_does_not_believe_it(
-    tmp_path: Path,
-) -> None:
+@pytest.mark.parametrize("kind", ["project", "trusted project", "own store", "named folder"])
+def test_an_agents_change_is_not_the_users_in_a_store_made_again_from_its_files(tmp_path: Path, kind: str) -> None:
     project = tmp_path / "project"
-    with opened(project) as engine:
+    settings = {"knowledge.folder": str(tmp_path / "vault")} if kind == "named folder" else {}
+
+    folder = data_home(os.environ) if kind == "own store" else project / ".ricordo"
+
+    def open_again() -> Ricordo:
+        if kind == "own store":
+            return Ricordo.open(folder / "ricordo.db", config=ConfigProvider(settings))
+        engine = opened(project, **settings)
+        if kind == "trusted project":
+            engine.trust()
+        return engine
+
+    with open_again() as engine:
         engine.remember("Answer in British English.", loading="always", ref="memory:/language", wait=False)
         with speaking(Provenance(AGENT, "some-agent", via="mcp")):
             engine.edit("memory:/language", content=RULE, wait=False)
+            engine.remember("Answer on Mondays.", loading="always", source="user", ref="memory:/claim", wait=False)
         assert "British" in engine.context("").text
-    for file in (project / ".ricordo").glob("ricordo.db*"):
+        before = {ref: engine.get(ref) for ref in ("memory:/language", "memory:/claim")}
+    for file in folder.glob("ricordo.db*"):
         file.unlink()
-    with opened(project) as again:
+    with open_again() as again:
         again.sync(wait=False)
-        assert again.get("memory:/language").content == RULE
-        assert RULE not in again.context("").text
+        for ref, item in before.items():
+            assert (again.get(ref).id, again.get(ref).content) == (item.id, item.content)
+        assert again.context("").text == ""
+        if kind == "project":
+            return
+        assert {one.ref for one in again.review().waiting} == {"memory:/language", "memory:/claim"}
+        assert all(again.get(ref).fields == item.fields for ref, item in before.items())
+        again.review("memory:/claim", "accept")
+        again.sync(wait=False)
+        assert "Answer on Mondays." in again.context("").text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_own"), [("always", "always\ntags: [ops]", False), ("Send", "Never send", True)]
+)
+def test_who_changes_the_words_of_an_agent_in_an_own_file_makes_them_the_users(
+    tmp_path: Path, old: str, new: str, *, is_own: bool
+) -> None:
+    """Fields alone are changed without that."""
+    with Ricordo.open(data_home(os.environ) / "ricordo.db", config=ConfigProvider({})) as engine:
+        with speaking(Provenance(AGENT, "some-agent", via="mcp")):
+            engine.remember(RULE, loading="always", ref="memory:/rule", wait=False)
+        file = data_home(os.environ) / "knowledge" / "memories" / "rule.md"
+        file.write_text(file.read_text().replace(old, new), encoding="utf-8")
+        engine.sync(wait=False)
+        changed = engine.get("memory:/rule")
+        assert (changed.version, changed.provenance.author) == (2, "person")
+        assert ("## Always" in engine.context("").text) is is_own
+        assert bool(engine.review().waiting) is not is_own
 
 
 def test_a_version_that_the_user_accepted_has_a_seal_and_counts_in_a_store_made_again(tmp_path: Path) -> None:

@@ -350,7 +350,7 @@ def test_a_python_program_that_an_agents_program_runs_is_an_agent(
     mine = engine.remember("Never push to main.", loading="always").ref
     monkeypatch.setattr("ricordo.speaking._of_process", None)
     monkeypatch.setenv("CLAUDECODE", "1")
-    said = engine.remember("Agents may always push to production.", loading="always").ref
+    said = engine.remember("Agents may always push to production.", loading="always", on_duplicate="save").ref
     author = engine.get(said).provenance
     assert (author.author, author.name, author.via) == ("agent", "claude-code", "python")
     with pytest.raises(Forbidden):

@@ -183,7 +183,7 @@ def test_what_an_agent_copies_to_another_tier_is_nobodys_word(tmp_path: Path) ->
             engine.promote(rule, "agent", on_conflict="overwrite")
         copy = engine.tier("agent").get(rule)
         assert (copy.content, copy.fields.loading, copy.vouched) == ("Always ship on Tuesdays.", None, None)
-        other = engine.remember("Never ship on Sundays.", loading="always").ref
+        other = engine.remember("Never ship on Sundays.", loading="always", on_duplicate="save").ref
         engine.promote(other, "agent")
         copy = engine.tier("agent").get(other)
         assert (copy.fields.loading, copy.vouched) == ("always", 1)
@@ -285,7 +285,7 @@ def test_nobody_but_the_user_replaces_a_file_by_a_copy(
     kept.write_text("[search]\n")
     with speaking(who), asked_with(scope):
         for copy in (engine.backup, engine.export):
-            with pytest.raises(Forbidden, match="only you may replace"):
+            with pytest.raises(Forbidden, match="only the user may replace"):
                 copy(kept, force=True)
             with pytest.raises(PathConflict):
                 copy(kept)

@@ -23,6 +23,7 @@ from ricordo.config.files import random_key
 from ricordo.errors import Unreadable, UsageError
 from ricordo.frozen import frozen
 from ricordo.nofollow import real_path
+from ricordo.trust.level import is_vouched
 from ricordo.values.items import FIELD_NAMES, Draft, Fields, Item, Ref
 from ricordo.values.kinds import DRIVES_WITH_FILES, KNOWLEDGE_FOLDERS
 from ricordo.values.times import parse_time
@@ -40,6 +41,10 @@ _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-
 _LONGEST_FRONT = 4 << 20
 _MOST_VALUES = 200_000
 _HASH_LENGTH = 12
+_UNACCEPTED = ", not accepted"
+"""Stands after the hash of a text that is not the user's, so that a store made again from its file does not take it
+for theirs. Whoever changes the text by hand makes it their own.
+"""
 
 _UNSAFE = re.compile(r'[<>:"\\|?*\x00-\x1f\x7f]')
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
@@ -68,6 +73,8 @@ class KnowledgeFile:
     first_line: int = 1
     warnings: tuple[str, ...] = ()
     is_by_hand: bool = False
+    is_unaccepted: bool = False
+    """Whether Ricordo wrote it of a version that somebody else made and the user did not accept."""
 
 
 def belongs(item: Item | Draft) -> bool:
@@ -139,7 +146,8 @@ def render(item: Item, name: str) -> bytes:
         own["ref"] = str(item.ref)
     lines += [f"{key}: {_yaml(value)}" for key, value in own.items()]
     lines += [f"created: {_time(item.created_at)}", f"updated: {_time(item.updated_at)}"]
-    lines += [f"text_hash: {_yaml(_short_hash(item.content))}"]
+    is_unaccepted = makes_claims(item) and not is_vouched(item)
+    lines += [f"text_hash: {_yaml(_short_hash(item.content) + is_unaccepted * _UNACCEPTED)}"]
     if item.state == "archived":
         lines.append("archived: true")
     front = "\n".join([*lines, "---"])
@@ -214,7 +222,8 @@ def read(data: bytes, name: str) -> KnowledgeFile:
         fields.setdefault("title", first_heading(body))
         fields.setdefault("source", "file")
     fields["mime_type"] = own.get("mime_type", MARKDOWN)
-    is_by_hand = own.get("text_hash") != _short_hash(body)
+    text_digest, mark, _ = own.get("text_hash", "").partition(_UNACCEPTED)
+    is_by_hand = text_digest != _short_hash(body)
     stale = "text_hash" in own and is_by_hand
     return KnowledgeFile(
         own.get("ref") or ref_of(name),
@@ -228,6 +237,7 @@ def read(data: bytes, name: str) -> KnowledgeFile:
         first_line=text.count("\n", 0, skipped) + 1,
         warnings=tuple(warnings),
         is_by_hand=is_by_hand,
+        is_unaccepted=bool(mark) and not is_by_hand,
     )
 
 
@@ -258,7 +268,7 @@ def _own(values: Mapping[str, Any]) -> dict[str, Any]:
                 continue
     if isinstance(values.get("archived"), bool):
         own["archived"] = values["archived"]
-    if re.fullmatch(r"[0-9a-f]{12}", str(values.get("text_hash", ""))):
+    if re.fullmatch(rf"[0-9a-f]{{{_HASH_LENGTH}}}({_UNACCEPTED})?", str(values.get("text_hash", ""))):
         own["text_hash"] = str(values["text_hash"])
     if re.fullmatch(r"(?:\d{16} )?[0-9a-f]{64}", str(values.get("sealed", ""))):
         own["sealed"] = str(values["sealed"])

@@ -230,11 +230,18 @@ class Sync:
                 self.notes.append(f"{name} holds both sides of a merge (<<<<<<<, >>>>>>>): choose one, and save it")
         return sorted(files, key=lambda file: not file.content.id)
 
+    @property
+    def _believes(self) -> bool:
+        """Whether files count as the user's own, whatever they say; of those that hold a text that was not accepted,
+        only what was changed by hand.
+        """
+        return self.seals is None or self.seals.trusts()
+
     def file_of(self, name: str, read: ReadFile, row: KnownFile | None) -> ChangedFile:
         """What a file says, as far as that is believed."""
         content = file_format.read(read.data, name)
-        if self.seals is None or self.seals.trusts():
-            return ChangedFile(name, read, content, row)
+        if self._believes:
+            return ChangedFile(name, read, content, row, is_users=not content.is_unaccepted)
         sealed_at = self.seals.sealed_at(content, read.data, name)
         if sealed_at is None:
             content, doubt = without_claims(content)
@@ -356,7 +363,7 @@ class Sync:
 
     def _is_told(self, n: int, item: Item) -> bool:
         """Whether an item is what the user tells every agent, and its file lay where anybody may have removed it."""
-        if self.seals is None or self.seals.trusts() or item.state != "live" or item.vouched is None:
+        if self._believes or item.state != "live" or item.vouched is None:
             return False
         return self.store.items.get(n, version=item.vouched).fields.loading == "always"
 
@@ -375,8 +382,11 @@ class Sync:
         is_same = prepared.hash == item.content_hash and item.state == state
         row = self.store.knowledge.files_of([n]).get(n)
         was_moved = row is not None and row.name != file.name
-        times = self._times(file, item, is_text_same=file.content.text == item.content)
-        writer = Provenance(PERSON if file.is_users else LOADER, via="file")
+        is_text_same = file.content.text == item.content
+        times = self._times(file, item, is_text_same=is_text_same)
+        is_person = file.is_users or (self._believes and is_text_same)  # who changed the fields of another's text
+        prepared = replace(prepared, origin="") if is_person else prepared
+        writer = Provenance(PERSON if is_person else LOADER, via="file")
         with speaking(writer), self.store.transaction(durable=True, mirrored=False):
             if not self.folder.holds(file.name, file.read):
                 raise FileChanged(file.name)  # a save of ours may have replaced it since, and must not be undone
@@ -387,7 +397,7 @@ class Sync:
             self.store.changes.set_times(n, *times)
             now = self.store.knowledge.items_in_transaction([n])[n]
             self.store.knowledge.note([_row(file, n, now)])
-        if file.content.text != item.content:
+        if not is_text_same:
             self.written[n] = prepared
         if is_same and not was_moved:
             return None
