@@ -173,7 +173,7 @@ class Builder:
         """A line for each part, while they fit into their share of the room. If any of them is not the user's own, one
         fence stands around all.
         """
-        outside = lines.outside or any(part.ref not in self.own for part, _ in lines.rows)
+        outside = lines.outside or any(part.ref not in self.material.own for part, _ in lines.rows)
         section = self.sections[lines.name]
         section.frame, section.gap = frame(lines.heading, outside=outside), "\n"
         before = self.room

@@ -189,16 +189,21 @@ def ref_of(connection: Connection, n: int) -> str:
 def is_users(connection: Connection, head: Head, item: PreparedItem, record: Provenance) -> bool:
     """Whether the next version of an item is the user's: a person wrote its text, or its file is in a trusted folder.
 
-    A person who changes only fields, or restores a text, has not written that text: it is the user's if it was before.
+    A person who changes only fields, or restores a text, has not written that text: it is the user's if it was before,
+    and a text that is not the user's now stays so however often its fields change.
     """
     if item.vouched or record.author != PERSON:
         return item.vouched
-    before = connection.rows(
-        "SELECT v.number, v.provenance, i.vouched FROM versions v JOIN items i ON i.n = v.item"
-        " WHERE v.item=? AND v.text_hash=? ORDER BY v.number = i.vouched DESC, v.number DESC LIMIT 1",
+    rows = connection.rows(
+        "SELECT v.number = i.vouched, v.number = i.version, v.provenance FROM versions v JOIN items i ON i.n = v.item"
+        " WHERE v.item=? AND v.text_hash=?"
+        " ORDER BY v.number = i.vouched DESC, v.number = i.version DESC, v.number LIMIT 1",
         (head.n, item.text_hash),
     )
-    return not before or before[0][0] == before[0][2] or read(before[0][1]).author == PERSON
+    if not rows:
+        return True
+    is_vouched, is_current, writer = rows[0]
+    return bool(is_vouched) or (not is_current and read(writer).author == PERSON)
 
 
 def refuse_immutable(head: Head, ref: str) -> None:
