@@ -174,6 +174,8 @@ class Plugin(NamedTuple):
     - ``opened_on_server(store, config)``: a store on a server was opened.
     - ``before_store_is_made(store, start, options)``: ``init`` is about to make a store, whose name is looked up from
       the folder ``start``, with the options that plugins gave it; what there is to say of the store in a word, or "".
+    - ``erased(store)``: items were erased for good from a store, with every word of them.
+    - ``restore_from_copy(engine, name, version, day)``: bring an item back from the store's copy of a day (``Saved``).
     - ``before_copy(source, target, *, encrypt, decrypt, key)``: a store is about to be copied into another one; it may
       refuse that.
     - ``before_encryption(store)``: it may refuse that a store is encrypted.

@@ -4,6 +4,7 @@ Written by tools/make_verbs.py, so that the help imports no plugin and reads no 
 """
 
 PLUGINS = (
+    "backups",
     "document_tools",
     "documents",
     "encryption",

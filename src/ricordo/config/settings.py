@@ -333,6 +333,7 @@ _DROPPED = (
     (
         "ingest.chunker_seconds ingest.parse_seconds ingest.parse_memory_mb search.pattern_seconds embedding.seconds"
         " llm.seconds llm.max_tokens rerank.budget_ms rerank.llm_budget_ms rerank.top fetch.connect_seconds fetch.delay"
+        " fetch.max_mb"
         " skills.command_seconds tools.max_chars tools.suggested serve.seconds serve.request_seconds serve.max_body_mb"
         " serve.requests_per_minute store.busy_seconds tiers.seconds usage.retention_days",
         "The limit is fixed now.",

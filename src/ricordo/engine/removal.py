@@ -8,14 +8,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ricordo.engine.checks import check_number, check_type, kinds_of, refuse_binned, texts
 from ricordo.engine.items import ItemVerbs
 from ricordo.engine.tiers import follows, follows_each
-from ricordo.errors import Conflict, Error, NotFound, UsageError
+from ricordo.errors import Conflict, Error, NotFound, Unavailable, UsageError
 from ricordo.frozen import frozen
 from ricordo.permissions import refuse_erasing
+from ricordo.plugin import ask
 from ricordo.sources.disk import disk_ref
 from ricordo.speaking import known_as, speaker
 from ricordo.steps import no_step, undoable
@@ -51,6 +52,7 @@ ARCHIVED_AT_ONCE = 500
 EVERY = 1 << 30
 ANYWHERE = ("live", "archived")
 CHECKPOINTS = "checkpoints"
+_COPIES = {"mcp": "the user goes back to a copy", "http": "the user goes back to a copy"}
 """The folder below a session that holds its checkpoints."""
 
 
@@ -163,7 +165,7 @@ class RemoveVerbs(ItemVerbs):
     def rm(
         self,
         *refs: ItemName,
-        purge: Annotated[bool, Say("Erase the text from the store at once; it cannot be restored.")] = False,
+        purge: Annotated[bool, Say("Erase the text at once, with the store's copies; it cannot be restored.")] = False,
         dry_run: DryRun = False,
         older_than: OlderThan | None = None,
         unused_since: UnusedSince | None = None,
@@ -219,6 +221,8 @@ class RemoveVerbs(ItemVerbs):
             self._context.flush_use()  # a search that is written down later would name what is erased
         for number, _ in named:
             store.changes.remove(number, purge=purge)
+        if purge:
+            ask("erased", store)
         with no_step():
             store.transfer.empty_bin(self._context.config.store.bin_days)
         self._leave_roots(refs)
@@ -287,7 +291,11 @@ class RemoveVerbs(ItemVerbs):
         "write",
         "remember",
         "Bring back a removed or archived item, or an earlier version.",
-        examples=("ricordo restore notes/old.md", "ricordo restore note:/plan --version 2"),
+        examples=(
+            "ricordo restore notes/old.md",
+            "ricordo restore note:/plan --version 2",
+            "ricordo restore note:/plan --from 2026-11-18",
+        ),
     )
     @undoable
     @follows("ref", wanted="put away")
@@ -296,11 +304,24 @@ class RemoveVerbs(ItemVerbs):
         ref: ItemName,
         version: Annotated[int, Say("The version to bring back.", 1, most=MOST_VERSIONS, shown="N", argument=False)]
         | None = None,
-    ) -> Saved:
+        *,
+        copy: Annotated[
+            str,
+            Say(
+                "Take it from the store's copy of that day; status lists them.",
+                name="from", longest=20, shown="DAY", plugin="backups", not_on=_COPIES,
+            ),
+        ]
+        | None = None,
+    ) -> Saved:  # fmt: skip
         """An earlier version comes to the front as a newer one. A ref that ends in / brings back all that was removed
-        below it.
+        below it. What is gone from the store comes back from a copy with its history.
         """
         check_number("version", version, 1, optional=True)
+        if copy is not None:
+            for saved in ask("restore_from_copy", self, str(ref), version, copy):
+                return cast("Saved", saved)
+            raise Unavailable("nothing makes copies of the store", hint="Install the plugin 'backups'.")
         if str(ref).endswith("/") and version is None and not self._is_page(str(ref)):
             return self._restore_below(self._folder(str(ref)))
         return self._restore_here(ref, version)

@@ -154,5 +154,6 @@ def other_site() -> Iterator[Site]:
 def pages(open_engine: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch) -> Ricordo:
     """An engine that may reach the loopback, and wastes no time being polite or patient."""
     monkeypatch.setattr("ricordo.plugins.web.fetch.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("ricordo.plugins.web.fetch.MOST_MB", 1)
     monkeypatch.delenv("GITHUB_TOKEN", raising=False)
-    return open_engine(**{"fetch.allow_private": True, "fetch.seconds": 60, "fetch.max_mb": 1})
+    return open_engine(**{"fetch.allow_private": True, "fetch.seconds": 60})

@@ -17,6 +17,7 @@ from ricordo.engine.checks import check_choice, texts
 from ricordo.engine.context import EngineContext, OpenEngine
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.permissions import refuse_agents, refuse_settings
+from ricordo.plugin import ask
 from ricordo.plugins.sync.values import WHAT, SyncFolder, SyncMachine, SyncRun, SyncState
 from ricordo.store.base import Store
 from ricordo.vault import is_encrypted
@@ -259,6 +260,8 @@ def run_sync(context: EngineContext, log: SyncLog) -> SyncRun:
 
     report = FolderSync(log, context.models.backlog()).run()
     _times(context).synced_at = context.unsynced_store.changes_seen()
+    if report.erased:
+        ask("erased", context.unsynced_store)
     if report.created + report.updated and context.unsynced_store.items.entity_titles():
         context.unsynced_store.links.relink()
     return report

@@ -10,7 +10,6 @@ class FetchSettings:
     """How pages are fetched, and what may be reached."""
 
     seconds: float = setting(30.0, "How long one page may take, redirects included.", minimum=0.1, maximum=3600)
-    max_mb: float = setting(20.0, "Larger pages are refused.", minimum=0.001, maximum=100_000)
     allow_private: bool = setting(False, "Reach private, loopback and metadata addresses too.")
     allow_hosts: tuple[str, ...] = setting((), "Hosts that may be reached although their address is private.")
     proxy: str = setting("", "A proxy's URL, or env for the one the environment names; empty is none.", secret=True)

@@ -220,6 +220,8 @@ def _trusting() -> ssl.SSLContext:
 
 USER_AGENT = f"ricordo/{__version__}"
 MOST_REDIRECTS = 10
+MOST_MB = 50.0
+"""As much as a file may have by default."""
 ATTEMPTS = 3
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 10.0
@@ -249,7 +251,7 @@ class Fetcher:
         self.settings = settings
         self._clock = Clock()
         self._gate = Gate(settings.allow_private, settings.allow_hosts, CONNECT_SECONDS)
-        self._most = int(settings.max_mb * 1_000_000)
+        self._most = int(MOST_MB * 1_000_000)
         self._has_proxy = bool(proxy_url(settings)[0])
         self._pools: dict[bool, httpcore.ConnectionPool] = {}
 
@@ -371,8 +373,8 @@ class Fetcher:
     def _too_large(self, url: str, size: int = 0) -> Error:
         measured = f"is {size / 1e6:.1f} MB, " if size else "is "
         return Unreadable(
-            f"{shown(url)} {measured}over the limit of {self.settings.max_mb:g} MB (fetch.max_mb)",
-            hint="Raise fetch.max_mb to add it.",
+            f"{shown(url)} {measured}over the limit of {MOST_MB:g} MB",
+            hint="Download it, and add the file.",
         )
 
 
