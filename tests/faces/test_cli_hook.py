@@ -16,7 +16,7 @@ import pytest
 
 from ricordo import Ricordo
 from ricordo.config.loading import trust
-from ricordo.engine.context import LEFT_OUT, SETTINGS_LEFT_OUT
+from ricordo.engine.context import LEFT_OUT, SETTINGS_LEFT_OUT, TOO_SLOW, UNREAD
 from ricordo.hooks.answers import NOTHING_TOLD, run
 from ricordo.hooks.pipe import Outlet
 
@@ -327,6 +327,49 @@ def test_what_is_broken_in_a_project_keeps_nothing_of_the_users_own_from_being_t
     shown = hooks.shown("session-start", cwd=str(hooks.house.folder))
     assert RULE in shown
     assert shown.endswith(f"Ricordo: {said}")
+
+
+def test_a_project_with_very_many_new_files_keeps_nothing_of_the_users_own_from_being_told(hooks: Hooks) -> None:
+    with Ricordo.open(start=hooks.house.folder.parent) as own:
+        own.remember(RULE, loading="always")
+    hooks.house.run("init")
+    notes = hooks.house.folder / ".ricordo" / "knowledge" / "notes"
+    notes.mkdir(parents=True)
+    for number in range(300):
+        (notes / f"{number}.md").write_text(f"The otter {number} swims.")
+    hooks.set(RICORDO_HOOKS_SECONDS="2")
+    shown = hooks.shown("session-start", cwd=str(hooks.house.folder))
+    assert RULE in shown
+    assert shown.endswith(f"Ricordo: {UNREAD}")
+    assert hooks.answer("user-prompt", prompt="Where does otter 17 swim?", cwd=str(hooks.house.folder)) == {}
+    assert "300 created" in hooks.house.run("sync")
+    assert UNREAD not in hooks.shown("session-start", cwd=str(hooks.house.folder))
+
+
+def test_what_the_user_tells_every_agent_is_offered_before_a_project_is_opened(
+    known: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Ricordo.open(start=known.house.folder.parent) as own:
+        own.remember("Never push to main.", loading="always")
+    opened: list[int] = []
+    opens = Ricordo.open
+
+    def counted(*args: Any, **options: Any) -> Ricordo:
+        opened.append(len(offered))
+        return opens(*args, **options)
+
+    monkeypatch.setattr(Ricordo, "open", counted)
+    offered: list[str] = []
+
+    def hear(part: bytes) -> None:
+        offered.extend(line for line in part.decode().splitlines() if line.startswith("answer "))
+
+    content = json.dumps({"cwd": str(known.house.folder)}).encode()
+    run("session-start", content, Outlet(hear, time.monotonic()))
+    first, second = offered
+    assert opened == [0, 1]  # the project was opened after the first answer
+    assert ("Never push" in first, RULE in first, TOO_SLOW in first) == (True, False, True)
+    assert ("Never push" in second, RULE in second, TOO_SLOW in second) == (True, True, False)
 
 
 def test_broken_settings_of_the_users_own_are_said_when_a_session_starts(known: Hooks) -> None:

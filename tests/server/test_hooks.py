@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from ricordo import Ricordo
+from ricordo.hooks import process
 from ricordo.hooks.answers import run
 from ricordo.hooks.local_server import HookRequest, answered
 from ricordo.hooks.pipe import Outlet
@@ -204,3 +205,18 @@ def test_hooks_leave_out_what_hardly_fits(
     asked = HookRequest(project, None, None, surroundings=(), program={}, payload=payload)
     answer = answered(site.serving.open_stores, "user-prompt", asked)
     assert (KEYS in answer.decode()) is is_told
+
+
+def test_a_server_that_reads_long_leaves_time_to_tell_what_the_user_tells_every_agent(
+    site: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: dict[str, float] = {}
+
+    def late(_: object, path: str, __: bytes, seconds: float) -> tuple[int, bytes]:
+        waited[path.rpartition("/")[2]] = seconds
+        raise TimeoutError
+
+    monkeypatch.setattr(process, "ask", late)
+    for event in ("session-start", "user-prompt"):
+        assert ask_server(event, b"{}", store=None, tier=None, seconds=2.0) is None
+    assert waited == {"session-start": 1.0, "user-prompt": 2.0}

@@ -62,6 +62,8 @@ NOT_TRUSTED = (
 )
 
 LEFT_OUT = "the store of this project cannot be read and is left out: ricordo doctor"
+TOO_SLOW = "the store of this project took too long to read and is left out: ricordo doctor"
+UNREAD = "changes of knowledge files are not taken in yet: ricordo sync"
 SETTINGS_LEFT_OUT = "settings of this project are wrong or not trusted, and are left out: ricordo config list"
 
 
@@ -439,7 +441,7 @@ def project_notes(engine: OpenEngine) -> list[str]:
     """What of the project here is left out or not believed, a line each; nothing in them was chosen by its author."""
     context = engine._context
     is_lost = not context.is_open and context.located.location.is_there
-    notes = ((NOT_TRUSTED, context.projects.untrusted()), (LEFT_OUT, is_lost))
+    notes = ((NOT_TRUSTED, context.projects.untrusted()), (LEFT_OUT, is_lost), (UNREAD, context.unseen_edits()))
     return [
         note
         for note, holds in (*notes, (SETTINGS_LEFT_OUT, context.config.problems or context.config.untrusted))

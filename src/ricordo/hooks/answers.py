@@ -103,8 +103,10 @@ def _run(event: str, content: bytes, outlet: Outlet, place: _Place) -> None:
         raise
     except Error as error:
         if place.store is None and place.tier is None:  # if a project's store is broken, the user's own is told alone
+            from ricordo.engine.context import LEFT_OUT
+
             with suppress(Error):
-                _tell(event, payload, outlet, replace(place, tier=OWN_TIER), is_alone=True)
+                _tell(event, payload, outlet, replace(place, tier=OWN_TIER), without=LEFT_OUT)
                 log(event, f"{type(error).__name__}: {error}")
                 return
         if event == "session-start":  # whose agent would work without a word of the user's
@@ -112,7 +114,7 @@ def _run(event: str, content: bytes, outlet: Outlet, place: _Place) -> None:
         raise
 
 
-def _tell(event: str, payload: Payload, outlet: Outlet, place: _Place, *, is_alone: bool = False) -> None:
+def _tell(event: str, payload: Payload, outlet: Outlet, place: _Place, *, without: str = "") -> None:
     provider = ConfigProvider(start=payload.folder)
     hooks = provider().hooks
     outlet.limit(hooks.seconds)
@@ -123,7 +125,7 @@ def _tell(event: str, payload: Payload, outlet: Outlet, place: _Place, *, is_alo
             _start_reading(payload, provider(), place)
         return
     if event == "session-start":
-        wanted = _Wanted(("",), hooks.start_budget, is_alone=is_alone)
+        wanted = _Wanted(("",), hooks.start_budget, without=without)
     elif event == "before-agent-start":
         wanted = _Wanted(payload.tasks[:TASKS_ANSWERED] or ("",), hooks.budget)
     elif has_content(payload.task):  # the items that every agent gets were given when the session started
@@ -133,6 +135,8 @@ def _tell(event: str, payload: Payload, outlet: Outlet, place: _Place, *, is_alo
     if wanted.budget:
         said = Provenance(AGENT, running_program(place.env), payload.session, "hook")
         with standing_in(payload.folder), speaking(said):
+            if event == "session-start" and place.store is None and place.tier is None:
+                _offer_own(payload, wanted, provider, outlet, place=place)
             _answer(payload, wanted, provider, outlet, place=place)
 
 
@@ -145,8 +149,23 @@ class _Wanted:
     tasks: tuple[str, ...]
     budget: int
     always: bool = True
-    is_alone: bool = False
-    """Whether the project's store had to be left out."""
+    without: str = ""
+    """Why the project's store is left out, if it is."""
+
+
+def _offer_own(
+    payload: Payload, wanted: _Wanted, provider: Callable[[], Config], outlet: Outlet, *, place: _Place
+) -> None:
+    """In a project, offer first what the user's own store tells: it does not wait for a store and files that anybody
+    may have made.
+    """
+    from ricordo.config.places import comes_with_project, locate
+    from ricordo.engine.context import TOO_SLOW
+
+    project = locate(None, provider(), payload.folder).location
+    if comes_with_project(project.origin) and project.is_there:
+        with suppress(Error):  # the user has no store yet
+            _answer(payload, replace(wanted, without=TOO_SLOW), provider, outlet, place=replace(place, tier=OWN_TIER))
 
 
 def _answer(
@@ -194,7 +213,7 @@ def for_hooks(config: Config) -> Config:
 def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -> None:
     """Offer what fits the tasks, each with its share of the budget."""
     from ricordo import told_log
-    from ricordo.engine.context import LEFT_OUT, project_notes, sealing_store
+    from ricordo.engine.context import project_notes, sealing_store
     from ricordo.engine.tiers import waiting_for_user
     from ricordo.trust.fence import joined, quoted
 
@@ -212,7 +231,7 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
             refs += [part.ref for part in report.parts]
             tokens += report.tokens
         if not task:  # said once, when a session starts
-            notes = [LEFT_OUT] if wanted.is_alone else [*project_notes(engine), waiting_for_user(engine._context)]
+            notes = [wanted.without] if wanted.without else [*project_notes(engine), waiting_for_user(engine._context)]
             texts += [f"Ricordo: {note}" for note in notes if note]
     text = joined(*texts)
     outlet.offer(payload.answer(text) if text else {})

@@ -38,6 +38,10 @@ PROGRAM_VARIABLES = (
 """Variables by which a hook's program is known; whoever answers goes by the hook's, not by its own."""
 SHARE_FOR_HELPERS = 0.5
 """How much of the time an MCP server gets: it may be busy with a call, and then the hook still does the work itself."""
+SHARE_FOR_START = 0.5
+"""How much of the time the server gets when a session starts: it may be reading a project's files, and what the user
+tells every agent does not wait for them.
+"""
 HELPERS_ASKED = 2
 """How many MCP servers are asked before the hook does the work itself."""
 
@@ -47,6 +51,7 @@ def ask_server(event: str, content: bytes, *, store: str | None, tier: str | Non
     path = f"/api/v1/hook/{event}"
     running = read_running()
     if running is not None and running.version == __version__:
+        seconds *= SHARE_FOR_START if event == "session-start" else 1.0
         return _asked(running, path, _body(content, store, tier), seconds)
     helpers = [one for one in read_helpers() if one.version == __version__]
     for one in helpers[:HELPERS_ASKED]:

@@ -125,6 +125,37 @@ def test_what_held_until_a_past_date_is_archived(opens: Opens) -> None:
     assert live(engine) == {"memory:/thaw"}
 
 
+def test_what_an_agent_made_of_a_rule_of_the_users_is_judged_only_once_the_user_accepted_it(opens: Opens) -> None:
+    engine = opens()
+    engine.remember(FRIDAY, ref="memory:/deploy", loading="always")
+    engine.remember("The freeze holds.", ref="memory:/freeze", valid_until="2020-01-31")
+    engine.remember("We bake the bread in the morning.", ref="memory:/bread", loading="always")
+    with as_agent():
+        engine.edit("memory:/deploy", fields={"valid_until": "2020-01-31"})
+        engine.edit("memory:/freeze", fields={"valid_until": None})
+        engine.edit("memory:/bread", content=TUESDAY)
+        engine.link("memory:/bread", "memory:/deploy", "contradicts")
+    assert [(one.kind, one.refs) for one in engine.review().findings] == [("expired", ("memory:/freeze",))]
+    engine.review("memory:/deploy", "accept")
+    engine.review("memory:/bread", "accept")
+    engine.review("memory:/freeze", "accept")
+    assert {(one.kind, one.refs) for one in engine.review().findings} == {
+        ("expired", ("memory:/deploy",)),
+        ("contradictions", ("memory:/deploy", "memory:/bread")),
+    }
+
+
+def test_a_secret_that_is_taken_out_of_an_agents_text_does_not_make_it_the_users(opens: Opens) -> None:
+    engine = opens()
+    engine.remember("The key is elsewhere.", ref="memory:/key", loading="always")
+    with as_agent(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ricordo.secrets.redaction.redact_item", lambda kind, text, fields, **_: (text, fields, []))
+        engine.edit("memory:/key", content="The key is AKIAIOSFODNN7EXAMPLE.")
+    engine.review("secrets", "accept")
+    key = engine.get("memory:/key")
+    assert (key.content, key.provenance.author, key.vouched) == ("The key is [redacted: aws key].", "agent", 1)
+
+
 def test_what_nobody_used_for_a_year_is_found(opens: Opens, later: Callable[[float], None]) -> None:
     engine = opens()
     engine.remember("The office is in Porto.", ref="memory:/office")

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
+from math import inf
 from typing import Any
 
+from ricordo.bounded import within_callers
 from ricordo.errors import Conflict, StoreError, Unavailable
 from ricordo.memory.files.folder import FileChanged, FileChanges, KnowledgeFolder, hash_of
 from ricordo.memory.files.format import (
@@ -114,6 +116,8 @@ LOOK_SHARE = 20
 LONGEST_WAIT = 1.0
 NOTED_AT_ONCE = 16
 """If at least this many files have only a new time, the new times are written to the store."""
+SECONDS_A_FILE = 0.005
+"""How long it takes about to take in a file. If there are too many for a caller with little time, none is."""
 WRITTEN_UNASKED = 100
 """At most this many items that have no file yet get one without ``ricordo sync``."""
 WRITTEN_AT_ONCE = 100
@@ -213,6 +217,8 @@ class Knowledge:
         seen = self._look()
         self._next_look = max(self._next_look, started + LOOK_SHARE * (time.monotonic() - started))
         if not seen.is_quiet:
+            if len(seen.fresh) * SECONDS_A_FILE > within_callers(inf):
+                raise Unavailable(f"{len(seen.fresh):,} files changed", hint="Take them in: ‹:sync›")
             with self.store.transaction(wait=LONGEST_WAIT):
                 pass  # while another process holds the store, searches use what is known so far
             return self._sync().run(seen, asked=False)

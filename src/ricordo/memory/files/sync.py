@@ -240,9 +240,10 @@ class Sync:
     def file_of(self, name: str, read: ReadFile, row: KnownFile | None) -> ChangedFile:
         """What a file says, as far as that is believed."""
         content = file_format.read(read.data, name)
-        if self._believes:
+        seals = None if self._believes else self.seals
+        if seals is None:
             return ChangedFile(name, read, content, row, is_users=not content.is_unaccepted)
-        sealed_at = self.seals.sealed_at(content, read.data, name)
+        sealed_at = seals.sealed_at(content, read.data, name)
         if sealed_at is None:
             content, doubt = without_claims(content)
         else:

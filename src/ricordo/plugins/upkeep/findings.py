@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ricordo.engine.removal import is_protected, last_use
+from ricordo.errors import CorruptStore, NotFound
 from ricordo.memory.duplicates import OUR_MODEL
 from ricordo.memory.remember import BESIDE
 from ricordo.plugins.upkeep.citations import CitationCheck
 from ricordo.plugins.upkeep.pairs import CONTRADICTS, Pair, link, pairs
 from ricordo.secrets.redaction import redact_item
+from ricordo.speaking import as_agent
 from ricordo.store.base import Store
 from ricordo.store.query import Shown
 from ricordo.text.alike import plain_text
+from ricordo.trust.level import is_vouched
 from ricordo.values.hits import Filters
 from ricordo.values.items import CITATIONS, FRESH, GONE, CitedNow, Item, Saved
 from ricordo.values.kinds import REDACTED_KINDS
@@ -51,7 +55,9 @@ def accept(engine: ReviewVerbs, finding: Finding) -> Saved | None:
         case "gone" | "expired" | "unused":
             return store.changes.archive([n])[0]
         case "secrets":
-            return engine.edit(finding.refs[0], content=store.items.get(n).content)
+            item = store.items.get(n)
+            with nullcontext() if is_vouched(item) else as_agent(item.provenance.name):  # it stays whose it is
+                return engine.edit(finding.refs[0], content=item.content)
         case "changed":
             metadata = store.items.get(n).fields.metadata
             renewed = CitationCheck(store).renewed(metadata.get(CITATIONS) or [])
@@ -99,14 +105,32 @@ class Look:
         }
 
     @cached_property
+    def _users(self) -> dict[int, Item]:
+        """Items that somebody else changed, as the user wrote them or agreed to them last: what others made of them is
+        judged once the user accepted it.
+        """
+        items = self._store.items
+        current = items.get_many([] if self._store.foreign else self._store.audit.waiting())
+        users: dict[int, Item] = {}
+        for n, item in current.items():
+            if item.vouched is not None:
+                with suppress(NotFound, CorruptStore):  # it is no longer kept, or damaged
+                    users[n] = replace(items.get(n, version=item.vouched), ref=item.ref, version=item.version)
+        return users
+
+    def _listed(self, filters: Filters) -> dict[int, Item]:
+        return {n: self._users.get(n, item) for n, item in self._store.items.listing(filters, _ALL, 0)}
+
+    @cached_property
     def memories(self) -> dict[int, Item]:
         """All memories by their numbers."""
-        return dict(self._store.items.listing(Filters(kinds=("memory",)), _ALL, 0))
+        return self._listed(Filters(kinds=("memory",)))
 
     @cached_property
     def _texts(self) -> dict[int, str]:
         """The texts of memories: of a long one, its first passage."""
-        return self._read(list(self.memories))
+        users = {n: item.content for n, item in self._users.items() if n in self.memories}
+        return self._read([n for n in self.memories if n not in users]) | users
 
     @cached_property
     def _vectors(self) -> dict[int, Vectors]:
@@ -166,10 +190,18 @@ class Look:
             newer, older = edge.source, edge.target
             if edge.type != CONTRADICTS or older not in self.memories or newer not in self.memories:
                 continue
+            if any(edge.created_at >= self._changed_at[n] for n in (older, newer) if n in self._changed_at):
+                continue
             is_kept = not self._kept.isdisjoint((Pair(older, newer), Pair(newer, older)))
             if (older, newer) not in listed and not is_kept and not is_protected(self.memories[older]):
                 listed.add((older, newer))
                 yield self._of_pair("contradictions", Pair(older, newer), "The newer contradicts the older.")
+
+    @cached_property
+    def _changed_at(self) -> dict[int, datetime]:
+        """When somebody else gave items of the user another text: what was found of that is not of the user's."""
+        current = self._store.items.get_many(list(self._users))
+        return {n: item.updated_at for n, item in current.items() if item.updated_at > self._users[n].updated_at}
 
     @cached_property
     def _stale(self) -> dict[int, tuple[CitedNow, ...]]:
@@ -190,13 +222,13 @@ class Look:
 
     def _changed(self) -> Iterator[Finding]:
         for n, states in self._stale.items():
-            if not any(cited.state == GONE for cited in states):
+            if n not in self._users and not any(cited.state == GONE for cited in states):
                 why = f"What it cites is no longer as it was: {'; '.join(map(str, states))}."
                 yield _finding("changed", {n: self.memories[n]}, why, "say that it still holds")
 
     def _expired(self) -> Iterator[Finding]:
         now = datetime.now(UTC)
-        for n, item in self._store.items.listing(Filters(), _ALL, 0):
+        for n, item in self._listed(Filters()).items():
             until = item.fields.valid_until
             if until and not is_protected(item) and parse_time(until) < now:
                 yield _finding("expired", {n: item}, f"It held until {until[:10]}.", "archive")
