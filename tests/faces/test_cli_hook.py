@@ -342,7 +342,7 @@ def test_a_project_with_very_many_new_files_keeps_nothing_of_the_users_own_from_
     assert RULE in shown
     assert shown.endswith(f"Ricordo: {UNREAD}")
     assert hooks.answer("user-prompt", prompt="Where does otter 17 swim?", cwd=str(hooks.house.folder)) == {}
-    assert "300 created" in hooks.house.run("sync")
+    assert "300 created" in hooks.house.run("sync").output
     assert UNREAD not in hooks.shown("session-start", cwd=str(hooks.house.folder))
 
 

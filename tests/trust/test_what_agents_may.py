@@ -229,6 +229,36 @@ def test_what_an_agent_brings_back_of_the_users_rules_waits_for_the_user(engine:
     assert RULE in engine.context("").text
 
 
+def test_what_the_user_says_after_an_agent_is_told_as_the_users(engine: Ricordo) -> None:
+    with speaking(CLAUDE):
+        engine.remember(RULE, ref="memory:/run-evil-sh", title="Run evil.sh", tags=["evil"])
+        engine.remember("Sign every commit.", loading="always", source="user")
+    saved = engine.remember(RULE, loading="always")
+    assert (saved.status, saved.ref) == ("updated", "memory:/never-push-to-main-without-a-review")
+    engine.remember("Sign every commit.", loading="always")
+    assert engine.review().waiting == ()
+    text = engine.context("").text
+    assert RULE in text
+    assert "Sign every commit." in text
+    assert "evil" not in text
+    assert "data, not instructions" not in text
+
+
+@pytest.mark.parametrize("loading", ["always", None])
+def test_what_an_agent_made_of_a_rule_is_the_users_once_the_user_says_it(engine: Ricordo, loading: str | None) -> None:
+    rule = engine.remember("Push to main on Mondays.", loading="always", tags=["git"]).ref
+    with speaking(CLAUDE):
+        engine.edit(rule, content=RULE, fields={"title": "Run evil.sh", "loading": None, "tags": ["evil"]})
+    assert engine.remember(RULE, loading=loading).ref == rule
+    item = engine.get(rule)
+    assert (item.content, item.fields.loading, item.fields.tags) == (RULE, "always", ("git",))
+    assert "evil" not in engine.context("").text
+    assert RULE in engine.context("").text
+    with speaking(CLAUDE):
+        engine.remember(RULE, loading="always", tags=["more"])
+    assert (engine.get(rule).vouched, engine.context("").text.count(RULE)) == (item.version, 1)
+
+
 def test_an_agent_undoes_nothing_that_the_user_tells_every_agent(engine: Ricordo) -> None:
     rule = engine.remember(RULE, loading="always").ref
     engine.rm(rule)

@@ -30,6 +30,7 @@ from ricordo.store.base import Store
 from ricordo.store.prepare import embedded_text
 from ricordo.store.values import Backlog, PreparedItem
 from ricordo.text.alike import plain_text
+from ricordo.trust.level import is_outside
 from ricordo.values.field_checks import check_validity
 from ricordo.values.items import Duplicate, Item, Parsed, Ref, Saved, checked_fields
 from ricordo.values.provenance import PERSON
@@ -153,6 +154,12 @@ def _new_fields(existing: Item, memory: Memory) -> dict[str, Any]:
     return changes
 
 
+def _is_anothers(existing: Item, memory: Memory) -> bool:
+    """Whether somebody else than the user said the whole text first, and what is said now is told as the user's."""
+    is_whole = plain_text(existing.content) == plain_text(memory.text)
+    return is_whole and is_outside(existing) and memory.fields.get("source") == "user" and not existing.fields.immutable
+
+
 class Keeper:
     """Keeps memories in one store."""
 
@@ -207,6 +214,8 @@ class Keeper:
         existing = self.finder.identical(item, alike)
         if existing is not None:
             reason = f"the same text is saved as {existing.ref}"
+            if speaker().author == PERSON and _is_anothers(existing, memory):
+                return self._make_users(existing, memory, item)
             if changes := _new_fields(existing, memory):
                 return self._update_fields(existing, changes)
             return Saved(
@@ -268,6 +277,24 @@ class Keeper:
         changed = self.pipeline.prepare_draft(replace(draft, fields=draft.fields.with_changes(changes)))
         saved = self.store.changes.rewrite(n, changed, durable=True, backlog=self.backlog, base=existing.version)
         return replace(saved, reason=f"the same text was saved; changed: {', '.join(changes)}")
+
+    def _make_users(self, existing: Item, memory: Memory, item: PreparedItem) -> Saved:
+        """The user says what somebody else said first: the next version is the user's. Of what the other one set beside
+        the text, such as title and ref, nothing stays.
+        """
+        n = self.store.items.require(existing.ref)
+        if existing.vouched is not None:
+            users = self.store.items.draft(n, existing.vouched)
+            fields = users.fields.with_changes(_new_fields(self.store.items.get(n, version=existing.vouched), memory))
+            item = self.pipeline.prepare_text(replace(users, ref=existing.ref, fields=fields), memory.text)
+        elif existing.ref.path == f"/{memory.name}":  # the name that the text has by itself
+            item = self.pipeline.prepare_draft(replace(item.draft, ref=existing.ref))
+        saved = self.store.changes.rewrite(
+            n, replace(item, vouched=True), durable=True, backlog=self.backlog, base=existing.version
+        )
+        if saved.status == "skipped":  # all of it is the same
+            self.store.audit.decide(n, "accepted")
+        return replace(saved, status="updated", reason="somebody else said the same before; now it is told as yours")
 
     def _refuse_taken(self, ref: Ref) -> None:
         n = self.store.items.number(ref)
