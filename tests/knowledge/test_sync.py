@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from tests.conftest import import_trusted
 
-from ricordo import Conflict, NotFound
+from ricordo import Conflict, NotFound, StoreError
 from ricordo.errors import StaleVersion
 from ricordo.memory.files import mirror as knowledge_store
 from ricordo.values.reports import SyncReport
@@ -145,6 +145,63 @@ def test_a_file_that_takes_the_place_of_a_removed_one_is_followed(house: House) 
     assert engine.get("memory:/a").id == ids["b"]
     with pytest.raises(NotFound):
         engine.get("memory:/b")
+
+
+@pytest.mark.parametrize("is_by_hand", [False, True])
+def test_files_that_swap_their_names_keep_the_items_that_they_are_of(house: House, *, is_by_hand: bool) -> None:
+    engine = house.open()
+    names = ("a", "b", "c")
+    for name in names:
+        if is_by_hand:
+            house.write(f"notes/{name}.md", f"This is {name}.\n")
+        else:
+            engine.save(f"note:/{name}", f"This is {name}.")
+    engine.sync()
+    ids = {name: engine.get(f"note:/{name}").id for name in names}
+    notes = house.folder / "notes"
+    (notes / "a.md").rename(notes / "held")
+    for name, new in (("b", "a"), ("c", "b")):
+        (notes / f"{name}.md").rename(notes / f"{new}.md")
+    (notes / "held").rename(notes / "c.md")
+    assert sorted(said(engine.sync())) == [(f"note:/{name}", "moved") for name in names]
+    now = {name: engine.get(f"note:/{name}") for name in names}
+    assert {name: (item.id, item.content.strip()) for name, item in now.items()} == {
+        "a": (ids["b"], "This is b."), "b": (ids["c"], "This is c."), "c": (ids["a"], "This is a."),
+    }  # fmt: skip
+    assert [version.ref.path for version in engine.history("note:/a")] == ["/a", "/b"]
+    assert engine.doctor().ok
+
+
+def test_a_folder_in_the_place_of_a_file_stops_only_itself(house: House) -> None:
+    engine = house.open(**{"knowledge.enabled": False})
+    for name in ("a", "b", "c"):
+        engine.save(f"note:/{name}", f"This is {name}.")
+    (house.folder / "notes/b.md").mkdir(parents=True)
+    engine = house.open()
+    report = engine.sync()
+    assert sorted(said(report)) == [("note:/a", "written"), ("note:/b", "failed"), ("note:/c", "written")]
+    (error,) = (synced.error for synced in report.items if synced.error)
+    assert error["message"] == "a folder has the place of the file notes/b.md"
+    (house.folder / "notes/c.md").unlink()
+    (house.folder / "notes/c.md").mkdir()
+    house.edit("notes/a.md", "This is", "It is still")
+    assert sorted(said(engine.sync())) == [("note:/a", "updated"), ("note:/b", "failed"), ("note:/c", "failed")]
+    with pytest.raises(StoreError, match=r"a folder has the place of the file notes/c\.md"):
+        engine.edit("note:/c", "Another text.")
+    assert engine.get("note:/c").content == "This is c."
+    for name in ("b", "c"):
+        (house.folder / f"notes/{name}.md").rmdir()
+    engine.sync(write=True)
+    assert engine.doctor().ok
+
+
+def test_a_file_is_read_whatever_the_case_of_its_ending(house: House) -> None:
+    engine = house.open()
+    house.write("notes/n8.MD", "Of a system that writes its names in capitals.\n")
+    assert said(engine.sync()) == [("note:/n8", "created")]
+    house.edit("notes/n8.MD", "capitals", "large letters")
+    assert said(engine.sync()) == [("note:/n8", "updated")]
+    assert house.files() == ["notes/n8.MD"]
 
 
 def test_a_file_put_in_the_place_of_another_with_its_own_id_is_another_item(house: House, tmp_path: Path) -> None:
@@ -402,3 +459,8 @@ def test_a_file_with_both_sides_of_a_merge_is_named(house: House) -> None:
     assert [note for note in engine.sync().notes if note.startswith("memories/harbour.md holds both sides of a merge")]
     house.write("memories/harbour.md", "It opens at eight.\n")
     assert not engine.sync().notes
+    front = "---\n<<<<<<< HEAD\ntitle: Harbour\n=======\ntitle: Port\n>>>>>>> branch\n---\nIt opens at eight.\n"
+    house.write("memories/harbour.md", front)
+    (failed,) = engine.sync().items
+    assert "holds both sides of a merge" in str(failed.error)
+    assert engine.get("memory:/harbour").content.strip() == "It opens at eight."

@@ -46,10 +46,12 @@ class Embedder:
     def __init__(self, first: Callable[[], None] = lambda: None) -> None:
         self.first = first
         self.calls = 0
+        self.asked: list[str] = []
 
     def embed_documents(self, texts: Sequence[str]) -> Any:
         self.calls += 1
         self.first()
+        self.asked = [*self.asked, *texts]
         return np.ones((len(texts), 4), np.float32) / 2
 
     def embed_query(self, text: str) -> Any:
@@ -109,6 +111,31 @@ def test_a_worker_may_keep_a_text_for_five_minutes_and_then_another_takes_it(
     embedders.append(Embedder(another_worker_comes))
     slow.embed()
     assert taken == [0, 0, 1]
+
+
+def test_vectors_are_made_again_when_that_is_asked_of_a_model_that_answers(
+    open_engine: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = Embedder()
+    monkeypatch.setattr("ricordo.registry.embedder", lambda config: embedder)
+    engine = open_engine(vectors=True)
+    kinds = {"note:/a": "note", "note:/b": "note", "memory:/c": "memory"}
+    engine.save_many([Entry(ref, f"The text of {ref}.", kind) for ref, kind in kinds.items()])
+    before = embedder.asked
+    assert engine.embed().embedded == 0
+    assert engine.embed(again=True, kinds=["memory"]).embedded == 1
+    assert [text for text in embedder.asked[len(before) :] if "The text of" in text] == ["The text of memory:/c."]
+
+    def hang() -> None:
+        raise Unavailable("nobody answers", hint="Wait.")
+
+    embedder.first = hang
+    assert "nobody answers" in engine.embed(again=True).stopped
+    assert engine.status()["vectors"]["made"] == 3
+    embedder.first = lambda: None
+    assert engine.embed(again=True).embedded == 3
+    assert engine.status()["vectors"]["made"] == 3
+    assert engine.doctor().ok
 
 
 def test_what_was_removed_replaced_or_archived_is_not_counted_and_does_not_hold_up_the_rest(

@@ -45,6 +45,16 @@ def unpacked(packed: Path, folder: Path) -> Path:
     return store
 
 
+@pytest.mark.parametrize("vectors", [False, True])
+def test_a_store_of_the_release_is_clean_once_it_is_upgraded(tmp_path: Path, *, vectors: bool) -> None:
+    store = unpacked(STORES[-1].with_name(f"schema-{RELEASED}.db.gz"), tmp_path)
+    store.chmod(0o600)
+    with Ricordo.open(store, config=ConfigProvider() if vectors else NO_VECTORS) as engine:
+        for _ in range(2):
+            assert [check for check in engine.doctor().checks if not check.ok] == []
+            engine.embed()
+
+
 def check(store: Path) -> None:
     with Ricordo.open(store, config=NO_VECTORS) as engine:
         assert engine.status()["schema"] == SCHEMA_VERSION

@@ -108,7 +108,7 @@ class Call:
             from ricordo.registry import embedder_ahead
 
             embedder = embedder_ahead(config())
-        from ricordo.engine.context import before_closing
+        from ricordo.engine.context import before_closing, store_notice
         from ricordo.engine.ricordo import Ricordo
 
         engine = Ricordo.open(
@@ -116,6 +116,8 @@ class Call:
         )
         before_closing(engine, lambda: self._last_work(engine, meaning=meaning))
         self.opened = engine
+        if notice := store_notice(engine):
+            self.screen().note(notice)
         return engine
 
     def _last_work(self, engine: Ricordo, *, meaning: bool) -> None:

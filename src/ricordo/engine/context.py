@@ -637,6 +637,11 @@ def sealing_store(engine: Ricordo) -> str:
     return next((store for store in stores if is_encrypted(store)), "")
 
 
+def store_notice(engine: Ricordo) -> str:
+    """What was found wrong when the store was opened, in a line that is told once; "" if nothing was."""
+    return engine._context.unsynced_store.notice if engine._context.is_open else ""
+
+
 def took_in_edits(engine: Ricordo) -> bool:
     """Whether edits of knowledge files were taken in since the store was opened."""
     return engine._context.took_in_edits

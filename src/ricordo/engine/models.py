@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo import registry
+from ricordo.bounded import call_plugin
 from ricordo.config.loading import load_config, set_value, unset_value
 from ricordo.config.settings import Config, EmbeddingSettings
 from ricordo.engine.checks import kinds_of
 from ricordo.engine.context import OpenEngine
-from ricordo.errors import UsageError
+from ricordo.errors import Unavailable, UsageError
 from ricordo.plugin import brought_as, names_of
 from ricordo.store.backlog import worker_name
 from ricordo.values.reports import ModelState, ModelSwitch, Progress
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from ricordo.models.base import Embedder
     from ricordo.store.base import Store
+    from ricordo.store.values import Backlog
     from ricordo.values.reports import EmbedReport
     from ricordo.verbs.declare import BY_FACE, Say
     from ricordo.verbs.parameters import NAME_TEXT, DryRun, KindsToTake
@@ -247,7 +250,7 @@ class ModelVerbs(OpenEngine):
         "look after",
         "Make the vectors that are still missing.",
         is_long=True,
-        examples=("ricordo embed", "ricordo embed --workers 4 --kind document", "ricordo embed --status"),
+        examples=("ricordo embed", "ricordo embed --workers 4 --kind document", "ricordo embed --again"),
     )
     def embed(
         self,
@@ -257,12 +260,14 @@ class ModelVerbs(OpenEngine):
         limit: Annotated[int, Say("Stop after N passages.", 1, most=2**31, short="-n", shown="N")] | None = None,
         enqueue_only: Annotated[bool, Say("Only put passages without vectors into the backlog.")] = False,
         retry: Annotated[bool, Say("Also try those again that failed.")] = False,
+        again: Annotated[bool, Say("Make those again, too, that are there.")] = False,
         status: Annotated[bool, Say("Only show what waits for a vector, and what failed.")] = False,
         search_missing: Annotated[bool, Say("Look for passages without vectors first.", not_on=BY_FACE)] = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> EmbedReport:
         """Any number of processes may do so at once. After a change of the model, searches use the old vectors until
-        all new ones are made.
+        all new ones are made. With ``again``, those of the model that is set are dropped once it has answered; until
+        they are made again, searches find by words.
 
         With ``search_missing`` it looks through the store for texts without vectors; without it, only texts in the
         backlog are embedded, also those in the stores of other tiers whose files were edited.
@@ -278,6 +283,14 @@ class ModelVerbs(OpenEngine):
             return self._context.embed_taken_in(limit)
         found = self._context.store.jobs.retry() if retry else 0
         backlog = self._context.models.backlog()
+        if again and backlog is not None:
+            try:
+                self._try_models(backlog)
+            except Unavailable as error:
+                return EmbedReport(stopped=f"{error.message}. Nothing was changed. {error.hint}".strip())
+            for kind in kinds or (None,):
+                for one in filter(None, (backlog, backlog.second)):
+                    found += self._context.store.jobs.enqueue_again(one.fingerprint, one.dimensions, kind)
         if backlog is not None:
             self._context.store.allow_model(backlog.fingerprint)
         if search_missing and backlog is not None:
@@ -295,6 +308,13 @@ class ModelVerbs(OpenEngine):
         if search_missing and limit is None and not report.stopped:
             return replace(report, stopped=self._still_waiting(kinds))
         return report
+
+    def _try_models(self, backlog: Backlog) -> None:
+        """See that the models answer, before vectors are dropped that only they can make."""
+        models = self._context.models
+        for embedder in (models.embedder(), models.second.embedder() if backlog.second is not None else None):
+            if embedder is not None:
+                call_plugin(partial(embedder.embed_query, SENTENCE), f"{embedder.fingerprint} failed", hint="")
 
     def _still_waiting(self, kinds: Sequence[str]) -> str:
         """A note about texts that failed before and were left out, with the command that tries them again."""

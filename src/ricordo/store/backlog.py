@@ -227,6 +227,23 @@ class Jobs:
             have = self._opened.vector_index.entries(connection, number).chunks
             return enqueue_missing(connection, number, have, kind, languages=languages)
 
+    def enqueue_again(self, fingerprint: str, dimensions: int, kind: str | None = None) -> int:
+        """Drop the vectors of a fingerprint, those of one kind of items or all, and put their chunks on the backlog.
+
+        A text that several chunks have in common has one vector, which goes from all of them.
+        """
+        with self._opened.database.write() as connection:
+            number = fingerprint_id(connection, fingerprint, dimensions)
+            entries = self._opened.vector_index.entries(connection, number)
+            kinds: dict[int, str] = dict(
+                connection.rows("SELECT c.id, i.kind FROM chunks c JOIN items i ON i.n=c.item")
+            )
+            again = np.fromiter((kind in (None, kinds.get(chunk)) for chunk in entries.chunks.tolist()), np.bool_)
+            chunks = entries.chunks[np.isin(entries.vectors, entries.vectors[again])]
+            withdraw(connection, number, chunks)
+            rows = [(chunk, kinds[chunk]) for chunk in chunks.tolist() if chunk in kinds]
+            return _enqueue(connection, number, rows, np.array([], np.int64))
+
     def enqueue_waiting(
         self, fingerprint: str, other: str, dimensions: int, languages: Languages = EVERY_LANGUAGE
     ) -> int:

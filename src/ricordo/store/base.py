@@ -304,6 +304,8 @@ class Store:
     transfer: SharedTransfer
     is_file: bool = False
     """Whether it is a file of one person."""
+    notice: str = ""
+    """What was found wrong when it was opened, and is said once."""
 
     def __init__(self, opened: OpenStore) -> None:
         self.opened = opened

@@ -233,6 +233,28 @@ def test_adding_a_folder_and_letting_in_a_machine_sync_at_once(make_places: Make
     assert laptop.texts() == {"The kettle is red."}
 
 
+def test_many_small_files_of_a_log_become_few(make_places: MakePlaces, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ricordo.plugins.sync.run.MOST_FILES", 10)
+    desk, laptop = make_places("desk", "laptop")
+    most = 0
+    for number in range(25):
+        with desk.at() as engine:
+            engine.save("note:/kettle", f"Kettle {number}.", on_conflict="overwrite")
+        desk.sync()
+        most = max(most, len(desk.files()))
+        if number == 13:  # it knows some of it from the files that are gone soon
+            carry(desk, laptop)
+            laptop.sync()
+    assert most <= 11
+    assert len(desk.files()) < 10
+    carry(desk, laptop)
+    laptop.sync()
+    for place in (desk, laptop):
+        with place.at() as engine:
+            assert engine.get("note:/kettle").content == "Kettle 24."
+            assert {version.number for version in engine.history("note:/kettle")} >= set(range(10, 26))
+
+
 def test_a_sync_without_news_writes_nothing(make_places: MakePlaces) -> None:
     """Also if a machine is not let in: a write would make other processes with this store sync again, and so on."""
     desk, laptop = make_places("desk", "laptop", trust_all=False)

@@ -232,7 +232,7 @@ class KnowledgeFolder:
                         self.leftovers.append(Leftover(self.spot(name), int(left[1]), f"{folder}/{left[2]}"))
                 elif entry.is_dir(follow_symlinks=False):
                     inside.append(name)
-                elif entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
+                elif entry.name.lower().endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
                     with suppress(FileNotFoundError):  # it was removed in the meantime
                         status = entry.stat(follow_symlinks=False)
                         files[name] = Looks(status.st_mtime_ns, status.st_size)
@@ -326,7 +326,7 @@ class FileChanges:
                 temporary.unlink(missing_ok=True)
                 raise
             if expected is not None and not _is_as_expected(temporary, expected):
-                raise FileChanged(name)
+                raise _changed(name, temporary)
             self._folders.add(spot.folder)
             status = spot.lstat()
         return Looks(status.st_mtime_ns, status.st_size).without_fresh_time(time.time_ns())
@@ -335,6 +335,8 @@ class FileChanges:
         """Remove a file; without ``known``, whatever its content."""
         spot = self.folder.spot(name)
         temporary = temporary_beside(spot)
+        if _is_folder(spot):
+            return  # somebody made it in the place of the file, and what is in it is theirs
         with _explained(spot, "removed"):
             try:
                 spot.rename(temporary)
@@ -353,7 +355,7 @@ class FileChanges:
         self._make_folder(target.folder)
         with _explained(spot, "renamed"):
             if target.is_taken():
-                raise FileChanged(new_name)
+                raise _changed(new_name, target)
             spot.rename(target)
         self._undo.append((partial(target.rename, spot), None))
         self._left.append(spot.folder)
@@ -415,11 +417,25 @@ def _explained(spot: Spot, done: str) -> Iterator[None]:
     try:
         yield
     except (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        raise FileChanged(spot.name) from None
+        raise _changed(spot.name, spot) from None
     except OSError as error:
         raise StoreError(
             f"{spot} cannot be {done}: {error.strerror}", hint="Nothing was saved. Check its folder and the disk."
         ) from error
+
+
+def _changed(name: str, found: Spot) -> FileChanged | StoreError:
+    """What to raise of a file that is not as it was: it is looked at again, unless a folder has its place."""
+    if _is_folder(found):
+        return StoreError(f"a folder has the place of the file {name}", hint="Give the folder another name.")
+    return FileChanged(name)
+
+
+def _is_folder(spot: Spot) -> bool:
+    try:
+        return stat.S_ISDIR(spot.lstat().st_mode)
+    except (OSError, LinkedFolder):
+        return False
 
 
 def _swap_back(backup: Spot, spot: Spot, written: str) -> None:

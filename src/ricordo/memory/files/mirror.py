@@ -11,7 +11,7 @@ from math import inf
 from typing import Any
 
 from ricordo.bounded import within_callers
-from ricordo.errors import Conflict, StoreError, Unavailable
+from ricordo.errors import Conflict, Error, StoreError, Unavailable
 from ricordo.memory.files.folder import FileChanged, FileChanges, KnowledgeFolder, hash_of
 from ricordo.memory.files.format import (
     Seals,
@@ -306,11 +306,25 @@ class Knowledge:
         done: list[Synced] = []
         for at in range(0, len(numbers), WRITTEN_AT_ONCE):
             batch = numbers[at : at + WRITTEN_AT_ONCE]
-            self.store.changes.touch(batch)
+            try:
+                self.store.changes.touch(batch)
+            except (StoreError, Conflict, Unavailable) as error:
+                done += self._each(batch, error)
+                continue
             rows = self.store.knowledge.files_of(batch)
             items = self.store.items.get_many(list(batch))
             done += [Synced(str(items[n].ref), "written", row.name, items[n].version) for n, row in rows.items()]
         return done
+
+    def _each(self, numbers: Sequence[int], error: Error) -> list[Synced]:
+        """Write files one by one, because one of them stopped the others."""
+        if len(numbers) > 1:
+            return [synced for n in numbers for synced in self._write_files([n])]
+        items = self.store.items.get_many(list(numbers))
+        return [
+            Synced(str(item.ref), "failed", file_name(item.ref, item.kind), item.version, error=error.to_dict())
+            for item in items.values()
+        ]
 
 
 def _some(listed: Sequence[str]) -> str:

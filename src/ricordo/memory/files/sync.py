@@ -94,8 +94,9 @@ MOST_VANISHED = 20
 EMPTIED_SECONDS = 2.0
 """A file that became empty a moment ago is probably being saved: some programs empty a file before they write it."""
 _ATTEMPTS = 5
-_MARKERS = {"<<<<<<<", "=======", ">>>>>>>"}
+_MARKERS = {b"<<<<<<<", b"=======", b">>>>>>>"}
 """What begins the lines that a version control puts around both sides of a merge."""
+_BOTH_SIDES = "both sides of a merge (<<<<<<<, >>>>>>>): choose one, and save it"
 
 
 @frozen
@@ -173,7 +174,7 @@ class Sync:
         existing, new, gone = self._assign(files, gone)
         self._remove(gone)
         again = set()
-        for file, n in existing:
+        for file, n in self._update_swapped(existing):
             try:
                 updated = self._update(file, n)
             except Forbidden as error:  # somebody else put away what the user tells every agent
@@ -192,6 +193,23 @@ class Sync:
         for at in range(0, len(new), CREATED_AT_ONCE):
             again |= self._create(new[at : at + CREATED_AT_ONCE])
         return again
+
+    def _update_swapped(self, existing: Sequence[tuple[ChangedFile, int]]) -> Sequence[tuple[ChangedFile, int]]:
+        """Update together the items whose files gave each other their names; returns those that are left."""
+        items = self.store.items.get_many([n for _, n in existing])
+        moving = [(file, n) for file, n in existing if items[n].state != "deleted" and items[n].ref != file.content.ref]
+        wanted = {file.content.ref for file, _ in moving}
+        aside = [items[n].id for _, n in moving if items[n].ref in wanted]
+        if not aside:
+            return existing
+        try:
+            with self.store.transaction(durable=True, mirrored=False):
+                self.store.changes.set_aside(aside)
+                updated = [self._update(file, n) for file, n in moving]
+        except (FileChanged, Conflict, Forbidden):
+            return existing  # one by one, which says what is wrong
+        self.done += filter(None, updated)
+        return [pair for pair in existing if pair not in moving]
 
     def _vanished_files(self, seen: FolderLook, *, asked: bool) -> dict[str, KnownFile]:
         """The files that are gone; if all or very many are gone at once, only a ``sync`` that is asked for removes."""
@@ -222,12 +240,13 @@ class Sync:
                 files.append(self.file_of(name, read, row))
             except Unreadable as error:  # it is noted, so that it is not tried again before it changes
                 row, looks = row or KnownFile(name, None, mtime=0, size=0, hash="", mark=""), read.looks
-                problem = replace(row, mtime=looks.mtime, size=looks.size, hash=read.hash, problem=error.message)
+                why = f"{name} holds {_BOTH_SIDES}" if _has_both_sides(read.data) else error.message
+                problem = replace(row, mtime=looks.mtime, size=looks.size, hash=read.hash, problem=why)
                 self.store.knowledge.note([problem])
                 continue
             self.notes += [f"{name}: {warning}" for warning in files[-1].content.warnings]
-            if {line[:7] for line in files[-1].content.text.splitlines()} >= _MARKERS:
-                self.notes.append(f"{name} holds both sides of a merge (<<<<<<<, >>>>>>>): choose one, and save it")
+            if _has_both_sides(read.data):
+                self.notes.append(f"{name} holds {_BOTH_SIDES}")
         return sorted(files, key=lambda file: not file.content.id)
 
     @property
@@ -258,7 +277,9 @@ class Sync:
         except FileNotFoundError:
             return None  # it was removed just now; the next look finds that
         except OSError as error:
-            self._fail(name, Unreadable(f"{name} cannot be read: {error.strerror}", hint="Check its permissions."))
+            is_folder = isinstance(error, IsADirectoryError)
+            hint = "Give the folder another name." if is_folder else "Check its permissions."
+            self._fail(name, Unreadable(f"{name} cannot be read: {error.strerror}", hint=hint))
             return None
         if read.looks.size > self.most_bytes:
             self._fail(name, Unreadable(f"{name} is too large", hint="Raise ingest.max_file_mb to take it in."))
@@ -279,6 +300,7 @@ class Sync:
         rows = self.store.knowledge.files()
         names = {row.item: name for name, row in rows.items() if row.item is not None and not row.is_gone}
         ids = {file.name: file.content.id for file in files}
+        changed = {file.row.hash: file.row for file in files if file.row is not None and file.row.item is not None}
         claimed: dict[int, str] = {}
         existing: list[tuple[ChangedFile, int]] = []
         new: dict[str, ChangedFile] = {}
@@ -287,7 +309,8 @@ class Sync:
             if file.content.id and file.content.id in new:
                 file = self._as_copy(file, new[file.content.id].name)
             if n is None and not file.content.id:
-                n = self._without_id(file, left, names, claimed)
+                by_bytes = replace(file, row=changed.get(file.read.hash, file.row))  # files may swap their names
+                n = self._without_id(by_bytes, left, names, claimed)
             if n is None:
                 new[file.content.id or file.name] = file
                 continue
@@ -461,6 +484,10 @@ class Sync:
 
     def _fail(self, name: str, error: Error) -> None:
         self.done.append(Synced(str(ref_of(name)), "failed", name, error=error.to_dict()))
+
+
+def _has_both_sides(data: bytes) -> bool:
+    return {line[:7] for line in data.splitlines()} >= _MARKERS
 
 
 def _row(file: ChangedFile, n: int, item: Item) -> KnownFile:

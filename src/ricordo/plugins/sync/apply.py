@@ -68,8 +68,7 @@ class Application:
             for item, one in sorted(now.items(), key=lambda row: row[0])
             if not self._is_shown(item, one, places.get(item))
         }
-        for item in changed:  # names that change hands must be free first, also those of what goes to the bin
-            self.connection.run("UPDATE items SET path='/.moving/' || id WHERE id=? AND state<>'deleted'", (item,))
+        changes.set_aside(self.connection, changed)  # also the names of what goes to the bin
         ready: list[tuple[str, ItemRecord, Merged]] = []
         for item, one in changed.items():
             self._prepare_erasing(item, is_meant=bool(gone.get(item)))

@@ -444,6 +444,13 @@ class MachineFiles:
             ) from problem
         return file
 
+    def size(self, file: LogFile) -> int:
+        """How many bytes a file has; 0 if it is not there."""
+        try:
+            return (self.folder / file.place).stat().st_size
+        except OSError:
+            return 0
+
     def remove(self, file: LogFile) -> None:
         """Remove a file of this machine, whose log another one took the place of."""
         path = self.folder / file.place

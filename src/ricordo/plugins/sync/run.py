@@ -9,13 +9,23 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo.config.files import data_home, locked
 from ricordo.config.machine import this_machine
 from ricordo.errors import Unavailable, Unreadable
-from ricordo.plugins.sync.log import LogFile, MachineFiles, has_key, note_in, parts_of, put_note
+from ricordo.plugins.sync.log import (
+    MOST_BYTES,
+    MOST_ENTRIES,
+    LogFile,
+    MachineFiles,
+    has_key,
+    note_in,
+    parts_of,
+    put_note,
+)
 from ricordo.plugins.sync.values import KnownFolder, SyncFolder, SyncMachine, SyncRun
 from ricordo.store.values import Backlog
 from ricordo.trust.gate import trusted_source
@@ -25,6 +35,8 @@ if TYPE_CHECKING:
 
 
 _AT_ONCE = 2_000
+MOST_FILES = 100
+"""When a log has so many files, and twice those that it needs, it is written anew in few."""
 _WAIT_SECONDS = 60.0
 
 
@@ -136,7 +148,7 @@ class FolderSync:
 
     def _write(self, identity: int, files: MachineFiles) -> None:
         folder = self._known(identity)
-        if folder.stale == 1:
+        if folder.stale == 1 or self._is_scattered(folder, files):
             self._log.start_log(folder, anew=True)
             folder = self._known(identity)
         if folder.key and (kept := self._log.kept_note(folder, note_in(files.folder))) and not has_key(files.folder):
@@ -156,6 +168,14 @@ class FolderSync:
             self._log.forget_files(folder.id, [file.place for file in before])
         if folder.stale == 2:
             self._log.end_rewriting(folder)
+
+    def _is_scattered(self, folder: KnownFolder, files: MachineFiles) -> bool:
+        """Whether the log has many more files than what it says needs: each sync that has news writes one."""
+        if folder.number < MOST_FILES:
+            return False
+        size = sum(files.size(file) for file in files.files(this_machine().id) if file.log == folder.log)
+        entries = self._log.count_unwritten(replace(folder, upto=0))
+        return folder.number >= MOST_FILES + 2 * (size // MOST_BYTES + entries // MOST_ENTRIES)
 
     def _known(self, identity: int) -> KnownFolder:
         return next(folder for folder in self._log.folders() if folder.id == identity)

@@ -364,6 +364,12 @@ def put_away(connection: Connection, head: Head, state: str) -> None:
         connection.run("DELETE FROM item_tags WHERE item=?", (head.n,))
 
 
+def set_aside(connection: Connection, identities: Iterable[str]) -> None:
+    """Free the refs of items that get others in the same transaction; those in the bin hold none."""
+    sql = "UPDATE items SET path='/.moving/' || id WHERE id=? AND state<>'deleted'"
+    connection.run_many(sql, [(identity,) for identity in identities])
+
+
 def erase_item(connection: Connection, n: int) -> None:
     """Remove an item with all its versions and text."""
     rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,))
@@ -669,6 +675,11 @@ class Changes:
             for word, term in analyzer.forget_stemmed():
                 if not segments.is_used(connection, term):
                     connection.run("DELETE FROM vocabulary WHERE word=? AND term=?", (word, term))
+
+    def set_aside(self, identities: Sequence[str]) -> None:
+        """Free the refs of items that get others in the same transaction, so that they can be exchanged."""
+        with self._database.write() as connection:
+            set_aside(connection, identities)
 
     def set_times(self, n: int, created: datetime, updated: datetime) -> None:
         """Say when an item was made, and when its text last changed."""

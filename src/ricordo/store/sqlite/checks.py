@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
@@ -43,6 +44,22 @@ def integrity(database: Database) -> Check:
     if rows == ["ok"]:
         return Check("integrity", True, "pages and indexes are sound")
     return Check("integrity", False, f"{'; '.join(rows)}. Restore a backup, or export what can be read.")
+
+
+def damaged_logs(database: Database) -> list[str]:
+    """The names of the damaged logs that were kept when the store was opened."""
+    return sorted(path.name for path in database.path.parent.glob(f"{glob.escape(database.path.name)}-wal.damaged*"))
+
+
+def log(kept: Sequence[str]) -> Check:
+    """What to do about damaged logs: nothing in them can be trusted, and only the user knows what is missing."""
+    names = ", ".join(kept)
+    return Check(
+        "log",
+        False,
+        f"the end of a log was damaged, and changes in it are lost; it is kept as {names}. Look for what is missing, in"
+        " a backup or the Markdown files; then delete it.",
+    )
 
 
 def misnamed_columns(connection: Connection) -> dict[str, tuple[list[str], list[str]]]:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Literal
 
 import apsw
 
@@ -235,6 +235,8 @@ class Database:
         self.around_commit: AroundCommit | None = None
         self._mirrored = True
         self.foreign = False
+        self.notice = ""
+        """What was found when it was opened, and is said once."""
         self.key = find_key(path) if path.exists() or create else None
         """What the file is encrypted with; None if everybody can read it."""
         prepare_file(path, create)
@@ -273,7 +275,30 @@ class Database:
             )
         if not self.read_only:
             connection.pragma("journal_mode", "wal")
+            self._keep_damaged_log(connection)
         self._local.connection = connection
+
+    def _keep_damaged_log(self, connection: Connection) -> None:
+        """Copy a log of which SQLite drops committed pages without a word, because one before them is damaged: it is
+        deleted, or written over, soon.
+        """
+        log = Path(f"{self.path}-wal")
+        if not _loses_commits(log, connection):
+            return
+        said = f"the end of the log of the store {self.path} is damaged, and the changes in it are lost"
+        try:
+            for aside in (Path(f"{log}.damaged{number}") for number in ("", *range(2, 10))):
+                if not aside.exists():
+                    with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                        file.write(log.read_bytes())
+                elif aside.read_bytes()[:_LOG_HEADER] != log.read_bytes()[:_LOG_HEADER]:
+                    continue  # it was kept another time
+                else:
+                    return  # and that was said
+                self.notice = f"{said}; the log is kept as {aside.name}: ricordo doctor"
+                return
+        except OSError as error:
+            self.notice = f"{said}; the log cannot be kept: {error.strerror}"
 
     def _connect(self) -> Connection:
         flags = apsw.SQLITE_OPEN_READWRITE
@@ -453,6 +478,65 @@ class Database:
                 except apsw.Error:
                     pass  # writing the log into the file failed; all that was committed is still in the log
             self._connections.clear()
+
+
+_LOG_HEADER, _FRAME_HEADER = 32, 24
+
+
+def _loses_commits(log: Path, connection: Connection) -> bool:
+    """Whether a log has a commit after the pages that SQLite reads of it. It reads until the first damaged page.
+
+    The last page that was written may be incomplete, after a process was killed, and says nothing.
+    """
+    noop: int | None = getattr(apsw, "SQLITE_CHECKPOINT_NOOP", None)  # since SQLite 3.51
+    try:
+        if noop is None or os.stat(log).st_size <= _LOG_HEADER:  # noqa: PTH116 - pathlib is slow
+            return False
+        frame = _FRAME_HEADER + int(connection.pragma("page_size"))
+        for _ in range(2):
+            read = connection.wal_checkpoint(mode=noop)[0]
+            with log.open("rb") as file:
+                header = file.read(_LOG_HEADER)
+                at = _LOG_HEADER + max(read, 0) * frame
+                found = _later_commit(file, at, frame, header[16:24] if _is_sound(header) else b"")
+            if not found or connection.wal_checkpoint(mode=noop)[0] != read:
+                return False  # or another process has just written
+            time.sleep(_SETTLED_SECONDS)  # it may be about to say what it wrote
+    except (OSError, apsw.Error):
+        return False  # who reads on is told what is wrong
+    return True
+
+
+_SETTLED_SECONDS = 0.05
+
+
+def _later_commit(file: BinaryIO, at: int, frame: int, salts: bytes) -> bool:
+    """Whether one of the pages after the one at a position ends a transaction of the log with these salts, or of that
+    of the second page if the log's own are damaged. Pages of earlier logs may lie behind those of this one.
+    """
+    foreign = 0
+    while foreign < 2:
+        at += frame
+        file.seek(at)
+        header = file.read(frame)
+        if len(header) < frame:
+            return False
+        salts = salts or header[8:16]
+        if header[8:16] != salts:
+            foreign += 1
+        elif any(header[4:8]):
+            return True
+    return False
+
+
+def _is_sound(header: bytes) -> bool:
+    """Whether the checksum at the end of a log's header fits."""
+    order: Literal["big", "little"] = "big" if header[3] & 1 else "little"
+    one = two = 0
+    for at in range(0, 24, 8):
+        one = (one + int.from_bytes(header[at : at + 4], order) + two) & 0xFFFFFFFF
+        two = (two + int.from_bytes(header[at + 4 : at + 8], order) + one) & 0xFFFFFFFF
+    return header[24:32] == one.to_bytes(4, "big") + two.to_bytes(4, "big")
 
 
 def _end(connection: Connection, statement: str) -> None:

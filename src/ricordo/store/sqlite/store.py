@@ -45,6 +45,7 @@ class SqliteStore(Store):
             raise
         super().__init__(opened)
         self.transfer = Transfer(opened, self.database)
+        self.notice = self.database.notice
 
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
         from ricordo.store.sqlite import checks
@@ -52,6 +53,7 @@ class SqliteStore(Store):
         database = self.database
         return [
             ("integrity", lambda repair: checks.integrity(database)),
+            *([("log", lambda repair: checks.log(kept))] if (kept := checks.damaged_logs(database)) else []),
             ("schema", lambda repair: checks.schema(database, repair)),
             ("records", lambda repair: checks.records(database, repair)),
             ("references", lambda repair: checks.references(database, repair)),
