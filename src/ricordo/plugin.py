@@ -70,7 +70,7 @@ class SearchStep(NamedTuple):
     """A step of searches, for items that are not ranked as all others are."""
 
     place: str
-    """A subclass of ``search.steps.PluginStep``."""
+    """A subclass of ``search.request.PluginStep``."""
     drives: tuple[str, ...]
     """It is done, and imported, if an item of one of these drives is among the candidates."""
 

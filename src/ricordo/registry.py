@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ricordo.bounded import call_plugin
 from ricordo.errors import ContractError, Unavailable, UsageError
 from ricordo.plugin import brought_as, names_of
-from ricordo.values.file_refs import FileRefs
-from ricordo.values.items import Item
+from ricordo.values.items import FileRefs, Item
 from ricordo.values.store_addresses import parse
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from ricordo import Ricordo
 from ricordo.speaking import as_agent
-from ricordo.text.chatter import has_content
+from ricordo.text.stopwords import has_content
 from ricordo.values.items import Entry
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from ricordo.cli.program import program
-from ricordo.verbs.index import all_verbs
-from ricordo.verbs.rows import VerbRow
+from ricordo.verbs.rows import VerbRow, all_verbs
 
 ROWS = all_verbs()
 

@@ -88,13 +88,13 @@ def test_a_backup_made_while_another_process_writes_is_whole(
             threading.Event().wait(0.005)
         raise AssertionError("the backup kept the writer waiting")
 
-    from ricordo.store.sqlite import transfer
+    from ricordo.store.sqlite import store
 
-    pages, transfer.STEP_PAGES = transfer.STEP_PAGES, 20
+    pages, store.STEP_PAGES = store.STEP_PAGES, 20
     try:
         engine.backup(tmp_path / "copy.db", progress=slowly)
     finally:
-        transfer.STEP_PAGES = pages
+        store.STEP_PAGES = pages
     assert len(steps) > 2
     assert writer() >= before + 3 * len(steps)
     config = ConfigProvider({"embedding.provider": "none"})

@@ -19,9 +19,8 @@ from ricordo import ConfigProvider, NotFound, Ricordo
 from ricordo.config.machine import MACHINE_NAME, this_machine
 from ricordo.errors import UsageError
 from ricordo.plugins.postgres.store import PostgresStore
-from ricordo.values.file_refs import FileRefs
 from ricordo.values.hits import Filters
-from ricordo.values.items import Ref
+from ricordo.values.items import FileRefs, Ref
 
 NO_VECTORS = ConfigProvider({"embedding.provider": "none"})
 STEPS = 200

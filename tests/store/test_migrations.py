@@ -16,7 +16,7 @@ from ricordo import ConfigProvider, Ricordo
 from ricordo.errors import StoreError, Unavailable
 from ricordo.store.base import WORDS
 from ricordo.store.search import checks
-from ricordo.store.sqlite.schema import RELEASED, SCHEMA_VERSION
+from ricordo.store.sqlite.store import RELEASED, SCHEMA_VERSION
 
 STORES = sorted((Path(__file__).parents[1] / "fixtures" / "stores").glob("schema-*.db.gz"))
 NO_VECTORS = ConfigProvider({"embedding.provider": "none"})
@@ -24,7 +24,7 @@ NO_VECTORS = ConfigProvider({"embedding.provider": "none"})
 KILLED = """
 import os, sys
 from ricordo import ConfigProvider, Ricordo
-from ricordo.store.sqlite import schema
+from ricordo.store.sqlite import store as schema
 place, step = sys.argv[1], int(sys.argv[2])
 original = schema.STEPS[step]
 

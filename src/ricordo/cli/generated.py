@@ -33,14 +33,12 @@ from ricordo.cli.command import (
 from ricordo.cli.completion import RefType
 from ricordo.cli.terminal import ProgressLine, person_answers
 from ricordo.errors import UsageError
-from ricordo.verbs.index import all_verbs, has_verb, verb_named
-from ricordo.verbs.rows import ParamRow, VerbRow, plain_answer, prepared
+from ricordo.verbs.rows import ParamRow, VerbRow, all_verbs, has_verb, plain_answer, prepared, verb_named
 
 if TYPE_CHECKING:
     from ricordo.cli.terminal import Screen
     from ricordo.engine.ricordo import Ricordo
     from ricordo.values.hits import Answer
-    from ricordo.values.reports import RemovalReport
 
 SENTENCE = 100_000
 """A text that may be this long is typed as several words, or read from standard input with ``-``."""
@@ -174,7 +172,13 @@ def run(call: Call, path: str, given: Mapping[str, Any]) -> int:
     storeless = row.storeless and (row.scope == "read" or not call.has_store())
     if not storeless:
         call.check_named_store(create=row.creates)
-    opened = call.engine(create=row.creates, meaning=_asks_by_meaning(row, given), storeless=storeless)
+    # Whether the vector of a query will be asked for.
+    asked = given.get("query", "") or given.get("task", "")
+    opened = call.engine(
+        create=row.creates,
+        meaning=bool(row.needs_model and asked and given.get("by") not in ("words", "text")),
+        storeless=storeless,
+    )
     with opened as engine, progress or nullcontext():
         if row.asks and not (yes or given.get("dry_run")):
             _confirm(call, engine, row, given)
@@ -182,7 +186,10 @@ def run(call: Call, path: str, given: Mapping[str, Any]) -> int:
         if row.returns == "Answer":
             return _tell_hits(call, engine, result, given, form=form)
         if row.returns == "RemovalReport" and given.get("purge"):
-            _forget_hits(engine, result)
+            from ricordo.cli import last_search
+            from ricordo.engine.context import sealing_store
+
+            last_search.forget([saved.ref for saved in result.items if saved.status == "purged"], sealing_store(engine))
     return tell(call, row, result, limit=given.get("limit"))
 
 
@@ -199,13 +206,6 @@ def _tell_hits(call: Call, engine: Ricordo, answer: Answer, given: Mapping[str, 
         show_answer(screen, answer, query=given.get("query", ""), first=first, form=form)
 
     return call.answer(answer.to_dict(), draw)
-
-
-def _forget_hits(engine: Ricordo, report: RemovalReport) -> None:
-    from ricordo.cli import last_search
-    from ricordo.engine.context import sealing_store
-
-    last_search.forget([saved.ref for saved in report.items if saved.status == "purged"], sealing_store(engine))
 
 
 def _confirm(call: Call, engine: Ricordo, row: VerbRow, given: Mapping[str, Any]) -> None:
@@ -232,12 +232,6 @@ def _agrees(would: Any) -> bool:
 
     question = question_of(would)
     return bool(question) and click.confirm(question, err=True)
-
-
-def _asks_by_meaning(row: VerbRow, given: Mapping[str, Any]) -> bool:
-    """Whether the vector of a query will be asked for."""
-    asked = given.get("query", "") or given.get("task", "")
-    return bool(row.needs_model and asked and given.get("by") not in ("words", "text"))
 
 
 def tell(call: Call, row: VerbRow, result: Any, *, limit: int | None = None) -> int:

@@ -198,7 +198,7 @@ def short_ref(ref: str) -> str:
         return one_line(ref)
     if path.startswith("/@"):
         from ricordo.config.machine import this_machine
-        from ricordo.values.file_refs import PLAIN
+        from ricordo.values.items import PLAIN
 
         machine, place = PLAIN.split(path)
         if machine != this_machine().id:

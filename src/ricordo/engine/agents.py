@@ -20,7 +20,7 @@ from ricordo.engine.tiers import any_item
 from ricordo.errors import UsageError
 from ricordo.plugin import ask
 from ricordo.secrets.private import without_private
-from ricordo.text.chatter import has_content
+from ricordo.text.stopwords import has_content
 from ricordo.values.hits import Answer, Filters, Hit
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import KINDS, SESSION

@@ -39,8 +39,7 @@ from ricordo.sources.disk import disk_ref
 from ricordo.steps import no_step
 from ricordo.store.backlog import worker_name
 from ricordo.store.base import Store
-from ricordo.values.file_refs import DISK, FileRefs, elsewhere, is_marked
-from ricordo.values.items import Ref
+from ricordo.values.items import DISK, FileRefs, Ref, elsewhere, is_marked
 from ricordo.values.reports import AddReport, Progress, RefreshReport, SyncReport, TierState
 from ricordo.vault import is_encrypted
 from ricordo.verbs.declare import verb

@@ -21,8 +21,7 @@ from ricordo.errors import Error, NotFound, Unavailable, UsageError
 from ricordo.permissions import refuse_files, refuse_secrets
 from ricordo.plugin import ask
 from ricordo.sources.disk import disk_ref, ref_path
-from ricordo.values.file_refs import DISK, UNKNOWN_MACHINE
-from ricordo.values.items import Ref
+from ricordo.values.items import DISK, UNKNOWN_MACHINE, Ref
 from ricordo.values.kinds import KINDS, ON_CONFLICT
 from ricordo.values.reports import AddReport, KnownMachine, Progress, Refreshed, RefreshReport, Root
 from ricordo.verbs.declare import WATCHED, verb

@@ -16,9 +16,8 @@ from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.plugin import ask
 from ricordo.search.grep import grep_texts, tree_of
 from ricordo.search.query import both, parse_query
-from ricordo.values.file_refs import elsewhere
 from ricordo.values.hits import Evidence, Filters, GrepMatch
-from ricordo.values.items import Item, Listing, TreeNode, Versions
+from ricordo.values.items import Item, Listing, TreeNode, Versions, elsewhere
 from ricordo.values.kinds import REMEMBERED_KINDS
 from ricordo.values.times import moment_of
 from ricordo.verbs.declare import verb

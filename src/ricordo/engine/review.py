@@ -107,7 +107,18 @@ class ProposalDesk:
         if proposal is None or self._store.foreign:
             raise NotFound(f"there is no {ref}", hint="‹:review› lists what waits.")
         if decision == ASK:
-            return self._ask_again(proposal)
+            if proposal.state == ACCEPTED:
+                own = self._own_for(proposal)
+                items = (self._store if own is None else own.store).items
+                n = items.number(Ref.parse(proposal.became))
+                if n is not None and items.get(n).state == "live":
+                    raise UsageError(
+                        f"{proposal.ref} was accepted as {proposal.became}",
+                        hint=f"‹:forget {proposal.became}› puts that away.",
+                    )
+            if not self._store.proposals.ask_again(proposal.id):
+                raise UsageError(f"{proposal.ref} waits already", hint="‹:review› lists what waits.")
+            return f"{proposal.ref} waits again"
         if proposal.state != WAITING:
             raise UsageError(f"{ref} was {proposal.state} before", hint=f"‹:review {ref} ask› lets it wait again.")
         if decision in (NEVER, "refuse"):
@@ -141,21 +152,6 @@ class ProposalDesk:
         how = {ALWAYS: "kept by themselves", NEVER: "not proposed any more", ASK: "proposed, and wait for you"}
         back = "" if rule.rule == ASK else f" (‘ask’ for {rule.ref} takes that back)"
         return f"from now on, those of the kind '{rule.kind}' by {rule.way} are {how[rule.rule]}{back}"
-
-    def _ask_again(self, proposal: Proposal) -> str:
-        """Let a proposal wait again that was refused, or whose memory is gone."""
-        if proposal.state == ACCEPTED:
-            own = self._own_for(proposal)
-            items = (self._store if own is None else own.store).items
-            n = items.number(Ref.parse(proposal.became))
-            if n is not None and items.get(n).state == "live":
-                raise UsageError(
-                    f"{proposal.ref} was accepted as {proposal.became}",
-                    hint=f"‹:forget {proposal.became}› puts that away.",
-                )
-        if not self._store.proposals.ask_again(proposal.id):
-            raise UsageError(f"{proposal.ref} waits already", hint="‹:review› lists what waits.")
-        return f"{proposal.ref} waits again"
 
     def accept(self, proposal: Proposal, text: str | None = None, *, by_itself: bool) -> str:
         """Make a memory of a proposal; what concerns the user goes to the user's own store. Returns its ref.

@@ -19,9 +19,8 @@ from ricordo.engine.checks import is_bare, is_id, only_one
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.memory.use import Tracker
 from ricordo.store.base import Store
-from ricordo.values.file_refs import DISK
 from ricordo.values.hits import Answer, Filters
-from ricordo.values.items import Ref
+from ricordo.values.items import DISK, Ref
 from ricordo.values.reports import TierState
 from ricordo.values.review import WAITING
 

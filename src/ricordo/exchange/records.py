@@ -14,8 +14,7 @@ from typing import Any
 
 from ricordo.exchange.codec import BadRecord, check_field
 from ricordo.frozen import frozen
-from ricordo.values.file_refs import DISK, FileRefs
-from ricordo.values.items import FIELD_NAMES, Fields, Passage, Ref
+from ricordo.values.items import DISK, FIELD_NAMES, Fields, FileRefs, Passage, Ref
 from ricordo.values.kinds import KINDS
 
 STATES = ("live", "archived", "deleted")

@@ -27,7 +27,7 @@ from ricordo.hooks.pipe import Outlet
 from ricordo.log import keep_log, report
 from ricordo.programs.table import running_program
 from ricordo.speaking import asker, speaking
-from ricordo.text.chatter import has_content
+from ricordo.text.stopwords import has_content
 from ricordo.values.provenance import AGENT, Provenance
 from ricordo.vault import is_encrypted
 

@@ -23,8 +23,7 @@ from ricordo.plugin import ask
 from ricordo.sources.disk import FoundFile, Skipped, absolute, disk_ref, expand, near_paths, printable
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, FileState
-from ricordo.values.file_refs import PLAIN, FileRefs
-from ricordo.values.items import Entry, Item, Parsed, Ref, Saved
+from ricordo.values.items import PLAIN, Entry, FileRefs, Item, Parsed, Ref, Saved
 from ricordo.values.kinds import kind_of_drive
 from ricordo.values.reports import AddReport, Progress
 

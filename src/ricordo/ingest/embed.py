@@ -91,23 +91,20 @@ class Worker:
             try:
                 if workers > 1:
                     with ThreadPoolExecutor(workers) as pool:
-                        self._run_on(pool, kinds, workers)
+                        finished = False
+                        try:
+                            for _ in pool.map(lambda _: self._run(kinds), range(workers)):
+                                pass
+                            finished = True
+                        finally:
+                            if not finished:
+                                self.stopped = "interrupted"  # the other threads end after the batch they work on
                 else:
                     self._run(kinds)
             finally:
                 self.store.jobs.release(self.owner)
         seconds = time.monotonic() - self._started
         return EmbedReport(self.embedded, self.cached, self.failed, seconds, self.stopped)
-
-    def _run_on(self, pool: ThreadPoolExecutor, kinds: Sequence[str], workers: int) -> None:
-        finished = False
-        try:
-            for _ in pool.map(lambda _: self._run(kinds), range(workers)):
-                pass
-            finished = True
-        finally:
-            if not finished:
-                self.stopped = "interrupted"  # the other threads end after the batch they work on
 
     def _run(self, kinds: Sequence[str]) -> None:
         while not self.stopped:

@@ -30,8 +30,7 @@ from ricordo.sources.disk import FoundFile, Skipped, disk_ref, is_mailbox, mail_
 from ricordo.sources.git import GitTimes
 from ricordo.store.base import Store
 from ricordo.store.values import FileState
-from ricordo.values.file_refs import FileRefs
-from ricordo.values.items import Fields, Item, Parsed, Ref
+from ricordo.values.items import Fields, FileRefs, Item, Parsed, Ref
 from ricordo.values.kinds import kind_of_drive
 from ricordo.values.times import parse_time
 

@@ -24,8 +24,7 @@ from ricordo.sources.disk import FoundFile, disk_ref, is_mailbox, printable, ref
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, FileState
 from ricordo.trust.gate import trusted_source
-from ricordo.values.file_refs import elsewhere
-from ricordo.values.items import Item, Ref
+from ricordo.values.items import Item, Ref, elsewhere
 from ricordo.values.kinds import DRIVES_WITHOUT_ORIGIN, REMEMBERED_KINDS
 from ricordo.values.provenance import AGENT, PERSON
 from ricordo.values.reports import Progress, Refreshed, RefreshReport

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-from ricordo.verbs.index import all_verbs, verb_named
-from ricordo.verbs.rows import RARE_FILTERS, ParamRow, VerbRow, call, plain_answer
+from ricordo.verbs.rows import RARE_FILTERS, ParamRow, VerbRow, all_verbs, call, plain_answer, verb_named
 
 if TYPE_CHECKING:
     from ricordo.engine.ricordo import Ricordo

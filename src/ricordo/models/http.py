@@ -109,7 +109,13 @@ class Remote:
 
         The request is repeated where that may help, for no longer than ``budget`` seconds in all.
         """
-        self._check_keys()
+        if self._needs_key and not self._keys[0]:
+            where = self._variable or f"{self._section}.api_keys"
+            raise Unavailable(f"{self.name} needs a key, and {where} is not set", hint=self._hint("key"))
+        if not all(key.isascii() and key.isprintable() for key in self._keys):
+            raise Unavailable(
+                f"{self.name}: a key contains characters that cannot be part of one", hint=self._hint("key")
+            )
         started = time.monotonic()
         attempt = 0
         while True:
@@ -123,16 +129,6 @@ class Remote:
                 if trouble.kind not in _WORTH_REPEATING or attempt == ATTEMPTS or too_late:
                     self._give_up(trouble)
                 time.sleep(wait)
-
-    def _check_keys(self) -> None:
-        """Raise an error for keys that no service would accept, before anything is sent."""
-        if self._needs_key and not self._keys[0]:
-            where = self._variable or f"{self._section}.api_keys"
-            raise Unavailable(f"{self.name} needs a key, and {where} is not set", hint=self._hint("key"))
-        if not all(key.isascii() and key.isprintable() for key in self._keys):
-            raise Unavailable(
-                f"{self.name}: a key contains characters that cannot be part of one", hint=self._hint("key")
-            )
 
     def _post_with_any_key(
         self, path: str, body: Mapping[str, Any], read: Callable[[Any], _Result], deadline: float

@@ -42,9 +42,8 @@ from ricordo.search.ranking import (
     with_memories,
 )
 from ricordo.search.refine import MOST_OF_A_TEXT, MOST_QUESTIONS, questions_in, refine
-from ricordo.search.request import SHOWS_ALL, Boosts, Request, since
+from ricordo.search.request import SHOWS_ALL, Boosts, CoreStep, PluginStep, Request, since
 from ricordo.search.rerank import DIVERSE_WINDOW, SECONDS, diverse_order, rerank, similarity_of
-from ricordo.search.steps import CoreStep, PluginStep
 from ricordo.search.words import SCORING, ask_for_words, essence, with_parts, without_manner, words_that_carry
 from ricordo.store.base import Store
 from ricordo.store.query import NEWEST, SUBSTRING, Ask, Candidates
@@ -220,6 +219,8 @@ class Search:
         marker = Marker(frozenset((*words, *pool.answer.prefix_terms)), reading, self.text)
         wanted = {"full": full, "snippets": request.snippets, "evidence": request.evidence}
         hits = present(reader, page, marker, self.searcher.store.machines, tier=request.tier, fits=fits, **wanted)
+        boosts = self.request.boosts
+        used = {term.signal for term in self.profile.signals.values() if term.weight}
         meta = SearchMeta(
             max(pool.total, request.offset + len(hits)),
             len(hits),
@@ -233,7 +234,11 @@ class Search:
                 *pool.notes,
                 *spelling_notes(reader, page, pool.answer, reading),
                 *(note_of(hits) if pool.has_vectors else ()),  # words alone cannot decide it
-                *self._unheeded(),
+                *(
+                    f"the profile '{self.profile.name}' does not weigh {what}; vault does"
+                    for what, asked, signal in (("tags", boosts.tags, "tags"), ("domains", boosts.domain, "domain"))
+                    if asked and signal not in used
+                ),
             ),
             fit=best_fit(hits) if self.ranking.weights else None,
         )
@@ -439,16 +444,6 @@ class Search:
         part = self.ranking.weights.get("lexical", 1.0) * entry.member.lexical
         terms = tuple(TermShare(row.label, row.frequencies, row.idf, row.share / together * part) for row in rows)
         return replace(entry, explain=replace(entry.explain or Explain(entry.value), terms=terms))
-
-    def _unheeded(self) -> list[str]:
-        """What the caller asked for that has no weight in this profile."""
-        boosts = self.request.boosts
-        used = {term.signal for term in self.profile.signals.values() if term.weight}
-        return [
-            f"the profile '{self.profile.name}' does not weigh {what}; vault does"
-            for what, asked, signal in (("tags", boosts.tags, "tags"), ("domains", boosts.domain, "domain"))
-            if asked and signal not in used
-        ]
 
 
 STEPS = (

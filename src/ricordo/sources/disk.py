@@ -25,8 +25,7 @@ from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.nofollow import open_below, real_path
 from ricordo.patterns import late
-from ricordo.values.file_refs import PLAIN, FileRefs
-from ricordo.values.items import Ref
+from ricordo.values.items import PLAIN, FileRefs, Ref
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -262,20 +262,17 @@ class _Writer:
             self._tables.append(_holds_values(element))
             self._rows = 0
         elif self._tables and self._tables[-1]:
-            self._start_in_table(tag)
+            if tag == "tr":
+                self._row = []
+                self._inline = []
+            elif tag in _BLOCKS:
+                self._inline.append(" ")
         elif tag in _HEADINGS:
             self._flush()
             self._prefix = "#" * _HEADINGS[tag] + " "
         elif tag in ("td", "th") or tag in _BLOCKS:
             self._flush()
             self._start_block(tag)
-
-    def _start_in_table(self, tag: str) -> None:
-        if tag == "tr":
-            self._row = []
-            self._inline = []
-        elif tag in _BLOCKS:
-            self._inline.append(" ")
 
     def _start_block(self, tag: str) -> None:
         if tag in ("ul", "ol"):

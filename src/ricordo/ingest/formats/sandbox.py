@@ -99,8 +99,8 @@ class _Worker:
             bufsize=0,  # so that a fork of this process holds no half-written message
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
-        self._to = cast(FileIO, self._process.stdin)
-        self._from = cast(FileIO, self._process.stdout)
+        self._to = cast("FileIO", self._process.stdin)
+        self._from = cast("FileIO", self._process.stdout)
         started = False
         try:
             self._within(_START_SECONDS, lambda: receive(self._from))

@@ -15,7 +15,7 @@ from ricordo.ingest.formats.html import declared_charset, to_markdown
 from ricordo.ingest.formats.plain import decode
 from ricordo.ingest.formats.source import Source, meaningful
 from ricordo.ingest.formats.trees import Element, html_tree, local_name
-from ricordo.plugins.documents.package import Package, resolve
+from ricordo.plugins.documents.office import Package, resolve
 from ricordo.values.items import Parsed
 
 _PAGES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")
@@ -35,7 +35,15 @@ def parse(source: Source) -> Parsed:
                 (cipher.get("URI") or "").lower().endswith((".xhtml", ".html", ".htm", ".opf")) for cipher in locked
             ):
                 raise Unreadable(f"{source.name} is protected by DRM", hint="Use a copy without copy protection.")
-        manifest = _manifest(package, root)
+        folder = posixpath.dirname(package)
+        manifest = {
+            item.get("id") or "": (
+                resolve(folder, item.get("href") or ""),
+                item.get("media-type") or "",
+                item.get("properties") or "",
+            )
+            for item in root.iter("{*}item")
+        }
         named = _contents(archive, manifest)
         spine = (manifest.get(reference.get("idref") or "", ("", "", "")) for reference in root.iter("{*}itemref"))
         pages = (part for part, kind, properties in spine if kind in _PAGES and "nav" not in properties.split())
@@ -62,19 +70,6 @@ def _package(archive: Package) -> str:
     if listed:
         return listed
     raise Unreadable(f"{archive.name} is damaged: it does not list its chapters", hint="Download or export it again.")
-
-
-def _manifest(package: str, root: Element) -> dict[str, tuple[str, str, str]]:
-    """Items by id: (part, media type, properties)."""
-    folder = posixpath.dirname(package)
-    return {
-        item.get("id") or "": (
-            resolve(folder, item.get("href") or ""),
-            item.get("media-type") or "",
-            item.get("properties") or "",
-        )
-        for item in root.iter("{*}item")
-    }
 
 
 def _contents(archive: Package, manifest: Mapping[str, tuple[str, str, str]]) -> dict[str, str]:

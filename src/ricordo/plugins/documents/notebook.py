@@ -28,7 +28,11 @@ def parse(source: Source) -> Parsed:
     text = ""
     marks: list[Mark] = []
     title = ""
-    for number, cell in enumerate(_cells(notebook), start=1):
+    sheets = notebook.get("worksheets")
+    parts = (
+        [notebook.get("cells")] if "cells" in notebook else [_mapping(sheet).get("cells") for sheet in _list(sheets)]
+    )
+    for number, cell in enumerate([cell for part in parts for cell in _list(part) if isinstance(cell, dict)], start=1):
         block = _block(cell, language)
         if not block.strip():
             continue
@@ -55,15 +59,6 @@ def _load(text: str, name: str) -> dict[str, Any]:
     if not isinstance(notebook, dict) or not ("cells" in notebook or "worksheets" in notebook):
         raise Unreadable(f"{name} is not a notebook: it has no cells", hint="Rename it to .json to read it as such.")
     return notebook
-
-
-def _cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
-    """The cells; notebooks before version 4 kept them in worksheets."""
-    sheets = notebook.get("worksheets")
-    parts = (
-        [notebook.get("cells")] if "cells" in notebook else [_mapping(sheet).get("cells") for sheet in _list(sheets)]
-    )
-    return [cell for part in parts for cell in _list(part) if isinstance(cell, dict)]
 
 
 def _language(notebook: dict[str, Any]) -> str:

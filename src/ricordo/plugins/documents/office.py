@@ -7,25 +7,63 @@
 - Spreadsheets: every sheet is a section under a mark ``sheet NAME``, every row an item of a list. When the first row is
   a header, each value follows its column's name, so that a row can be understood alone. The values last computed are
   read; formulas, formats, charts and comments are left out.
+
+``Package`` is the ZIP archive that an Office document or an EPUB book is.
 """
 
 from __future__ import annotations
 
 import datetime
 import io
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
+from urllib.parse import unquote
 
 from ricordo.errors import Unreadable
 from ricordo.frozen import frozen
-from ricordo.ingest.formats.archive import DAMAGED
+from ricordo.ingest.formats.archive import DAMAGED, Archive
 from ricordo.ingest.formats.source import Source, meaningful
-from ricordo.ingest.formats.trees import Element, local_name
-from ricordo.plugins.documents.package import Package
+from ricordo.ingest.formats.trees import Element, local_name, xml_tree
 from ricordo.values.items import Mark, Parsed
+
+
+class Package(Archive):
+    """An archive whose parts refer to each other."""
+
+    def xml(self, part: str) -> Element:
+        """The root of an XML part."""
+        return xml_tree(self.read(part), f"{part} in {self.name}")
+
+    def relations(self, part: str) -> dict[str, tuple[str, str]]:
+        """The references of a part of an Office document: id to (kind, part). Targets outside the archive are left
+        out.
+        """
+        folder, base = posixpath.split(part)
+        listing = posixpath.join(folder, "_rels", f"{base}.rels")
+        if not self.has(listing):
+            return {}
+        relations: dict[str, tuple[str, str]] = {}
+        for relation in self.xml(listing):
+            target = relation.get("Target") or ""
+            if local_name(relation) == "Relationship" and relation.get("TargetMode") != "External" and target:
+                kind = (relation.get("Type") or "").rpartition("/")[2]
+                relations[relation.get("Id") or ""] = (kind, resolve(folder, target))
+        return relations
+
+    def related(self, part: str, kind: str) -> str:
+        """The first part of a kind that ``part`` refers to, or an empty string."""
+        targets = (target for named, target in self.relations(part).values() if named == kind)
+        return next((target for target in targets if self.has(target)), "")
+
+
+def resolve(folder: str, target: str) -> str:
+    """A reference inside an archive as a path from its root."""
+    target = unquote(target.partition("#")[0])
+    return posixpath.normpath(target.lstrip("/") if target.startswith("/") else posixpath.join(folder, target))
 
 
 def main_part(archive: Package, usual: str) -> str:

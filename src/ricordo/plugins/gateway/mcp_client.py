@@ -60,16 +60,16 @@ class Connections:
         """Call a tool. Raises ``Unavailable`` if the server does not answer; an error of the tool is a failed
         ``Result``.
         """
-        return cast(Result, self._asked(server, self._session.call_tool, tool, dict(arguments), progress))
+        return cast("Result", self._asked(server, self._session.call_tool, tool, dict(arguments), progress))
 
     def read(self, server: str, uri: str) -> Result:
         """Read a resource."""
-        return cast(Result, self._asked(server, self._session.read_resource, uri))
+        return cast("Result", self._asked(server, self._session.read_resource, uri))
 
     def prompt(self, server: str, name: str, arguments: Mapping[str, Any]) -> Result:
         """Fill in a prompt."""
         given = {key: str(value) for key, value in arguments.items()}
-        return cast(Result, self._asked(server, self._session.get_prompt, name, given))
+        return cast("Result", self._asked(server, self._session.get_prompt, name, given))
 
     def answers(self, server: str) -> bool:
         """Whether a server that is slow to answer a call still answers anything."""

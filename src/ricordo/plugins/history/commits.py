@@ -33,8 +33,7 @@ from ricordo.secrets.find import redact
 from ricordo.sources.disk import disk_ref, ref_path
 from ricordo.sources.git import output_of, renames_in, started
 from ricordo.store.base import Store
-from ricordo.values.file_refs import FileRefs
-from ricordo.values.items import Item, Parsed, Ref, Version
+from ricordo.values.items import FileRefs, Item, Parsed, Ref, Version
 from ricordo.values.provenance import AGENT, PERSON
 from ricordo.values.reports import Refreshed
 

@@ -21,9 +21,8 @@ from ricordo.patterns import late
 from ricordo.search.candidates import Pool
 from ricordo.search.fit import FITS, fit_from, fit_parts
 from ricordo.search.ranking import Ranked
-from ricordo.search.request import Request
+from ricordo.search.request import PluginStep, Request
 from ricordo.search.rerank import DIVERSE_WINDOW
-from ricordo.search.steps import PluginStep
 from ricordo.store.query import Ask
 from ricordo.text.asking import about, knows_nothing, only_asks, repeats, states
 from ricordo.values.hits import Filters, Hit

@@ -23,8 +23,7 @@ from ricordo.store.sql import changes, files, history, item_records, links
 from ricordo.store.sql.database import Connection, NewChunk, in_parts, moment, now_micros
 from ricordo.store.values import Backlog
 from ricordo.text.links import targets_in
-from ricordo.values.file_refs import DISK, FileRefs
-from ricordo.values.items import Draft, Ref, version_hash
+from ricordo.values.items import DISK, Draft, FileRefs, Ref, version_hash
 
 _SUFFIX = 8
 

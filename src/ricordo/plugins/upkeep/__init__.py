@@ -16,7 +16,7 @@ PLUGIN = Plugin(
     },
     pages="pages",
     on={
-        "texts_changed": "pairs:link_contradicted",
+        "texts_changed": "findings:link_contradicted",
         "imported": "findings:link_imported",
         "metadata_of_text": "citations:metadata_of_text",
         "metadata_of_file": "citations:metadata_of_file",

@@ -80,7 +80,10 @@ class Impacts:
     def cached(self, state: State, terms: Collection[str]) -> dict[str, Held | None]:
         """Those of the terms that are in the cache; None means that no chunk contains the term."""
         with self._lock:
-            self._drop_if_outdated(state)
+            if self._state != state:
+                self._state = state
+                self._terms.clear()
+                self._bytes = 0
             cached = {term: self._terms[term] for term in terms if term in self._terms}
             for term in cached:
                 self._terms.move_to_end(term)
@@ -114,12 +117,6 @@ class Impacts:
         with self._lock:
             known = self._terms if self._state is not None and self._state[0] == epoch else {}
             return {term for term in terms if term not in counted and term not in known}
-
-    def _drop_if_outdated(self, state: State) -> None:
-        if self._state != state:
-            self._state = state
-            self._terms.clear()
-            self._bytes = 0
 
 
 def _size(held: Held | None) -> int:

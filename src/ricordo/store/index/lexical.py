@@ -22,9 +22,8 @@ import numpy as np
 from ricordo.frozen import frozen
 from ricordo.store.arrays import Array, Grouped, count_distinct, lookup
 from ricordo.store.index.impacts import Impacts
-from ricordo.store.index.matches import Matches, Wanted
 from ricordo.store.index.postings import Posting, decode
-from ricordo.store.index.scoring import Segment, Snapshot, View
+from ricordo.store.index.scoring import Matches, Segment, Snapshot, View, Wanted
 from ricordo.store.index.segments import READY, Arrays, arrays_of, with_retired
 from ricordo.store.query import MOST_PREFIX_TERMS
 from ricordo.store.sql.database import FIELDS, LIVE, Connection, Row, marks, not_in

@@ -1,12 +1,14 @@
 """BM25F over a snapshot of the segments: masks, scores, the best, and each word's share.
 
-``lexical`` describes the formula, and keeps data in memory between queries.
+``lexical`` describes the formula, and keeps data in memory between queries. ``Wanted``, ``Matches`` and
+``VectorMatches`` are the input and output of both indexes of a store; they never leave it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import field
 from typing import Protocol
 
 import numpy as np
@@ -14,11 +16,54 @@ import numpy as np
 from ricordo.frozen import frozen
 from ricordo.store.arrays import Array, Grouped, distinct, first_places, lookup, only_among
 from ricordo.store.index.impacts import Held, Impacts, added_up
-from ricordo.store.index.matches import MOST_TIES, Matches, Wanted
 from ricordo.store.index.postings import Posting
 from ricordo.store.index.segments import Arrays
 from ricordo.store.sql.database import FIELDS, Connection
 from ricordo.store.values import Scoring
+
+MOST_TIES = 500
+"""Chunks that tie with the last one are returned, too, so that refs can break the tie; at most this many."""
+
+
+@frozen
+class Wanted:
+    """One word of a query: its index terms (several for a prefix) and how much it counts.
+
+    ``certainty`` is the part of its weight that counts if its stem may belong to another word; the maximum ignores it.
+    """
+
+    label: str
+    terms: tuple[str, ...]
+    weight: float = 1.0
+    certainty: float = 1.0
+
+
+@frozen
+class Matches:
+    """Chunks that matched, best first; ``maximum`` is the score that no chunk can exceed."""
+
+    chunks: Array
+    items: Array
+    scores: Array
+    maximum: float
+    total: int
+    idf: dict[str, float] = field(default_factory=dict)
+    coverage: Array | None = None
+    """Per chunk: the idf of the words it holds over that of all words that occur anywhere."""
+    share: float = 1.0
+    """The part of the maximum that belongs to words that occur anywhere."""
+    item_total: int = 0
+    """How many items have a chunk that matched; ``total`` counts the chunks."""
+
+
+@frozen
+class VectorMatches:
+    """Chunks with their items and cosines to a query, the nearest first."""
+
+    chunks: Array
+    items: Array
+    cosines: Array
+
 
 LOOKED_UP_BELOW_ONE_IN = 8
 """If fewer than one item in this number passes a filter, only the places of those that do are looked at."""
@@ -135,12 +180,12 @@ class View:
     def _weighted(self, at: int, posting: Posting) -> Array:
         """The weighted frequencies. Few chunks have a term in fields other than the body; only those are computed."""
         total: Array | None = None
-        for field, frequencies in reversed(posting.frequencies):
+        for number, frequencies in reversed(posting.frequencies):
             if total is None:
-                total = frequencies * self._norm(at, field, posting.ordinals)
+                total = frequencies * self._norm(at, number, posting.ordinals)
             else:
                 held = frequencies.nonzero()[0]
-                total[held] += frequencies[held] * self._norm(at, field, posting.ordinals[held])
+                total[held] += frequencies[held] * self._norm(at, number, posting.ordinals[held])
         assert total is not None  # a posting has at least one field
         return total
 

@@ -146,7 +146,8 @@ def rebuild_lexical(database: Database, analyzer: Analyzer) -> None:
         for segment in built:
             _copy_states(connection, segment)
         connection.run("DELETE FROM retired WHERE chunk <= ?", (last,))  # these changes are in the new states already
-        _recount(connection)
+        rows = [(total, field) for field, total in live_statistics(connection).items()]
+        connection.run_many("UPDATE lexical_stats SET total=? WHERE field=?", rows)
         bump_epoch(connection)
     clear_replaced(database)
 
@@ -165,11 +166,6 @@ def _copy_states(connection: Connection, segment: int) -> None:
     state_of: dict[int, int] = dict(connection.rows_in("SELECT id, state FROM chunks WHERE id IN (*)", chunks))
     states = bytes(state_of.get(chunk, DELETED) for chunk in chunks)
     connection.run("UPDATE segments SET state=?, states=? WHERE id=?", (READY, states, segment))
-
-
-def _recount(connection: Connection) -> None:
-    rows = [(total, field) for field, total in live_statistics(connection).items()]
-    connection.run_many("UPDATE lexical_stats SET total=? WHERE field=?", rows)
 
 
 def vectors(database: Database, repair: bool) -> Check:

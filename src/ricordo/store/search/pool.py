@@ -12,7 +12,7 @@ import numpy as np
 
 from ricordo.frozen import frozen
 from ricordo.store.arrays import Array, few_per_group
-from ricordo.store.index.matches import Matches, VectorMatches
+from ricordo.store.index.scoring import Matches, VectorMatches
 from ricordo.store.query import CHUNKS_KEPT, NO_CHUNK, CandidateColumns, PassageColumns
 from ricordo.text.words import Analyzer, tfidf_cosine, tfidf_idf
 from ricordo.values.items import Item

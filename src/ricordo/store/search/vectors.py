@@ -20,7 +20,7 @@ from ricordo.errors import ContractError
 from ricordo.frozen import frozen
 from ricordo.store.arrays import Array, Grouped, distinct, few_per_group, first_places
 from ricordo.store.index.entries import COMPARED_PER_ITEM, Columns, Entries, Seen, Visible
-from ricordo.store.index.matches import VectorMatches
+from ricordo.store.index.scoring import VectorMatches
 from ricordo.store.index.sketches import nearest_of_each
 from ricordo.store.query import CHUNKS_KEPT, Aim, QueryVector
 from ricordo.store.sql.database import Connection, not_in
@@ -222,7 +222,11 @@ class _RowCache:
         return products.astype(np.float64)
 
     def _places(self, connection: Connection, ids: Array) -> Array:
-        self._reach(int(ids.max()))
+        highest = int(ids.max())
+        if highest >= len(self.place):
+            grown = np.zeros(max(highest + 1, 2 * len(self.place)), np.int32)
+            grown[: len(self.place)] = self.place
+            self.place = grown
         places: Array = self.place[ids] - 1
         if places.min() >= 0:
             return places
@@ -233,12 +237,6 @@ class _RowCache:
             missing = distinct(ids)  # those that were here are gone, too
         self._read(connection, missing)
         return self.place[ids] - 1
-
-    def _reach(self, highest: int) -> None:
-        if highest >= len(self.place):
-            grown = np.zeros(max(highest + 1, 2 * len(self.place)), np.int32)
-            grown[: len(self.place)] = self.place
-            self.place = grown
 
     def _read(self, connection: Connection, ids: Array) -> None:
         rows_read = connection.rows_in("SELECT id, vector FROM vectors WHERE id IN (*)", ids.tolist())

@@ -10,7 +10,7 @@ import numpy as np
 
 from ricordo.store.arrays import Array, distinct
 from ricordo.store.index.lexical import LexicalIndex, Scored
-from ricordo.store.index.matches import Matches, Wanted
+from ricordo.store.index.scoring import Matches, Wanted
 from ricordo.store.query import Ask, AskedWord, Phrase
 from ricordo.store.sql import items
 from ricordo.store.sql.database import Connection

@@ -15,8 +15,7 @@ from ricordo.store.sql.database import Connection, StorePart, json_or, marks, no
 from ricordo.store.tables import column_names
 from ricordo.store.values import FileState
 from ricordo.values import provenance
-from ricordo.values.file_refs import UNKNOWN_MACHINE, FileRefs
-from ricordo.values.items import Item, KnownFile, Ref
+from ricordo.values.items import UNKNOWN_MACHINE, FileRefs, Item, KnownFile, Ref
 
 HOME_MACHINE = "machine"
 """In a store in a file: the machine whose files have plain refs. A shared store has none."""

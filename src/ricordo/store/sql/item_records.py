@@ -39,8 +39,7 @@ from ricordo.store.values import Backlog, PreparedChunk
 from ricordo.text.links import LinkTarget
 from ricordo.text.words import Analyzer
 from ricordo.trust.gate import ONLY_USER, WAITS_FOR_USER, is_users
-from ricordo.values.file_refs import DISK, FileRefs
-from ricordo.values.items import Draft, Ref, Saved
+from ricordo.values.items import DISK, Draft, FileRefs, Ref, Saved
 
 if TYPE_CHECKING:
     from ricordo.store.base import OpenStore

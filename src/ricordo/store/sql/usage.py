@@ -421,24 +421,19 @@ class Overview(StorePart):
             for lone in among or ():
                 degrees.setdefault(lone, 0)
             largest = sorted(degrees, key=lambda n: (-degrees[n], n))[:limit]
-            nodes = _nodes(connection, largest)
+            rows = connection.rows_in(
+                f"SELECT i.n, i.drive || ':' || i.path, i.title, {_BEGINNING}, i.kind, i.created_at FROM items i"
+                " WHERE i.state = 'live' AND i.n IN (*)",
+                largest,
+            )
+            by_number = {
+                n: GraphNode(ref, title or first_words(begins or "") or ref, kind, moment(created))
+                for n, ref, title, begins, kind, created in rows
+            }
+            nodes = {n: by_number[n] for n in largest if n in by_number}
         place = {n: at for at, n in enumerate(nodes)}
         drawn = [GraphEdge(place[a], place[b], kind) for a, b, kind in edges if a in place and b in place]
         return LinkGraph(tuple(nodes.values()), tuple(drawn), len(degrees) - len(nodes))
-
-
-def _nodes(connection: Connection, numbers: Sequence[int]) -> dict[int, GraphNode]:
-    """The items by their numbers, in the order that is given; those that are not live are left out."""
-    rows = connection.rows_in(
-        f"SELECT i.n, i.drive || ':' || i.path, i.title, {_BEGINNING}, i.kind, i.created_at FROM items i"
-        " WHERE i.state = 'live' AND i.n IN (*)",
-        numbers,
-    )
-    by_number = {
-        n: GraphNode(ref, title or first_words(begins or "") or ref, kind, moment(created))
-        for n, ref, title, begins, kind, created in rows
-    }
-    return {n: by_number[n] for n in numbers if n in by_number}
 
 
 def _hits_of_queries(connection: Connection, asked: dict[int, str], soon: int) -> dict[int, list[ShownHit]]:
