@@ -24,7 +24,7 @@ from ricordo import Ricordo
 from ricordo.config.loading import Config, ConfigProvider
 from ricordo.hooks.answers import for_hooks, run
 from ricordo.hooks.pipe import Outlet
-from ricordo.values.review import Proposal
+from ricordo.values.log import Proposal
 from timing import percentile, print_json
 
 CASES = Path(__file__).with_name("judged") / "telling.json"

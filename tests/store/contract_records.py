@@ -15,13 +15,13 @@ from tests.store.contract_items import ItemsContract
 from ricordo.exchange.records import ItemRecord
 from ricordo.plugins.transfer import export
 from ricordo.plugins.transfer.export_file import Row
-from ricordo.plugins.transfer.import_rows import Importer
+from ricordo.plugins.transfer.imports import Importer
 from ricordo.steps import one_step
 from ricordo.store.base import Store
 from ricordo.store.query import Shown
 from ricordo.values.hits import Filters
 from ricordo.values.items import KnownFile, Ref
-from ricordo.values.review import Proposal
+from ricordo.values.log import Proposal
 from ricordo.values.use import Learned, Move, Use, UsedItem
 
 

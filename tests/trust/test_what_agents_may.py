@@ -23,8 +23,8 @@ from ricordo.errors import Conflict, Forbidden, NotFound, PathConflict
 from ricordo.permissions import asked_with
 from ricordo.speaking import speaking
 from ricordo.values.hits import Filters
+from ricordo.values.log import Proposal
 from ricordo.values.provenance import AGENT, Provenance
-from ricordo.values.review import Proposal
 
 CLAUDE = Provenance(AGENT, "claude-code", "s-1", "mcp")
 WRITER = Provenance(AGENT, via="http", token="laptop")

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from ricordo.registry import Profiles
     from ricordo.values import reports
     from ricordo.values.items import Item
-    from ricordo.values.log import ReviewReport, SessionStart, Step, UndoReport, Waiting
+    from ricordo.values.log import Proposal, ReviewReport, SessionStart, Step, UndoReport, Waiting
     from ricordo.values.provenance import TrustReport
     from ricordo.values.reports import LogReport
-    from ricordo.values.review import Proposal
     from ricordo.values.use import FeedbackReport, LearningStatus, QueryStats, StatsReport, WeightChange
     from ricordo.verbs.rows import VerbRow
 
@@ -273,7 +272,7 @@ def _state(step: Step) -> str:
 
 def _show_findings(screen: Screen, report: ReviewReport) -> None:
     """What should be done about memories, by kind, each with its id, its items, why, and what is suggested."""
-    from ricordo.values.review import finding_kinds
+    from ricordo.values.log import finding_kinds
 
     words = finding_kinds()
     for kind, count in report.counts.items():

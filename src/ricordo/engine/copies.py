@@ -168,7 +168,7 @@ class CopyVerbs(ItemVerbs):
         record = self._context.store.transfer.item(n)
         if not (is_agent() or self._context.store.foreign):
             return record
-        from ricordo.exchange.claims import ItemClaims
+        from ricordo.exchange.records import ItemClaims
 
         harmless = ItemClaims(self._context.location).harmless(record)
         if harmless is None:

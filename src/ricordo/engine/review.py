@@ -26,9 +26,7 @@ from ricordo.speaking import speaker
 from ricordo.steps import undoable
 from ricordo.trust.level import told_versions
 from ricordo.values.items import Parsed, Ref, Saved
-from ricordo.values.log import ReviewReport, SessionStart, Waiting
-from ricordo.values.provenance import PERSON
-from ricordo.values.review import (
+from ricordo.values.log import (
     ACCEPTED,
     CORRECTION,
     DRIVE,
@@ -40,7 +38,11 @@ from ricordo.values.review import (
     Finding,
     Proposal,
     ProposalRule,
+    ReviewReport,
+    SessionStart,
+    Waiting,
 )
+from ricordo.values.provenance import PERSON
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from ricordo.memory.use import Tracker
 from ricordo.store.base import Store
 from ricordo.values.hits import Answer, Filters
 from ricordo.values.items import DISK, Ref
+from ricordo.values.log import WAITING
 from ricordo.values.reports import TierState
-from ricordo.values.review import WAITING
 
 if TYPE_CHECKING:
     from ricordo.engine.context import EngineContext

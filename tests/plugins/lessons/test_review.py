@@ -14,7 +14,7 @@ from ricordo.errors import Forbidden, NotFound, UsageError
 from ricordo.mcp_server.service import TOOLSETS, chosen
 from ricordo.speaking import as_agent
 from ricordo.values.items import Ref
-from ricordo.values.review import KINDS, Proposal
+from ricordo.values.log import KINDS, Proposal
 
 PLANTS = ("aster", "begonia", "clover", "dahlia", "erica", "fern", "geranium", "heather", "iris", "kale", "lily")
 NO_VECTORS = ConfigProvider({"embedding.provider": "none"})

@@ -10,7 +10,7 @@ from tests.store.test_contract import StoreContract
 
 from ricordo.exchange.records import ItemRecord
 from ricordo.plugins.transfer.export_file import Row, read
-from ricordo.plugins.transfer.import_rows import Importer
+from ricordo.plugins.transfer.imports import Importer
 from ricordo.store.base import Store
 
 

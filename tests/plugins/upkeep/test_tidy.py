@@ -11,7 +11,7 @@ from tests.memory.conftest import Opens
 from ricordo.engine.ricordo import Ricordo
 from ricordo.errors import UsageError
 from ricordo.speaking import as_agent
-from ricordo.values.review import finding_kinds
+from ricordo.values.log import finding_kinds
 
 FRIDAY = "We deploy the billing service on Fridays."
 TUESDAY = "We deploy the billing service on Tuesdays."

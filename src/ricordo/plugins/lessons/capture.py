@@ -22,8 +22,8 @@ from ricordo.engine.review import (
 from ricordo.speaking import speaker, speaking
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import SESSION
+from ricordo.values.log import CORRECTION, Proposal
 from ricordo.values.provenance import AGENT, Provenance
-from ricordo.values.review import CORRECTION, Proposal
 
 if TYPE_CHECKING:
     from ricordo.models.local_onnx import LocalEmbedder

@@ -23,7 +23,7 @@ from ricordo.plugins.lessons.phrasing import (
 from ricordo.secrets.find import find_secrets
 from ricordo.text.alike import SAME_COMMAND, ratio
 from ricordo.values.items import Item
-from ricordo.values.review import Proposal
+from ricordo.values.log import Proposal
 
 if TYPE_CHECKING:
     from ricordo.models.base import Embedder

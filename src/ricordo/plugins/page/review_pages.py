@@ -10,7 +10,7 @@ from fastapi import Form, Query, Request, Response
 from ricordo.http_api.state import Here
 from ricordo.plugins.page.item_pages import diff_line
 from ricordo.plugins.page.layout import page, page_router, shows
-from ricordo.values.review import finding_kinds
+from ricordo.values.log import finding_kinds
 
 if TYPE_CHECKING:
     from ricordo.engine.ricordo import Ricordo

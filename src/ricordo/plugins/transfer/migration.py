@@ -19,7 +19,7 @@ from ricordo.permissions import refuse_agents
 from ricordo.plugin import ask
 from ricordo.plugins.transfer import export
 from ricordo.plugins.transfer.export_file import batches, take_header, type_of
-from ricordo.plugins.transfer.import_rows import Importer
+from ricordo.plugins.transfer.imports import Importer
 from ricordo.plugins.transfer.values import MigrateReport
 from ricordo.store.base import Store
 from ricordo.store.prepare import embed_hash

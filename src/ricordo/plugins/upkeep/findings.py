@@ -29,7 +29,7 @@ from ricordo.trust.level import is_vouched
 from ricordo.values.hits import Filters
 from ricordo.values.items import CITATIONS, FRESH, GONE, CitedNow, Item, Ref, Saved
 from ricordo.values.kinds import REDACTED_KINDS
-from ricordo.values.review import Finding
+from ricordo.values.log import Finding
 from ricordo.values.times import parse_time
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ricordo.store.sql.database import Connection, Row, StorePart, all_of, marks, micros, moment
 from ricordo.store.tables import column_names
-from ricordo.values.review import ACCEPTED, WAITING, Proposal
+from ricordo.values.log import ACCEPTED, WAITING, Proposal
 
 COLUMNS = column_names("proposals")
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM proposals"
