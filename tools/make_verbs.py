@@ -17,8 +17,9 @@ from ricordo.cli.command import declared_commands
 from ricordo.engine.core import CoreVerbs
 from ricordo.memory.use import Learning
 from ricordo.plugin import installed
+from ricordo.verbs.index import FILE, plugin_file
 from ricordo.verbs.read import plain_row, plugin_rows, verb_rows
-from ricordo.verbs.rows import FILE, VerbRow, plugin_file
+from ricordo.verbs.rows import VerbRow
 
 ROOT = Path(__file__).parents[1]
 OURS = "ricordo.plugins."

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ricordo.plugins.sessions.values import Routes as Routes
     from ricordo.plugins.sessions.values import Session as Session
     from ricordo.plugins.sessions.values import Turn as Turn
-    from ricordo.plugins.skills.verbs import Skill as Skill
+    from ricordo.plugins.skills.values import Skill as Skill
     from ricordo.plugins.transfer.values import ExportReport as ExportReport
     from ricordo.plugins.transfer.values import ImportReport as ImportReport
     from ricordo.search.profiles import Profile

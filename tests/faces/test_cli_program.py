@@ -20,7 +20,7 @@ from ricordo.cli.command_list import COMMANDS, PLUGINS
 from ricordo.cli.generated import VerbGroup
 from ricordo.cli.program import program
 from ricordo.plugin import installed
-from ricordo.verbs.rows import all_verbs
+from ricordo.verbs.index import all_verbs
 
 ROOT = Path(__file__).parents[2]
 

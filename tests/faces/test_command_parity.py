@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from ricordo.cli.program import program
-from ricordo.verbs.rows import VerbRow, all_verbs
+from ricordo.verbs.index import all_verbs
+from ricordo.verbs.rows import VerbRow
 
 ROWS = all_verbs()
 

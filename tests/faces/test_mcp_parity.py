@@ -5,7 +5,7 @@ from __future__ import annotations
 from ricordo.mcp_server.service import TOOLSETS, chosen
 from ricordo.mcp_server.tool import REFUSING_ITSELF, generated, why_not
 from ricordo.values.kinds import KINDS
-from ricordo.verbs.rows import all_verbs
+from ricordo.verbs.index import all_verbs
 
 ROWS = all_verbs()
 TOOLS = {tool.name: tool for tool in generated()}

@@ -15,7 +15,7 @@ import pytest
 
 from ricordo import Ricordo
 from ricordo.plugin import FOLDER, Plugin, installed
-from ricordo.verbs.rows import all_verbs
+from ricordo.verbs.index import all_verbs
 
 ROOT = Path(__file__).parents[2]
 QUICK = [f"tests/scenarios/test_{name}.py" for name in ("memory_story", "versions", "overwriting", "folder")]

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ricordo.http_api.api import path_of
-from ricordo.verbs.rows import VerbRow, all_verbs
+from ricordo.verbs.index import all_verbs
+from ricordo.verbs.rows import VerbRow
 
 from .http_sites import Site
 

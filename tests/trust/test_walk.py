@@ -23,7 +23,8 @@ from ricordo import ConfigProvider, Ricordo
 from ricordo.errors import Error
 from ricordo.permissions import asked_with
 from ricordo.speaking import speaking
-from ricordo.verbs.rows import ParamRow, VerbRow, all_verbs, call
+from ricordo.verbs.index import all_verbs
+from ricordo.verbs.rows import ParamRow, VerbRow, call
 
 from .walking import CLAIMS, EVIL, NO_VECTORS, SECRET, SPEAKERS, is_same, make, told
 

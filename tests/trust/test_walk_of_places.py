@@ -32,7 +32,8 @@ from ricordo.plugins.transfer.export_file import ROWS, TYPES
 from ricordo.speaking import speaking
 from ricordo.values.items import Fields
 from ricordo.values.kinds import KNOWLEDGE_FOLDERS, OnConflict
-from ricordo.verbs.rows import all_verbs, call
+from ricordo.verbs.index import all_verbs
+from ricordo.verbs.rows import call
 
 from .test_walk import cases
 from .walking import EVIL, NO_VECTORS, RULE, SPEAKERS, TASK, is_same, make, outside, told, told_by_hooks

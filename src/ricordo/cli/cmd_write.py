@@ -19,8 +19,8 @@ from ricordo.cli.terminal import Screen, person_answers
 from ricordo.errors import StaleVersion, UsageError
 from ricordo.plugin import ask
 from ricordo.values.items import Ref
+from ricordo.verbs.index import verb_named
 from ricordo.verbs.rows import call as call_verb
-from ricordo.verbs.rows import verb_named
 
 if TYPE_CHECKING:
     from ricordo.values.reports import WatchEvent

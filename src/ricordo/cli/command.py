@@ -117,7 +117,7 @@ def load_commands(path: str) -> None:
 
 
 def _plugin_of(name: str) -> Plugin | None:
-    from ricordo.verbs.rows import has_verb, verb_named
+    from ricordo.verbs.index import has_verb, verb_named
 
     for plugin in installed().values():
         if name in plugin.commands:
@@ -131,7 +131,7 @@ def shown_commands() -> Mapping[str, tuple[str, str]]:
 
     if are_all(PLUGINS):
         return COMMANDS
-    from ricordo.verbs.rows import all_verbs
+    from ricordo.verbs.index import all_verbs
 
     return declared_commands(all_verbs())
 
@@ -293,7 +293,7 @@ def _as_text(value: Any) -> Any:
 
 def takes_profile(command: str) -> bool:
     """Whether a command ranks with a profile: one that the verb is given, or that of the settings."""
-    from ricordo.verbs.rows import has_verb, verb_named
+    from ricordo.verbs.index import has_verb, verb_named
 
     if not has_verb(command):
         own = own_commands()
@@ -305,7 +305,7 @@ def takes_profile(command: str) -> bool:
 def refuse_profile(call: Call, command: str) -> None:
     """Refuse a profile for a verb that does not rank with it, because it would have no effect."""
     if call.profile and not takes_profile(command):
-        from ricordo.verbs.rows import all_verbs
+        from ricordo.verbs.index import all_verbs
 
         known = sorted(path for path in (*own_commands(), *(row.path for row in all_verbs())) if takes_profile(path))
         raise UsageError(

@@ -33,7 +33,8 @@ from ricordo.cli.command import (
 from ricordo.cli.completion import RefType
 from ricordo.cli.terminal import ProgressLine, person_answers
 from ricordo.errors import UsageError
-from ricordo.verbs.rows import ParamRow, VerbRow, all_verbs, has_verb, plain_answer, prepared, verb_named
+from ricordo.verbs.index import all_verbs, has_verb, verb_named
+from ricordo.verbs.rows import ParamRow, VerbRow, plain_answer, prepared
 
 if TYPE_CHECKING:
     from ricordo.cli.terminal import Screen

@@ -33,7 +33,8 @@ from ricordo.http_api.shapes import shape_of
 from ricordo.http_api.state import Here
 from ricordo.permissions import refuse_files
 from ricordo.plugin import modules_of
-from ricordo.verbs.rows import ParamRow, VerbRow, all_verbs, arguments, call, plain_answer
+from ricordo.verbs.index import all_verbs
+from ricordo.verbs.rows import ParamRow, VerbRow, arguments, call, plain_answer
 
 if TYPE_CHECKING:
     from fastapi.responses import JSONResponse

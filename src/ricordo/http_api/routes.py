@@ -25,7 +25,8 @@ from ricordo.http_api import shapes
 from ricordo.http_api.api import Parameters, WaitParameter, begins, given_by, parameters_of, reads, router, writes
 from ricordo.http_api.state import Here, Serving, Who, body_of
 from ricordo.permissions import asked_with
-from ricordo.verbs.rows import call, plain_answer, verb_named
+from ricordo.verbs.index import verb_named
+from ricordo.verbs.rows import call, plain_answer
 
 if TYPE_CHECKING:
     from ricordo.engine.ricordo import Ricordo

@@ -13,7 +13,7 @@ from ricordo.values.context import HOW_TO_READ
 from ricordo.values.hits import Filters, Hit
 from ricordo.values.items import Item, Ref, Saved
 from ricordo.values.reports import AddReport
-from ricordo.verbs.rows import all_verbs
+from ricordo.verbs.index import all_verbs
 
 if TYPE_CHECKING:
     from difflib import SequenceMatcher

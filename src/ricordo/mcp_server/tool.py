@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-from ricordo.verbs.rows import RARE_FILTERS, ParamRow, VerbRow, all_verbs, call, plain_answer, verb_named
+from ricordo.verbs.index import all_verbs, verb_named
+from ricordo.verbs.rows import RARE_FILTERS, ParamRow, VerbRow, call, plain_answer
 
 if TYPE_CHECKING:
     from ricordo.engine.ricordo import Ricordo

@@ -14,7 +14,7 @@ from ricordo import Filters, Ricordo, Unavailable, UsageError
 from ricordo.cli.program import program
 from ricordo.config.files import standing_in
 from ricordo.plugins.history import commits as git_history
-from ricordo.verbs import rows
+from ricordo.verbs import index, rows
 
 COMMITS = Filters(drives=("git",))
 WHY = "Retry payments three times\n\nThe bank's gateway drops one call in fifty on Mondays."
@@ -240,7 +240,7 @@ def test_commits_come_after_files_also_where_these_are_in_another_store(
 def test_without_the_plugin_no_face_has_the_option_and_a_program_is_told(
     engine: Ricordo, shop: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = next(row for row in json.loads(rows.FILE.read_text("utf-8")) if row["path"] == "add")
+    plain = next(row for row in json.loads(index.FILE.read_text("utf-8")) if row["path"] == "add")
     assert "history" in {param.name for param in rows.verb_row(plain).params}
     monkeypatch.setattr(rows, "installed", dict)
     assert "history" not in {param.name for param in rows.verb_row(plain).params}

@@ -14,7 +14,7 @@ from ricordo.cli.generated import command, tell
 from ricordo.cli.show import PRESENTERS, scored_table, shows
 from ricordo.cli.terminal import Screen, clean, counted, one_line
 from ricordo.permissions import refuse_agents
-from ricordo.verbs.rows import verb_named
+from ricordo.verbs.index import verb_named
 
 if TYPE_CHECKING:
     from ricordo.plugins.gateway.values import ServerFound, ToolEntry, ToolResult, ToolsReport

@@ -28,36 +28,16 @@ from ricordo.masking import masked
 from ricordo.plugins.postgres.database import Database
 from ricordo.plugins.postgres.schema import TURN, grant_all, table_statements
 from ricordo.plugins.qdrant.engine import IndexAway, IndexLost, Point, PointEngine, Space
+from ricordo.plugins.qdrant.values import IndexReport
 from ricordo.plugins.qdrant.vectors import EngineVectors, model_space
 from ricordo.store.base import store_identity
 from ricordo.store.sql.database import Row, now_micros
 from ricordo.store.tables import Table
-from ricordo.values.plain import Plain
 from ricordo.values.reports import Check
 
 if TYPE_CHECKING:
     from ricordo.plugins.postgres.store import PostgresStore
     from ricordo.store.arrays import Array
-
-
-@frozen
-class IndexReport(Plain):
-    """How a search engine does that is fed from a store."""
-
-    engine: str
-    """Where it is; empty if searches use the store's own index."""
-    passages: int
-    """How many passages the store has that can be found."""
-    waiting: int
-    """How many changes wait for being applied; searches look at them beside the engine."""
-    lag_seconds: float
-    """How long the oldest of them has been waiting."""
-    feeding: str
-    """The process that applies changes now; empty if none does."""
-    vectors: dict[str, int]
-    """How many vectors the engine holds, by model."""
-    problem: str = ""
-
 
 ANSWER_SECONDS = 10
 """How long an answer may take; it is far less than a feeder's lease."""

@@ -8,7 +8,7 @@ from ricordo.cli.show import shows
 from ricordo.cli.terminal import Screen
 
 if TYPE_CHECKING:
-    from ricordo.plugins.qdrant.feed import IndexReport
+    from ricordo.plugins.qdrant.values import IndexReport
 
 
 @shows

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from ricordo.config.loading import Config
     from ricordo.plugins.postgres.store import PostgresStore
-    from ricordo.plugins.qdrant.feed import Feed, IndexReport
+    from ricordo.plugins.qdrant.feed import Feed
+    from ricordo.plugins.qdrant.values import IndexReport
     from ricordo.verbs.declare import Say
 
 

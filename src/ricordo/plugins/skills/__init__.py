@@ -28,6 +28,6 @@ PLUGIN = Plugin(
     },
     cli="show",
     settings={"skills": SkillsSettings},
-    public={"Skill": "verbs:Skill"},
+    public={"Skill": "values:Skill"},
     on={"context_lines": "verbs:suggested", "item_files": "intake:files_of"},
 )

@@ -9,7 +9,7 @@ from ricordo.cli.show import scored_table, shows
 from ricordo.cli.terminal import Screen
 
 if TYPE_CHECKING:
-    from ricordo.plugins.skills.verbs import Skill
+    from ricordo.plugins.skills.values import Skill
 
 
 @shows

@@ -5,20 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ricordo.engine.finding import FindVerbs
 from ricordo.engine.reading import ReadVerbs
 from ricordo.engine.tiers import any_item
 from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
-from ricordo.frozen import frozen
+from ricordo.plugins.skills.values import Skill
 from ricordo.search.fit import fitting
 from ricordo.trust.fence import any_of
 from ricordo.values.context import HOW_TO_READ, ContextPart, LineSection
 from ricordo.values.hits import Filters, Hit
 from ricordo.values.items import Item, Ref
-from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, Plain
 from ricordo.values.reports import AddReport, Progress
 from ricordo.verbs.declare import verb
 
@@ -30,22 +29,6 @@ if TYPE_CHECKING:
     from ricordo.store.base import Store
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import NAME_TEXT, REF_TEXT, LimitFlag, ProfileName, TaskText, Track, Wait
-
-
-@frozen
-class Skill(Plain):
-    """A skill in a list: its name, what it is for, and where it is."""
-
-    name: str
-    description: str
-    ref: str
-    location: str = ""
-    """The SKILL.md it was read from, or the address a listing gave; relative paths in a skill start there."""
-    scope: str = ""
-    """Where it comes from: workspace, user, system or listed."""
-    tier: str = ""
-    score: float | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
-
 
 LOOK_SECONDS = 1.0
 SKILLS = Filters(kinds=("skill",))

@@ -16,7 +16,8 @@ from ricordo.http_api import shapes
 from ricordo.http_api.api import WaitParameter, begins, given_by, parameters_of, reads, router
 from ricordo.http_api.routes import file_answer
 from ricordo.http_api.state import Here
-from ricordo.verbs.rows import call, verb_named
+from ricordo.verbs.index import verb_named
+from ricordo.verbs.rows import call
 
 if TYPE_CHECKING:
     from ricordo.engine.ricordo import Ricordo
