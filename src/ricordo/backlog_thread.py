@@ -25,7 +25,6 @@ class BacklogThread:
         self._thread: threading.Thread | None = None
 
     def wake(self) -> None:
-        """Tell the thread that there may be texts to embed."""
         with self._lock:
             if self._thread is None and not self._ending:
                 self._thread = threading.Thread(target=self._work, name="ricordo-backlog", daemon=True)

@@ -69,7 +69,6 @@ class PendingCall(Generic[T]):
         self._done.set()
 
     def cancel(self) -> None:
-        """Do not make the call if it has not begun yet."""
         self._cancelled = True
 
     def wait(self, seconds: float) -> bool:

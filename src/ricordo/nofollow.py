@@ -107,7 +107,6 @@ class Spot:
 
     @property
     def folder(self) -> str:
-        """The folder it is in, below the root."""
         return self.name.rpartition("/")[0]
 
     @property
@@ -154,7 +153,6 @@ class Spot:
             os.rename(name, new, src_dir_fd=within, dst_dir_fd=there)
 
     def link_to(self, other: Spot) -> None:
-        """Give the file a second name, unless that is taken."""
         with self.reached() as (name, within), other.reached() as (new, there):
             os.link(name, new, src_dir_fd=within, dst_dir_fd=there, follow_symlinks=False)
 

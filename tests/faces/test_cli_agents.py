@@ -74,25 +74,12 @@ def test_skills_are_listed_found_and_shown(kitchen: Any) -> None:
     assert kitchen.json("skills", "show", "bread")["title"] == "bread"
 
 
-def test_an_unknown_skill_exits_3_and_names_near_ones(kitchen: Any) -> None:
-    assert kitchen.json("skills", "show", "bred", code=3) == {
-        "code": "not_found",
-        "message": "there is no skill 'bred'",
-        "hint": "Did you mean 'bread'?",
-    }
 
 
 def test_a_skill_search_without_a_task_is_wrong_usage(kitchen: Any) -> None:
     assert kitchen.json("skills", "search", code=2)["code"] == "usage"
 
 
-def test_adding_skills_again_says_what_changed_and_what_is_gone(kitchen: Any) -> None:
-    kitchen.write("skills/bread/SKILL.md", "---\nname: bread\ndescription: Bake rye bread\n---\nKnead more.\n")
-    (kitchen.folder / "skills/soup/SKILL.md").unlink()
-    items = {one["ref"]: one["status"] for one in kitchen.json("skills", "add", "skills")["items"]}
-    assert items == {"skill:/bread": "updated", "skill:/soup": "missing"}
-    assert "removed skill:/soup" in kitchen.run("skills", "add", "skills", "--prune").stdout
-    assert "soup" not in kitchen.run("list", "--kind", "skill").stdout
 
 
 def test_a_root_that_is_not_there_exits_1_and_the_rest_is_taken_in(kitchen: Any) -> None:

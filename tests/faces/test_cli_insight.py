@@ -43,39 +43,6 @@ def test_feedback_says_what_is_wrong(notes: Any) -> None:
     assert notes.json("feedback", "keys", "nothing.md", "accepted", code=3)["code"] == "not_found"
 
 
-def test_forty_verdicts_move_the_weights_and_rollback_restores_them(notes: Any) -> None:
-    own = learned(notes)
-    for number in range(40):
-        notes.run("feedback", "keys", "keys.md", "accepted" if number < 30 else "dismissed")
-    moved = learned(notes)
-    assert (moved["counted"], moved["acceptance"]) == (40, 0.75)
-    assert moved["weights"]["semantic"] == pytest.approx(own["weights"]["semantic"] + 0.075)
-    assert sum(moved["weights"].values()) == pytest.approx(1)
-    used = notes.json("search", "keys", "--profile", "vault", "--no-track")["meta"]["weights"]
-    assert used == pytest.approx(moved["weights"])
-    assert "+0.0750" in notes.run("learn", "status").stdout
-    changes = notes.json("learn", "status")["changes"]
-    assert len(changes) == 22
-    assert changes[0]["after"]["semantic"] != changes[0]["before"]["semantic"]
-    assert "feedback" in notes.run("learn", "status").stdout
-    assert len(notes.json("learn", "rollback")["changes"]) == 2
-    assert learned(notes)["weights"] == pytest.approx(own["weights"])
-    assert notes.json("learn", "rollback", code=3)["code"] == "not_found"
-    assert notes.json("learn", "rollback", "9999", code=3)["code"] == "not_found"
-
-
-def test_another_process_uses_the_new_weights_at_its_next_query(notes: Any) -> None:
-    from ricordo import Ricordo
-
-    with Ricordo.open(notes.json("status")["store"]) as engine:
-        before = engine.search("keys", profile="vault").meta.weights
-        for _ in range(29):
-            engine.feedback("keys", disk(notes, "keys.md"), "accepted")
-        assert notes.start("feedback", "keys", "keys.md", "accepted", "-q").wait() == 0
-        after = engine.search("keys", profile="vault").meta.weights
-    assert after["semantic"] == pytest.approx(before["semantic"] + 0.15)
-
-
 def test_learning_is_frozen_and_thawed(notes: Any) -> None:
     assert notes.json("learn", "freeze") == {"frozen": True}
     assert "learning is frozen" in notes.run("learn").stdout
@@ -120,11 +87,3 @@ def test_stats_are_cleared_on_request(notes: Any) -> None:
 def test_stats_refuse_other_groupings(notes: Any) -> None:
     assert notes.json("log", "--summary", "moon", code=2)["code"] == "usage"
     assert notes.json("log", "changed", "--clear", code=2)["code"] == "usage"
-
-
-def test_use_shows_in_an_items_fields(notes: Any) -> None:
-    notes.run("search", "keys")
-    notes.run("get", "keys.md")
-    plain = notes.json("get", "keys.md", "--no-track")
-    assert (plain["retrieval_count"], plain["access_count"]) == (2, 1)
-    assert plain["decay_score"] == pytest.approx(1.0, abs=1e-3)

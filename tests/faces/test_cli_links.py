@@ -43,18 +43,3 @@ def test_link_and_unlink_by_hand(vault: Any) -> None:
     assert "    → extends spare.md  Spare keys  via keys.md" in vault.run("links", "plan.md").stdout
     assert vault.json("unlink", "keys.md", "spare.md", "--type", "extends") == {"count": 1}
     assert vault.run("unlink", "keys.md", "spare.md").stdout == "1 link removed\n"
-
-
-def test_what_cannot_be_linked_says_why(vault: Any) -> None:
-    assert vault.json("link", "keys.md", "nowhere.md", code=3)["code"] == "not_found"
-    assert "supports, contradicts" in vault.json("link", "keys.md", "spare.md", "--type", "No", code=2)["hint"]
-    assert vault.json("unlink", "keys.md", "spare.md", code=3)["code"] == "not_found"
-    assert vault.json("unlink", "plan.md", "keys.md", code=4)["code"] == "conflict"
-
-
-def test_suggest_links_leaves_out_what_is_linked(vault: Any) -> None:
-    (hit,) = vault.json("similar", "keys.md", "--unlinked")["hits"]
-    assert hit["ref"] == disk(vault, "spare.md")
-    vault.run("link", "keys.md", "spare.md")
-    assert vault.json("similar", "keys.md", "--unlinked")["hits"] == []
-    assert vault.run("similar", "keys.md", "--unlinked").stderr.strip() == "nothing found"

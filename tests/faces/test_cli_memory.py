@@ -84,11 +84,6 @@ def test_what_contradicts_a_memory_is_answered_with_replace_keep_both_or_cancel(
     assert "supersede (replace the old one), save (keep both), skip (cancel)" in said.stderr
 
 
-def test_the_same_text_is_skipped_with_the_ref_it_has(house: Any) -> None:
-    house.run("remember", "Soup on Tuesdays.")
-    data = house.json("remember", "soup on  TUESDAYS.")
-    assert (data["skipped"], data["items"][0]["ref"]) == (1, "memory:/soup-on-tuesdays")
-    assert "memory:/soup-on-tuesdays" in data["items"][0]["reason"]
 
 
 def test_save_takes_any_kind_a_ref_and_standard_input(house: Any) -> None:

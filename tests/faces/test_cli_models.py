@@ -95,9 +95,3 @@ def test_vectors_are_switched_off_by_the_same_verb(kitchen: Any) -> None:
     assert kitchen.json("config", "get", "embedding.model")["value"] == ""
 
 
-def test_what_does_not_work_is_not_written(kitchen: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
-    error = kitchen.json("models", "use", "ollama", code=5)
-    assert error["code"] == "unavailable"
-    assert kitchen.json("config", "get", "embedding.provider")["value"] == "none"
-    assert "there is no embedding provider" in kitchen.json("models", "use", "oracle", code=5)["message"]

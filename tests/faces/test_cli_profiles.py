@@ -66,39 +66,11 @@ def test_a_profile_of_ones_own_is_listed_shown_and_used(notes: Any) -> None:
     assert (meta["profile"], meta["weights"]) == ("mine", plain["weights"])
 
 
-def test_an_unknown_profile_is_told_which_there_are(notes: Any) -> None:
-    for args in (("profiles", "show", "brian"), ("search", "keys", "--profile", "brian")):
-        error = notes.json(*args, code=2)
-        assert "brian" in error["message"]
-        assert "brain" in error["hint"]
-
-
-def test_a_profile_that_cannot_be_used_is_told_when_profiles_are_listed(notes: Any) -> None:
-    write_settings(notes, '[profiles.mine]\nbase = "brain"\nweights = { fts = -1 }\n')
-    assert "fts=-1" in notes.json("profiles", code=2)["message"]
-    assert notes.json("profiles", "show", "brain")["name"] == "brain"
-
-
 def test_weights_are_given_for_one_search(notes: Any) -> None:
     meta = notes.json("search", "keys", "--profile", "brain", "--weights", "vector=0, recency=0")["meta"]
     assert meta["weights"] == pytest.approx({"vector": 0.0, "fts": 0.75, "recency": 0.0, "importance": 0.25})
     for weights, words in (("speed=1", "speed"), ("fts=-1", "fts=-1"), ("fts=nan", "nan"), ("fts=a", "fts=a")):
         assert words in notes.json("search", "keys", "--profile", "brain", "--weights", weights, code=2)["message"]
-
-
-def test_settings_for_brain_are_set_by_config(notes: Any) -> None:
-    notes.run("config", "set", "retrieval.importance_weight", "0")
-    weights = notes.json("profiles", "show", "brain")["weights"]
-    assert weights == pytest.approx({"vector": 4 / 9, "fts": 3 / 9, "recency": 2 / 9, "importance": 0.0})
-    in_force = notes.json("search", "keys", "--profile", "brain")["meta"]["weights"]
-    assert in_force == pytest.approx({"vector": 0.0, "fts": 3 / 5, "recency": 2 / 5, "importance": 0.0})  # no vectors
-
-
-def test_memories_are_searched_apart_on_request(notes: Any) -> None:
-    hits = notes.json("search", "keys", "--profile", "vault", "--memories")["hits"]
-    assert {hit["ref"]: hit["score"] == 0.5 for hit in hits} == {"note:/keys": False, "memory:/keys": True}
-    error = notes.json("search", "keys", "--memories", code=2)
-    assert "--profile vault" in error["hint"]
 
 
 def test_a_second_look_is_set_up_by_config_and_asked_for_by_flag(notes: Any, monkeypatch: pytest.MonkeyPatch) -> None:

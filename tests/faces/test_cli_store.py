@@ -92,19 +92,6 @@ def test_reading_without_a_store_says_how_to_make_one_and_makes_none(house: Any)
     assert not Path(house.env["RICORDO_DATA_HOME"], "ricordo.db").exists()
 
 
-def test_add_counts_what_was_created_and_what_was_skipped(notes: Any) -> None:
-    notes.write("new.md", "new")
-    plain = notes.json("add", "notes", "new.md")
-    assert {name: plain[name] for name in ("created", "updated", "skipped", "failed")} == {
-        "created": 1, "updated": 0, "skipped": 2, "failed": 0,
-    }  # fmt: skip
-    item = next(item for item in plain["items"] if item["status"] == "created")
-    assert item["ref"] == disk(notes, "new.md")
-    assert (item["version"], item["previous_version"]) == (1, None)
-    assert len(item["content_hash"]) == 64
-    assert notes.run("add", "new.md").stdout.startswith("skipped new.md")
-
-
 def test_a_file_that_cannot_be_read_fails_alone(house: Any) -> None:
     house.write("good.md", "fine")
     printed = house.run("add", "good.md", "missing.md", code=1)
@@ -116,17 +103,6 @@ def test_a_file_that_cannot_be_read_fails_alone(house: Any) -> None:
     assert envelope["error"]["code"] == "some_failed"
     failed = [item for item in envelope["data"]["items"] if item["status"] == "failed"]
     assert failed[0]["error"]["message"]
-
-
-def test_standard_input_is_added_under_a_name(house: Any) -> None:
-    house.run("add", "-", "--as", "note:/über", "--title", "Über", "--tag", "a,b", "--kind", "note", stdin="Grüße 你好")
-    plain = house.json("get", "note:/über")
-    assert (plain["content"], plain["title"], plain["tags"], plain["kind"]) == (
-        "Grüße 你好",
-        "Über",
-        ["a", "b"],
-        "note",
-    )
 
 
 def test_bytes_that_are_not_utf_8_never_crash_standard_input(house: Any) -> None:
@@ -230,22 +206,6 @@ def test_ranks_go_on_where_the_offset_starts(notes: Any) -> None:
     assert notes.run("search", "the", "--offset", "2").stdout.startswith(" 3  ")
 
 
-def test_nothing_found_is_no_error(notes: Any) -> None:
-    printed = notes.run("search", "xylophone", "--by", "words")
-    assert printed.stdout == ""
-    assert "nothing found" in printed.stderr
-
-
-def test_explain_draws_signals_and_words_that_add_up(notes: Any) -> None:
-    why = notes.json("search", "rotate keys", "--explain")["hits"][0]["explain"]
-    assert sum(share["contribution"] for share in why["signals"]) == pytest.approx(why["value"], abs=1e-9)
-    assert {term["term"] for term in why["terms"]} >= {"rotat", "key"}
-    drawn = notes.run("search", "rotate keys", "--explain").stdout
-    assert " × " in drawn
-    assert "█" in drawn
-    assert "→ score " in drawn
-
-
 def test_explain_says_why_an_item_is_found_or_not(notes: Any) -> None:
     found = notes.json("explain", "rotate", "keys", "notes/keys.md")
     assert (found["found"], found["rank"]) == (True, 1)
@@ -271,15 +231,6 @@ def test_a_search_that_makes_no_sense_is_a_usage_error(notes: Any, flags: list[s
     error = notes.json("search", "rotate", *flags, code=2)
     assert error["code"] == "usage"
     assert error["hint"]
-
-
-@pytest.mark.parametrize(
-    "query", ['"', '"unclosed phrase', "a AND (b OR", "*", "-", "tag:", "kind:poem x", "'; --", "\U0001f600"]
-)
-def test_any_text_is_a_safe_query(notes: Any, query: str) -> None:
-    args = ("search", "--", query)
-    result = notes.run("--json", *args) if query != "-" else notes.run("--json", *args, stdin="")
-    assert json.loads(result.stdout)["ok"]
 
 
 def test_grep_finds_lines_with_their_neighbours(notes: Any) -> None:
@@ -548,21 +499,6 @@ def test_a_search_by_meaning_says_that_meaning_is_switched_off(
     house.run("add", "a.md")
     assert "embedding.provider" in house.run(*args).stderr
     assert house.json("search", "alpha")["meta"]["degraded"] == []
-
-
-def test_refresh_takes_in_changes_new_files_and_tells_what_is_missing(notes: Any) -> None:
-    assert notes.json("refresh", "--all")["unchanged"] == 3
-    notes.write("notes/lunch.md", "# Lunch\n\nThe canteen is closed.\n")
-    notes.write("notes/new.md", "new")
-    (notes.folder / "plan.txt").unlink()
-    printed = notes.run("refresh", "--all")
-    for line in ("updated notes/lunch.md", "created notes/new.md", "missing plan.txt"):
-        assert f"{line}\n" in printed.stdout
-    assert "--prune" in printed.stderr
-    assert notes.run("get", "notes/lunch.md").stdout.endswith("closed.\n")
-    plain = notes.json("refresh", "--all", "--prune")
-    assert (plain["checked"], plain["unchanged"], plain["missing"] + plain["removed"]) == (4, 3, 1)
-    notes.run("get", "plan.txt", code=3)
 
 
 def test_refreshing_a_file_that_nobody_knows_says_so(notes: Any) -> None:

@@ -56,7 +56,6 @@ class Call:
         return Screen(color=self.color, quiet=self.quiet or self.json, verbose=self.verbose, language=language)
 
     def has_store(self) -> bool:
-        """Whether there seems to be a store."""
         from ricordo.config.files import current_folder
         from ricordo.config.loading import load_config
         from ricordo.config.places import locate

@@ -232,7 +232,6 @@ def show_one_profile(call: Call, name: str) -> int:
 
 
 def _show_profile(screen: Screen, profile: Profile) -> None:
-    """What it is, then a line per signal, then what else it does."""
     screen.line(f"{screen.bold(one_line(profile.name))}  {screen.dim(one_line(profile.source))}")
     if profile.description:
         screen.line(one_line(profile.description))

@@ -138,7 +138,6 @@ def _head(screen: Screen, title: str) -> None:
 
 
 def _show_changed(screen: Screen, report: LogReport) -> None:
-    """When, what, which version of which item, and who."""
     rows = [
         (local_time(one.at), one.what, one.ref or "-", str(one.version or ""), one.provenance.in_words())
         for one in report.entries
@@ -161,7 +160,6 @@ def _what_agents_get(one: Waiting) -> str:
 
 
 def _show_proposals(screen: Screen, proposals: Sequence[Proposal]) -> None:
-    """What sessions seem to teach, each with the words that it comes from."""
     for one in proposals:
         about = f"about {one_line(one.file)}" if one.file else f"for this {one.scope}"
         about += f", instead of {one_line(one.corrects)}" if one.corrects else ""
@@ -231,7 +229,6 @@ def _show_log(screen: Screen, report: LogReport) -> None:
 
 
 def _show_asked(screen: Screen, report: LogReport) -> None:
-    """When, what, by whom, how many hits, and which of the first were opened."""
     if not report.questions:
         screen.note("nothing was asked that this asks for")
         return

@@ -192,7 +192,6 @@ class Screen:
         return self.style(text, bold=True)
 
     def line(self, text: str = "") -> None:
-        """One line of result."""
         self.out.write(text + "\n")
 
     def drawn(self, draw: Callable[[], None]) -> str:

@@ -352,7 +352,6 @@ def _edited(path: Path, scope: str, env: Environment) -> Iterator[None]:
 
 
 def _file_of(scope: str, env: Environment, start: Path) -> Path:
-    """The settings file of a scope: the user's, or the nearest project's."""
     if scope == "user":
         return user_file(env)
     if scope != "project":
@@ -468,7 +467,6 @@ class ProfileEntry:
         return self.keys[1]
 
     def read(self, text: str) -> Any:
-        """The value that a text stands for."""
         _, _, key, *_ = (*self.keys, "")
         text = text.strip()
         if not key:
@@ -483,14 +481,12 @@ class ProfileEntry:
             raise UsageError(f"{self.name} cannot be '{text}'", hint="Give a number.") from None
 
     def value(self, profiles: Mapping[str, Mapping[str, Any]]) -> Any:
-        """The value of the entry; None if it is not set."""
         value: Any = profiles
         for key in self.keys[1:]:
             value = value.get(key) if isinstance(value, Mapping) else None
         return value
 
     def put(self, profiles: Mapping[str, Mapping[str, Any]], value: Any) -> dict[str, Any]:
-        """The profiles with this entry changed."""
         changed = copy.deepcopy(dict(profiles))
         table: Any = changed
         for depth, key in enumerate(self.keys[1:-1], start=2):

@@ -168,7 +168,6 @@ def _tier_of(location: StoreLocation, config: Config) -> str:
 
 
 def _set_store(tier: str, store: str, config: Config, start: Path) -> StoreLocation:
-    """The store that a setting names for a tier."""
     location, source = locate_store(store, config, start), config.source(f"tiers.{tier}")
     return replace(location, origin=source) if comes_with_project(source) else location
 

@@ -277,7 +277,6 @@ class Config:
         raise AttributeError(f"there is no section '{name}' of the settings")
 
     def with_section(self, name: str, section: Any) -> Config:
-        """These settings with another section."""
         if name in _OF_PLUGINS:
             return replace(self, of_plugins={**self.of_plugins, name: section})
         return replace(self, **{name: section})

@@ -162,7 +162,6 @@ class EngineContext:
 
     @property
     def tracker(self) -> Tracker | None:
-        """What records the use of the store's own items."""
         return self.trackers.get(self.location)
 
     @property
@@ -253,7 +252,6 @@ class EngineContext:
 
     @cached_property
     def program_notes(self) -> ProgramNotes:
-        """What reads the memories that agents' programs keep themselves."""
         from ricordo.engine.program_notes import ProgramNotes
 
         return ProgramNotes(self)
@@ -264,7 +262,6 @@ class EngineContext:
         return self.pipeline_of(self.unsynced_store)
 
     def pipeline_of(self, store: Store) -> Pipeline:
-        """What prepares texts for one store."""
         from ricordo.ingest.pipeline import Pipeline
 
         return Pipeline(store, self.provider, registry.token_counter(), self.models.chunker)
@@ -422,7 +419,6 @@ class EngineContext:
             raise elsewhere(ref, machines[str(ref)])
 
     def number(self, name: str | Path | Ref) -> int:
-        """The number of the item with a name; an error if there is none."""
         ref, items = self.resolve(name), self.store.items
         n = items.number_by_id(name) if isinstance(name, str) and is_id(name) else None
         if is_bare(name) and items.number(ref) is None:

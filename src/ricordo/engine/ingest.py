@@ -539,6 +539,5 @@ class AddVerbs(RootVerbs, FindVerbs, ReadVerbs, RemoveVerbs):
         return RefreshReport(items, notes=tuple(note for report in done for note in report.notes))
 
     def _embed_some(self, limit: int) -> int:
-        """Make at most ``limit`` vectors of the backlog; returns how many were made."""
         done = self._context.embed_waiting(limit=limit)
         return 0 if done.stopped else done.embedded + done.cached

@@ -450,7 +450,6 @@ def adding_to(
 
 
 def _checked(fields: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The fields that were given, each with a value that it can hold."""
     if fields is not None and not isinstance(fields, Mapping):
         raise UsageError(f"fields cannot be {type(fields).__name__}", hint="Give names and values.")
     given = checked_fields(fields or {})

@@ -52,7 +52,6 @@ class Models:
         self.store = store
 
     def states(self) -> tuple[ModelState, ...]:
-        """Every provider, with what is set for it or its defaults."""
         states = [self._state(name) for name in registry.embedder_names()]
         for kind in names_of("rerankers") if self.config.rerank.model else ():
             describe = getattr(brought_as("rerankers", kind), "describe", None)

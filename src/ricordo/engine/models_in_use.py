@@ -61,7 +61,6 @@ class ModelsInUse:
 
     @property
     def config(self) -> Config:
-        """The settings in force."""
         return self._provider()
 
     @cached_property
@@ -72,7 +71,6 @@ class ModelsInUse:
         return made
 
     def reranker(self, kind: str) -> Reranker:
-        """The reranker of a kind, as it is set."""
         config = self._provider()
         settings = (kind, config.rerank, config.of_plugins)
         return self.model("reranker", settings, lambda: registry.reranker(kind, self.with_folder(config), self))

@@ -68,7 +68,6 @@ class Credential:
         return self.expires is not None and self.expires < now
 
     def to_dict(self) -> dict[str, Any]:
-        """All but the hash."""
         return {
             "id": self.id,
             "name": self.name,
@@ -111,7 +110,6 @@ class Credentials:
         return secret, made
 
     def remove(self, name: str) -> list[Credential]:
-        """Remove a credential by its id, or all with a name."""
         with locked(self.path):
             stored = self._read()
             gone = [credential for credential in stored if name in (credential.id, credential.name)]

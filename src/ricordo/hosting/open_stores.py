@@ -74,7 +74,6 @@ class OpenStores:
                     entry.engine.close()  # another one took its place meanwhile
 
     def close(self) -> None:
-        """Close all stores."""
         with self._lock:
             for entry in self._open.values():
                 entry.engine.close()

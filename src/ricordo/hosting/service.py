@@ -37,7 +37,6 @@ class Service:
         self._backlog = BacklogThread(self._embed_some)
 
     def settings(self) -> Config:
-        """The settings in force now."""
         if self._config is None:
             from ricordo.config.loading import ConfigProvider
 
@@ -74,7 +73,6 @@ class Service:
         self._backlog.wake()
 
     def close(self) -> None:
-        """Close the store, if it was opened."""
         self._backlog.stop()
         with self._opening:
             self._closed = True
@@ -139,7 +137,6 @@ class CallThreads:
                 self._working -= 1
 
     def close(self) -> None:
-        """Take no more work and drop what has not started."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 

@@ -387,7 +387,6 @@ class Refresher:
         return None
 
     def note(self, outcome: Refreshed) -> None:
-        """Report what became of one item."""
         self.done.append(outcome)
         if self.progress is not None:
             count = len(self.done)

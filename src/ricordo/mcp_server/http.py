@@ -57,7 +57,6 @@ class McpOverHttp:
         await self._manager.handle_request(scope, receive, send)
 
     def lifespan(self) -> AbstractAsyncContextManager[None]:
-        """What must run while requests are answered."""
         return self._manager.run()
 
 

@@ -83,7 +83,6 @@ class Tracker:
         self._record(use)
 
     def opened(self, item: Item, *, settings: UsageSettings) -> None:
-        """Note that an item was opened by its name."""
         self._record(Use((UsedItem(item.id, item.version),), "get", opened=True, logged=settings.log, asker=asker()))
 
     def flush(self, seconds: float = CLOSE_SECONDS) -> bool:

@@ -95,7 +95,6 @@ class Remote:
 
     @cached_property
     def _client(self) -> httpx.Client:
-        """The HTTP client, which keeps its connections between requests."""
         import httpx
 
         client = httpx.Client(verify=_trusted())

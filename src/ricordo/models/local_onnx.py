@@ -66,7 +66,6 @@ class WordPieceCounter:
         self._sizes: dict[str, int] = {}
 
     def load(self) -> Tokenizer:
-        """The tokenizer, read on first use."""
         if self._loaded is None:
             with self._lock:
                 if self._loaded is None:
@@ -196,7 +195,6 @@ class LocalEmbedder:
         return self.tokenizer.load().token_to_id(word) is not None
 
     def load(self) -> InferenceSession:
-        """The model, loaded on first use."""
         if self._loaded is None:
             with self._lock:
                 if self._loaded is None:

@@ -215,7 +215,6 @@ def with_parts(ask: Ask, index: SearchIndex, analyzer: Analyzer) -> Ask:
 
 
 def _splits(word: str, analyzer: Analyzer) -> Iterator[tuple[str, str]]:
-    """The terms of the parts that a word may consist of."""
     if len(word) < SHORTEST or not word.isalpha():
         return
     for at in range(SHORTEST_PART, len(word) - SHORTEST_PART + 1):

@@ -313,5 +313,4 @@ def _is_mixed(part: str, signs: bool) -> bool:
 
 
 def _entropy(text: str) -> float:
-    """Bits per character."""
     return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())

@@ -126,7 +126,6 @@ class Jobs:
         self._opened = opened
 
     def has_work(self) -> bool:
-        """Whether any job may be claimed, now or later."""
         with self._opened.database.read() as connection:
             return bool(connection.rows("SELECT 1 FROM jobs WHERE state <> 'failed' LIMIT 1"))
 

@@ -265,7 +265,6 @@ class SharedTransfer:
         )
 
     def size(self) -> int:
-        """The bytes of the store."""
         raise NotImplementedError
 
     def _rewrite(self, *, always: bool) -> bool:
@@ -431,7 +430,6 @@ class Store:
             }
 
     def size(self) -> int:
-        """The bytes that it takes."""
         return self.transfer.size()
 
     def allow_model(self, fingerprint: str) -> None:

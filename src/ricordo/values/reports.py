@@ -300,7 +300,6 @@ class ModelSwitch(Plain):
 
     @property
     def seconds(self) -> float | None:
-        """About how long embedding all would take, by the measured rate."""
         return self.chunks / self.rate if self.rate else None
 
     def to_dict(self) -> dict[str, Any]:

@@ -60,7 +60,6 @@ def parse(source: Source) -> Parsed:
 
 
 def _package(archive: Package) -> str:
-    """The file that lists what the book is made of."""
     if archive.has("META-INF/container.xml"):
         for element in archive.xml("META-INF/container.xml").iter("{*}rootfile"):
             path = element.get("full-path") or ""

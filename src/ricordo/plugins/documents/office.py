@@ -152,7 +152,6 @@ def _spaced(blocks: list[str]) -> str:
 
 
 def _styles(archive: Package, part: str) -> dict[str, _ParagraphStyle]:
-    """Paragraph styles by id, each with what it inherits."""
     listed = archive.related(part, "styles")
     nodes = {attribute(node, "styleId"): node for node in children(archive.xml(listed), "style")} if listed else {}
     return {style_id: _style(nodes, style_id, 0) for style_id in nodes}

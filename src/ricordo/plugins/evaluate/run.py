@@ -225,7 +225,6 @@ class PassageReport(Plain):
     queries: int
 
     def table(self) -> str:
-        """One line for each profile and part."""
         rows = [
             [self.dataset, name, part, str(int(row["queries"])), *(f"{row[one]:.3f}" for one in FIGURES)]
             for name, parts in self.rows.items()

@@ -67,7 +67,6 @@ class RicordoMemoryTool(BetaAbstractMemoryTool):
         return "\n".join([f"Here's the content of {path} with line numbers:", *numbered])
 
     def create(self, command: Any) -> str:
-        """A new file."""
         path = _checked(command.path)
         if path == ROOT or self._below(path):
             raise _Problem(f"{path} is a directory")

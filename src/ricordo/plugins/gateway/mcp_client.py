@@ -63,11 +63,9 @@ class Connections:
         return cast("Result", self._asked(server, self._session.call_tool, tool, dict(arguments), progress))
 
     def read(self, server: str, uri: str) -> Result:
-        """Read a resource."""
         return cast("Result", self._asked(server, self._session.read_resource, uri))
 
     def prompt(self, server: str, name: str, arguments: Mapping[str, Any]) -> Result:
-        """Fill in a prompt."""
         given = {key: str(value) for key, value in arguments.items()}
         return cast("Result", self._asked(server, self._session.get_prompt, name, given))
 

@@ -330,7 +330,6 @@ class OpenServers:
             raise Unavailable(error.message, hint=hint) from None
 
     def end(self, name: str) -> None:
-        """End one server."""
         with self._lock:
             held = self._open.pop(name, None)
         if held is not None:

@@ -74,7 +74,6 @@ class Tools:
         self._warm: OpenServers | None = None
 
     def close(self) -> None:
-        """End the servers that run."""
         if self._warm is not None:
             self._warm.close()
 

@@ -271,7 +271,6 @@ def _time_in(plain: Mapping[str, Any], *keys: str) -> datetime | None:
 
 
 def _times_of(created: datetime | None, changed: datetime | None) -> tuple[datetime, datetime] | None:
-    """When a text was made and last changed, if anything is known."""
     first = created or changed
     last = changed or created
     return (first, max(first, last)) if first is not None and last is not None else None

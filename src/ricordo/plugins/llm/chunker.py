@@ -99,7 +99,6 @@ def _window_end(lines: Sequence[str], first: int) -> int:
 
 
 def _windows(lines: Sequence[str]) -> int:
-    """How many windows show all lines."""
     count = first = 0
     while first < len(lines):
         first = _window_end(lines, first)

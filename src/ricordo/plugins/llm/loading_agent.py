@@ -148,7 +148,6 @@ class LoadingAgent:
         return LoadedPage(result.content, "", _mime(str(before.get("mime_type", "")), result), server, call=before)
 
     def close(self) -> None:
-        """End the servers."""
         self._open.close()
 
     @cached_property
@@ -165,7 +164,6 @@ class LoadingAgent:
 
     @cached_property
     def _connections(self) -> Connections:
-        """The connections to the servers, which are started if they are not running."""
         from ricordo.plugins.gateway.mcp_client import connected
 
         connections = self._open.enter_context(connected(self._configured, SERVER_SECONDS))

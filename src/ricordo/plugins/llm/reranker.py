@@ -45,7 +45,6 @@ class ListwiseReranker:
         self.complete = complete
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """One score between 0 and 1 per text."""
         passages = "\n".join(f"[{i}] {' '.join(text.split())[:PASSAGE]}" for i, text in enumerate(texts, start=1))
         order = parse_order(self.complete(_PROMPT.format(query=query, passages=passages)), len(texts))
         opinions = [0.0] * len(texts)

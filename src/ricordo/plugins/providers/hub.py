@@ -131,7 +131,6 @@ class ModelFolder:
             raise self._unusable(f"{name} cannot be read: {error}") from error
 
     def complete(self) -> ModelFolder:
-        """Download what is missing; afterwards ``model_file`` and ``tokenizer_file`` exist."""
         if not self.is_complete:
             with self._lock:
                 self._fetch([name for name in self.card().files if not (self.folder / name).is_file()])
@@ -503,7 +502,6 @@ class CrossEncoder:
 
     @classmethod
     def complete(cls, config: Config, folder: Path) -> None:
-        """Download what is missing."""
         cls(config, folder).files.complete()
 
     @cached_property

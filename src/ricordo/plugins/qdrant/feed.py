@@ -107,7 +107,6 @@ class IndexChoice:
 
     @property
     def shown(self) -> str:
-        """The address without its secrets."""
         return masked(self.address)
 
     def open(self) -> PointEngine:
@@ -250,7 +249,6 @@ class _FeedingThread:
                     self._woken.wait(POLL_SECONDS)
 
     def close(self) -> None:
-        """End after the step that runs now."""
         with self._lock:
             self._ends = True
             thread = self._thread
@@ -399,7 +397,6 @@ class Feed:
         return ""
 
     def close(self) -> None:
-        """End feeding in the background, and close the engine."""
         self._database.on_commit = None
         self._thread.close()
         with suppress(IndexAway):

@@ -97,7 +97,6 @@ def _copy(source: Store, target: Store, progress: OnProgress) -> tuple[int, Back
 
 
 def _model_of(source: Store, records: Sequence[ItemRecord]) -> Backlog | None:
-    """The model in use, with its dimensions as a vector of these items has them."""
     name = source.vectors.active_fingerprint()
     hashes = [embed_hash(chunk.prefix, chunk.text) for record in records for chunk in record.chunks]
     if name is None or not hashes:

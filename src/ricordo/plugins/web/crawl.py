@@ -184,7 +184,6 @@ class Following:
 
     @property
     def left(self) -> int:
-        """How many pages are waiting."""
         return min(len(self._queue), self._most - self._fetched)
 
     def put(self, urls: Iterable[str], steps: int) -> None:

@@ -256,7 +256,6 @@ class Fetcher:
         self._pools: dict[bool, httpcore.ConnectionPool] = {}
 
     def close(self) -> None:
-        """End all connections."""
         while self._pools:
             self._pools.popitem()[1].close()
 

@@ -214,7 +214,6 @@ class AddingPages:
 
     @property
     def refs(self) -> list[Ref]:
-        """Where they will be kept."""
         return list(self.places)
 
     def take(self, as_ref: Ref | None) -> None:

@@ -121,7 +121,6 @@ class LexicalIndex:
             return self._alive[1]
 
     def by_item(self, snapshot: Snapshot) -> Grouped:
-        """The places of each item's chunks."""
         with self._lock:
             cached = self._by_item
             if cached is None or not snapshot.begins_like(cached[0], len(cached[1].order)):

@@ -202,7 +202,6 @@ class _RowCache:
             self._places(connection, ids)
 
     def fetch(self, connection: Connection, ids: Array) -> Array:
-        """The rows with these ids."""
         with self.lock:
             places = self._places(connection, ids)  # this may put another matrix in place
             return self.matrix[places]

@@ -48,7 +48,6 @@ class Machines(StorePart):
         return refs
 
     def note_this(self) -> None:
-        """Let others know the name of this machine, which has files in the store."""
         machine = this_machine()
         if self._noted == machine:
             return

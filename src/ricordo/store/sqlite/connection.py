@@ -540,7 +540,6 @@ def _is_sound(header: bytes) -> bool:
 
 
 def _end(connection: Connection, statement: str) -> None:
-    """End a transaction, unless SQLite already did because of an error."""
     if connection.in_transaction:
         connection.run(statement)
 
