@@ -31,13 +31,12 @@ def grep_texts(
     ignore_case: bool,
     fixed: bool,
     limit: int,
-    seconds: float | None = None,
 ) -> list[GrepMatch]:
     """Matching lines with their numbers in the original, newest items first.
 
-    It ends after ``seconds`` (default: ``PATTERN_SECONDS``): some patterns would take years even on a short text.
+    It ends after ``PATTERN_SECONDS``: some patterns would take years even on a short text.
     """
-    expression = Expression(pattern, ignore_case=ignore_case, fixed=fixed, seconds=seconds or PATTERN_SECONDS)
+    expression = Expression(pattern, ignore_case=ignore_case, fixed=fixed)
     matches: list[GrepMatch] = []
     for _, ref, text, first_line in store.items.texts(filters):
         for at, lines in expression.lines(text):
@@ -54,14 +53,14 @@ class Expression:
     Python's own ``re`` cannot be interrupted and holds up every thread of a server meanwhile; ``regex`` can.
     """
 
-    def __init__(self, pattern: str, *, ignore_case: bool, fixed: bool, seconds: float) -> None:
+    def __init__(self, pattern: str, *, ignore_case: bool, fixed: bool) -> None:
         import regex
 
         if len(pattern) > LONGEST_PATTERN:
             raise UsageError(f"a pattern has at most {LONGEST_PATTERN:,} characters", hint="Look for a part of it.")
         flags = regex.IGNORECASE if ignore_case else 0
-        self._pattern, self._seconds = pattern, seconds
-        self._deadline = time.monotonic() + seconds
+        self._pattern = pattern
+        self._deadline = time.monotonic() + PATTERN_SECONDS
         # A long text of few letters would hold up ``regex`` far beyond its time.
         self._is_plain = not ignore_case and (fixed or not _SIGNS.intersection(pattern))
         try:
@@ -93,7 +92,7 @@ class Expression:
         except TimeoutError:
             pass
         raise UsageError(
-            f"searching for '{self._pattern[:80]}' took longer than {self._seconds:g} s and was ended",
+            f"searching for '{self._pattern[:80]}' took longer than {PATTERN_SECONDS:g} s and was ended",
             hint="Use a simpler pattern, ‹fixed› for plain text, or a narrower filter.",
         )
 

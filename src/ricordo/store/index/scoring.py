@@ -9,17 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.arrays import Array, Grouped, distinct, first_places, lookup, only_among
+from ricordo.store.arrays import Array, distinct, first_places, lookup, only_among
 from ricordo.store.index.impacts import Held, Impacts, added_up
 from ricordo.store.index.postings import Posting
 from ricordo.store.index.segments import Arrays
 from ricordo.store.sql.database import FIELDS, Connection
 from ricordo.store.values import Scoring
+
+if TYPE_CHECKING:
+    from ricordo.store.index.lexical import LexicalIndex
 
 MOST_TIES = 500
 """Chunks that tie with the last one are returned, too, so that refs can break the tie; at most this many."""
@@ -69,18 +72,6 @@ LOOKED_UP_BELOW_ONE_IN = 8
 """If fewer than one item in this number passes a filter, only the places of those that do are looked at."""
 
 
-class PostingSource(Protocol):
-    """Loads posting lists, and caches what was computed from them."""
-
-    impacts: Impacts
-
-    def item_mask(self, snapshot: Snapshot, allowed: Array) -> Array: ...
-    def postings(
-        self, connection: Connection, segments: Sequence[int], terms: set[str]
-    ) -> list[dict[str, Posting]]: ...
-    def by_item(self, snapshot: Snapshot) -> Grouped: ...
-
-
 @frozen
 class Segment:
     """A segment in memory."""
@@ -124,7 +115,7 @@ class View:
     """One query's view of a snapshot: its terms are read once; masks, scores and shares are computed from them."""
 
     def __init__(
-        self, index: PostingSource, connection: Connection, snapshot: Snapshot, *, scoring: Scoring, times: Array | None
+        self, index: LexicalIndex, connection: Connection, snapshot: Snapshot, *, scoring: Scoring, times: Array | None
     ) -> None:
         self.index = index
         self.state = (snapshot.epoch, scoring)

@@ -188,9 +188,9 @@ def with_retired(arrays: Arrays, log: dict[int, int]) -> Arrays:
     return Arrays(arrays.chunks, arrays.items, arrays.lengths, states)
 
 
-def retired_log(connection: Connection, after: int = 0) -> dict[int, int]:
-    """State changes newer than a sequence number: chunk → state, the latest winning."""
-    return dict(connection.rows("SELECT chunk, state FROM retired WHERE seq > ? ORDER BY seq", (after,)))
+def retired_log(connection: Connection) -> dict[int, int]:
+    """State changes: chunk → state, the latest winning."""
+    return dict(connection.rows("SELECT chunk, state FROM retired ORDER BY seq"))
 
 
 def maintain(database: Database, *, everything: bool = False) -> int:

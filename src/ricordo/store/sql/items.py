@@ -282,7 +282,7 @@ def decay_now(score: float | None, since: int, protected: bool) -> float:
     return decayed(1.0 if score is None else score, (now_micros() - since) / DAY, protected=protected)
 
 
-def item_of(row: Sequence[Any], content: str = "", first_line: int = 1, *, foreign: bool = False) -> Item:
+def item_of(row: Sequence[Any], *, foreign: bool) -> Item:
     """An item from a row of ``ITEM``; ``foreign`` if the user does not trust the store that it is in."""
     fields = shown_fields(row[8])
     return Item(
@@ -292,11 +292,10 @@ def item_of(row: Sequence[Any], content: str = "", first_line: int = 1, *, forei
         state=row[5],
         version=row[6],
         content_hash=row[7],
-        content=content,
+        content="",
         fields=fields,
         created_at=moment(row[10]),
         updated_at=moment(row[11]),
-        first_line=first_line,
         indexed_at=optional_moment(row[12]),
         retrieval_count=row[13] or 0,
         last_retrieved_at=optional_moment(row[14]),
