@@ -74,12 +74,8 @@ def test_skills_are_listed_found_and_shown(kitchen: Any) -> None:
     assert kitchen.json("skills", "show", "bread")["title"] == "bread"
 
 
-
-
 def test_a_skill_search_without_a_task_is_wrong_usage(kitchen: Any) -> None:
     assert kitchen.json("skills", "search", code=2)["code"] == "usage"
-
-
 
 
 def test_a_root_that_is_not_there_exits_1_and_the_rest_is_taken_in(kitchen: Any) -> None:

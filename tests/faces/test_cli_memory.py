@@ -84,8 +84,6 @@ def test_what_contradicts_a_memory_is_answered_with_replace_keep_both_or_cancel(
     assert "supersede (replace the old one), save (keep both), skip (cancel)" in said.stderr
 
 
-
-
 def test_save_takes_any_kind_a_ref_and_standard_input(house: Any) -> None:
     assert house.json("save", "--kind", "article", "How", "we", "deploy")["items"][0]["ref"] == "article:/how-we-deploy"
     assert house.json("save", "-k", "note", "note:/plan", "Ship", "it.")["items"][0]["ref"] == "note:/plan"

@@ -93,5 +93,3 @@ def test_vectors_are_switched_off_by_the_same_verb(kitchen: Any) -> None:
         "embedding.model": None,
     }
     assert kitchen.json("config", "get", "embedding.model")["value"] == ""
-
-

@@ -25,7 +25,8 @@ from ricordo.hooks.pipe import Outlet
 from ricordo.mcp_server.protocol import Handlers
 from ricordo.mcp_server.service import TOOLSETS, ToolService
 from ricordo.mcp_server.tool import Tool
-from ricordo.plugins.skills.verbs import Skill, section_of
+from ricordo.plugins.skills.values import Skill
+from ricordo.plugins.skills.verbs import section_of
 from ricordo.registry import token_counter
 from ricordo.trust import fence
 from ricordo.values.context import LeftOut
