@@ -26,10 +26,11 @@ from ricordo.store.sql import changes, damage
 from ricordo.store.sql.changes import Changes
 from ricordo.store.sql.database import DAY, UNREADABLE, Connection, Database, now_micros
 from ricordo.store.sql.files import Files, KnowledgeRows, Machines, Secrets
-from ricordo.store.sql.history import Audit, Steps, Threads
+from ricordo.store.sql.history import Audit, Threads
 from ricordo.store.sql.items import Items
 from ricordo.store.sql.links import Links
 from ricordo.store.sql.proposals import Proposals
+from ricordo.store.sql.undo import Steps
 from ricordo.store.sql.usage import Lessons, Overview, UsageLog
 from ricordo.store.values import Backlog
 from ricordo.text.languages import passage_languages
