@@ -10,7 +10,6 @@ is another's.
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ricordo.backlog_thread import BacklogThread
 from ricordo.errors import Error, MissingExtra, UsageError
 from ricordo.frozen import frozen
 from ricordo.masking import masked
@@ -43,8 +43,6 @@ ANSWER_SECONDS = 10
 """How long an answer may take; it is far less than a feeder's lease."""
 BATCH = 500
 LEASE_SECONDS = 120
-POLL_SECONDS = 5.0
-"""How often a process that could not feed looks again."""
 TABLES = {
     "index_feeds": Table("name text, prefix text, spaces text, owner text, lease_until int", "name"),
     "index_outbox": Table("seq serial, chunk int, at int", "seq"),
@@ -92,7 +90,6 @@ _STATUS = (
     f" (SELECT owner FROM index_feeds WHERE name = '{NAME}' AND lease_until > {_NOW})"
 )
 _NEVER = "it was never filled: run 'ricordo index --rebuild'"
-_log = logging.getLogger(__name__)
 
 
 @frozen
@@ -216,47 +213,6 @@ def _numbers(data: bytes) -> Array:
     return np.frombuffer(data, np.float32)
 
 
-class _FeedingThread:
-    """Feeds in the background of a process, whenever it is told that something changed."""
-
-    def __init__(self, feeder: Feeder) -> None:
-        self._feeder = feeder
-        self._woken = threading.Event()
-        self._ends = False
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
-
-    def wake(self) -> None:
-        """Say that something changed; the first time, the thread is started."""
-        if threading.current_thread() is self._thread:
-            return
-        self._woken.set()
-        with self._lock:
-            if self._thread is None and not self._ends:
-                self._thread = threading.Thread(target=self._run, name="ricordo-feeder", daemon=True)
-                self._thread.start()
-
-    def _run(self) -> None:
-        while not self._ends:
-            self._woken.wait()
-            self._woken.clear()
-            try:
-                while not self._ends and self._feeder.step():
-                    pass
-            except Error as error:  # the engine or the server is away: what is noted waits
-                _log.info("the search engine was not fed: %s", error.message)
-                if not self._ends and isinstance(error, IndexAway | LeaseLost):
-                    self._woken.wait(POLL_SECONDS)
-
-    def close(self) -> None:
-        with self._lock:
-            self._ends = True
-            thread = self._thread
-        self._woken.set()
-        if thread is not None:
-            thread.join()
-
-
 class Feed:
     """The engine of one store."""
 
@@ -265,7 +221,7 @@ class Feed:
         self._choice = choice
         self.engine = choice.open()
         self.feeder = Feeder(store.database, self.engine)
-        self._thread = _FeedingThread(self.feeder)
+        self._thread = BacklogThread(self.feeder.step, name="ricordo-feeder", problem="the search engine was not fed")
         wakes = in_background and not store.database.read_only
         store.opened.search_vectors_with(
             lambda: EngineVectors(self.engine, self._thread.wake if wakes else lambda: None)
@@ -398,7 +354,7 @@ class Feed:
 
     def close(self) -> None:
         self._database.on_commit = None
-        self._thread.close()
+        self._thread.stop(None)
         with suppress(IndexAway):
             self.engine.close()
 
