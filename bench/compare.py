@@ -32,7 +32,7 @@ from compared.plain_peers import Bm25s, Tantivy
 from compared.sqlite_peer import SqliteFtsVec
 from compared.vector_peers import Chroma, DuckDb, MilvusLite, Txtai
 from corpus import add_corpus_options, read_corpus
-from ricordo.plugins.evaluate.metrics import mean, ndcg
+from ricordo.plugins.evaluate.report import mean, ndcg
 from timing import machine, percentile, timed
 
 ENGINES: dict[str, type[ComparedEngine]] = {

@@ -31,8 +31,7 @@ from ricordo.context.gather import Gatherer
 from ricordo.context.passages import Tokens, passages_of
 from ricordo.engine.ricordo import Ricordo
 from ricordo.plugins.evaluate.datasets import Question, read_dataset
-from ricordo.plugins.evaluate.metrics import ndcg, recall
-from ricordo.plugins.evaluate.report import aligned
+from ricordo.plugins.evaluate.report import aligned, ndcg, recall
 from ricordo.plugins.evaluate.run import BASELINES, evaluate, evaluate_passages, folder_store
 from ricordo.plugins.evaluate.stores import cached_store, make_vectors, position_of
 from ricordo.registry import token_counter

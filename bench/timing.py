@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ricordo.plugins.evaluate.metrics import percentile
-from ricordo.plugins.evaluate.report import aligned
+from ricordo.plugins.evaluate.report import aligned, percentile
 
 __all__ = [
     "CLOCKS",

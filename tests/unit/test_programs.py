@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ricordo.plugins.gateway.servers import places
-from ricordo.plugins.skills.folders import FOLDERS
+from ricordo.plugins.skills.intake import FOLDERS
 from ricordo.programs.table import PROGRAMS, folders, session_places
 
 

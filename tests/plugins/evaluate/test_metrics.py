@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from ricordo.plugins.evaluate.metrics import judge, ndcg, percentile, recall, reciprocal_rank, significance
+from ricordo.plugins.evaluate.report import judge, ndcg, percentile, recall, reciprocal_rank, significance
 
 LOG2_3 = math.log2(3)
 

@@ -15,8 +15,7 @@ from ricordo.config.loading import Config
 from ricordo.config.settings import LexicalSettings, RetrievalSettings
 from ricordo.engine.ricordo import Ricordo
 from ricordo.errors import UsageError
-from ricordo.plugins.evaluate.metrics import METRICS, judge
-from ricordo.plugins.evaluate.report import Report, read_results, write_results
+from ricordo.plugins.evaluate.report import METRICS, Report, judge, read_results, write_results
 from ricordo.plugins.evaluate.run import evaluate, evaluate_all
 from ricordo.plugins.evaluate.stores import position_of, ref_of
 from ricordo.values.reports import Progress

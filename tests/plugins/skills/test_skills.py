@@ -263,7 +263,7 @@ def test_a_command_that_fails_is_an_error_with_a_hint_and_the_rest_is_taken_in(
     tmp_path: Path, home: Path, write: Writer, script: str, code: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "work" / "skills", "pdf")
-    monkeypatch.setattr("ricordo.plugins.skills.folders.COMMAND_SECONDS", 0.5 if "sleep" in script else 120.0)
+    monkeypatch.setattr("ricordo.plugins.skills.intake.COMMAND_SECONDS", 0.5 if "sleep" in script else 120.0)
     settings = {"skills.command": command(tmp_path, script)}
     with open_in(tmp_path / "work", **settings) as engine:
         report = engine.skills_add()

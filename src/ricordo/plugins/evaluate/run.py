@@ -22,8 +22,7 @@ from ricordo.engine.ricordo import Ricordo
 from ricordo.errors import NotFound, Unreadable, UsageError
 from ricordo.frozen import frozen
 from ricordo.plugins.evaluate.datasets import Dataset, Question, read_dataset
-from ricordo.plugins.evaluate.metrics import judge
-from ricordo.plugins.evaluate.report import QueryResult, Report, Suite, aligned
+from ricordo.plugins.evaluate.report import QueryResult, Report, Suite, aligned, judge
 from ricordo.plugins.evaluate.stores import (
     cached_store,
     default_cache_folder,

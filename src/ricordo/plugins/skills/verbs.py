@@ -64,7 +64,7 @@ class SkillVerbs(FindVerbs, ReadVerbs):
         The first of a name wins, the workspace's before the user's before the machine's. Run again, it takes in what
         changed and reports what is gone; ``prune`` removes that.
         """
-        from ricordo.plugins.skills.folders import default_roots, listed_by, named_roots
+        from ricordo.plugins.skills.intake import default_roots, listed_by, named_roots
 
         settings = self._context.config.skills
         places = named_roots(roots, self._context.start) if roots else default_roots(self._context.start)
