@@ -314,7 +314,7 @@ def show_saved(screen: Screen, report: reports.AddReport) -> None:
         screen.line(summary(screen, items))
     for item in items:
         for other in item.get("candidates", ()):
-            alike = max(other["ratio"], other["cosine"] or 0.0)
+            alike = max(other["same"], other["cosine"] or 0.0)
             screen.line(f"  {screen.dim(f'{alike:.2f}')}  {short_ref(other['ref'])}  {one_line(other['snippet'])}")
         if item.get("redacted"):
             kept = "" if set(item["redacted"]) == {"private"} else " (--allow-secrets keeps secrets)"
