@@ -39,7 +39,7 @@ VALIDATORS = "validators"
 _EMPTY = Fields().to_dict()
 _NOT_AUTHORED = ("source", "mime_type", "is_textual", "metadata")
 _ORIGIN = ("source_url", "source_adapter")
-_JOURNALS = ("", "-wal", "-shm", "-journal")
+_JOURNALS = ("", "-wal", "-shm", "-journal", "-wal.damaged")
 
 
 class FileReader:

@@ -87,6 +87,17 @@ def test_the_first_command_of_a_day_copies_the_store_and_the_next_does_not(
     assert len(copies(store)) == 2
 
 
+def test_copies_are_not_taken_in_with_the_folder_that_they_lie_in(
+    house: House, store: Path, started: Processes
+) -> None:
+    house.run("--store", str(store), "list")
+    wait_for_copy(store, started)
+    house.write("plan.txt", "The keys are rotated.")
+    house.run("--store", str(store), "add", ".")
+    refs = {item["ref"] for item in house.json("--store", str(store), "list")["items"]}
+    assert refs == {"memory:/keys", f"disk:{house.folder}/plan.txt"}
+
+
 def test_a_store_of_today_is_not_copied(house: House) -> None:
     house.run("--store", "new.db", "remember", KEYS)
     house.run("--store", "new.db", "list")

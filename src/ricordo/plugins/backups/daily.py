@@ -36,13 +36,16 @@ def _start(context: EngineContext, folder: str) -> None:
     import subprocess
     import sys
     from contextlib import suppress
+    from pathlib import Path
 
+    from ricordo.config.files import replace_file
     from ricordo.hosting.background import start_detached
     from ricordo.plugins.backups.copies import thin_out
 
     size, room = context.unsynced_store.size(), int(context.config.get("store.copies_mb") * 1e6)
     with suppress(OSError):  # where nothing can be written, status says that there is no copy
         os.makedirs(folder, 0o700, exist_ok=True)  # noqa: PTH103 - a command that copies nothing does without pathlib
+        replace_file(Path(folder, ".gitignore"), b"*\n")  # neither git nor 'add' takes them in
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
         log = os.open(f"{folder}/{LOG}", flags, 0o600)
         try:
