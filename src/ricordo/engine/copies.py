@@ -52,7 +52,7 @@ def tried(store: Store, searcher: Searcher) -> tuple[int, list[str]]:
     by: tuple[By, ...] = ("words", "meaning") if store.vectors.active_fingerprint() else ("words",)
     for way in by if words else ():
         try:
-            searcher.search(Request(words, limit=1, by=way))
+            searcher.search(Request(words, limit=1, by=way, catch_up=False))
         except Error as error:
             failing.append(f"a search by {way}: {error.message}")
     return len(items), failing

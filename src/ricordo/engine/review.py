@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo import registry
 from ricordo.engine.checks import check_choice, texts
 from ricordo.engine.context import EngineContext
-from ricordo.engine.memories import MemoryVerbs
+from ricordo.engine.memories import MemoryFields, MemoryVerbs
 from ricordo.engine.reading import lines_for_diff
 from ricordo.engine.tiers import USERS_TIER
 from ricordo.errors import Error, NotFound, UsageError
@@ -158,20 +158,20 @@ class ProposalDesk:
     def accept(self, proposal: Proposal, text: str | None = None, *, by_itself: bool) -> str:
         """Make a memory of a proposal; what concerns the user goes to the user's own store. Returns its ref.
 
-        What a session should do is told at every start from then on. A correction of a memory is told when that was.
+        What a session should do is told at every start from then on.
         """
         origin = {name: getattr(proposal, name) for name in ("kind", "way", "session", "turn", "quote", "scope")}
         optional = {name: value for name in ("file", "branch", "corrects") if (value := getattr(proposal, name))}
         about = {**origin, **optional, "accepted": "by itself" if by_itself else "by review"}
         text = text or proposal.text
+        fields: MemoryFields = {"metadata": {"proposal": about}}
+        if is_in_force(proposal) and not by_itself:
+            fields["loading"] = "always"
         if not by_itself and proposal.corrects:
-            saved = self._memories.correct(proposal.corrects, text, metadata={"proposal": about})
+            saved = self._memories.correct(proposal.corrects, text, **fields)
         else:
             keeper: MemoryVerbs = self._own_for(proposal) or self._memories
-            loading = "always" if is_in_force(proposal) and not by_itself else None
-            saved = keeper.remember(
-                text, on_duplicate="save", metadata={"proposal": about}, loading=loading, wait=not by_itself
-            )
+            saved = keeper.remember(text, on_duplicate="save", wait=not by_itself, **fields)
         self._store.proposals.decide(proposal.id, ACCEPTED, saved.ref)
         return saved.ref
 
@@ -229,7 +229,7 @@ def _opened(context: EngineContext) -> Any:
 
 def is_in_force(proposal: Proposal) -> bool:
     """Whether a proposal, once accepted, is told whenever a session starts."""
-    return proposal.kind in IN_FORCE and not proposal.corrects
+    return proposal.kind in IN_FORCE
 
 
 def is_kind(ref: str) -> bool:

@@ -90,8 +90,8 @@ class Searcher:
             answer, candidates = Search(self, request, spoken).answer()
             if (candidates.languages, candidates.models) != before:  # a server's store did not know of these yet
                 answer, candidates = Search(self, request, self._spoken(request)).answer()
-        may_catch_up = request.by_meaning and (candidates.strays or 0 < candidates.waiting <= EMBEDDED_FIRST)
-        if may_catch_up and self.catch_up(self.store, candidates.waiting):
+        may_catch_up = candidates.strays or 0 < candidates.waiting <= EMBEDDED_FIRST
+        if request.by_meaning and request.catch_up and may_catch_up and self.catch_up(self.store, candidates.waiting):
             with index.snapshot():
                 return Search(self, request, spoken).answer()[0]
         return answer

@@ -64,6 +64,8 @@ class Request:
     """Off where it only counts what is found: which passages of each hit matched is not looked up."""
     respell: bool = True
     """Whether a similar word is looked for in place of one that is nowhere."""
+    catch_up: bool = True
+    """Off where the store stays as it is: texts that wait for their vectors go on waiting."""
     tier: str = ""
     """The name of the tier that is asked; its hits carry it."""
     page: int = 0

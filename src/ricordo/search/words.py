@@ -141,6 +141,8 @@ def essence(text: str) -> str:
         return text
     parts = (text[start:end] for start, end in pairwise(sentence_starts(text)))
     sentences = [part for part in parts if any(map(str.isalnum, part))]
+    if not sentences:
+        return text
     asking = [place for place, sentence in enumerate(sentences) if _QUESTION.search(sentence)]
     taken: dict[int, str] = {}
     room = LONG
