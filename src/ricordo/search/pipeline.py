@@ -83,7 +83,7 @@ class Searcher:
         request.check()
         index = self.store.index
         spoken = self._spoken(request)
-        if spoken:
+        if spoken and request.catch_up:
             self.vectors.second.prepare(self.store, spoken)
         with index.snapshot():
             before = index.languages, index.models
