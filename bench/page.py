@@ -40,7 +40,7 @@ def of_server(running: RunningServer, questions: list[str]) -> dict[str, Any]:
         def timed(name: str, path: str, part: bool = False, **more: Any) -> None:
             times = []
             for turn, question in enumerate([questions[0], *questions]):
-                marked = {"HX-Request": "true"} if part else {}
+                marked = {"X-Ricordo-Part": "yes"} if part else {}
                 began = time.perf_counter()
                 client.get(path, params={"q": question, **more}, headers=marked).raise_for_status()
                 if turn:
@@ -56,14 +56,13 @@ def of_server(running: RunningServer, questions: list[str]) -> dict[str, Any]:
 
 
 def _of_hits(client: httpx.Client, questions: list[str], figures: dict[str, Any]) -> None:
-    """How long the server takes for the first hit of each question: its preview, its passage, and all of the item."""
+    """How long the server takes for the first hit of each question: its preview, and its own page."""
     times: dict[str, list[float]] = {}
     for turn, question in enumerate([questions[0], *questions]):
-        hits = client.get("/hits", params={"q": question}, headers={"HX-Request": "true"}).text
+        hits = client.get("/hits", params={"q": question}, headers={"X-Ricordo-Part": "yes"}).text
         for name, address, part in (
-            ("preview of a hit", r'data-look="([^"]+)"', {"HX-Request": "true"}),
-            ("what is around the passage", r'href="(/item[^"]+)"', {"X-Ricordo-Part": "near"}),
-            ("all of the item", r'href="(/item[^"]+)"', {"X-Ricordo-Part": "rest"}),
+            ("preview of a hit", r'data-look="([^"]+)"', {"X-Ricordo-Part": "yes"}),
+            ("the item's page", r'href="(/item[^"]+)"', {}),
         ):
             found = re.search(address, hits)
             assert found is not None
@@ -96,18 +95,17 @@ def of_browser(running: RunningServer, link: str, questions: list[str]) -> dict[
             tab.wait_for_function(PAINT)
             times.setdefault("first paint of the home", []).append(tab.evaluate(f"{PAINT}.startTime"))
             tab.fill("#q", question[:-1])
-            tab.locator(".summary", has_text="candidates").wait_for()
-            tab.wait_for_function("!document.querySelector('.htmx-request')")
+            tab.locator(".hit").first.wait_for()
             tab.locator("#q").press("End")
             with tab.expect_response(lambda answer: "/hits?" in answer.url):
                 began = time.perf_counter()
                 tab.keyboard.type(question[-1])
-            tab.wait_for_function("!document.querySelector('.htmx-request')")
+            tab.wait_for_function("asked => document.title.startsWith(asked)", arg=question.strip())
             times.setdefault("last key to hits", []).append((time.perf_counter() - began) * 1000)
             tab.keyboard.press("Escape")
             tab.wait_for_load_state("networkidle")  # facets come behind the hits; a person reads meanwhile
-            timed("a hit to its preview", lambda: _press(tab, "j", "#pane:not([aria-busy]) .peek"))
-            timed("a hit to its passage", lambda: _press(tab, "Enter", ".item-head ~ .view"))
+            timed("a hit to its preview", lambda: _press(tab, "j", "#reader:not([aria-busy]) .peek"))
+            timed("a hit to its passage", lambda: _press(tab, "Enter", "article.item .view"))
             tab.goto(f"{running.address}/?q={question}")
             tab.wait_for_function(PAINT)
             times.setdefault("first paint of a question's address", []).append(tab.evaluate(f"{PAINT}.startTime"))

@@ -105,12 +105,12 @@ def page(running: RunningServer, link: str, questions: list[str]) -> dict[str, A
             tab.wait_for_function(entry)
             paints.append(float(tab.evaluate(f"{entry}.startTime")))
             tab.fill("#q", question[:-1])
-            tab.locator(".summary", has_text="candidates").wait_for()
+            tab.locator(".hit").first.wait_for()
             with tab.expect_response(lambda answer: "/hits?" in answer.url):
                 started = time.perf_counter()
                 tab.locator("#q").press("End")
                 tab.locator("#q").press_sequentially(question[-1])
-            tab.wait_for_function("!document.querySelector('.htmx-request')")
+            tab.wait_for_function("asked => document.title.startsWith(asked)", arg=question.strip())
             hits.append((time.perf_counter() - started) * 1000)
         browser.close()
     return {"first paint": summary(paints), "last key to hits": summary(hits)}

@@ -36,7 +36,7 @@ PLAIN = """([folder, plain]) => {
 
 def _preview(page: Any) -> None:
     page.keyboard.press("j")
-    page.locator("#pane .peek").wait_for()
+    page.locator("#reader .peek").wait_for()
 
 
 def _why(page: Any) -> None:
@@ -72,7 +72,7 @@ def _reader(page: Any) -> None:
 
 
 def _home(page: Any) -> None:
-    for words in ("Asking again", "Looking"):
+    for words in ("Asking again…", "Looking…"):
         page.locator(f"text={words}").wait_for(state="detached")
 
 
@@ -81,10 +81,6 @@ def _graph(page: Any) -> None:
     page.fill("#graph-find", "gateway")
     page.keyboard.press("Enter")
     page.locator("#graph-chosen h2").wait_for()
-
-
-def _timeline(page: Any) -> None:
-    page.locator("details.session-events summary").first.click()
 
 
 Step = Callable[[Any], None]
@@ -98,7 +94,8 @@ SHOTS: dict[str, tuple[str, Step | None, Step | None]] = {
     "log": ("/log", None, None),
     "review": ("/review", None, None),
     "graph": ("/graph", _graph, None),
-    "timeline": ("/timeline?since=7d", _timeline, None),
+    "memory": ("/item?ref=memory:/how-we-write", None, None),
+    "settings": ("/settings", None, None),
     "ranking": ("/profiles?name=brain", None, None),
     "phone": (f"/?q={QUESTION}", None, None),
 }
@@ -268,7 +265,7 @@ def played(page: Any, address: str) -> Iterator[int]:
     yield 1800
     _graph(page)
     yield 2000
-    for path, milliseconds in (("/log", 2200), ("/review", 2200), ("/timeline?since=7d", 1600)):
+    for path, milliseconds in (("/log", 2200), ("/review", 2200), ("/settings", 1600)):
         page.goto(address + path)
         yield milliseconds
     page.goto(address)

@@ -106,9 +106,8 @@ class Plugin(NamedTuple):
     """The module of the server's web page: ``install(app)`` adds it, ``failed`` answers a request that went wrong, and
     ``sign_in_page`` one of a browser that has not signed in."""
     pages: str = ""
-    """The module with further pages of the web page: its ``pages`` is their router. Its ``NAVIGATION``, if it has one,
-    names those that every page leads to, by the address after which they stand. Templates are in ``templates`` beside
-    it. Nothing else imports this module, so it may import the plugin ``page`` without needing it."""
+    """The module with further pages of the web page: its ``pages`` is their router. Templates are in ``templates``
+    beside it. Nothing else imports this module, so it may import the plugin ``page`` without needing it."""
     routes: str = ""
     """The module with routes of the HTTP API: its ``routes`` is their router. A verb at such a path gets no other."""
     tables: str = ""

@@ -46,12 +46,12 @@ def findings(page: Any, *rules: str) -> list[str]:
 
 
 def loaded(page: Any) -> None:
-    """Wait for the parts of a page that come after it: those of the home, what hits can be narrowed to, a graph."""
+    """Wait for the parts of a page that come after it, and for a graph."""
     waiting = (
-        "[...document.querySelectorAll('[data-loads]')].some(one => /Asking again|Looking/.test(one.innerText))"
-        " || document.querySelector('#graph-canvas:not([data-settled])') !== null"
-        " || (document.querySelector('.found .hit') && document.querySelector('.facets[hx-get]')"
-        " && !document.querySelector('.facets section'))"
+        "document.querySelector('main [data-loads]:not([data-settles])') !== null"
+        " || /Asking again|Looking…/.test(document.querySelector('main').innerText)"
+        " || document.querySelector('#reader[aria-busy], #graph-canvas:not([data-settled])') !== null"
+        " || (document.querySelector('#results .hit') && document.querySelector('#facets .summary').innerText === '')"
     )
     deadline = time.monotonic() + 120
     while page.evaluate(waiting):
@@ -71,10 +71,7 @@ class Tab:
         self.page.on("request", self._asked)
 
     def _said(self, message: Any) -> None:
-        if message.type == "error" and message.text.startswith("htmx:sendAbort"):
-            # A later key took the place of a request. The library calls that an error, after saying that it ended.
-            self.complaints.remove(message.text.replace("sendAbort", "afterRequest"))
-        elif message.type == "error":
+        if message.type == "error":
             self.complaints.append(message.text)
 
     def _asked(self, request: Any) -> None:

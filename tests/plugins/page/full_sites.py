@@ -116,13 +116,14 @@ KEYS = quote("note:/keys", safe="")
 HARBOUR_REF = quote("note:/harbour", safe="")
 PAGES = (
     "/", "/?q=keys", "/?q=zzzzqqqq", "/?tag=security", "/browse", "/browse?prefix=note:/", "/add",
-    "/timeline?since=365d", "/graph", f"/graph?ref={KEYS}", "/log?view=summary", "/profiles", "/compare?q=keys",
-    "/jobs", "/settings", "/api",
-    "/log", "/log?view=unanswered", "/log?view=told", "/bin", "/bin?state=archived", "/tags",
-    "/review", f"/edit?ref={KEYS}", f"/correct?ref={KEYS}", f"/why?q=keys&ref={HARBOUR_REF}",
-    f"/why?q=office&ref={quote('note:/archived', safe='')}", "/session?id=talk&turn=2", "/item?ref=note:/none",
+    "/graph", f"/graph?ref={KEYS}", "/log?view=summary", "/profiles", "/compare?q=keys",
+    "/jobs", "/settings", "/settings?all=true", "/settings?tokens=true", "/api",
+    "/log", "/log?view=changed", "/log?view=unanswered", "/log?view=told", "/log?view=sessions",
+    "/bin", "/bin?state=archived", "/tags",
+    "/review", "/review?ref=note%3A%2Frule", f"/edit?ref={KEYS}", f"/edit?ref={KEYS}&how=correct",
+    f"/why?q=keys&ref={HARBOUR_REF}", f"/why?q=office&ref={quote('note:/archived', safe='')}",
+    f"/around?ref={KEYS}", "/session?id=talk&turn=2", "/item?ref=note:/none",
     f"/item?ref={HARBOUR_REF}&q=keys&lines=9-9",
-    *(f"/item?ref={KEYS}&q=keys&view={view}"
-      for view in ("text", "source", "passages", "versions", "links", "similar", "fields")),
+    *(f"/item?ref={KEYS}&q=keys&view={view}" for view in ("text", "source", "passages", "versions", "fields")),
 )  # fmt: skip
 """The pages that there are in every store that was filled, besides those of its files."""

@@ -76,7 +76,7 @@ def test_the_trap_is_where_it_is_looked_for(tab: Tab) -> None:
     """Else a page without it would pass for harmless."""
     paths = (
         *("/", "/?q=keys", "/log", "/log?view=told", "/bin", "/bin?state=archived", "/tags", "/review"),
-        *("/timeline?since=365d", "/browse?prefix=note:/", "/session?id=talk", "/item?ref=note:/keys"),
+        *("/log?view=changed", "/browse?prefix=note:/", "/session?id=talk", "/item?ref=note:/keys"),
     )
     for path in paths:
         page = tab.go(path)
@@ -87,7 +87,7 @@ def test_nothing_runs_in_what_is_opened_over_a_page(tab: Tab) -> None:
     page = tab.go("/?q=keys")
     page.locator(".pick").first.wait_for()
     page.keyboard.press("j")
-    page.locator("#pane:not([aria-busy]) .peek", has_text="stolen").wait_for()
+    page.locator("#reader:not([aria-busy]) .peek", has_text="stolen").wait_for()
     harmless(page, "preview")
     page.keyboard.press("x")
     page.keyboard.press("t")

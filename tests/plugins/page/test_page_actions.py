@@ -5,13 +5,25 @@ from __future__ import annotations
 import html
 import re
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 from tests.server.http_sites import LOCAL, Site
 
-from ricordo import Ricordo
+from ricordo import ConfigProvider, Ricordo, told_log
+from ricordo.config.loading import SETTINGS
+from ricordo.engine.setting_changes import change_setting
+from ricordo.hosting.credentials import Credentials
+from ricordo.http_api.server import app_for
+from ricordo.http_api.state import Serving
+from ricordo.mcp_server.http import McpOverHttp
+from ricordo.mcp_server.service import ToolService
 from ricordo.plugins.page.layout import by_day
+from ricordo.values.provenance import Provenance, stored
+
+AGENT = Provenance("agent", "claude-code", via="mcp")
 
 
 def shown(site: Site, path: str, **query: str) -> str:
@@ -73,6 +85,45 @@ def test_weights_are_saved_as_a_profile_of_the_users_own(site: Site) -> None:
     assert "is built in" in html.unescape(refused.text)
 
 
+def test_a_memory_says_to_whom_it_is_told_and_which_words_changed(site: Site) -> None:
+    rule = site.engine.remember("We use npm: run `make install`.", loading="always").ref
+    site.engine.edit(rule, "We use pnpm: run `make install`.")
+    told_log.note("session-start", site.engine.location, [rule], asker=stored(AGENT), tokens=20)
+    page = shown(site, "/item", ref=rule)
+    assert '<h1 class="words">We use pnpm: run <code>make install</code>.</h1>' in page
+    assert re.search(r"Told to: every agent.*?\d+ tokens\. Told 1 time since .* to Claude Code\.", page, re.DOTALL)
+    assert "We use <del>npm</del><ins>pnpm</ins>: run" in page
+
+
+def test_what_contradicts_a_memory_is_shown_beside_it_and_both_can_be_kept(site: Site) -> None:
+    one = site.engine.remember("Deploys are on Tuesday.").ref
+    other = site.engine.remember("Deploys are never on Tuesday.", on_duplicate="save").ref
+    site.engine.link(one, other, "contradicts")
+    page = shown(site, "/item", ref=one)
+    assert "Another memory says the contrary" in page
+    assert "Deploys are<mark> never</mark> on Tuesday." in page
+    person = site.stranger({"Origin": "http://127.0.0.1"})  # only a person who signed in decides
+    person.get("/sign-in", params={"code": site.serving.codes.new()})
+    answer = person.post("/both-true", data={"ref": one, "other": other}, follow_redirects=False)
+    assert answer.headers["location"].endswith("said=both")
+    assert "Another memory says the contrary" not in shown(site, "/item", ref=one)
+    assert site.engine.get(other).state == "live"
+
+
+def test_an_edit_is_previewed_as_it_reads_with_what_changes_and_what_agents_are_told(site: Site) -> None:
+    ref = site.engine.remember("We use npm.", loading="always").ref
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    part = sent(site, "/edit/preview", ref=ref, content=f"We use **pnpm**. <script>x</script> {token}").text
+    assert "We use <strong>pnpm</strong>." in part
+    assert "<script>" not in part
+    assert "<ins>" in part
+    assert re.search(r"\d+ tokens, \d+ before", part)
+    assert "Secrets in the text" in part
+    assert 'class="state fresh">none' not in part
+    assert site.engine.get(ref).content == "We use npm.", "nothing is written"
+    assert site.as_scope("read").post("/edit/preview", data={"ref": ref, "content": "x"}).status_code == 403
+
+
 def test_the_source_of_an_item_has_numbered_lines(site: Site) -> None:
     site.engine.save("note:/keys", "one\ntwo")
     page = shown(site, "/item", ref="note:/keys", view="source")
@@ -85,6 +136,27 @@ def test_an_earlier_version_is_brought_back_by_its_button(site: Site) -> None:
     answer = sent(site, "/restore", 303, ref="note:/keys", version="1")
     assert "said=restored" in answer.headers["location"]
     assert site.engine.get("note:/keys").content == "the first text"
+
+
+def test_a_setting_that_was_changed_says_what_it_was_and_is_put_back(tmp_path: Path) -> None:
+    change_setting("search.limit", "7")
+    service = ToolService((), store=str(tmp_path / "own.db"), config=ConfigProvider())
+    serving = Serving(service, credentials=Credentials(tmp_path / "credentials.json"), local_token=LOCAL)
+    app = app_for(serving, McpOverHttp(service, serving.threads), port=0)
+    site = Site(serving, app, TestClient(app, base_url="http://127.0.0.1", headers={"Origin": "http://127.0.0.1"}))
+    site.client.get("/sign-in", params={"code": serving.codes.new()})
+    was = r'was 10 <button class="link" name="reset" value="true" data-reloads>Put back</button>'
+    assert was in shown(site, "/settings")
+    assert "Put back." in sent(site, "/settings", name="search.limit", reset="true").text
+    assert was not in shown(site, "/settings")
+    serving.close()
+
+
+def test_the_fifteen_settings_that_people_change_come_first_and_the_others_are_found(site: Site) -> None:
+    assert shown(site, "/settings").count('<form class="set"') == 15
+    assert shown(site, "/settings", all="true").count('<form class="set"') == len(SETTINGS)
+    assert re.findall(r'name="name" value="([^"]+)"', shown(site, "/settings", q="bin_days")) == ["store.bin_days"]
+    assert site.as_scope("read").get("/settings", params={"tokens": "true"}).status_code == 403
 
 
 def test_only_known_work_is_started_from_the_page(site: Site) -> None:
@@ -117,20 +189,19 @@ def test_a_chosen_facet_is_marked_and_leads_back(site: Site) -> None:
     page = shown(site, "/facets", q="keys", tag="safe")
     facets = {
         name: (mark.strip(), address)
-        for address, mark, name in re.findall(
-            r'<a href="([^"]+)" hx-get="[^"]+" hx-target="#results" ([^>]*)><span>(\w+)', page
-        )
+        for address, mark, name in re.findall(r'<a class="chip" href="([^"]+)"([^>]*)>#?(\w+) <b>', page)
     }
     assert facets["safe"][0] == 'aria-current="true"'
     assert "tag=safe" not in facets["safe"][1]
-    assert facets["note"][0] == ""
+    assert facets["Notes"][0] == ""
+    assert "<b>1 hit</b> with #safe · 2 without filters" in page
 
 
 def test_the_graph_names_items_by_title_and_leads_to_them(site: Site) -> None:
     site.engine.save("note:/a", "See [[b]].", fields={"title": "The first"})
     site.engine.save("note:/b", "The other one.", fields={"title": "The second"})
     page = shown(site, "/graph", ref="note:/a")
-    assert re.findall(r'view=links">([^<]+)</a> .*?<span class="soft">(1 link)<', page) == [
+    assert re.findall(r'">([^<]+)</a><span class="m">note, (1 link)<', page) == [
         ("The first", "1 link"),
         ("The second", "1 link"),
     ]
@@ -141,8 +212,6 @@ def test_the_graph_names_items_by_title_and_leads_to_them(site: Site) -> None:
 
 
 def test_a_fault_of_the_server_is_told_without_its_details(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    from starlette.testclient import TestClient
-
     def broken(*args: Any, **options: Any) -> Any:
         raise RuntimeError("a secret detail")
 

@@ -12,6 +12,8 @@ from urllib.parse import quote
 import pytest
 from tests.server.http_sites import Listening, listen
 
+from ricordo import Ricordo
+
 from .browsers import Tab, browser
 
 LONG = "# The harbour\n\n" + "\n\n".join(
@@ -21,7 +23,7 @@ LONG = LONG.replace("Sentence 9", "The lighthouse and sentence 9")
 HOSTILE = (
     "<script>window.stolen=1</script><img src=x onerror='window.stolen=1'>"
     '<svg onload="window.stolen=1"></svg><a href="javascript:window.stolen=1">go</a>'
-    '<div id="pane" class="banner" style="position:fixed" onclick="window.stolen=1">trap</div>'
+    '<div id="reader" class="banner" style="position:fixed" onclick="window.stolen=1">trap</div>'
     "<iframe src='http://evil.example/'></iframe><style>body{display:none}</style>"
     "<details open ontoggle=window.stolen=1><summary>s</summary></details>"
     "<!-- <b> --><form action=x><input id=q></form>"
@@ -111,14 +113,18 @@ def tab(running: Any, site: Listening, signed_in: Any) -> Iterator[Tab]:
 
 def test_j_and_k_read_hits_beside_the_list_and_enter_opens_at_the_passage(tab: Tab) -> None:
     page = tab.go("/?q=lighthouse")
+    page.locator("#reader .peek", has_text="The harbour").wait_for()  # the best hit is there to be read at once
     page.keyboard.press("j")
-    page.locator("#pane .peek", has_text="The harbour").wait_for()
     assert page.url.endswith("lighthouse")
-    assert page.locator("#pane .in-passage").count() > 0
+    assert page.locator("#reader .in-passage").count() > 0
+    at = page.locator("#reader .steps").inner_text()
+    page.keyboard.press("n")
+    page.locator("#reader .steps", has_not_text=at.split("lines")[0]).wait_for()
+    assert page.url.endswith("lighthouse"), "passages are stepped through in the reader"
     page.keyboard.press("Enter")
     page.wait_for_url("**lines=**#passage")
     page.wait_for_load_state("load")  # keys are heard from then on
-    until(page, "scrollY > 200 && !document.querySelector('[data-rest]')")  # all of the text is there
+    until(page, "scrollY > 200")
     assert 0 <= page.evaluate("document.querySelector('.in-passage').getBoundingClientRect().top") < 900
     before = page.url
     page.keyboard.press("n")
@@ -130,109 +136,68 @@ def test_j_and_k_read_hits_beside_the_list_and_enter_opens_at_the_passage(tab: T
     assert page.url.endswith("lighthouse")
 
 
-def test_a_hit_opens_in_place_of_the_hits_and_back_puts_them_back(tab: Tab) -> None:
+def test_a_click_reads_a_hit_beside_the_list_and_another_one_opens_it(tab: Tab) -> None:
     page = tab.go("/?q=crane")
-    page.evaluate("window.same = true")
-    page.keyboard.press("j")
-    page.locator("#pane:not([aria-busy]) .peek").wait_for()
-    page.keyboard.press("Enter")
-    page.locator("article.item h1", has_text="pier").wait_for()
-    assert page.evaluate("window.same"), "no page was loaded"
-    assert page.title().startswith("Pier")
-    assert page.evaluate("document.activeElement.id") == "main"
-    assert page.locator("#menu [aria-current]").count() == 0
-    page.keyboard.press("w")  # there is no hit now whose rank could be explained
-    page.go_back()
-    page.locator(".hit .open:focus").wait_for()
-    assert page.evaluate("window.same")
-    assert page.title().startswith("crane")
-    assert page.locator("#menu [aria-current]").inner_text() == "Search"
-    assert page.locator("#pane .peek").count() == 1
-    page.go_forward()
-    page.locator("article.item h1", has_text="pier").wait_for()
-    page.wait_for_load_state("load")
-    page.go_back()
-    page.locator(".hit .open:focus").wait_for()
-    assert page.title().startswith("crane")
+    hit = page.locator(".hit").nth(2)
+    hit.locator(".open").click()
+    page.locator(f"#reader:not([aria-busy]) .peek[data-item='{hit.get_attribute('data-ref')}']").wait_for()
+    assert page.url.endswith("crane")
+    assert page.locator(".hit[aria-current]").count() == 1
+    hit.locator(".open").click()
+    page.wait_for_url("**/item?**")
 
 
-def opened_with_the_rest_held(tab: Tab) -> tuple[Any, list[Any]]:
-    """A page that shows a long text at its passage, and the request for all of it, which is not answered yet."""
-    held: list[Any] = []
-
-    def hold(route: Any) -> None:
-        if route.request.headers.get("x-ricordo-part") == "rest":
-            held.append(route)
-        else:
-            route.continue_()
-
-    tab.page.route("**/item?**", hold)
-    page = tab.go("/?q=lighthouse")
+def test_on_a_phone_a_hit_opens_as_a_page_that_leads_back_to_the_results(
+    running: Any, site: Listening, signed_in: Any
+) -> None:
+    context = running.new_context(storage_state=signed_in, viewport={"width": 390, "height": 844})
+    tab = Tab(context, site)
+    page = tab.go("/?q=crane")
+    ref = page.locator(".hit").first.get_attribute("data-ref")
+    assert not page.locator("#reader").is_visible()
+    seen = "[...document.querySelectorAll('.btn, .chip, .nav a')].filter(one => one.offsetParent)"
+    assert page.evaluate(f"{seen}.filter(one => one.offsetHeight < 36).map(one => one.outerHTML)") == []
     page.locator(".hit .open").first.click()
-    page.locator(".in-passage", has_text="lighthouse").wait_for()
-    deadline = time.monotonic() + 60
-    while not held:
-        assert time.monotonic() < deadline
-        page.wait_for_timeout(20)
-    return page, held
+    page.wait_for_url("**/item?**")
+    page.click("text=‹ Results")
+    page.wait_for_url("**/?q=crane")
+    page.locator(f".hit[data-ref='{ref}']").wait_for()
+    context.close()
+    assert tab.complaints == []
 
 
-def test_the_passage_of_a_long_text_is_there_before_all_of_the_text_and_stays_in_its_place(tab: Tab) -> None:
-    page, (rest,) = opened_with_the_rest_held(tab)
-    where = "document.getElementById('passage').getBoundingClientRect().top"
-    assert 0 <= page.evaluate(where) < 900
-    assert page.locator(".view", has_text="Sentence 2 about").count() == 0
-    page.evaluate("document.querySelector('.view a[data-step=after]').focus({preventScroll: true})")
-    before = page.evaluate(f"() => {{ window.scrollBy({{top: 40, behavior: 'instant'}}); return {where} }}")
-    rest.continue_()
-    page.locator(".outline [aria-current]", has_text="Part 9").wait_for()
-    assert page.locator(".view", has_text="Sentence 2 about").count() == 1
-    assert page.locator("[data-rest]").count() == 0
-    assert abs(page.evaluate(where) - before) <= 2
-    assert page.evaluate("document.activeElement.dataset.step") == "after"
-
-
-def test_where_all_of_a_text_does_not_come_the_passage_stays_with_a_link_to_it(tab: Tab) -> None:
-    page, (rest,) = opened_with_the_rest_held(tab)
-    with page.expect_response(lambda answer: answer.status == 503):
-        rest.fulfill(status=503, body="<main id=main>busy</main>")
-    page.locator("[data-rest] a").click()
-    page.locator(".outline [aria-current]").wait_for()
-    tab.complaints.clear()  # the browser notes the answer that failed
-
-
-def test_back_while_all_of_a_text_is_under_way_leads_to_the_hits(tab: Tab) -> None:
-    page, (rest,) = opened_with_the_rest_held(tab)
-    page.go_back()
-    page.locator(".hit .open:focus").wait_for()
-    if not rest.request.failure:
-        rest.continue_()
-    page.wait_for_load_state("networkidle")
-    assert page.locator("article.item").count() == 0
-    assert page.locator(".hit").count() > 0
-    tab.complaints.clear()  # the browser notes the request that was given up
+def test_without_scripts_forms_and_links_work(running: Any, site: Listening, signed_in: Any) -> None:
+    context = running.new_context(storage_state=signed_in, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(site.address)
+    page.fill("#q", "crane")
+    page.keyboard.press("Enter")
+    page.locator(".hit .open").first.click()
+    page.wait_for_url("**/item?**")
+    page.goto(f"{site.address}/add#write")
+    page.fill("#write textarea", "Written without a script.")
+    page.click("#write >> text=Save")
+    page.locator(".banner.good a").click()
+    assert "Written without a script." in page.inner_text("main")
+    page.goto(f"{site.address}/settings")
+    page.fill("[id='set-search.limit']", "12")
+    page.click("[aria-label='Save search.limit']")
+    page.locator("text=Saved").wait_for()
+    with Ricordo.open(site.engine.location) as engine:
+        assert engine.config.search.limit == 12
+    context.close()
 
 
 def test_a_question_whose_hit_is_opened_at_once_is_recorded(tab: Tab) -> None:
     page = tab.go("/")
     page.locator("#q").press_sequentially("pier 7")
-    page.locator("[hx-get='/settled'][hx-vals*='pier 7']").wait_for(state="attached")
-    page.locator(".hit .open").first.click()
+    page.wait_for_url("**/?q=pier+7")
+    page.locator(".hit .open").first.press("Enter")
     page.locator("article.item").wait_for()
     deadline = time.monotonic() + 60
     while "pier 7" not in [one.text for one in tab.site.engine.log().questions]:
         assert time.monotonic() < deadline
         page.wait_for_timeout(50)
-
-
-def test_what_is_no_item_is_opened_as_a_page_of_its_own(tab: Tab) -> None:
-    body = "<main id=main><p class=other>Sign in</p></main>"
-    tab.page.route("**/item?**", lambda route: route.fulfill(status=200, content_type="text/html", body=body))
-    page = tab.go("/?q=crane")
-    page.evaluate("window.same = true")
-    page.locator(".hit .open").first.click()
-    page.locator(".other").wait_for()
-    assert page.evaluate("window.same") is None
 
 
 def test_back_leads_to_the_hit_from_which_an_item_was_opened_on_a_later_page_too(tab: Tab) -> None:
@@ -241,34 +206,35 @@ def test_back_leads_to_the_hit_from_which_an_item_was_opened_on_a_later_page_too
     page.locator(".hit >> nth=25").wait_for()
     hit = page.locator(".hit >> nth=25")
     ref = hit.get_attribute("data-ref")
-    hit.locator(".open").click()
+    hit.locator(".open").press("Enter")
     page.wait_for_url("**/item?**")
     page.go_back()
     page.locator(f".hit[data-ref='{ref}'] .open:focus").wait_for()
 
 
-def test_the_pane_takes_in_nothing_but_the_preview_of_the_last_hit(tab: Tab) -> None:
+def test_the_reader_takes_in_nothing_but_the_preview_of_the_last_hit(tab: Tab) -> None:
     held: list[Any] = []
     tab.page.route("**/peek**", lambda route: held.append(route))
     page = tab.go("/?q=crane")
 
-    def next_asked() -> Any:
-        asked = len(held)
-        page.keyboard.press("j")
+    def asked(count: int) -> Any:
         deadline = time.monotonic() + 60
-        while len(held) == asked:
+        while len(held) < count:
             assert time.monotonic() < deadline
             page.wait_for_timeout(20)
         return held[-1]
 
-    first, second = next_asked(), next_asked()
-    second.continue_()
+    first = asked(1)  # the best hit is asked for at once
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    asked(2).continue_()
     name = page.locator(".hit >> nth=1").get_attribute("data-ref")
-    page.locator("#pane", has_text=name).wait_for()
+    page.locator(f"#reader .peek[data-item='{name}']").wait_for()
     first.abort() if first.request.failure else first.fulfill(status=200, body="<html><nav>late</nav></html>")
-    next_asked().fulfill(status=200, body="<html><body><nav>a page</nav></body></html>")
-    page.locator("#pane", has_text="cannot be shown here").wait_for()
-    assert page.locator("#pane nav").count() == 0
+    page.keyboard.press("j")
+    asked(3).fulfill(status=200, body="<html><body><nav>a page</nav></body></html>")
+    page.locator("#reader", has_text="cannot be shown here").wait_for()
+    assert page.locator("#reader nav").count() == 0
     tab.complaints.clear()  # the browser notes the request that was given up
 
 
@@ -286,10 +252,14 @@ def test_the_title_of_the_tab_follows_the_question(tab: Tab) -> None:
     until(page, "document.title.startsWith('crane')")
 
 
-def test_whoever_types_on_before_the_hits_are_there_gets_those_of_the_whole_question(tab: Tab) -> None:
+@pytest.mark.parametrize("begin", ["/", "/?q=tides"])
+def test_whoever_types_on_before_the_hits_are_there_gets_those_of_the_whole_question(tab: Tab, begin: str) -> None:
     held: list[Any] = []
-    tab.page.route("**/hits?**", lambda route: held.append(route) if not held else route.continue_())
-    page = tab.go("/")
+    page = tab.go(begin)
+    page.wait_for_load_state("networkidle")
+    first = "**/?q=crane" if begin == "/" else "**/hits?**"
+    tab.page.route(first, lambda route: held.append(route) if not held else route.continue_())
+    page.locator("#q").fill("")
     page.locator("#q").press_sequentially("crane")
     deadline = time.monotonic() + 60
     while not held:
@@ -297,6 +267,7 @@ def test_whoever_types_on_before_the_hits_are_there_gets_those_of_the_whole_ques
         page.wait_for_timeout(20)
     page.locator("#q").press_sequentially(" pier")
     until(page, "document.title.startsWith('crane pier')")
+    assert page.locator("#q").input_value() == "crane pier"
 
 
 def test_hostile_texts_do_nothing_in_any_rendering(tab: Tab, tmp_path: Path) -> None:
@@ -315,18 +286,18 @@ def test_hostile_texts_do_nothing_in_any_rendering(tab: Tab, tmp_path: Path) -> 
         harmful = (
             "main script, main img, main svg[onload], main iframe, main style, main form[action='x'], main [onclick],"
             " main [onload], main [ontoggle], main [onmouseover], a[href^='javascript:'], main .view [style],"
-            " main .prose #q, main .prose #pane, main .turn #q"
+            " main .prose #q, main .prose #reader, main .turn #q"
         )
         assert page.locator(harmful).count() == 0, path
         assert page.evaluate("window.stolen") is None, path
         assert page.locator("body").is_visible(), path
     for number in range(3):
         page.keyboard.press("j")
-        page.locator(f".hit >> nth={number}").locator("xpath=self::*[contains(@class, 'is-shown')]").wait_for()
-        page.locator("#pane:not([aria-busy]) .peek").wait_for()
-    assert page.locator("#pane script, #pane img, #pane iframe, #pane style, #pane form").count() == 0
+        page.locator(f".hit >> nth={number}").locator("xpath=self::*[@aria-current]").wait_for()
+        page.locator("#reader:not([aria-busy]) .peek").wait_for()
+    assert page.locator("#reader script, #reader img, #reader iframe, #reader style, #reader form").count() == 0
     page = tab.go(f"/?q={quote('stolen trap')}&kind=note")
-    page.locator(".hit[data-ref='note:/hostile'] .open").click()  # the item is put into this page
+    page.locator(".hit[data-ref='note:/hostile'] .open").press("Enter")
     page.locator("article.item .view").wait_for()
     assert page.locator(harmful).count() == 0
     assert page.evaluate("window.stolen") is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -24,7 +25,7 @@ LONG = "# The harbour\n\n" + "\n\n".join(
     f"## Part {number}\n\n" + f"Sentence {number} about the harbour and its tides and cranes. " * 30
     for number in range(1, 13)
 )
-PART = {"HX-Request": "true"}
+PART = {"X-Ricordo-Part": "yes"}
 
 
 def item(site: Site, ref: str, **parameters: str) -> str:
@@ -135,48 +136,12 @@ def test_a_hit_opens_at_its_passage_with_neighbours_and_outline(site: Site) -> N
     assert page.count('id="passage"') == 1
     marked = [int(found) for found in re.findall(r'in-passage" data-at="(\d+)"', page)]
     assert marked == [middle.lines[0]]
-    assert f"passage {at + 1} of {len(passages)}" in page
+    assert f"Passage {at + 1} of {len(passages)}" in page
     for step, other in (("before", passages[at - 1]), ("after", passages[at + 1])):
         assert re.search(rf'data-step="{step}" href="[^"]*lines={other.lines[0]}-{other.lines[1]}#passage"', page)
     assert page.count('aria-current="location"') == 1
     assert "<mark>tides</mark>" in page
     assert "in-passage" not in item(site, "note:/harbour")
-
-
-def test_of_a_long_text_the_part_around_the_passage_can_be_had_first_and_all_of_it_is_no_second_opening(
-    site: Site,
-) -> None:
-    site.engine.save("note:/harbour", LONG)
-    site.engine.save("note:/leads", "To [[harbour]].")
-    passages = site.engine.get("note:/harbour", passages=True, track=False).passages
-    lines = "-".join(map(str, passages[6].lines))
-    looked = {"ref": "note:/harbour", "lines": lines, "q": "tides"}
-    near = site.client.get("/item", params=looked, headers={"X-Ricordo-Part": "near"}).text
-    rest = site.client.get("/item", params=looked, headers={"X-Ricordo-Part": "rest"}).text
-    site.engine._context.flush_use()
-    assert site.engine.get("note:/harbour", track=False).access_count == 1
-    marked = r'in-passage" data-at="(\d+)"'
-    assert re.findall(marked, near) == re.findall(marked, rest) != []
-    parts = {number for number in range(1, 13) if f"Sentence {number} about" in near}
-    said = "".join(one.text for one in passages[4:9])
-    assert parts == {number for number in range(1, 13) if f"Sentence {number} about" in said}
-    assert all(f"Sentence {number} about" in rest for number in range(1, 13))
-    assert "data-rest" in near
-    assert f'<a href="/item?ref=note%3A%2Fharbour&amp;q=tides&amp;lines={lines}">All of the text</a>' in near
-    assert "<mark>tides</mark>" in near
-    for only_in_all in ("What links here", 'aria-label="Outline"'):
-        assert only_in_all not in near
-        assert only_in_all in rest
-    assert near.count("with-outline") == rest.count("with-outline") == 1, "the text stands in the same column"
-
-
-@pytest.mark.parametrize("lines", ["", "1-3"])
-def test_a_short_text_and_one_without_a_passage_are_whole_at_once(site: Site, lines: str) -> None:
-    site.engine.save("note:/harbour", LONG if not lines else LONG[:8000])
-    looked = {"ref": "note:/harbour", "lines": lines}
-    page = site.client.get("/item", params=looked, headers={"X-Ricordo-Part": "near"}).text
-    assert "data-rest" not in page
-    assert 'aria-label="Outline"' in page
 
 
 @pytest.mark.parametrize("lines", ["0-3", "9-2", "x", "99999999-99999999", "1"])
@@ -251,20 +216,25 @@ def test_a_preview_is_a_part_of_a_page_and_does_not_count_as_opening(site: Site)
     assert site.engine.get("note:/harbour", track=False).access_count == 0
 
 
-def test_facets_count_all_that_is_found_in_one_list_of_kinds_and_drives(site: Site, tmp_path: Path) -> None:
+def test_a_chip_counts_what_it_would_give_with_the_other_filters_as_they_are(site: Site, tmp_path: Path) -> None:
     for number in range(60):
-        site.engine.save(f"note:/keys-{number}", f"Keys of house {number}.")
+        tags = ["safe"] if number < 7 else []
+        site.engine.save(f"note:/keys-{number}", f"Keys of house {number}.", fields={"tags": tags})
     added(site, tmp_path / "keys.md", "Keys in a file.")
     for headers in ({}, PART):  # hits do not wait for what they can be narrowed to, on a whole page neither
-        assert 'hx-get="/facets?q=keys"' in site.client.get("/", params={"q": "keys"}, headers=headers).text
-    page = site.client.get("/facets", params={"q": "keys"}, headers=PART).text
-    found = dict(re.findall(r"<span>([\w ]+)</span> <span class=\"count\">(\d+\+?)</span>", page))
-    assert found == {"note": "60", "files": "1"}
-    assert re.findall(r"<section><h2>(\w+)</h2>", page) == ["Kind"]
-    chosen = site.client.get("/facets", params={"q": "keys", "kind": "note"}, headers=PART).text
-    assert 'aria-current="true"' in chosen
-    files = site.client.get("/", params={"q": "keys", "drive": "disk"}).text
-    assert files.count('<li class="hit"') == 1
+        assert 'data-loads="/facets?q=keys"' in site.client.get("/", params={"q": "keys"}, headers=headers).text
+
+    def chips(**asked: str) -> dict[str, str]:
+        page = site.client.get("/facets", params={"q": "keys", **asked}, headers=PART).text
+        return dict(re.findall(r'<a class="chip[^>]*>(#?[\w ]+) <b>(\d+\+?)</b>', page))
+
+    assert chips() == {"Notes": "60", "Files": "1"}
+    assert chips(tag="safe") == {"Notes": "7", "Files": "0", "#safe": "7"}, "what would give nothing stays to be seen"
+    assert chips(kind="note", tag="safe") == {"Notes": "7", "Files": "0", "#safe": "7"}
+    for kind, count in (("note", 20), ("", 1)):
+        asked = {"kind": kind} if kind else {"drive": "disk"}
+        hits = site.client.get("/", params={"q": "keys", **asked}).text
+        assert hits.count('<li class="hit"') == count
 
 
 def test_facets_wait_until_a_page_that_somebody_asked_for_is_there(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,20 +285,28 @@ def test_facets_of_a_page_that_was_left_are_not_counted(site: Site, monkeypatch:
     assert (left.status_code, left.text) == (204, "")
 
 
-def test_hits_say_their_lines_in_words_and_keep_the_lines_of_the_text(site: Site) -> None:
-    site.engine.save("note:/list", "# Harbour\n\n- first tide\n\n- second tide\n```\ncode\n```")
+def test_a_hit_shows_its_text_as_it_reads_and_never_whole_in_bold(site: Site) -> None:
+    site.engine.save("note:/list", "# Harbour\n\n- first **tide**\n\n- second `tide`\n```\ncode\n```")
     page = site.client.get("/", params={"q": "tide"}).text
-    snippet = re.search(r'<p class="snippet">(.*?)</p>', page, re.DOTALL)
+    snippet = re.search(r'<div class="snippet">(.*?)</div>', page, re.DOTALL)
     assert snippet is not None
-    assert re.sub(r"</?(mark|strong)>", "", snippet[1]).split("\n") == [
-        "# Harbour",
-        "- first tide",
-        "- second tide",
-        "code",
-    ]
+    assert snippet[1] == "first <strong><mark>tide</mark></strong> second <code><mark>tide</mark></code> code"
     site.engine.save("note:/one", "Only one line about cranes.")
-    assert ">line 1</a>" in site.client.get("/", params={"q": "cranes"}).text
-    site.engine.save("note:/two", "A lamp is lit. The lamp burns oil. It is <b>old</b>.")
+    assert "<span>line 1</span>" in site.client.get("/", params={"q": "cranes"}).text
+    site.engine.save("note:/two", "A lamp is lit. The lamp burns oil. It is <b onclick=x>old</b><script>x</script>.")
     page = site.client.get("/", params={"q": "lamp oil"}).text
-    said = "<strong>The <mark>lamp</mark> burns <mark>oil</mark>.</strong> It is &lt;b&gt;old"
-    assert f"A <mark>lamp</mark> is lit. {said}" in page
+    assert "A <mark>lamp</mark> is lit. The <mark>lamp</mark> burns <mark>oil</mark>. It is <b>old</b>" in page
+    assert "<script>x" not in page
+
+
+def test_weak_hits_are_folded_and_where_nothing_fits_the_page_says_so(new_site: Callable[..., Site]) -> None:
+    site = new_site(**{"search.min_fit": 1.0})
+    site.engine.save("note:/keys", "Rotate the signing keys.", fields={"tags": ["safe"]})
+    page = site.client.get("/", params={"q": "signing lamps"}).text
+    assert "Nothing stored answers this." in page
+    assert 'href="/add?title=signing%20lamps#write">Write the answer</a>' in page
+    site = new_site(**{"search.min_fit": 0.0})
+    site.engine.save("note:/keys", "Rotate the signing keys.", on_conflict="overwrite")
+    narrowed = site.client.get("/", params={"q": "signing", "tag": "nowhere"}).text
+    assert "Nothing with #nowhere." in narrowed
+    assert "1 without it." in narrowed

@@ -85,7 +85,7 @@ def correct(hand: Hand) -> None:
     hand.go("/?q=deploys")
     hand.key("j", "Enter")
     hand.page.wait_for_url("**/item?**")
-    hand.click("text=Correct")
+    hand.click(".tools >> text=Correct")
     hand.wait("textarea")
     hand.key("Control+a")
     hand.enter("Deploys are on Tuesday.")
@@ -109,7 +109,8 @@ def export(hand: Hand) -> None:
     """Export all that a search finds."""
     hand.go("/?q=keys")
     with hand.page.expect_download() as download:
-        hand.click("text=Markdown")
+        hand.click("[aria-label='More about these results']")
+        hand.click("text=Export as Markdown")
     assert "# Keys" in Path(download.value.path()).read_text(encoding="utf-8")
 
 
@@ -117,13 +118,13 @@ def asked(hand: Hand) -> None:
     """See what an agent asked, and what it opened."""
     hand.go("/")
     hand.click("nav >> text=Log")
-    hand.wait(".question:has-text('signing keys'):has-text('claude-code') >> text=opened")
+    hand.wait(".log li:has-text('signing keys'):has-text('claude-code') >> text=opened")
 
 
 def unanswered(hand: Hand) -> None:
     """Find a question that was never answered, and write the answer down."""
     hand.go("/")
-    hand.click("text=Write it down")
+    hand.click("[aria-label^='Answer:']")
     hand.wait("#write textarea:focus")
     hand.enter("Frobnication is done by hand.")
     hand.click("#write >> text=Save")
@@ -146,13 +147,14 @@ def setting(hand: Hand) -> None:
     hand.wait("#palette[open]")
     hand.enter("search.limit")
     hand.key("Enter")
-    hand.page.wait_for_url("**/settings#set-search.limit")
+    hand.page.wait_for_url("**/settings?q=search.limit#set-search.limit")
     hand.wait("[id='set-search.limit']:focus")
 
 
 def link(hand: Hand) -> None:
     """Link two items without knowing a ref."""
-    hand.go("/item?ref=note:/doors&view=links")
+    hand.go("/item?ref=note:/doors")
+    hand.click("text=Link to another item")
     hand.click("[name=target]")
     hand.enter("locks")
     hand.wait(".picks .choice >> text=Locks")
@@ -165,7 +167,7 @@ def link(hand: Hand) -> None:
 def why(hand: Hand) -> None:
     """Ask why something is not found."""
     hand.go("/?q=harbour")
-    hand.click("text=Why is something not found?")
+    hand.click(".nothing >> text=Why is something missing?")
     hand.click("[name=ref]")
     hand.enter("signing")
     hand.wait(".picks .choice >> text=Keys")
@@ -177,15 +179,16 @@ def review(hand: Hand) -> None:
     """Decide on what an agent wrote over one's own words."""
     hand.go("/")
     hand.click("nav >> text=Review")
-    hand.wait(".decision")
+    hand.wait(".decide")
     hand.key("n")
-    hand.wait(".decision >> text=again")
+    hand.wait("#done >> text=Refused")
     assert hand.site.engine.get("note:/mine", track=False).content == "My rule."
 
 
 def around(hand: Hand) -> None:
     """See what an item is linked with in the graph."""
     hand.go("/item?ref=note:/doors")
+    hand.click("[aria-label='More to do with this item']")
     hand.click("main a[href^='/graph?ref=']")
     hand.page.wait_for_url("**/graph?**")
     hand.wait("#graph-canvas[data-settled]")

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-import difflib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from fastapi import File, Form, Query, Request, Response, UploadFile
 from fastapi.responses import RedirectResponse
 
+from ricordo.engine.review import compared_memories
 from ricordo.errors import StaleVersion, UsageError
 from ricordo.http_api.api import RefParameter
 from ricordo.http_api.routes import uploaded
 from ricordo.http_api.state import Here
 from ricordo.permissions import refuse_files
-from ricordo.plugins.page.item_pages import diff_line
+from ricordo.plugins.page.formats import changed_words, shown
+from ricordo.plugins.page.item_pages import told_text
 from ricordo.plugins.page.layout import page, page_router, shows
 from ricordo.plugins.page.markup import item_address
+from ricordo.secrets.find import secret_counts
+from ricordo.steps import one_step
+from ricordo.values.items import FRESH
+from ricordo.values.kinds import REMEMBERED_KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine.ricordo import Ricordo
     from ricordo.http_api.state import Tells
+    from ricordo.values.items import Item
 
 
 pages = page_router()
+
+RefField = Annotated[str, Form(min_length=1, max_length=4096)]
+Line = Annotated[str, Form(max_length=10_000)]
 
 
 @shows(pages, "/add", scope="write")
@@ -94,22 +104,50 @@ async def task_part(request: Request, here: Here, id: Annotated[str, Query(max_l
     return page(request, "task_part.html", task=here.tasks.get(id))
 
 
-RefField = Annotated[str, Form(min_length=1, max_length=4096)]
-Line = Annotated[str, Form(max_length=10_000)]
-
-
 @shows(pages, "/edit", scope="write")
-async def edit_page(request: Request, here: Here, ref: RefParameter) -> Response:
-    """The form to change an item."""
-    item = await here.ask(lambda engine: engine.get(ref, track=False))
-    values = {
-        "content": item.content,
-        "title": item.fields.title,
-        "description": item.fields.description,
-        "tags": ", ".join(item.fields.tags),
-        "importance": str(item.fields.importance or ""),
-    }
-    return page(request, "edit.html", item=item, values=values, base=item.version, conflict=None)
+async def edit_page(
+    request: Request, here: Here, ref: RefParameter, how: Annotated[str, Query(max_length=10)] = ""
+) -> Response:
+    """The form to change an item, or to say what is right instead of it (``how=correct``)."""
+
+    def work(engine: Ricordo) -> dict[str, Any]:
+        item = engine.get(ref, track=False)
+        fields = item.fields
+        values = {"content": item.content, "title": fields.title, "description": fields.description,
+                  "tags": ", ".join(fields.tags), "importance": str(fields.importance or ""),
+                  "loading": fields.loading or ""}  # fmt: skip
+        return {"item": item, "values": values, "see": seen(engine, item, item.content)}
+
+    found = await here.ask(work)
+    return page(request, "edit.html", base=found["item"].version, how=how, conflict=None, **found)
+
+
+def seen(engine: Ricordo, item: Item, text: str) -> dict[str, Any]:
+    """What a text would be in place of an item's own: as it reads, what changes, as agents are told it, and checks."""
+    told, tokens = told_text(item, text)
+    checks = [(f"Cites {one.what}", "", one.state, one.state == FRESH) for one in item.cites]
+    if item.kind in REMEMBERED_KINDS and text.strip():
+        compared = compared_memories(engine._context, engine._context.unsynced_store, text)
+        against = [ref for ref, found in compared if found.why and ref != str(item.ref)]
+        checks += [(f"Contradicts {ref}", item_address(ref), "decide after saving", False) for ref in against]
+        checks += [] if against else [("Contradicts nothing that is known", "", "good", True)]
+    secrets = ", ".join(secret_counts(text))
+    return {
+        "html": shown(replace(item, content=text), {}, None).html, "changed": changed_words(item.content, text),
+        "version": item.version, "told": told, "tokens": tokens, "tokens_before": told_text(item, item.content)[1],
+        "checks": [*checks, ("Secrets in the text", "", secrets or "none", not secrets)],
+    }  # fmt: skip
+
+
+Text = Annotated[str, Form(max_length=20_000_000)]
+
+
+@shows(pages, "/edit/preview", "POST", scope="write")
+async def edit_preview(request: Request, here: Here, ref: RefField, *, content: Text = "") -> Response:
+    """The same while one types; nothing is written."""
+    text = content.replace("\r\n", "\n")
+    see = await here.ask(lambda engine: seen(engine, engine.get(ref, track=False), text))
+    return page(request, "see_part.html", see=see)
 
 
 @shows(pages, "/edit", "POST", scope="write")
@@ -119,22 +157,27 @@ async def save_edit(
     ref: RefField,
     base: Annotated[int, Form(ge=1, le=2**31)],
     *,
-    content: Annotated[str, Form(max_length=20_000_000)] = "",
+    content: Text = "",
     title: Line = "",
     description: Line = "",
     tags: Line = "",
     importance: Annotated[str, Form(max_length=1)] = "",
+    loading: Annotated[str | None, Form(max_length=20)] = None,
+    how: Annotated[str, Form(max_length=10)] = "",
 ) -> Response:
-    """Save a change; if the item was changed meanwhile, show both and let the person decide."""
+    """Save a change, or what is right instead; if the item was changed meanwhile, show both and let people decide."""
     text = content.replace("\r\n", "\n")
-    values = {"content": text, "title": title, "description": description, "tags": tags, "importance": importance}
+    values = {"content": text, "title": title, "description": description, "tags": tags, "importance": importance,
+              "loading": loading or ""}  # fmt: skip
 
     def work(engine: Ricordo) -> Any:
+        if how == "correct":
+            return engine.correct(ref, text, wait=False)
+        before = engine.get(ref, track=False)
         fields: dict[str, Any] = {"title": title, "description": description, "tags": tags}
         fields["importance"] = int(importance) if importance.isdigit() else None
-        before = engine.get(ref, track=False)
-        kept = before.fields.to_dict()
-        kept["tags"] = ", ".join(before.fields.tags)
+        fields["loading"] = before.fields.loading if loading is None else loading or None
+        kept = before.fields.to_dict() | {"tags": ", ".join(before.fields.tags)}
         changed = {name: value for name, value in fields.items() if value != kept[name]}
         new_text = text if text != before.content else None
         if new_text is None and not changed:
@@ -144,35 +187,19 @@ async def save_edit(
     try:
         saved = await here.ask(work)
     except StaleVersion as problem:
-        item = await here.ask(lambda engine: engine.get(ref, track=False))
-        lines = difflib.unified_diff(
-            item.content.splitlines(), text.splitlines(), f"version {item.version}, in the store", "yours", lineterm=""
-        )
-        conflict = {"error": problem, "diff": [diff_line(line) for line in lines]}
-        return page(request, "edit.html", 409, item=item, values=values, base=item.version, conflict=conflict)
+
+        def both(engine: Ricordo) -> dict[str, Any]:
+            item = engine.get(ref, track=False)
+            return {"item": item, "see": seen(engine, item, text)}
+
+        now = await here.ask(both)
+        conflict = {"error": problem, "diff": now["see"]["changed"]}
+        base = now["item"].version
+        return page(request, "edit.html", 409, values=values, base=base, how=how, conflict=conflict, **now)
     here.service.wake()
-    said = "saved" if saved is not None and saved.status == "updated" else "unchanged"
+    is_written = saved is not None and saved.status != "skipped"
+    said = "unchanged" if not is_written else "corrected" if how == "correct" else "saved"
     return RedirectResponse(item_address(saved.ref if saved is not None else ref, said=said), 303)
-
-
-@shows(pages, "/correct", scope="write")
-async def correct_page(request: Request, here: Here, ref: RefParameter) -> Response:
-    """The form to say what is right instead."""
-    item = await here.ask(lambda engine: engine.get(ref, track=False))
-    return page(request, "correct.html", item=item, ref=str(item.ref))
-
-
-@shows(pages, "/correct", "POST", scope="write")
-async def correct(
-    request: Request, here: Here, ref: RefField, text: Annotated[str, Form(min_length=1, max_length=20_000_000)]
-) -> Response:
-    """Save the right text; the wrong one is archived and says what corrected it."""
-    right = text.replace("\r\n", "\n")
-    saved = await here.ask(lambda engine: engine.correct(ref, right, wait=False))
-    here.service.wake()
-    return RedirectResponse(
-        item_address(saved.ref, said="unchanged" if saved.status == "skipped" else "corrected"), 303
-    )
 
 
 @shows(pages, "/feedback", "POST", scope="write")
@@ -200,7 +227,7 @@ async def make_link(
 ) -> Response:
     """Link an item to another."""
     await here.ask(lambda engine: engine.link(ref, target, type or "mentions"))
-    return RedirectResponse(item_address(ref, view="links", said="linked"), 303)
+    return RedirectResponse(item_address(ref, said="linked"), 303)
 
 
 @shows(pages, "/unlink", "POST", scope="write")
@@ -215,7 +242,7 @@ async def take_link(
 ) -> Response:
     """Remove a link."""
     await here.ask(lambda engine: engine.unlink(source, target, type or None))
-    return RedirectResponse(item_address(ref, view="links", said="unlinked"), 303)
+    return RedirectResponse(item_address(ref, said="unlinked"), 303)
 
 
 @shows(pages, "/put-away", "POST", scope="write")
@@ -233,6 +260,24 @@ async def put_away(
 
     await here.ask(work)
     return page(request, "put_away.html", ref=ref, how=how)
+
+
+@shows(pages, "/both-true", "POST", scope="write")
+async def keep_both(request: Request, here: Here, ref: RefField, other: RefField) -> Response:
+    """Keep two memories that seem to contradict each other, for good."""
+
+    def work(engine: Ricordo) -> None:
+        findings = engine.review(kinds=("contradictions",)).findings
+        links = [one for one in engine.links(ref, depth=1).links if (one.ref, one.type) == (other, "contradicts")]
+        with one_step("review"):
+            for found in findings:
+                if {ref, other} <= set(found.refs):
+                    engine.review(found.id, "refuse")
+            for link in links:
+                engine.unlink(link.source, link.target, link.type)
+
+    await here.ask(work)
+    return RedirectResponse(item_address(ref, said="both"), 303)
 
 
 @shows(pages, "/restore", "POST", scope="write")

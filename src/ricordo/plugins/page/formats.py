@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from html import escape
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import nh3
 from markupsafe import Markup
 
 from ricordo.plugins.page.markdown import rendered
@@ -23,9 +25,14 @@ from ricordo.plugins.page.markup import (
     code_html,
     heading_id,
     language_of,
+    mark_html,
+    mark_words,
 )
 from ricordo.values.items import Item
 from ricordo.values.kinds import KNOWLEDGE_FOLDERS, REMEMBERED_KINDS
+
+if TYPE_CHECKING:
+    from ricordo.values.hits import Hit
 
 MOST_SHOWN = 200_000
 """Characters of a text that are shown at once; of a longer one, the part around the passage."""
@@ -396,3 +403,66 @@ def _rows(text: str, delimiter: str, first_line: int) -> Iterator[tuple[int, lis
 
 def _cell(text: str) -> str:
     return escape(text if len(text) <= LONGEST_CELL else text[:LONGEST_CELL] + "…")
+
+
+INLINE = {"b", "strong", "i", "em", "code", "kbd", "s", "sub", "sup"}
+LONGEST_SNIPPET = 1_500
+SEEN = 150
+"""Characters of a snippet that are seen in any case; where the first found word comes later, it begins there."""
+_HEADINGS = re.compile(r"<h[2-6][^>]*>.*?</h[2-6]>", re.DOTALL)
+_BLOCK_END = re.compile(r"</(?:p|li|pre|tr|td|th|div|blockquote|dt|dd)>|<br>")
+
+
+def inline_html(text: str, terms: Iterable[str] = (), language: str = "english") -> Markup:
+    """A short Markdown text in one run, as a title or a snippet shows it: without headings, links and blocks."""
+    html = rendered(text[:LONGEST_SNIPPET]).html
+    blocks = _HEADINGS.sub("", html) or html
+    run = nh3.clean(_BLOCK_END.sub(" ", blocks), tags=INLINE, attributes={})
+    return mark_html(" ".join(run.split()), terms, language)
+
+
+def hit_html(hit: Hit, terms: Iterable[str], language: str) -> Markup:
+    """The piece of a hit that answers: of a Markdown text as it reads, of another one as it is written."""
+    lines = (hit.evidence[0].in_lines if hit.evidence else hit.snippet).split("\n")
+    lines = [line for line in lines if line.strip("`~|:- …") and not line.lstrip("… ").startswith(("```", "~~~"))]
+    marked = (at for at, line in enumerate(lines) if "<mark>" in mark_words(line, terms, language))
+    first = next(marked, 0)
+    text = "\n".join(lines[first if sum(map(len, lines[:first])) > SEEN else 0 :])
+    if hit.item is None or form_of(hit.item) in ("markdown", "notebook"):
+        return inline_html(text, terms, language)
+    return mark_words(text[:LONGEST_SNIPPET], terms, language)
+
+
+_TOKENS = re.compile(r"\s+|\w+|[^\w\s]")
+MOST_COMPARED = 20_000
+"""Tokens of two texts that are compared word by word; of longer ones, lines are."""
+AROUND = 160
+"""Characters of what stayed that are shown before and after a change."""
+
+
+def changed_words(before: str, after: str) -> Markup:
+    """What was taken out and put in between two texts, with some of what stayed around it; empty if nothing was."""
+    if before == after:
+        return Markup("")
+    is_long = len(before) + len(after) > 5 * MOST_COMPARED
+    old, new = ((text.splitlines(keepends=True) if is_long else _TOKENS.findall(text)) for text in (before, after))
+    parts: list[str] = []
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        gone, come = "".join(old[a:b]), "".join(new[c:d])
+        if tag == "equal":
+            is_cut = len(gone) > 2 * AROUND
+            kept = f"{gone[:AROUND] if a else ''} … {gone[-AROUND:] if b < len(old) else ''}" if is_cut else gone
+            parts.append(escape(kept))
+        else:
+            parts += (f"<del>{escape(gone)}</del>" if gone else "", f"<ins>{escape(come)}</ins>" if come else "")
+    return Markup("".join(parts))  # every piece was escaped above
+
+
+def differing_words(other: str, text: str) -> Markup:
+    """A text with the words marked that another one does not have in their place."""
+    new, old = _TOKENS.findall(text[:MOST_COMPARED]), _TOKENS.findall(other[:MOST_COMPARED])
+    opcodes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    pieces = ((tag, "".join(new[c:d])) for tag, _, _, c, d in opcodes)
+    return Markup("").join(
+        Markup("{}" if tag == "equal" else "<mark>{}</mark>").format(one) for tag, one in pieces if one
+    )

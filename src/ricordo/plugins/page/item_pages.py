@@ -1,20 +1,24 @@
-"""The page of one item: its text, passages, versions and differences, links, similar items, fields; and previews."""
+"""The page of one item, with what is around it, its source, passages, versions and fields; and previews."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
+from markupsafe import Markup
 
-from ricordo.errors import NotFound, Unavailable
+from ricordo import registry
+from ricordo.errors import Error, NotFound
 from ricordo.http_api.api import RefParameter
 from ricordo.http_api.state import Here
 from ricordo.plugin import ask
-from ricordo.plugins.page.formats import shown
-from ricordo.plugins.page.layout import page, page_router, shows
+from ricordo.plugins.page.formats import changed_words, differing_words, inline_html, shown
+from ricordo.plugins.page.layout import PART, has_page, page, page_router, shows
 from ricordo.plugins.page.markup import (
     PassagePlace,
     Rendered,
@@ -26,22 +30,19 @@ from ricordo.plugins.page.markup import (
     terms_of,
     with_passage,
 )
+from ricordo.told_log import answers_of_hooks
+from ricordo.trust.fence import clean, told_item
+from ricordo.trust.level import is_outside
 
 if TYPE_CHECKING:
     from ricordo.engine.ricordo import Ricordo
     from ricordo.values.hits import Evidence, Link
-    from ricordo.values.items import Item
+    from ricordo.values.items import Item, Version
 
 
 pages = page_router()
 
-VIEWS = ("text", "source", "passages", "versions", "links", "similar", "fields")
-PART = "X-Ricordo-Part"
-"""Names a part of a page, so that a pane takes in nothing but its own: no whole page, no sign-in, no error.
-
-Of an item that is put in the place of the hits, ``near`` asks for what is around its passage, and then ``rest`` for all
-of it, which is not another opening of the item.
-"""
+VIEWS = ("text", "source", "passages", "versions", "fields")
 Lines = Annotated[str, Query(max_length=20)]
 NEVER_SHOWN = ("content", "title", "tags", "metadata")
 
@@ -62,19 +63,18 @@ async def item_page(
 ) -> Response:
     """One item, in one of its views; ``lines`` are those of the passage at which its text opens."""
     shown = view if view in VIEWS else "text"
-    part = request.headers.get(PART)
 
     def work(engine: Ricordo) -> dict[str, Any]:
-        item = engine.get(ref, version=version, track=None if shown == "text" and part != "rest" else False)
+        item = engine.get(ref, version=version, track=None if shown == "text" else False)
         if shown == "text" and (address := next(filter(None, ask("page_of", item, q)), "")):
             return {"elsewhere": address}
-        values: dict[str, Any] = _VIEWS[shown](engine, item, q=q, old=old, new=new, lines=lines, is_near=part == "near")
+        values: dict[str, Any] = _VIEWS[shown](engine, item, q=q, old=old, new=new, lines=lines)
         return values | {"item": item, "ref": str(item.ref)}
 
     found = await here.ask(work)
     if "elsewhere" in found:
         return RedirectResponse(found["elsewhere"], 303)
-    values = {"view": shown, "views": VIEWS, "q": q, "asked_version": version, "said": said, "lines": lines}
+    values = {"view": shown, "q": q, "asked_version": version, "said": said, "lines": lines}
     return page(request, "item.html", **values, **found)
 
 
@@ -89,7 +89,7 @@ async def peek(
     small: bool = False,
 ) -> Response:
     """A short look at an item, beside the hits or over a link; that does not count as opening it."""
-    if "HX-Request" not in request.headers:
+    if PART not in request.headers:
         return RedirectResponse(passage_address(ref, lines_of(lines), q), 303)
 
     def work(engine: Ricordo) -> dict[str, Any]:
@@ -123,29 +123,25 @@ def _versions(engine: Ricordo, item: Item, *, old: int | None, new: int | None, 
     newer = new if new in numbers else numbers[0]
     earlier = [number for number in numbers if number < newer]
     older = old if old in numbers else (earlier[0] if earlier else newer)
-    diff = engine.diff(item.ref, older, newer) if older != newer else ""
-    lines = [diff_line(line) for line in diff.splitlines()]
-    return {"history": history, "commits": commits, "old": older, "new": newer, "diff": lines}
+    texts = [engine.get(item.ref, version=number, track=False).content for number in (older, newer)]
+    return {"history": history, "commits": commits, "old": older, "new": newer, "diff": changed_words(*texts)}
 
 
-def diff_line(line: str) -> tuple[str, str]:
-    """A line of a diff and what it is, for its colour."""
-    kinds = {"+": "added", "-": "removed", "@": "place"}
-    kind = "" if line.startswith(("+++", "---")) else kinds.get(line[:1], "")
-    return kind, line
+@shows(pages, "/around")
+async def around(request: Request, here: Here, ref: RefParameter) -> Response:
+    """What an item is linked with, and what is like it: a part of its page that takes a moment."""
 
+    def work(engine: Ricordo) -> dict[str, Any]:
+        item = engine.get(ref, track=False)
+        report = engine.links(item.ref, depth=1) if item.state == "live" else None
+        try:
+            similar = engine.similar(item.ref, limit=MOST_SIMILAR, track=False).hits
+        except Error:  # it has no vector, or is kept by another tier
+            similar = ()
+        joined = {one.ref for one in report.links} if report is not None else set()
+        return {"ref": str(item.ref), "report": report, "similar": similar, "joined": joined}
 
-def _links(engine: Ricordo, item: Item, **_: Any) -> dict[str, Any]:
-    report = engine.links(item.ref, depth=1)
-    try:
-        suggested = engine.similar(item.ref, limit=5, unlinked=True, track=False).hits
-    except Unavailable:
-        suggested = ()
-    return {"report": report, "suggested": suggested}
-
-
-def _similar(engine: Ricordo, item: Item, **_: Any) -> dict[str, Any]:
-    return {"answer": engine.similar(item.ref, limit=10, track=False)}
+    return page(request, "around_part.html", **await here.ask(work))
 
 
 def _fields(engine: Ricordo, item: Item, **_: Any) -> dict[str, Any]:
@@ -155,36 +151,86 @@ def _fields(engine: Ricordo, item: Item, **_: Any) -> dict[str, Any]:
 
 
 MOST_BACKLINKS = 50
+MOST_SIMILAR = 4
+MOST_VERSIONS = 4
+"""Versions that are listed with the words that changed."""
 SHORT = 4_000
-"""Characters of a text that a preview shows whole."""
-AT_ONCE = 16_000
-"""Characters of a text that a hit opens whole; of a longer one the passage and those around it come first."""
+"""Characters of a text that a preview shows whole, and of one memory that is headed by its words."""
 MARKED_UP_TO = 400_000
 """Characters of HTML in which the words of the question are marked."""
 
 
-def text_view(
-    engine: Ricordo, item: Item, *, q: str = "", lines: str = "", is_near: bool = False, **_: Any
-) -> dict[str, Any]:
-    """The text as what it is, the place in it that was asked for, the outline, and which items lead here.
-
-    With ``is_near``, of a long text only what is around the passage: that is there at once, whatever the length.
-    """
+def text_view(engine: Ricordo, item: Item, *, q: str = "", lines: str = "", **_: Any) -> dict[str, Any]:
+    """The text as what it is, the place in it that was asked for, the outline, and what is known about it."""
     links = linked(engine, item)
     passages = engine.get(item.ref, version=item.version, passages=True, track=False).passages if lines else ()
     place = place_of(lines_of(lines), passages)
     wanted = place.lines if place else None
-    is_part = is_near and place is not None and len(item.content) > AT_ONCE
-    part = shown(_around(item, passages, place, 2) if is_part else item, targets(links), wanted)
+    part = shown(item, targets(links), wanted)
+    terms = terms_of(q, engine.config.lexical.language) if q.strip() else ()
+    is_memory = item.kind == "memory" and len(item.content) <= SHORT // 8 and "\n" not in item.content.strip()
     return {
         **_marked(engine, item, part, wanted, q=q),
-        "outline": part.outline if len(part.outline) > 1 and not is_part else (),
+        "outline": part.outline if len(part.outline) > 1 else (),
         "place": place,
         "current_heading": current_heading(part.outline, wanted[0]) if wanted else "",
-        "backlinks": () if is_part else [one for one in links if one.direction == "in"][:MOST_BACKLINKS],
-        "is_part": is_part,
-        "has_headings": bool(part.outline) or len({one.heading for one in passages}) > 1,
+        "backlinks": [one for one in links if one.direction == "in"][:MOST_BACKLINKS],
+        "is_memory": is_memory,
+        "words": inline_html(item.content, terms, engine.config.lexical.language) if is_memory else "",
+        "told": _told(engine, item),
+        "from_turn": _from_turn(item),
+        "against": _against(engine, item, links),
+        "versions": _latest_versions(engine, item) if len(item.content) <= SHORT else (),
     }
+
+
+def told_text(item: Item, text: str) -> tuple[str, int]:
+    """How a text is told to agents as that of an item, and how many tokens that takes."""
+    fields, outside = item.fields, is_outside(item)
+    told = told_item(str(item.ref), fields.title, fields.description, clean(text), outside=outside)
+    [tokens] = registry.token_counter().count_tokens([told])
+    return str(told), tokens
+
+
+def _told(engine: Ricordo, item: Item) -> dict[str, Any] | None:
+    """To whom an item is told that every agent gets: at which cost, how often, and when last; None for others."""
+    if item.fields.loading != "always" or item.state != "live":
+        return None
+    answers = [one for one in answers_of_hooks(engine.location, DAYS_TOLD)[0] if str(item.ref) in one.refs]
+    values: dict[str, Any] = {"tokens": told_text(item, item.content)[1], "count": len(answers)}
+    return values | ({"first": answers[-1].at, "last": answers[0].at, "by": answers[0].asker} if answers else {})
+
+
+DAYS_TOLD = 365
+
+
+def _from_turn(item: Item) -> dict[str, str] | None:
+    """What somebody said in a session that a memory was made of; None for others."""
+    origin = item.fields.metadata.get("proposal")
+    if not isinstance(origin, Mapping) or not origin.get("session") or not has_page("/session"):
+        return None
+    turn = origin.get("turn") or 1
+    address = f"/session?id={quote(str(origin['session']), safe='')}&turn={turn}#turn-{turn}"
+    return {"address": address, "quote": str(origin.get("quote", ""))}
+
+
+def _against(engine: Ricordo, item: Item, links: Sequence[Link]) -> list[tuple[Item, Markup, Markup]]:
+    """The memories that say the contrary, each with both texts and the words that differ."""
+    pairs = []
+    for ref in dict.fromkeys(one.ref for one in links if one.type == "contradicts"):
+        other = engine.get(ref, track=False)
+        if other.state == "live":
+            both = item.content, other.content
+            pairs.append((other, differing_words(both[1], both[0]), differing_words(*both)))
+    return pairs
+
+
+def _latest_versions(engine: Ricordo, item: Item) -> list[tuple[Version, Markup]]:
+    """The latest versions, each with the words that changed in it."""
+    versions = [one for one in engine.history(item.ref) if not one.commit][: MOST_VERSIONS + 1]
+    texts = [engine.get(item.ref, version=one.number, track=False).content for one in versions]
+    changes = [changed_words(before, text) for text, before in pairwise(texts)]
+    return list(zip(versions, [*changes, Markup("")], strict=True))[:MOST_VERSIONS]
 
 
 def _around(item: Item, passages: Sequence[Evidence], place: PassagePlace | None, beside: int) -> Item:
@@ -233,7 +279,5 @@ _VIEWS: dict[str, Any] = {
     "source": _source,
     "passages": _passages,
     "versions": _versions,
-    "links": _links,
-    "similar": _similar,
     "fields": _fields,
 }

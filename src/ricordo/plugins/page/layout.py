@@ -5,11 +5,12 @@ Charts are drawn by the server, so that they need no script and can be printed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
@@ -20,7 +21,9 @@ from ricordo.frozen import frozen
 from ricordo.hosting.credentials import Caller
 from ricordo.http_api.api import ScopedRoute, status_of
 from ricordo.plugin import modules_of
-from ricordo.plugins.page.markup import item_address, lines_text, mark_snippet, mark_words, passage_address
+from ricordo.plugins.page.formats import hit_html, inline_html
+from ricordo.plugins.page.markup import item_address, lines_text, mark_words, passage_address
+from ricordo.values.provenance import AGENT, PERSON, Provenance
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -28,23 +31,30 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 NAVIGATION = (
-    ("/", "Search", "s"),
-    ("/browse", "Browse", "b"),
-    ("/add", "Add", "a"),
-    ("/graph", "Graph", "g"),
-    ("/log", "Log", "l"),
-    ("/review", "Review", "r"),
-    ("/profiles", "Ranking", "p"),
-    ("/jobs", "Health", "h"),
-    ("/settings", "Settings", "c"),
+    ("/", "Search", "s", "search"),
+    ("/browse", "Browse", "b", "folder"),
+    ("/review", "Review", "r", "inbox"),
+    ("/log", "Log", "l", "clock"),
+    ("/add", "Add", "a", "plus"),
+    ("/settings", "Settings", ",", "sliders"),
 )
-"""Address, name, and the key that leads there after ``g``."""
-
-
-def with_plugin_pages(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Rows that begin with an address and a name, and those of plugins where they want to stand."""
-    added = {after: row for module in modules_of("pages") for after, row in getattr(module, "NAVIGATION", {}).items()}
-    return [row for own in rows for row in (own, added.get(own[0], ())[: len(own)]) if row]
+"""Address, name, the key that leads there after ``g``, and the icon."""
+ENTRIES = {
+    "/hits": "/", "/why": "/", "/item": "/browse", "/around": "/browse", "/edit": "/browse", "/tags": "/browse",
+    "/graph": "/browse", "/bin": "/browse", "/session": "/log", "/profiles": "/settings", "/compare": "/settings",
+    "/jobs": "/settings", "/api": "/settings",
+}  # fmt: skip
+"""Under which entry a page stands that is none itself."""
+KEYS = (
+    ("/", "search box"), ("j k", "next, previous"), ("↵", "open"), ("Space", "read on"), ("n p", "passages"),
+    ("w", "why a hit has its rank"), ("x", "choose: then t, a, d, e, m"), ("e c a", "edit, correct, archive"),
+    ("y n b", "in review: accept, refuse, keep both"), ("Y N", "in review: always, never such"),
+    ("n", "at a question in the log: write its answer"), ("[ ]", "in the log: the day before and after"),
+    ("u", "undo, again: the step before"), ("g", "then s b r l a , for the six pages"),
+    ("Ctrl K", "go to, do, find a setting"), ("Ctrl ↵", "save"), ("Esc", "leave, close, none"), ("?", "all keys"),
+)  # fmt: skip
+PART = "X-Ricordo-Part"
+"""The header by which a script asks for a part of a page, so that it takes in no whole page, no sign-in, no error."""
 
 
 def has_page(address: str) -> bool:
@@ -66,7 +76,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals |= {
-        "navigation": with_plugin_pages(NAVIGATION),
+        "navigation": NAVIGATION,
+        "keys": KEYS,
         "has_page": has_page,
         "version": __version__,
         "item_address": item_address,
@@ -75,14 +86,19 @@ def environment() -> Environment:
         "lines_text": lines_text,
         "passage_address": passage_address,
         "mark_words": mark_words,
-        "mark_snippet": mark_snippet,
+        "inline_html": inline_html,
+        "hit_html": hit_html,
+        "picture_of": picture_of,
+        "trail_of": trail_of,
     }
     made.filters |= {
         "day": _day,
         "moment": _moment,
         "bytes": _bytes,
         "short": _short,
-        "few_lines": _few_lines,
+        "when": when,
+        "who": who_is,
+        "capitalize_first": lambda text: text[:1].upper() + text[1:],
         "below": _below,
         "ms": _ms,
     }
@@ -90,18 +106,36 @@ def environment() -> Environment:
 
 
 def page(request: Request, template: str, code: int = 200, /, **values: Any) -> HTMLResponse:
-    """A whole page."""
+    """A whole page; or a part of one, which is framed as a page where no script asked for it."""
     caller: Caller | None = getattr(request.state, "caller", None)
-    shown = {"here": request.url.path, "caller": caller, "is_fragment": "HX-Request" in request.headers, **values}
+    path = request.url.path
+    shown = {
+        "entry": ENTRIES.get(path, path),
+        "caller": caller,
+        "is_fragment": PART in request.headers,
+        "waiting": request.app.state.waiting if caller else 0,
+        "store_name": _store_name(request) if caller else "",
+        **values,
+    }
+    if template.endswith("_part.html") and not shown["is_fragment"]:
+        shown, template = shown | {"part": template}, "part.html"
     return HTMLResponse(environment().get_template(template).render(shown), code)
 
 
 def failed(request: Request, error: Error) -> HTMLResponse:
     """The page for an error."""
-    template = "failure_part.html" if "HX-Request" in request.headers else "failure.html"
-    # htmx does not show an answer with an error status, so a part of a page is sent with status 200.
-    status = 200 if "HX-Request" in request.headers else status_of(error)
-    return page(request, template, status, error=error)
+    if PART in request.headers:  # what is wrong is shown in its place, and a browser need not log it as a fault
+        return page(request, "failure_part.html", error=error)
+    return page(request, "failure.html", status_of(error), error=error)
+
+
+def _store_name(request: Request) -> str:
+    """What the store is called: the folder that it belongs to; empty before it is open."""
+    service = request.app.state.serving.service
+    if not service.is_open or "://" in service.engine().location:
+        return ""
+    folder = Path(service.engine().location).parent
+    return folder.parent.name if folder.name.startswith(".") else folder.name
 
 
 def shows(group: APIRouter, path: str, method: str = "GET", scope: str = "read") -> Callable[[Any], Any]:
@@ -142,6 +176,43 @@ def _moment(moment: datetime | None) -> str:
     return moment.astimezone().strftime("%Y-%m-%d %H:%M") if moment else "never"
 
 
+def when(moment: datetime) -> str:
+    """A moment as people say it in a list: 10:31, yesterday, 14 Nov, 14 Nov 2025."""
+    local, today = moment.astimezone(), datetime.now().astimezone().date()
+    if local.date() == today:
+        return f"{local:%H:%M}"
+    if local.date() == today - timedelta(days=1):
+        return "yesterday"
+    return f"{local.day} {local:%b}" + ("" if local.year == today.year else f" {local.year}")
+
+
+def who_is(provenance: Provenance) -> str:
+    """Who wrote or asked, as people say it: you, Ann, Claude Code; empty for a program that read a file, or nobody."""
+    name = provenance.name.replace("-", " ").title()
+    return {PERSON: provenance.name or "you", AGENT: name or "an agent"}.get(provenance.author, "")
+
+
+def picture_of(kind: str, ref: str) -> str:
+    """The icon of an item: of its kind, or of the drive of a document."""
+    drive = ref.partition(":")[0]
+    known = {"memory": "memory", "note": "note", "session": "session", "git": "commit"}
+    return known.get(drive) or known.get(kind, "document")
+
+
+MOST_TRAIL = 4
+
+
+def trail_of(ref: str) -> list[tuple[str, str]]:
+    """The folders above an item and its own name, with what is browsed there; of a deep one, the last few."""
+    drive, _, path = ref.partition(":")
+    parts = [drive, *filter(None, path.split("/"))]
+    steps = [(part, f"{drive}:/" + "/".join(parts[1 : at + 1])) for at, part in enumerate(parts)]
+    return [
+        (part, item_address(ref) if at == ref else f"/browse?prefix={quote(at, safe='')}")
+        for part, at in steps[-MOST_TRAIL:]
+    ]
+
+
 def _bytes(count: float) -> str:
     for unit in ("bytes", "KB", "MB", "GB"):
         if count < 1000 or unit == "GB":
@@ -159,12 +230,6 @@ def _ms(value: float) -> str:
     return f"{value:,.0f} ms" if value >= 10 else f"{value:.1f} ms"
 
 
-def _few_lines(text: str) -> str:
-    """A piece of a text with its lines, without empty ones and the fences of code."""
-    lines = (line.rstrip() for line in text.split("\n"))
-    return "\n".join(line for line in lines if line.strip("`~ …") and not line.lstrip("… ").startswith("```"))
-
-
 def _below(path: str, title: str) -> str:
     """A path of headings without the first, where that is the title of the item."""
     first, _, rest = path.partition(" › ")
@@ -173,20 +238,20 @@ def _below(path: str, title: str) -> str:
 
 HUES = 8
 """The number of colours for signals: ``s0`` to ``s7`` in the style sheet."""
+_PLAIN = {"vector": "meaning", "semantic": "meaning", "recency": "lately used"} | dict.fromkeys(
+    ("lexical", "fts", "bm25", "text"), "words"
+)
 _KNOWN_HUES = {"vector": 0, "lexical": 1, "semantic": 1, "fts": 1, "bm25": 1, "text": 1, "recency": 2, "importance": 3}
 
 
 @frozen
 class Bar:
-    """One part of a stacked bar, in units of a width of 100."""
+    """One part of a stacked bar, in units of a width of 100; ``words`` says what the signal is."""
 
     name: str
+    words: str
     x: float
     width: float
-    hue: int
-    value: float
-    weight: float
-    contribution: float
 
 
 def hue_of(name: str) -> int:
@@ -202,9 +267,7 @@ def stacked(signals: Sequence[Any], score: float) -> list[Bar]:
     bars, x = [], 0.0
     for one in shown:
         width = one.contribution * scale
-        bars.append(
-            Bar(one.name, round(x, 2), round(width, 2), hue_of(one.name), one.value, one.weight, one.contribution)
-        )
+        bars.append(Bar(one.name, _PLAIN.get(one.name, one.name), round(x, 2), round(width, 2)))
         x += width
     return bars
 

@@ -19,7 +19,6 @@ from markupsafe import Markup
 from markupsafe import escape as escaped
 
 from ricordo.frozen import frozen
-from ricordo.text.sentences import answering
 from ricordo.text.words import Analyzer
 
 if TYPE_CHECKING:
@@ -385,21 +384,6 @@ def mark_words(text: str, terms: Iterable[str], language: str = "english") -> Ma
         at = found.end()
     parts.append(str(escaped(text[at:])))
     return Markup("".join(parts))  # every part was escaped above
-
-
-def mark_snippet(text: str, terms: Iterable[str], language: str = "english") -> Markup:
-    """The same, and the sentence that has most of the terms in bold, where there are several sentences.
-
-    >>> str(mark_snippet("One thing. Keys are kept.", {"key"}))
-    'One thing. <strong><mark>Keys</mark> are kept.</strong>'
-    """
-    wanted = frozenset(terms)
-    span = answering(text, lambda said: len(_analyzer(language).terms_among(said, wanted))) if wanted else None
-    if span is None:
-        return mark_words(text, wanted, language)
-    pieces = (text[: span[0]], text[span[0] : span[1]], text[span[1] :])
-    before, sentence, after = (mark_words(one, wanted, language) for one in pieces)
-    return before + Markup("<strong>") + sentence + Markup("</strong>") + after
 
 
 def mark_html(html: str, terms: Iterable[str], language: str = "english") -> Markup:

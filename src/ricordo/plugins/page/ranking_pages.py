@@ -14,8 +14,7 @@ from ricordo.errors import Forbidden, NotFound, UsageError
 from ricordo.frozen import frozen
 from ricordo.http_api.state import Here, Who
 from ricordo.plugins.page.layout import page, page_router, shows
-from ricordo.plugins.page.markup import terms_of
-from ricordo.plugins.page.search_pages import PAGE
+from ricordo.plugins.page.search_pages import PAGE, fit_limits
 
 if TYPE_CHECKING:
     from ricordo.engine.ricordo import Ricordo
@@ -162,8 +161,7 @@ async def compare(
                 (first, answers[0], moved(answers[0], answers[1])),
                 (second, answers[1], moved(answers[1], answers[0])),
             ]
-        language = engine.config.lexical.language
-        return found | {"terms": terms_of(q, language) if q.strip() else frozenset(), "language": language}
+        return found
 
     return page(request, "compare.html", q=q, **await here.ask(work))
 
@@ -178,11 +176,12 @@ async def why_page(
     """Why an item has its rank for a question, or is not found."""
 
     def work(engine: Ricordo) -> dict[str, Any]:
+        asked: dict[str, Any] = {"found": None, "problem": None, "limits": fit_limits(engine)}
         if not q.strip() or not ref.strip():
-            return {"found": None, "problem": None}
+            return asked
         try:
-            return {"found": engine.explain(q, ref), "problem": None}
+            return asked | {"found": engine.explain(q, ref)}
         except NotFound as problem:
-            return {"found": None, "problem": problem}
+            return asked | {"problem": problem}
 
     return page(request, "why.html", q=q, ref=ref, page_size=PAGE, **await here.ask(work))

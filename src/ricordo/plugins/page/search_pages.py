@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote, urlencode
@@ -16,11 +17,12 @@ from ricordo.config.loading import SETTINGS
 from ricordo.frozen import frozen
 from ricordo.hosting.credentials import Caller
 from ricordo.http_api.state import Here, Who
-from ricordo.plugins.page.layout import page, page_router, shows, with_plugin_pages
+from ricordo.plugins.page.layout import page, page_router, shows, who_is
 from ricordo.plugins.page.markup import item_address, terms_of
-from ricordo.told_log import answers_of_hooks
+from ricordo.told_log import ShownItem, answers_of_hooks, with_openings
 from ricordo.values.hits import Filters, Hit
 from ricordo.values.provenance import PERSON
+from ricordo.values.times import moment_since
 
 if TYPE_CHECKING:
     from ricordo.engine.ricordo import Ricordo
@@ -34,9 +36,11 @@ POOL = 1000
 """How many hits are counted for the facets at most."""
 LONGEST_PAUSE = 5.0
 """Seconds that the facets wait for others at most."""
-MOST_VALUES = 12
-LABELS = {"disk": "files", "url": "web pages", "git": "commits", "agent": "kept texts"}
-"""What documents of a drive are called, where the name of the drive does not say it."""
+MOST_TAGS_LISTED = 40
+LABELS = {"disk": "Files", "url": "Web pages", "git": "Commits", "agent": "Kept texts", "memory": "Memories",
+          "entry": "Entries", "entity": "Entities"}  # fmt: skip
+"""What kinds, and documents of a drive, are called where more than an s is added."""
+SPANS = {"1d": "A day", "7d": "7 days", "30d": "30 days", "365d": "A year"}
 Many = Annotated[list[str] | None, Query(max_length=20)]
 
 
@@ -72,68 +76,77 @@ class Asked:
     drive: tuple[str, ...] = ()
     tag: tuple[str, ...] = ()
     tier: tuple[str, ...] = ()
+    since: str = ""
     profile: str = ""
 
     def filters(self) -> Filters:
-        return Filters(kinds=self.kind, drives=self.drive, tags_any=self.tag, tiers=self.tier)
+        after = moment_since(self.since) if self.since in SPANS else None
+        return Filters(kinds=self.kind, drives=self.drive, tags_any=self.tag, tiers=self.tier, after=after)
 
     def parameters(self) -> list[tuple[str, str]]:
         """The parameters as they are in an address."""
         pairs = [("q", self.q)] if self.q else []
         for name in ("kind", "drive", "tag", "tier"):
             pairs += [(name, value) for value in getattr(self, name)]
-        return pairs + ([("profile", self.profile)] if self.profile else [])
+        return pairs + [(name, value) for name in ("since", "profile") if (value := getattr(self, name))]
+
+    def narrowed(self) -> int:
+        """How many filters are chosen."""
+        return len([name for name, _ in self.parameters() if name not in ("q", "profile")])
+
+    def only_words(self) -> Asked:
+        """The same question without filters."""
+        return Asked(self.q, profile=self.profile)
+
+    def in_words(self) -> str:
+        """The filters: ``with #security``."""
+        tags = ", ".join(f"#{tag}" for tag in self.tag)
+        of = ", ".join(LABELS.get(value, value) for value in (*self.kind, *self.drive, *self.tier))
+        since = f"since {SPANS[self.since].lower()} ago" if self.since in SPANS else ""
+        return " ".join(filter(None, (tags and f"with {tags}", of and f"in {of}", since)))
 
     def address(self, path: str = "/", **more: Any) -> str:
         pairs = [*self.parameters(), *((name, str(value)) for name, value in more.items())]
         return path + (f"?{urlencode(pairs)}" if pairs else "")
 
     def toggled(self, name: str, value: str) -> Asked:
-        """The same with one value of a facet added or removed."""
-        from dataclasses import replace
-
+        """The same with one value of a filter chosen or not; of kinds and drives, one is chosen at a time."""
         chosen: tuple[str, ...] = getattr(self, name)
-        if name in ("kind", "drive"):
-            one_of_them: dict[str, Any] = {"kind": (), "drive": ()} | ({} if value in chosen else {name: (value,)})
-            return replace(self, **one_of_them)
-        now = tuple(one for one in chosen if one != value) if value in chosen else (*chosen, value)
-        changes: dict[str, Any] = {name: now}
+        changes: dict[str, Any] = {"kind": (), "drive": ()} if name in ("kind", "drive") else {}
+        several = () if changes else tuple(one for one in chosen if one != value)
+        changes[name] = several if value in chosen else (*several, value)
         return replace(self, **changes)
+
+    def lets_pass(self, hit: Hit) -> bool:
+        """Whether a hit that was found with the same words and day passes the filters."""
+        return all((
+            not self.kind or hit.kind in self.kind,
+            not self.drive or hit.ref.partition(":")[0] in self.drive,
+            not self.tag or not set(self.tag).isdisjoint(hit.tags),
+            not self.tier or hit.tier in self.tier,
+        ))  # fmt: skip
 
 
 @frozen
 class Facet:
-    """One value that the hits can be narrowed to."""
+    """One value that the hits can be narrowed to, and how many there would be then; None before they are counted."""
 
-    name: str
-    value: str
     label: str
-    count: int
+    count: int | None
     chosen: bool
     address: str
-    part: str
 
 
-def facets_of(asked: Asked, hits: Sequence[Hit]) -> dict[str, list[Facet]]:
-    """The values that the hits can be narrowed to, with how many hits have each.
+def facets_of(asked: Asked, hits: Sequence[Hit] | None) -> list[Facet]:
+    """The kinds of what was found, the drives of documents among them, then the tiers, and the tags that are chosen.
 
-    Most drives hold items of one kind, which is called as they are; so kinds and the drives of documents are one list,
-    of which one is chosen at a time.
+    ``hits`` are those of the question without filters.
     """
-    counts: Mapping[str, Counter[tuple[str, str]]] = {
-        "kind": Counter(kind_or_drive(hit) for hit in hits),
-        "tag": Counter(("tag", tag) for hit in hits for tag in hit.tags),
-        "tier": Counter(("tier", hit.tier) for hit in hits if hit.tier),
-    }
-    found: dict[str, list[Facet]] = {}
-    for section, counter in counts.items():
-        names = ("kind", "drive") if section == "kind" else (section,)
-        chosen = [(name, value) for name in names for value in getattr(asked, name)]
-        values = dict.fromkeys([*chosen, *(one for one, _ in counter.most_common(MOST_VALUES))])
-        if section == "tier" and len(values) < 2 and not chosen:
-            continue
-        found[section] = [_facet(asked, name, value, counter[name, value]) for name, value in values]
-    return found
+    chosen = [(name, value) for name in ("kind", "drive", "tag", "tier") for value in getattr(asked, name)]
+    found = Counter(kind_or_drive(hit) for hit in hits or ())
+    tiers = Counter(("tier", hit.tier) for hit in hits or () if hit.tier)
+    values = [*(one for one, _ in found.most_common()), *(tiers if len(tiers) > 1 else ()), *chosen]
+    return [_facet(asked, name, value, hits) for name, value in dict.fromkeys(values)]
 
 
 def kind_or_drive(hit: Hit) -> tuple[str, str]:
@@ -142,36 +155,66 @@ def kind_or_drive(hit: Hit) -> tuple[str, str]:
     return ("drive", drive) if hit.kind == "document" else ("kind", hit.kind)
 
 
-def _facet(asked: Asked, name: str, value: str, count: int) -> Facet:
+def _facet(asked: Asked, name: str, value: str, hits: Sequence[Hit] | None) -> Facet:
     toggled = asked.toggled(name, value)
-    label = LABELS.get(value, value) if name == "drive" else value
+    label = value if name == "tier" else f"#{value}" if name == "tag" else LABELS.get(value, f"{value.capitalize()}s")
     is_chosen = value in getattr(asked, name)
-    return Facet(name, value, label, count, is_chosen, toggled.address(), toggled.address("/hits"))
+    shown = asked if is_chosen else toggled
+    count = None if hits is None else sum(map(shown.lets_pass, hits))
+    return Facet(label, count, is_chosen, toggled.address())
 
 
 def searched(engine: Ricordo, asked: Asked, *, offset: int, track: bool) -> dict[str, Any]:
-    """What the results show, without the facets."""
+    """What the results show: hits that fit, those that fit weakly, and what to say where none fits."""
     options: dict[str, Any] = {"filters": asked.filters(), "profile": asked.profile or None, "tool": "page"}
-    options["explain"] = bool(asked.q.strip())
-    answer = engine.search(asked.q, limit=PAGE, offset=offset, track=track, **options)
-    language = engine.config.lexical.language
+    answer = engine.search(asked.q, limit=PAGE, offset=offset, track=track, mode="full", **options)
+    language, limits = engine.config.lexical.language, fit_limits(engine)
+    weak = [hit for hit in answer.hits if hit.fit is not None and hit.fit < limits[0]]
+    good = [hit for hit in answer.hits if hit not in weak]
+    total = engine.count() if not answer.hits else None
     return {
-        "asked": asked,
-        "answer": answer,
-        "hits": answer.hits,
-        "offset": offset,
-        "following": offset + PAGE if len(answer.hits) >= PAGE else None,
-        "terms": terms_of(asked.q, language) if asked.q.strip() else frozenset(),
-        "language": language,
-        "total": engine.count() if not answer.hits else None,
-    }
+        "asked": asked, "answer": answer, "hits": answer.hits, "good": good, "weak": weak, "offset": offset,
+        "following": offset + PAGE if len(answer.hits) >= PAGE and not weak else None,
+        "terms": terms_of(asked.q, language) if asked.q.strip() else frozenset(), "language": language,
+        "limits": limits, "total": total, "spans": SPANS, "tags": (), "counts": None, "is_all": True,
+        "nothing": _nothing(engine, asked) if asked.q.strip() and not good and not offset and total != 0 else None,
+        "facets": facets_of(asked, None),
+    }  # fmt: skip
+
+
+def fit_limits(engine: Ricordo) -> tuple[float, float]:
+    """From which fit on a hit is fair, and from which it is strong: what tools and prompts are given."""
+    return engine.config.search.min_fit, engine.config.hooks.min_fit
+
+
+def _nothing(engine: Ricordo, asked: Asked) -> dict[str, Any]:
+    """Why nothing fits: the filters alone are to blame, or nothing stored answers it; then who asked it lately."""
+    least = engine.config.search.min_fit
+    if asked.narrowed():
+        hits = engine.search(asked.q, limit=PAGE, track=False, snippets=False, tool="page").hits
+        if fitting := sum(1 for hit in hits if (hit.fit or 0.0) >= least):
+            return {"words": f"Nothing {asked.in_words()}.", "without": fitting, "askers": ()}
+    questions = engine.log(since="7d", limit=LOOKED_THROUGH).questions
+    same = [one for one in questions if one.text.strip().casefold() == asked.q.strip().casefold()]
+    askers = Counter(filter(None, (who_is(one.asker) for one in same if one.asker.author != PERSON)))
+    named = [(name[:1].upper() + name[1:], times) for name, times in askers.most_common(2)]
+    return {"words": "Nothing stored answers this.", "without": 0, "askers": named}
 
 
 def counted(engine: Ricordo, asked: Asked) -> dict[str, Any]:
-    """The facets: all that the question finds is counted, not only what a page shows."""
-    options: dict[str, Any] = {"filters": asked.filters(), "profile": asked.profile or None, "tool": "page"}
-    pool = engine.search(asked.q, limit=POOL, track=False, evidence=False, **options)
-    return {"facets": facets_of(asked, pool.hits), "is_all": len(pool.hits) < POOL}
+    """What the hits can be narrowed to: all that the question finds is counted, not only what a page shows."""
+    bare = replace(asked.only_words(), since=asked.since)
+    options: dict[str, Any] = {"filters": bare.filters(), "profile": asked.profile or None, "tool": "page"}
+    pool = engine.search(asked.q, limit=POOL, track=False, evidence=False, snippets=False, **options).hits
+    least = engine.config.search.min_fit
+    fitting = [hit for hit in pool if hit.fit is None or hit.fit >= least]
+    hits = fitting or pool
+    left = [hit for hit in hits if asked.lets_pass(hit)]
+    tags = Counter(tag for hit in left for tag in hit.tags if tag not in asked.tag)
+    return {
+        "facets": facets_of(asked, hits), "tags": tags.most_common(MOST_TAGS_LISTED), "spans": SPANS,
+        "counts": (len(left), len(hits), len(fitting)), "is_all": len(pool) < POOL,
+    }  # fmt: skip
 
 
 def asked_from(
@@ -181,11 +224,12 @@ def asked_from(
     tag: Many = None,
     *,
     tier: Many = None,
+    since: Annotated[str, Query(max_length=10)] = "",
     profile: Annotated[str, Query(max_length=100)] = "",
 ) -> Asked:
     """The parameters of the search page."""
-    kinds, drives, tags, tiers = (tuple(values or ()) for values in (kind, drive, tag, tier))
-    return Asked(q, kinds, drives, tags, tiers, profile)
+    kinds, drives, tags, tiers = (tuple(filter(None, values or ())) for values in (kind, drive, tag, tier))
+    return Asked(q, kinds, drives, tags, tiers, since, profile)
 
 
 AskedHere = Annotated[Asked, Depends(asked_from)]
@@ -199,11 +243,8 @@ async def search_page(request: Request, here: Here, who: Who, asked: AskedHere) 
 
     def work(engine: Ricordo) -> dict[str, Any]:
         shown: dict[str, Any] = {"home": None, "asked": asked}
-        if asked.parameters():
-            shown |= searched(engine, asked, offset=0, track=is_new)
-        else:
-            shown |= home_of(engine, who)
-        return shown | {"profiles": list(engine.profiles()), "current": engine.config.search.profile}
+        found = searched(engine, asked, offset=0, track=is_new) if asked.parameters() else home_of(engine)
+        return shown | found
 
     return page(request, "search.html", **await here.ask(work))
 
@@ -217,10 +258,7 @@ async def hits(
 ) -> Response:
     """Only the results, while the user types; a query that is not finished yet is not recorded."""
     found = await here.ask(lambda engine: searched(engine, asked, offset=offset, track=False))
-    answer = page(request, "more_hits.html" if offset else "results.html", **found)
-    if not offset:
-        answer.headers["HX-Replace-Url"] = asked.address()
-    return answer
+    return page(request, "more_hits.html" if offset else "results.html", **found)
 
 
 @shows(pages, "/facets")
@@ -244,29 +282,31 @@ async def settled(request: Request, here: Here, who: Who, q: Annotated[str, Quer
 
 
 MOST_LATEST = 6
-MOST_QUESTIONS = 5
+MOST_TOLD = 5
+MOST_QUESTIONS = 3
 LOOKED_THROUGH = 60
 """How many of the latest questions are looked through for the person's own."""
 EXAMPLES = ("What did we decide last week?", "How do I set this up?", "kind:memory")
 """Searches for somebody who has just begun."""
 
 
-def home_of(engine: Ricordo, caller: Caller) -> dict[str, Any]:
+def home_of(engine: Ricordo) -> dict[str, Any]:
     """The parts of the first page. A store that holds nothing is told apart, because there is only one thing to do."""
     status = engine.status()
     if not status["items"]:
-        return {"home": {"is_first": True, "examples": EXAMPLES}}
-    recent = engine.log(since="30d", limit=LOOKED_THROUGH).questions
-    told, _ = answers_of_hooks(engine.location, days=1)
+        return {"home": {"is_first": True, "examples": EXAMPLES, "health": None}}
     today = datetime.now(UTC).astimezone().date()
-    told = [one for one in told if one.at.astimezone().date() == today]
+    told = [one for one in answers_of_hooks(engine.location, days=1)[0] if one.at.astimezone().date() == today]
+    times = Counter(ref for one in told for ref in one.refs)
+    titled = with_openings(engine, [ShownItem(ref, count, told[-1].at, told[0].at)
+                                    for ref, count in times.most_common(MOST_TOLD)])  # fmt: skip
     return {
         "home": {
             "is_first": False,
             "latest": engine.list(limit=MOST_LATEST),
-            "searches": _own(recent),
-            "review": engine.review(kinds=("proposals", "versions")) if caller.may("admin") else None,
-            "told": told,
+            "searches": _own(engine.log(since="30d", limit=LOOKED_THROUGH).questions),
+            "told": titled,
+            "told_times": len(told),
             "told_tokens": sum(one.tokens for one in told),
             "health": _health(engine, status),
         }
@@ -315,18 +355,19 @@ class Choice:
 
 
 PLACES = (
-    ("/", "Home"), ("/browse", "Browse"), ("/add", "Add"), ("/graph", "Graph"),
-    ("/log", "Log: what was asked"), ("/log?view=unanswered", "Questions without an answer"),
-    ("/log?view=told", "What hooks told agents"), ("/log?view=summary", "Summary of the log"), ("/review", "Review"),
-    ("/tags", "Tags"),
-    ("/bin", "Bin"), ("/bin?state=archived", "Archive"), ("/profiles", "Ranking"), ("/compare", "Compare two rankings"),
-    ("/why", "Why is something not found"), ("/jobs", "Health"), ("/settings", "Settings"), ("/api", "API"),
+    ("/", "Search"), ("/browse", "Browse"), ("/add", "Add"), ("/graph", "Graph"), ("/log", "Log"),
+    ("/log?view=asked", "What was asked"), ("/log?view=unanswered", "Questions without an answer"),
+    ("/log?view=told", "What hooks told agents"), ("/log?view=changed", "Timeline: what changed"),
+    ("/log?view=sessions", "Sessions"), ("/log?view=summary", "Figures of the log"), ("/review", "Review"),
+    ("/tags", "Tags"), ("/bin", "Bin"), ("/bin?state=archived", "Archive"), ("/profiles", "Ranking"),
+    ("/compare", "Compare two rankings"), ("/why", "Why is something not found"), ("/jobs", "Health and tasks"),
+    ("/settings", "Settings"), ("/settings?all=true", "All settings"), ("/api", "API"),
 )  # fmt: skip
 DEEDS = (
     ("Write a note", "/add#write", "write"),
     ("Upload files", "/add#drop", "write"),
     ("Check the store", "/jobs", "write"),
-    ("Make a token", "/settings#tokens", "admin"),
+    ("Make a token", "/settings?tokens=true", "admin"),
 )
 
 
@@ -341,7 +382,7 @@ async def palette_part(
 ) -> Response:
     """What fits the letters; on the page of an item, also what can be done with it."""
     wanted = q.strip()
-    places = [Choice("Go to", words, address) for address, words in with_plugin_pages(PLACES)]
+    places = [Choice("Go to", words, address) for address, words in PLACES]
     deeds = [Choice("Do", words, address) for words, address, scope in DEEDS if who.may(scope)]
     fixed = [choice for choice in (*_of_item(ref, who), *places, *deeds) if _fits(choice.words, wanted)]
 
@@ -375,7 +416,6 @@ def _of_item(ref: str, who: Caller) -> list[Choice]:
         return []
     name = quote(ref, safe="")
     found = [
-        Choice("This item", "Show its links", f"/item?ref={name}&view=links"),
         Choice("This item", "Show its versions", f"/item?ref={name}&view=versions"),
         Choice("This item", "Show it in the graph", f"/graph?ref={name}"),
         Choice("This item", "Export it as Markdown", f"/export?format=markdown&ref={name}"),
@@ -385,7 +425,7 @@ def _of_item(ref: str, who: Caller) -> list[Choice]:
     if who.may("write"):
         found[:0] = [
             Choice("This item", "Edit it", f"/edit?ref={name}"),
-            Choice("This item", "Correct it", f"/correct?ref={name}"),
+            Choice("This item", "Correct it", f"/edit?ref={name}&how=correct"),
             Choice("This item", "Tag, archive, remove or move it", key="x"),
         ]
     return found
@@ -398,7 +438,9 @@ def _setting_choices(wanted: str) -> list[Choice]:
     folded = wanted.casefold()
     named = [name for name in SETTINGS if _fits(name, wanted)]
     named.sort(key=lambda name: (name.casefold() != folded, not name.casefold().startswith(folded), name))
-    return [Choice("Settings", name, f"/settings#set-{name}", SETTINGS[name].doc) for name in named[:MOST_SETTINGS]]
+    return [
+        Choice("Settings", name, f"/settings?q={name}#set-{name}", SETTINGS[name].doc) for name in named[:MOST_SETTINGS]
+    ]
 
 
 def _tag_choices(engine: Ricordo, wanted: str) -> list[Choice]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import Form, Request, Response
+from fastapi import Form, Query, Request, Response
 
 from ricordo.errors import Forbidden, UsageError
 from ricordo.http_api.routes import changed_setting, settings_in_force
@@ -93,13 +92,64 @@ def _body_of(document: dict[str, Any], operation: dict[str, Any]) -> dict[str, A
     return fields
 
 
+OFTEN_CHANGED = {
+    "What agents are told": (
+        ("hooks.enabled", "Tell agents", "Hooks answer agents' programs; if off, nothing is told."),
+        ("hooks.budget", "With a prompt", "At most this many tokens of what fits the prompt; a start gets more."),
+        ("hooks.min_fit", "How well it must fit", "From 0 to 1. What fits less is not told with a prompt."),
+        ("tiers.automatic", "Your own memories, too", "In a project, agents also find what holds for you everywhere."),
+    ),
+    "What sessions teach": (
+        ("memory.capture", "Lessons from sessions", "Off finds none, propose asks you first, accept keeps them."),
+        ("hooks.transcripts", "Keep transcripts", "Sessions are stored when they end, so that they can be searched."),
+    ),
+    "Search": (
+        ("search.limit", "Hits", "How many a search returns."),
+        ("search.backend", "Find by", "Words and meaning find the most; substring finds exact letters."),
+        ("search.profile", "Ranking", "The profile that orders hits."),
+        ("search.min_fit", "What counts as a fit", "From 0 to 1. Weaker hits are folded, and tools leave them out."),
+    ),
+    "Keeping": (
+        ("knowledge.enabled", "Markdown files", "Memories, notes and articles are files that you can edit."),
+        ("store.bin_days", "Days in the bin", "How long what you remove can be brought back."),
+        ("usage.log", "Keep the log", "What was asked and told. Without it, the log stays empty."),
+        ("serve.watch", "Follow folders", "Files that change in folders that you added are read again."),
+    ),
+    "Models": (("embedding.provider", "Meaning by", "Who computes vectors; none finds by words alone."),),
+}
+"""The settings that people change, by group: the name, what it is called on the page, and one line."""
+
+
 @shows(pages, "/settings")
-async def settings_page(request: Request, here: Here, who: Who) -> Response:
-    """All settings by section, and the tokens and browsers that may use this server."""
-    found = await here.ask(lambda engine: settings_in_force(engine.config))
-    sections = [(name, list(rows)) for name, rows in groupby(found, key=lambda row: str(row["name"]).partition(".")[0])]
-    credentials = here.credentials.all() if who.may("admin") else []
-    return page(request, "settings.html", sections=sections, credentials=credentials, may_change=who.may("admin"))
+async def settings_page(
+    request: Request,
+    here: Here,
+    who: Who,
+    q: Annotated[str, Query(max_length=200)] = "",
+    *,
+    all: bool = False,  # noqa: A002 - the name in the address
+    tokens: bool = False,
+) -> Response:
+    """The settings that people change; all of them, or those that some words find; or who may use this server."""
+    if tokens:
+        _refuse_others(who)
+    found = {str(row["name"]): row for row in await here.ask(lambda engine: settings_in_force(engine.config))}
+    words = q.strip().casefold()
+    rows: dict[str, list[tuple[dict[str, Any], str, str]]] = {}
+    if words or all:
+        called = {name: title for some in OFTEN_CHANGED.values() for name, title, _ in some}
+        for name, row in found.items():
+            title = called.get(name, "")
+            if all or words in f"{name} {title} {row['doc']}".casefold():
+                rows.setdefault(name.partition(".")[0], []).append((row, name, row["doc"]))
+    else:
+        for group, some in OFTEN_CHANGED.items():
+            rows[group] = [(found[name], title, doc) for name, title, doc in some if name in found]
+
+    return page(
+        request, "settings.html", groups=list(rows.items()), count=len(found), q=q, all=all, tokens=tokens,
+        credentials=here.credentials.all() if tokens else [], may_change=who.may("admin"),
+    )  # fmt: skip
 
 
 @shows(pages, "/settings", "POST")
@@ -114,17 +164,11 @@ async def change(
 ) -> Response:
     """Change one setting in the user's file, or go back to its default."""
     _refuse_others(who)
-
-    def work(engine: Ricordo) -> tuple[dict[str, Any], dict[str, Any]]:
-        changed = changed_setting(name, None if reset else value)
-        row = next((one for one in settings_in_force(engine.config) if one["name"] == changed["name"]), {})
-        return changed, row
-
-    changed, row = await here.ask(work)
-    words = "back to its default" if reset else "saved"
+    changed = await here.ask(lambda engine: changed_setting(name, None if reset else value))
+    words = "Put back." if reset else "Saved."
     if changed.get("in_force") is False:
-        words = f"saved, but {changed['source']} wins over it"
-    return page(request, "setting_part.html", row=row, said=words, problem=None, may_change=True)
+        words = f"Saved, but {changed['source']} wins over it."
+    return page(request, "said_part.html", words=words)
 
 
 @shows(pages, "/tokens", "POST")

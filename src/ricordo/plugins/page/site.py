@@ -28,30 +28,17 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 __all__ = ["failed", "install", "sign_in_page"]
+SCRIPTS = ("theme.js", "page.js", "palette.js", "lists.js", "graph.js", "graph_layout.js", "away.js")
 STATIC = {
-    **dict.fromkeys(("app.css", "hands.css", "reader.css"), "text/css; charset=utf-8"),
-    **dict.fromkeys(
-        (
-            "app.js",
-            "theme.js",
-            "htmx.min.js",
-            "hands.js",
-            "palette.js",
-            "selection.js",
-            "graph.js",
-            "graph_layout.js",
-            "away.js",
-            "reader.js",
-            "preview.js",
-            "opening.js",
-        ),
-        "text/javascript; charset=utf-8",
-    ),
+    "app.css": "text/css; charset=utf-8",
+    **dict.fromkeys(SCRIPTS, "text/javascript; charset=utf-8"),
     "ricordo.webmanifest": "application/manifest+json",
     "away.html": "text/html; charset=utf-8",
     "icon.png": "image/png",
-    "icon.svg": "image/svg+xml",
+    **dict.fromkeys(("icon.svg", "icons.svg"), "image/svg+xml"),
 }
+MOVED = {"/timeline": "/log?view=changed", "/correct": "/edit?how=correct"}
+"""Pages that were, and where what they showed is now."""
 
 
 SERVICE_WORKER = "away.js"
@@ -66,6 +53,7 @@ def install(app: FastAPI) -> None:
     ):  # fmt: skip
         install_routes(app, part.pages)
     app.state.recent_queries = RecentQueries()
+    app.state.waiting = app.state.findings = 0
 
     @app.get("/static/{name}", include_in_schema=False)
     async def static(name: str) -> Response:
@@ -75,6 +63,14 @@ def install(app: FastAPI) -> None:
         if name == SERVICE_WORKER:
             headers = {"Cache-Control": "no-cache", "Service-Worker-Allowed": "/"}
         return FileResponse(FOLDER / "static" / name, media_type=STATIC[name], headers=headers)
+
+    async def moved(request: Request) -> Response:
+        address = MOVED[request.url.path]
+        more = f"{'&' if '?' in address else '?'}{request.url.query}" if request.url.query else ""
+        return RedirectResponse(address + more, 308)
+
+    for old in MOVED:
+        app.get(old, include_in_schema=False)(moved)
 
     @app.get("/favicon.ico", include_in_schema=False)
     async def favicon() -> Response:

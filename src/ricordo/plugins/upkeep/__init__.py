@@ -14,7 +14,6 @@ PLUGIN = Plugin(
         "changed": "memories that cite a file which was changed or moved since",
         "unused": "memories that nobody found, opened or changed for a year",
     },
-    pages="pages",
     on={
         "texts_changed": "findings:link_contradicted",
         "imported": "findings:link_imported",

@@ -3,17 +3,17 @@
 var KEPT = "ricordo-away-1";
 var FILES = ["/static/away.html", "/static/app.css", "/static/icon.svg"];
 
-self.addEventListener("install", function (event) {
-  event.waitUntil(caches.open(KEPT).then(function (cache) { return cache.addAll(FILES); }).then(function () { return self.skipWaiting(); }));
+self.addEventListener("install", event => {
+  event.waitUntil(caches.open(KEPT).then(cache => cache.addAll(FILES)).then(() => self.skipWaiting()));
 });
-self.addEventListener("activate", function (event) {
-  event.waitUntil(caches.keys().then(function (names) {
-    return Promise.all(names.filter(function (name) { return name !== KEPT; }).map(function (name) { return caches.delete(name); }));
-  }).then(function () { return self.clients.claim(); }));
+self.addEventListener("activate", event => {
+  event.waitUntil(caches.keys().then(names => {
+    return Promise.all(names.filter(name => name !== KEPT).map(name => caches.delete(name)));
+  }).then(() => self.clients.claim()));
 });
-self.addEventListener("fetch", function (event) {
+self.addEventListener("fetch", event => {
   var isPage = event.request.mode === "navigate";
   var path = new URL(event.request.url).pathname;
   if (!isPage && FILES.indexOf(path) < 0) return;
-  event.respondWith(fetch(event.request).catch(function () { return caches.match(isPage ? FILES[0] : path); }));
+  event.respondWith(fetch(event.request).catch(() => caches.match(isPage ? FILES[0] : path)));
 });

@@ -1,7 +1,7 @@
 // The graph on a canvas: colours by kind, directions, zoom, pan, search, time. Places are found by graph_layout.js.
 // Links and items are painted on a sheet that is larger than the screen. While the graph is moved, that sheet is moved
 // and stretched, which takes a few milliseconds; when it rests, the sheet is painted anew.
-(function () {
+(() => {
   "use strict";
   var canvas = document.getElementById("graph-canvas");
   if (!canvas) return;
@@ -19,15 +19,18 @@
   var REST = 140, CHEAP = 40, OFTEN = 500, SHARE = 12;
   var hovered = -1, chosen = -1, matches = [], isMoved = false, isDrawing = false;
   var colours = {}, kinds = [], hidden = {}, until = Infinity;
-  var HUES = ["--s0", "--s1", "--s2", "--s3", "--s4", "--s5", "--s6", "--s7"];
+  var HUES = ["--k0", "--k1", "--k2", "--k3", "--k4", "--k5", "--k6", "--k7"];
 
   function colour(name) {
-    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    chosenBox.style.color = "var(" + name + ")"; // a name may stand for two colours, of light and of dark
+    var found = getComputedStyle(chosenBox).color;
+    chosenBox.style.color = "";
+    return found;
   }
 
   function readColours() {
     colours = { ink: colour("--ink"), soft: colour("--soft"), line: colour("--field"), panel: colour("--panel"),
-                typed: colour("--s1"), focus: colour("--focus"), mark: colour("--accent") };
+                typed: colour("--k1"), focus: colour("--focus"), mark: colour("--accent") };
     colours.kinds = HUES.map(colour);
   }
 
@@ -39,28 +42,28 @@
     nodes = graph.nodes;
     edges = graph.edges;
     var counts = {};
-    nodes.forEach(function (node, at) {
+    nodes.forEach((node, at) => {
       counts[node.kind] = (counts[node.kind] || 0) + 1;
       node.time = Date.parse(node.at);
       near[at] = [];
       degree[at] = 0;
     });
-    edges.forEach(function (edge) {
+    edges.forEach(edge => {
       near[edge.source].push(edge.target);
       near[edge.target].push(edge.source);
       degree[edge.source]++;
       degree[edge.target]++;
     });
-    plain = edges.filter(function (edge) { return edge.type === "mentions"; });
-    typed = edges.filter(function (edge) { return edge.type !== "mentions"; });
+    plain = edges.filter(edge => edge.type === "mentions");
+    typed = edges.filter(edge => edge.type !== "mentions");
     for (var i = 0; i < nodes.length; i++) radius[i] = 3.2 + 1.7 * Math.sqrt(degree[i]);
-    kinds = Object.keys(counts).sort(function (a, b) { return counts[b] - counts[a] || (a < b ? -1 : 1); });
+    kinds = Object.keys(counts).sort((a, b) => counts[b] - counts[a] || (a < b ? -1 : 1));
     makeLegend(counts);
     setUpTime();
     sift();
     say();
     var worker = new Worker("/static/graph_layout.js");
-    worker.onmessage = function (event) {
+    worker.onmessage = event => {
       x = event.data.x;
       y = event.data.y;
       if (!isMoved) fit();
@@ -70,8 +73,8 @@
     };
     worker.postMessage({
       count: nodes.length,
-      sources: Int32Array.from(edges, function (edge) { return edge.source; }),
-      targets: Int32Array.from(edges, function (edge) { return edge.target; })
+      sources: Int32Array.from(edges, edge => edge.source),
+      targets: Int32Array.from(edges, edge => edge.target)
     });
   }
 
@@ -86,12 +89,12 @@
 
   function makeLegend(counts) {
     var legend = document.getElementById("graph-kinds");
-    kinds.forEach(function (kind, at) {
+    kinds.forEach((kind, at) => {
       var label = document.createElement("label");
       var tick = document.createElement("input");
       tick.type = "checkbox";
       tick.checked = true;
-      tick.addEventListener("change", function () {
+      tick.addEventListener("change", () => {
         hidden[kind] = !tick.checked;
         sift();
         say();
@@ -105,7 +108,7 @@
   }
 
   function setUpTime() {
-    var times = nodes.map(function (node) { return node.time; }).sort(function (a, b) { return a - b; });
+    var times = nodes.map(node => node.time).sort((a, b) => a - b);
     var out = document.getElementById("graph-until");
     function show() {
       var part = Number(slider.value) / Number(slider.max);
@@ -171,7 +174,7 @@
     isMoved = true;
     isMoving = true;
     clearTimeout(rest);
-    rest = setTimeout(function () {
+    rest = setTimeout(() => {
       isMoving = false;
       drawOver();
     }, REST);
@@ -188,7 +191,7 @@
   function drawOver() {
     if (isDrawing) return;
     isDrawing = true;
-    requestAnimationFrame(function () {
+    requestAnimationFrame(() => {
       isDrawing = false;
       paint();
     });
@@ -272,13 +275,13 @@
     seen = { scale: scale, left: left, top: top };
     isStale = false;
     paintedAt = began;
-    requestAnimationFrame(function () { cost = performance.now() - began; }); // browsers paint after a script has said what
+    requestAnimationFrame(() => { cost = performance.now() - began; }); // browsers paint after a script has said what
   }
 
   function paintOver() {
     var centre = hovered >= 0 ? hovered : chosen;
     if (centre >= 0) {
-      var own = edges.filter(function (edge) { return edge.source === centre || edge.target === centre; });
+      var own = edges.filter(edge => edge.source === centre || edge.target === centre);
       paintEdges(screen, own, colours.mark, 1.8);
       paintArrows(screen, own, colours.mark);
     }
@@ -302,8 +305,8 @@
   function paintNodes() {
     var isSearching = finder.value.trim() !== "";
     var found = {};
-    matches.forEach(function (i) { found[i] = true; });
-    kinds.forEach(function (kind) {
+    matches.forEach(i => { found[i] = true; });
+    kinds.forEach(kind => {
       if (hidden[kind]) return;
       pen.fillStyle = hueOf(kind);
       pen.beginPath();
@@ -320,7 +323,7 @@
       if (dim.length) {
         pen.globalAlpha = 0.18;
         pen.beginPath();
-        dim.forEach(function (i) { disc(pen, i); });
+        dim.forEach(i => { disc(pen, i); });
         pen.fill();
         pen.globalAlpha = 1;
       }
@@ -337,9 +340,9 @@
     var wanted = {};
     if (centre >= 0) {
       wanted[centre] = true;
-      near[centre].slice(0, 24).forEach(function (i) { wanted[i] = true; });
+      near[centre].slice(0, 24).forEach(i => { wanted[i] = true; });
     }
-    matches.slice(0, 12).forEach(function (i) { wanted[i] = true; });
+    matches.slice(0, 12).forEach(i => { wanted[i] = true; });
     var visible = 0, i;
     for (i = 0; i < nodes.length && visible <= 70; i++) if (shown[i] && isOnScreen(i)) visible++;
     // The best linked come first in the list, so the first ones on the screen are the landmarks.
@@ -349,13 +352,13 @@
     pen.textAlign = "center";
     pen.lineJoin = "round";
     var taken = [];
-    Object.keys(wanted).map(Number).sort(function (a, b) {
+    Object.keys(wanted).map(Number).sort((a, b) => {
       return (b === centre) - (a === centre) || degree[b] - degree[a];
-    }).forEach(function (i) {
+    }).forEach(i => {
       if (!shown[i] || !isOnScreen(i)) return;
       var words = nodes[i].title.length > 28 ? nodes[i].title.slice(0, 27) + "…" : nodes[i].title;
       var px = x[i] * scale + left, py = y[i] * scale + top - drawnRadius(i) - 4, half = words.length * 3.2;
-      var isClose = taken.some(function (one) { return Math.abs(one[0] - px) < one[2] + half && Math.abs(one[1] - py) < 13; });
+      var isClose = taken.some(one => Math.abs(one[0] - px) < one[2] + half && Math.abs(one[1] - py) < 13);
       if (isClose && i !== centre) return;
       taken.push([px, py, half]);
       pen.strokeStyle = colours.panel;
@@ -387,11 +390,9 @@
     var head = document.createElement("h2");
     head.append(link("/item?ref=" + encodeURIComponent(node.ref), node.title));
     var about = document.createElement("p");
-    about.className = "soft";
     about.textContent = node.kind + ", " + node.at.slice(0, 10) + ", " + degree[i] + (degree[i] === 1 ? " link" : " links");
     var list = document.createElement("ul");
-    list.className = "plain";
-    edges.filter(function (edge) { return edge.source === i || edge.target === i; }).slice(0, 30).forEach(function (edge) {
+    edges.filter(edge => edge.source === i || edge.target === i).slice(0, 30).forEach(edge => {
       var other = edge.source === i ? edge.target : edge.source;
       var row = document.createElement("li");
       var way = document.createElement("span");
@@ -401,7 +402,7 @@
       name.type = "button";
       name.className = "link";
       name.textContent = nodes[other].title;
-      name.addEventListener("click", function () { show(other); });
+      name.addEventListener("click", () => { show(other); });
       row.append(way, " ", name);
       list.append(row);
     });
@@ -444,13 +445,13 @@
   }
 
   function setUpPointers() {
-    canvas.addEventListener("pointerdown", function (event) {
+    canvas.addEventListener("pointerdown", event => {
       canvas.setPointerCapture(event.pointerId);
       pointers[event.pointerId] = { x: event.offsetX, y: event.offsetY };
       moved = 0;
       if (Object.keys(pointers).length === 2) lastSpread = spread();
     });
-    canvas.addEventListener("pointermove", function (event) {
+    canvas.addEventListener("pointermove", event => {
       var before = pointers[event.pointerId];
       if (!before) {
         var over = at(event.offsetX, event.offsetY);
@@ -472,21 +473,21 @@
         pan(dx, dy);
       }
     });
-    ["pointerup", "pointercancel"].forEach(function (name) {
-      canvas.addEventListener(name, function (event) {
+    ["pointerup", "pointercancel"].forEach(name => {
+      canvas.addEventListener(name, event => {
         delete pointers[event.pointerId];
         if (name === "pointerup" && moved < 6) choose(at(event.offsetX, event.offsetY));
       });
     });
-    canvas.addEventListener("pointerleave", function () {
+    canvas.addEventListener("pointerleave", () => {
       hovered = -1;
       drawOver();
     });
-    canvas.addEventListener("wheel", function (event) {
+    canvas.addEventListener("wheel", event => {
       event.preventDefault();
       zoom(Math.exp(-event.deltaY * 0.0015), event.offsetX, event.offsetY);
     }, { passive: false });
-    canvas.addEventListener("dblclick", function (event) {
+    canvas.addEventListener("dblclick", event => {
       var i = at(event.offsetX, event.offsetY);
       if (i >= 0) location.href = "/item?ref=" + encodeURIComponent(nodes[i].ref);
     });
@@ -510,26 +511,26 @@
   setUpPointers();
   canvas.addEventListener("keydown", onKey);
   window.addEventListener("resize", resize);
-  new ResizeObserver(function () { if (box.clientWidth !== width) resize(); }).observe(box); // what is chosen takes room
-  new MutationObserver(function () { readColours(); draw(); }).observe(document.documentElement, { attributes: true });
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", function () { readColours(); draw(); });
+  new ResizeObserver(() => { if (box.clientWidth !== width) resize(); }).observe(box); // what is chosen takes room
+  new MutationObserver(() => { readColours(); draw(); }).observe(document.documentElement, { attributes: true });
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColours(); draw(); });
   finder.addEventListener("input", find);
-  finder.addEventListener("keydown", function (event) {
+  finder.addEventListener("keydown", event => {
     if (event.key !== "Enter" || !matches.length) return;
     event.preventDefault();
     show(matches[(matches.indexOf(chosen) + 1) % matches.length]);
   });
-  document.querySelectorAll("[data-graph]").forEach(function (button) {
-    button.addEventListener("click", function () {
+  document.querySelectorAll("[data-graph]").forEach(button => {
+    button.addEventListener("click", () => {
       if (button.dataset.graph === "fit") { isMoved = false; fit(); draw(); }
       else zoom(button.dataset.graph === "in" ? 1.3 : 1 / 1.3, width / 2, height / 2);
     });
   });
   fetch(canvas.dataset.source, { headers: { Accept: "application/json" } })
-    .then(function (answer) {
+    .then(answer => {
       if (!answer.ok) throw new Error("status " + answer.status);
       return answer.json();
     })
     .then(take)
-    .catch(function (problem) { status.textContent = "The graph could not be read (" + problem.message + ")."; });
+    .catch(problem => { status.textContent = "The graph could not be read (" + problem.message + ")."; });
 })();

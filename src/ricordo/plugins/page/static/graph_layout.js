@@ -152,7 +152,7 @@ function layOut(count, sources, targets, tell) {
   tell(x, y, true);
 }
 
-self.onmessage = function (event) {
+self.onmessage = event => {
   var asked = event.data;
   layOut(asked.count, asked.sources, asked.targets, function (x, y, over) {
     self.postMessage({ x: x.slice(), y: y.slice(), over: over });
