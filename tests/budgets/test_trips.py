@@ -21,6 +21,11 @@ AFTERWARDS = ("ricordo-usage", "ricordo-merges")
 VERBS: dict[str, Callable[[Ricordo], object]] = {
     "search": lambda engine: engine.search("harbour lantern rope").hits,
     "search by words": lambda engine: engine.search("lantern", by="words").hits,
+    "search in many words": lambda engine: (
+        engine.search(
+            "where is the harbour lantern, and which rope of the boat needs new paint before the winter storms come"
+        ).hits
+    ),
     "get": lambda engine: engine.get("note:/3").content,
     "list": lambda engine: engine.list(limit=50),
     "grep": lambda engine: engine.grep("lantern"),
@@ -30,6 +35,7 @@ VERBS: dict[str, Callable[[Ricordo], object]] = {
     "links": lambda engine: engine.links("note:/5").links,
     "history": lambda engine: engine.history("note:/4"),
     "remember": lambda engine: engine.remember("The buoy at the northern pier was replaced in May."),
+    "remember beside the like": lambda engine: engine.remember("The crane on the pier was painted by Ada in June."),
     "correct": lambda engine: engine.correct("memory:/crane", "The crane on the quay is green."),
 }
 

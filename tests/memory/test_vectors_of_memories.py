@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from tests.fakes import FakeEmbedder
 from ricordo import Ricordo
 from ricordo.errors import Unavailable
 from ricordo.memory import remember
+from ricordo.store.backlog import Jobs
+from ricordo.store.search.vectors import COMPACT_BLOCKS
 
 
 class Asked(FakeEmbedder):
@@ -54,6 +57,37 @@ def test_a_save_embeds_its_text_once(engine: Ricordo, asked: Asked) -> None:
     saved = engine.remember("The keys rotate every quarter.")
     assert len(asked.texts) == 1
     assert engine.get(saved.ref).has_embedding
+
+
+def test_a_memory_is_saved_together_with_its_vector(
+    engine: Ricordo, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Jobs, "finish", lambda *_: pytest.fail("the vector is written apart from the text"))
+    keys = engine.remember("The keys rotate every quarter.")
+    office = engine.correct(keys.ref, "The keys rotate every month.")
+    twin = engine.remember("The keys rotate every month!", on_duplicate="save", ref="memory:/twin")
+    assert len(asked.texts) == 4
+    for saved in (office, twin):
+        assert engine.get(saved.ref).has_embedding
+    assert engine.store.checks()[-1][1](False).ok, "the vectors do not belong to the texts"
+
+
+def test_a_text_that_waits_for_a_decision_is_not_embedded_again(engine: Ricordo, asked: Asked) -> None:
+    engine.remember("The keys rotate every quarter.")
+    again = "The keys rotate every single quarter."
+    assert engine.remember(again).status == "needs_decision"
+    asked.calls.clear()
+    saved = engine.remember(again, on_duplicate="save")
+    assert (saved.status, asked.texts) == ("created", [])
+    assert engine.get(saved.ref).has_embedding
+
+
+def test_the_vectors_of_many_memories_are_put_together(engine: Ricordo) -> None:
+    for number in range(3 * COMPACT_BLOCKS):
+        engine.remember(f"Boat {number} has the name {uuid.UUID(int=number * 7919).hex[20:]}.", on_duplicate="save")
+    with engine.store.opened.database.read() as connection:
+        [(blocks, entries)] = connection.rows("SELECT count(*), sum(entries) FROM vector_blocks")
+    assert (blocks < 2 * COMPACT_BLOCKS, entries) == (True, 3 * COMPACT_BLOCKS + 1)
 
 
 def test_a_text_that_was_removed_and_comes_back_is_not_embedded_again(engine: Ricordo, asked: Asked) -> None:

@@ -52,7 +52,9 @@ def test_lists_come_in_pages_that_add_up(site: Site) -> None:
 def test_a_near_duplicate_waits_for_a_decision(site: Site) -> None:
     text = "The signing keys are rotated in the first week of every quarter by the platform team."
     site.post("/api/v1/remember", {"text": text, "tags": ["security"]})
-    again = site.post("/api/v1/remember", {"text": "The platform team rotates the signing keys in the first week of every quarter."})
+    again = site.post(
+        "/api/v1/remember", {"text": "The platform team rotates the signing keys in the first week of every quarter."}
+    )
     assert again["status"] == "needs_decision"
     assert again["candidates"]
 

@@ -254,7 +254,7 @@ class ItemsContract(StoreFixtures):
         assert store.changes_seen() != before
 
     def test_nothing_is_written_when_it_is_no_longer_wanted(self, store: Store) -> None:
-        def refuse() -> None:
+        def refuse(seen: int) -> None:
             raise NotFound("the folder is gone")
 
         with pytest.raises(NotFound):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -309,14 +309,14 @@ class EngineContext:
             if backlog is None or embedder is None or not store.usage.can_record():
                 return False
             store.jobs.adopt(backlog)
-            adopted = left = sum(store.jobs.waiting(name) for name in backlog.fingerprints)
+            adopted = left = store.jobs.waiting(*backlog.fingerprints)
             if 0 < adopted <= HASTY_BATCH and not getattr(embedder, "is_remote", False):
                 drain(
                     store, self.models.embedder, lambda: None, worker_name(),
                     backlog=backlog, abroad=self.models.second.embedder, seconds=CATCH_UP_SECONDS,
                 )  # fmt: skip
                 wait_for_workers(store, CATCH_UP_SECONDS)  # the thread that was woken by the last write
-                left = sum(store.jobs.waiting(name) for name in backlog.fingerprints)  # whoever made them
+                left = store.jobs.waiting(*backlog.fingerprints)  # whoever made them
             return adopted != waiting or left != adopted
         except Error:
             return False  # the answer is whole without them, and says that they wait
@@ -333,12 +333,12 @@ class EngineContext:
 
     def waiting(self) -> int:
         """How many texts wait for a vector of the model in force, without those that failed before."""
-        stores = (self.unsynced_store, *self._stores_with_files())
-        if not any(_waits(store) for store in stores):
-            return 0  # the usual case, in which the embedder need not be asked for its fingerprint
-        backlog = self.models.backlog()
-        waiting = [store for store in stores if _waits(store)]
-        return sum(store.jobs.waiting(name) for name in backlog.fingerprints for store in waiting) if backlog else 0
+        untried = Counter[str]()
+        for store in (self.unsynced_store, *self._stores_with_files()):
+            untried.update(store.jobs.untried())
+        # Usually there are none, and then the embedder need not be asked for its fingerprint.
+        backlog = self.models.backlog() if untried else None
+        return sum(untried[name] for name in backlog.fingerprints) if backlog is not None else 0
 
     def _stores_with_files(self) -> list[Store]:
         return [knowledge.store for knowledge in self._with_files if knowledge.store is not self._opened]
@@ -351,9 +351,8 @@ class EngineContext:
         are kept. An embedder that takes longer than ``seconds`` for a few texts is not waited for. After a small write,
         nothing is made if many texts wait: whoever saves a sentence would wait for them.
         """
-        is_written = any(map(report.count, ("created", "updated", "moved", "conflict")))
-        is_wanted = wait and (is_written or _waits(self.unsynced_store))
-        if not is_wanted or (is_small and self.waiting() > MOST_AFTER_SMALL_WRITE):
+        untried = self.unsynced_store.jobs.untried() if wait else {}
+        if not untried or (is_small and sum(untried.values()) > MOST_AFTER_SMALL_WRITE):
             return report
         done = self.embed_waiting(progress, seconds=seconds)
         if isinstance(report, RefreshReport):
@@ -467,11 +466,6 @@ def open_or_error(located: Located, config: Config, *, create: bool) -> Store | 
         if all(place.store == located.location.name for place in places(located, config)):
             raise
         return error
-
-
-def _waits(store: Store) -> bool:
-    """Whether texts wait for vectors, of whatever model; those that failed before are left to ``embed --retry``."""
-    return any(row["state"] == "pending" and not row["error"] for row in store.jobs.summary()["kinds"])
 
 
 def _relative_place(store: Path, place: Path) -> str:

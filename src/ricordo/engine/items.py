@@ -242,12 +242,13 @@ class ItemVerbs(OpenEngine):
         store, ref_of = self._context.store, self._context.resolve
         return revise("metadata_of_text", dict(metadata), store, ref_of, kind=kind, text=text, cites=cites)
 
-    def _with_notes(self, n: int, saved: Saved) -> Saved:
+    def _with_notes(self, n: int, saved: Saved, prepared: PreparedItem | None = None) -> Saved:
         """What was saved, with what plugins note about its new text."""
         store = self._context.store
-        draft = store.items.draft(n, store.items.get_many([n])[n].version)
-        prepared = {n: self._context.pipeline.prepare_draft(draft)}
-        notes = [notes[n] for notes in ask("texts_changed", store, prepared) if n in notes]
+        if prepared is None:
+            draft = store.items.draft(n, store.items.get_many([n])[n].version)
+            prepared = self._context.pipeline.prepare_draft(draft)
+        notes = [notes[n] for notes in ask("texts_changed", store, {n: prepared}) if n in notes]
         return replace(saved, reason="; ".join(filter(None, (saved.reason, *notes)))) if notes else saved
 
     @verb(

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from ricordo.engine.checks import check_choice, check_new_name, check_type, is_id
+from ricordo.engine.checks import check_choice, check_new_name, check_type, is_id, refuse_binned
 from ricordo.engine.context import with_settings_of_its_start
 from ricordo.engine.items import ItemVerbs, also_said
 from ricordo.engine.items import replacement as replaced_by
@@ -127,13 +127,13 @@ class MemoryVerbs(ItemVerbs):
         memory = memory_of(text, kind, self._memory_ref(ref, kind), given, allow_secrets=allow_secrets)
         keeper = self._keeper()
         with _said_by(source):
-            saved = keeper.keep(memory, on_duplicate)
+            saved = keeper.keep(memory, on_duplicate, wait=wait)
         saved = self._linked(saved, memory.text, targets)
         if saved.status == "skipped" and (cites or fields.get("metadata")):
             saved = replace(saved, reason=f"{saved.reason}; its metadata and citations stay as they are")
         if kind == "entity" and saved.status == "created":
             self._find_mentions(self._saved_number(saved))
-        waits = wait and not keeper.embedder_is_late
+        waits = wait and not (keeper.is_embedded or keeper.embedder_is_late)
         saved = self._with_vector(saved, wait=waits, seconds=VECTOR_SECONDS)
         if keeper.problem and saved.status in ("created", "updated", "needs_decision"):
             return also_said(saved, f"only words were compared, no vector could be made: {keeper.problem}")
@@ -181,8 +181,9 @@ class MemoryVerbs(ItemVerbs):
         check_choice("source", source, WRITERS)
         fields = {**(fields or {}), **named}
         checked_fields(fields)
-        n = self._context.present_number(ref)
+        n = self._context.number(ref)
         old = self._context.store.items.get(n)
+        refuse_binned(old)
         if newest := next(iter(replaced_by(self._context.store, n, old).values()), ""):
             raise Conflict(f"{old.ref} was replaced before, by {newest}", hint=f"Correct that one: ‹:correct {newest}›")
         if old.content.strip() == text.strip():
@@ -191,11 +192,13 @@ class MemoryVerbs(ItemVerbs):
         given = {**own, **fields, "source": _writer(source)}
         given["metadata"] = self._metadata_of(text, old.kind, given.get("metadata") or {})
         memory = memory_of(text, old.kind, None, given, allow_secrets=allow_secrets)
+        keeper = self._keeper()
         with _said_by(source):
-            saved = self._keeper().succeed(n, memory, "corrects", base=(old.version, old.state))
+            saved, prepared = keeper.succeed(n, memory, "corrects", base=(old.version, old.state), wait=wait)
             saved = replace(saved, reason=f"corrects {old.ref}")
-            saved = self._with_notes(self._saved_number(saved), saved)
-        return self._with_vector(saved, wait=wait, seconds=VECTOR_SECONDS)
+            saved = self._with_notes(self._saved_number(saved), saved, prepared)
+        waits = wait and not (keeper.is_embedded or keeper.embedder_is_late)
+        return self._with_vector(saved, wait=waits, seconds=VECTOR_SECONDS)
 
     def _supersede(self, old: ItemName, new: ItemName) -> Saved:
         """Archive the old item and link the new one to it (``supersedes``)."""

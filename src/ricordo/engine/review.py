@@ -207,7 +207,7 @@ def compared_memories(context: EngineContext, store: Store, text: str) -> list[t
     item = context.pipeline.prepare(Incoming(Ref("memory", "/proposal"), Parsed(text), "memory", {}))
     vector = Keeper(store, context.pipeline, models.backlog(), models.embedder).vector(item)
     finder = DuplicateFinder(store)
-    compared = finder.compared(item, finder.alike(item), vector)
+    compared = finder.compared(item, finder.alike(text, "memory"), vector)
     refs = store.items.get_many(list(compared))
     return [(str(refs[n].ref), found) for n, (found, _) in compared.items()]
 

@@ -85,7 +85,8 @@ class Worker:
         self._left = limit
         if not self.store.jobs.waiting(self.fingerprint):
             return EmbedReport()
-        self._total = self.store.jobs.waiting(self.fingerprint, "pending")
+        if self.progress is not None:
+            self._total = self.store.jobs.waiting(self.fingerprint, state="pending")
         self._tell()
         with _working_for(self.store):
             try:

@@ -152,8 +152,7 @@ class Pipeline:
 
     def _stored(self, items: Sequence[Incoming | Draft]) -> _Stored:
         mentions = any(one.kind in MENTIONING_KINDS for one in items)
-        entities = self.store.items.entity_titles() if mentions else ()
-        return _Stored(self.store.items.live_keys(one.ref for one in items), entities)
+        return _Stored(*self.store.items.before_preparing((one.ref for one in items), entities=mentions))
 
     def prepare(self, incoming: Incoming) -> PreparedItem:
         """Do everything for an item that can be done before a transaction."""

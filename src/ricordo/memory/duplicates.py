@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from ricordo.memory.compare import (
     FAR,
@@ -23,16 +24,13 @@ from ricordo.memory.compare import (
     pairing,
 )
 from ricordo.store.base import Store
-from ricordo.store.query import Ask, AskedWord, Passages, QueryVector, Shown
-from ricordo.store.values import PreparedItem
+from ricordo.store.query import Ask, AskedWord, QueryVector, Shown
+from ricordo.store.values import MadeVector, PreparedItem
 from ricordo.text.alike import plain_text
 from ricordo.text.words import fold
 from ricordo.values.hits import Filters
 from ricordo.values.items import Duplicate, Fields, Item
 from ricordo.values.times import parse_time
-
-if TYPE_CHECKING:
-    from ricordo.models.base import Vectors
 
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"'”’)\]*_]*\s+(?![a-z])|(?<=[。！？])\s*")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -160,20 +158,34 @@ class DuplicateFinder:
         self.store = store
         self._items: dict[int, Item] = {}
         """The items that were read since candidates were last looked for."""
+        self._short: set[int] = set()
+        """Those of them that are one passage, so that its vector is that of the whole text."""
+        self._chunks: dict[int, int] = {}
+        """A passage of each candidate."""
 
-    def _item(self, n: int) -> Item:
-        if n not in self._items:
-            self._items[n] = self.store.items.get(n)
-        return self._items[n]
+    def _read(self, numbers: Sequence[int]) -> Mapping[int, Item]:
+        """Items with their texts; those that were not read yet are read together."""
+        unread = [n for n in numbers if n not in self._items]
+        if unread:
+            entries = [Shown(n, (self._chunks[n],) if n in self._chunks else ()) for n in unread]
+            found = self.store.index.passages(entries)
+            for n, item in found.items.items():
+                if len(parts := found.texts[n]) == 1 and parts[0].of == 1:
+                    self._items[n] = replace(item, content=parts[0].text)
+                    self._short.add(n)
+            long = [n for n in found.items if n not in self._items]
+            whole = self.store.index.together(*(partial(self.store.items.get, n) for n in long))
+            self._items |= zip(long, whole, strict=True)
+        return self._items
 
     def identical(self, item: PreparedItem, alike: Sequence[int]) -> Item | None:
-        """A live item of the same kind that has the same text, or into which that text was merged. In another series,
-        or at another place of one, the same text is another entry.
+        """A live item of the same kind that has the same text, or into which that text was merged, among those that are
+        ``alike``. In another series, or at another place of one, the same text is another entry.
         """
         draft = item.draft
         wanted, place = plain_text(draft.content), (draft.fields.thread, draft.fields.seq)
-        for n in (*self.store.items.same_text(item.text_hash, draft.kind), *alike):
-            candidate = self._item(n)
+        items = self._read(alike)
+        for candidate in (items[n] for n in alike if n in items):
             if draft.kind == "entry" and place not in ((None, None), (candidate.fields.thread, candidate.fields.seq)):
                 continue
             if plain_text(candidate.content) == wanted:
@@ -182,17 +194,15 @@ class DuplicateFinder:
                 return candidate
         return None
 
-    def near(
-        self, item: PreparedItem, alike: Sequence[int], vector: tuple[str, Vectors] | None = None
-    ) -> tuple[Duplicate, ...]:
+    def near(self, item: PreparedItem, alike: Sequence[int], vector: MadeVector | None = None) -> tuple[Duplicate, ...]:
         """Live items of the same kind that the text contradicts, then those that say nearly the same; ``vector`` is the
-        text's, with its fingerprint.
+        text's.
         """
         duplicates = []
         for n, (found, cosine) in self.compared(item, alike, vector).items():
             if not found.is_near:
                 continue
-            other = self._item(n)
+            other = self._items[n]
             line = " ".join(other.content.split())
             snippet = line if len(line) <= _SNIPPET else line[: _SNIPPET - 1].rstrip() + "…"
             duplicates.append(
@@ -202,25 +212,21 @@ class DuplicateFinder:
         return tuple(duplicates[:MOST_SHOWN])
 
     def compared(
-        self, item: PreparedItem, alike: Sequence[int], vector: tuple[str, Vectors] | None = None
+        self, item: PreparedItem, alike: Sequence[int], vector: MadeVector | None = None
     ) -> dict[int, tuple[Likeness, float | None]]:
         """What a text is to the live items of the same kind that are nearest to it, and their cosines."""
         cosines = self._by_meaning(item, vector) if vector is not None else {}
         numbers = sorted({*alike, *cosines}, key=lambda n: -cosines.get(n, 0.0))
-        # The first passage of a memory is nearly always all of it.
-        passages = self.store.index.passages([Shown(n) for n in numbers]) if numbers else Passages()
+        items = self._read(numbers)
         found: dict[int, tuple[Likeness, float | None]] = {}
-        is_ours = vector is not None and vector[0].startswith(OUR_MODEL)
-        for n in filter(passages.items.__contains__, numbers):
-            other, parts = passages.items[n], passages.texts[n]
-            if len(found) == MOST_COMPARED or other.ref == item.draft.ref or other.state != "live" or not parts:
+        is_ours = vector is not None and vector.fingerprint.startswith(OUR_MODEL)
+        for n in filter(items.__contains__, numbers):
+            other = items[n]
+            if len(found) == MOST_COMPARED or other.ref == item.draft.ref or other.state != "live" or not other.content:
                 continue
             # A passage is not the text: the cosine of an item of several passages says nothing about the whole.
-            cosine = cosines.get(n) if is_ours and parts[0].of == 1 else None
-            if cosine is None and parts[0].of > 1:
-                comparison = compare(self._item(n).content, item.draft.content)
-            else:
-                comparison = compare(parts[0].text, item.draft.content, cosine)
+            cosine = cosines.get(n) if is_ours and n in self._short else None
+            comparison = compare(other.content, item.draft.content, cosine)
             if comparison is not FAR:
                 found[n] = self._as_claimed(item, other, comparison), cosine
         return found
@@ -234,26 +240,31 @@ class DuplicateFinder:
         is_near = found.is_near and found.same >= MERGED
         return replace(found, relation=SAME if found.relation == SAME else PARALLEL, why="", is_near=is_near)
 
-    def alike(self, item: PreparedItem) -> list[int]:
-        """The live items of the same kind that share the rarest words of a text."""
-        self._items.clear()
-        terms = list(self.store.analyzer.content_counts(item.draft.content))[:_MOST_TERMS]
+    def alike(self, text: str, kind: str) -> list[int]:
+        """The live items of a kind that share the rarest words of a text."""
+        for known in (self._items, self._short, self._chunks):
+            known.clear()
+        terms = list(self.store.analyzer.content_counts(text))[:_MOST_TERMS]
         question = Ask(
             words=tuple(map(AskedWord, terms)),
             rarest=_RARE_TERMS,
-            filters=Filters(kinds=(item.draft.kind,)),
+            filters=Filters(kinds=(kind,)),
             per_side=COMPARED,
         )
         if not terms:
             return []
         candidates = self.store.index.candidates(question).found
+        self._chunks |= zip(candidates.numbers, candidates.lexical_chunks.tolist(), strict=True)
         return [n for _, n in sorted(zip((-candidates.lexical).tolist(), candidates.numbers, strict=True))[:COMPARED]]
 
-    def _by_meaning(self, item: PreparedItem, vector: tuple[str, Vectors]) -> dict[int, float]:
+    def _by_meaning(self, item: PreparedItem, vector: MadeVector) -> dict[int, float]:
         """The nearest items with their cosines. The new text has a vector only if it is of one passage."""
         filters = Filters(kinds=(item.draft.kind,))
-        question = Ask(vector=QueryVector(*vector), by_word=False, filters=filters, per_side=COMPARED)
+        question = Ask(
+            vector=QueryVector(vector.fingerprint, vector.values), by_word=False, filters=filters, per_side=COMPARED
+        )
         candidates = self.store.index.candidates(question).found
+        self._chunks |= zip(candidates.numbers, candidates.vector_chunks.tolist(), strict=True)
         pairs = zip(candidates.numbers, candidates.cosines.tolist(), strict=True)
         return {n: min(1.0, cosine) for n, cosine in pairs if cosine >= RELATED}
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from ricordo.bounded import call_within
 from ricordo.errors import ContractError, PathConflict, StaleVersion, Unavailable, UsageError, from_dict
@@ -26,17 +27,15 @@ from ricordo.models.base import Embedder, fingerprint_of
 from ricordo.secrets.private import PRIVATE_MARK
 from ricordo.secrets.redaction import redact_item
 from ricordo.speaking import speaker
+from ricordo.store.backlog import check_vector
 from ricordo.store.base import Store
-from ricordo.store.prepare import embedded_text
-from ricordo.store.values import Backlog, PreparedItem
+from ricordo.store.prepare import embedded_text, text_hash
+from ricordo.store.values import Backlog, MadeVector, PreparedItem
 from ricordo.text.alike import plain_text
 from ricordo.trust.level import is_outside
 from ricordo.values.field_checks import check_validity
 from ricordo.values.items import Duplicate, Item, Parsed, Ref, Saved, checked_fields
 from ricordo.values.provenance import PERSON
-
-if TYPE_CHECKING:
-    from ricordo.models.base import Vectors
 
 LONGEST = 60
 _READ = 1_000
@@ -160,6 +159,17 @@ def _is_anothers(existing: Item, memory: Memory) -> bool:
     return is_whole and is_outside(existing) and memory.fields.get("source") == "user" and not existing.fields.immutable
 
 
+class _Look(NamedTuple):
+    """What the store says about a text that is to be remembered."""
+
+    item: PreparedItem
+    seen: int
+    """``Store.changes_seen`` at that moment."""
+    existing: Item | None
+    """The item that says the same already."""
+    near: tuple[Duplicate, ...] = ()
+
+
 class Keeper:
     """Keeps memories in one store."""
 
@@ -173,25 +183,42 @@ class Keeper:
         self.finder = DuplicateFinder(store)
         self.embedder_is_late = False
         """Whether the embedder did not answer in time; then the caller should not wait for it after the save either."""
+        self.is_embedded = False
+        """Whether what was written has its vector already."""
         self.problem = ""
         """Why no vector could be made to compare with, so that only words were compared."""
 
-    def keep(self, memory: Memory, on_duplicate: str | None) -> Saved:
-        """Save a memory, or say why not; the caller chose what happens if nearly the same is stored."""
-        return self._write(memory, lambda item: self._decide(memory, item, on_duplicate))
-
-    def succeed(self, old: int, memory: Memory, link: str, *, base: tuple[int, str]) -> Saved:
-        """Save a memory that replaces an item, which has this version and state; it is archived, and the two are
-        linked.
+    def keep(self, memory: Memory, on_duplicate: str | None, *, wait: bool) -> Saved:
+        """Save a memory, or say why not; the caller chose what happens if nearly the same is stored. Without ``wait`` a
+        text that is saved in any case is not embedded.
         """
-        succeed = self.store.changes.succeed
-        return self._write(memory, lambda item: succeed(old, item, link, backlog=self.backlog, base=base))
+        return self._write(memory, lambda: self._decide(memory, on_duplicate, wait=wait))
 
-    def _write(self, memory: Memory, write: Callable[[PreparedItem], Saved]) -> Saved:
-        """Prepare the memory under a free ref and write it; begin again if another process changed what was found."""
+    def succeed(
+        self, old: int, memory: Memory, link: str, *, base: tuple[int, str], wait: bool
+    ) -> tuple[Saved, PreparedItem]:
+        """Save a memory that replaces an item, which has this version and state; it is archived, and the two are
+        linked. Without ``wait`` no vector is made.
+        """
+        prepared: list[PreparedItem] = []
+
+        def write() -> Saved:
+            with self.store.index.snapshot():
+                item, vector = self._prepared(memory)
+                if vector is None and wait:
+                    vector = self._made(item)
+            prepared[:] = [replace(item, vector=vector)]
+            saved = self.store.changes.succeed(old, prepared[0], link, backlog=self.backlog, base=base)
+            self.is_embedded = vector is not None
+            return saved
+
+        return self._write(memory, write), prepared[0]
+
+    def _write(self, memory: Memory, write: Callable[[], Saved]) -> Saved:
+        """Write the memory under a free ref; begin again if another process changed what was found."""
         for attempt in range(_ATTEMPTS):
             try:
-                saved = write(self._prepare(memory))
+                saved = write()
             except (PathConflict, StaleVersion) as gone:
                 is_taken = isinstance(gone, PathConflict) and memory.ref is not None
                 if is_taken or attempt == _ATTEMPTS - 1:
@@ -199,6 +226,12 @@ class Keeper:
                 continue
             return replace(saved, redacted=memory.redacted)
         raise AssertionError("the last attempt returns or raises")
+
+    def _prepared(self, memory: Memory) -> tuple[PreparedItem, MadeVector | None]:
+        """The memory under a free ref, and its vector if that is known."""
+        active = self.store.vectors.active_fingerprint
+        item, _ = self.store.index.together(lambda: self._prepare(memory), active)
+        return item, self._known(item)
 
     def _prepare(self, memory: Memory) -> PreparedItem:
         ref = memory.ref
@@ -208,10 +241,33 @@ class Keeper:
         parsed = Parsed(memory.text, mime_type="text/markdown", structure="markdown")
         return self.pipeline.prepare(Incoming(ref, parsed, memory.kind, memory.fields))
 
-    def _decide(self, memory: Memory, item: PreparedItem, on_duplicate: str | None) -> Saved:
-        seen = self.store.changes_seen()
-        alike = self.finder.alike(item)
-        existing = self.finder.identical(item, alike)
+    def _look(self, memory: Memory, *, is_any: bool, wait: bool) -> _Look:
+        """What the decision needs to know, as the store is at one moment."""
+        items, finder = self.store.items, self.finder
+        with self.store.index.snapshot():
+            (item, vector), alike, same, seen, _ = self.store.index.together(
+                lambda: self._prepared(memory),
+                lambda: finder.alike(memory.text, memory.kind),
+                lambda: items.same_text(text_hash(memory.text, None), memory.kind),
+                self.store.changes_seen,
+                self._load_vectors,
+            )
+            existing = finder.identical(item, [*same, *alike])
+            if existing is not None:
+                return _Look(item, seen, existing)
+            if memory.ref is not None:
+                self._refuse_taken(memory.ref)
+            if vector is None and not is_any:
+                vector = self._made(item)
+            near = finder.near(item, alike, vector)
+            if vector is None and wait:
+                vector = self._made(item)
+            return _Look(replace(item, vector=vector), seen, None, near)
+
+    def _decide(self, memory: Memory, on_duplicate: str | None, *, wait: bool) -> Saved:
+        is_series = memory.kind == "entry" and (memory.fields.get("thread") or memory.fields.get("seq") is not None)
+        is_any = on_duplicate == "save" or bool(is_series)  # in a series, the same may be said again
+        item, seen, existing, near = self._look(memory, is_any=is_any, wait=wait)
         if existing is not None:
             reason = f"the same text is saved as {existing.ref}"
             if speaker().author == PERSON and _is_anothers(existing, memory):
@@ -226,15 +282,9 @@ class Keeper:
                 content_hash=existing.content_hash,
                 reason=reason,
             )
-        if memory.ref is not None:
-            self._refuse_taken(memory.ref)
-        is_series = memory.kind == "entry" and (memory.fields.get("thread") or memory.fields.get("seq") is not None)
-        is_any = on_duplicate == "save" or bool(is_series)  # in a series, the same may be said again
-        vector = self.vector(item, is_any=is_any)
-        near = self.finder.near(item, alike, vector)
         same = [candidate for candidate in near if not candidate.contradiction and candidate.same >= MERGED]
         if not near or is_any or (on_duplicate == "merge" and (near[0].contradiction or not same)):
-            saved = self._create(item, lambda: self._refuse_latecomer(item, vector, seen, is_any=is_any))
+            saved = self._create(item, lambda now: self._refuse_latecomer(item, now == seen, is_any=is_any))
             if on_duplicate == "save" and speaker().author == PERSON and "proposal" not in item.draft.fields.metadata:
                 self._keep_beside(saved, near)
             return self._link_contradicted(saved, near)
@@ -244,6 +294,7 @@ class Keeper:
         old = self.store.items.require(Ref.parse(best.ref))
         if on_duplicate == "supersede":
             saved = self.store.changes.succeed(old, item, "supersedes", backlog=self.backlog)
+            self.is_embedded = item.vector is not None
             return self._link_contradicted(replace(saved, reason=f"supersedes {best.ref}"), near[1:])
         reason = f"nearly the same is saved as {best.ref}"
         if best.contradiction:
@@ -251,6 +302,7 @@ class Keeper:
             reason = f"this contradicts {best.ref} (of {when:%B %Y}: {best.contradiction})"
         if on_duplicate == "skip":
             return Saved(best.ref, "skipped", reason=reason, candidates=near)
+        self._keep_vector(item.vector)
         return Saved(str(item.draft.ref), "needs_decision", reason=reason, candidates=near)
 
     def _keep_beside(self, saved: Saved, near: Sequence[Duplicate]) -> None:
@@ -303,56 +355,90 @@ class Keeper:
                 f"{ref} already exists", hint=f"‹:edit {ref}› changes it; without a ref, a free one is made."
             )
 
-    def _refuse_latecomer(
-        self, item: PreparedItem, vector: tuple[str, Vectors] | None, seen: int, *, is_any: bool
-    ) -> None:
+    def _refuse_latecomer(self, item: PreparedItem, is_unchanged: bool, *, is_any: bool) -> None:
         """Check, while nobody else can write, that no other process has saved the same since the last look."""
-        if self.store.changes_seen() == seen:
+        if is_unchanged:
             return
-        alike = self.finder.alike(item)
-        if self.finder.identical(item, alike) or (not is_any and self.finder.near(item, alike, vector)):
+        alike = self.finder.alike(item.draft.content, item.draft.kind)
+        same = self.store.items.same_text(item.text_hash, item.draft.kind)
+        if self.finder.identical(item, [*same, *alike]) or (not is_any and self.finder.near(item, alike, item.vector)):
             raise StaleVersion("nearly the same was saved at this moment", hint="Look again.")
 
-    def _create(self, item: PreparedItem, still_new: Callable[[], None] | None = None) -> Saved:
+    def _create(self, item: PreparedItem, still_new: Callable[[int], None] | None = None) -> Saved:
         saved = self.store.changes.save(
             [item], on_conflict="error", durable=True, backlog=self.backlog, still_wanted=still_new
         )[0]
         if saved.error is not None:
             raise from_dict(saved.error)
+        self.is_embedded = item.vector is not None
         return saved
 
-    def vector(self, item: PreparedItem, *, is_any: bool = False) -> tuple[str, Vectors] | None:
-        """The text's vector, if the store has vectors to compare it with; None means that only words are compared.
+    def vector(self, item: PreparedItem) -> MadeVector | None:
+        """A text's vector, which is stored if it is new."""
+        vector = self._known(item)
+        if vector is None:
+            vector = self._made(item)
+            self._keep_vector(vector)
+        return vector
 
-        A text that is saved in any case (``is_any``) is not embedded here, but a vector that is known is used.
-        """
-        try:
-            embedder = self.embedder()
-            if embedder is None or len(item.chunks) != 1:
+    def _load_vectors(self) -> None:
+        """Let the vectors to compare with be read together with what else is read."""
+        with suppress(Unavailable, ContractError):  # whoever needs the model next notes why it cannot be used
+            if (embedder := self.embedder()) is not None:
+                self.store.index.load_vectors(fingerprint_of(embedder), embedder.dimensions)
+
+    def _known(self, item: PreparedItem) -> MadeVector | None:
+        """The text's vector, if the store has it."""
+
+        def known() -> MadeVector | None:
+            if (embedder := self._to_embed(item)) is None:
                 return None
-            fingerprint = fingerprint_of(embedder)
-            if self.store.vectors.active_fingerprint() != fingerprint:
+            fingerprint, digest = fingerprint_of(embedder), item.chunks[0].embed_hash
+            vectors = self.store.jobs.stored_vectors(fingerprint, [digest])
+            return MadeVector(fingerprint, digest, vectors[digest]) if digest in vectors else None
+
+        return self._if_possible(known)
+
+    def _made(self, item: PreparedItem) -> MadeVector | None:
+        """The text's vector, made now; None means that only words are compared."""
+
+        def made() -> MadeVector | None:
+            if (embedder := self._to_embed(item)) is None:
                 return None
             chunk = item.chunks[0]
-            vectors = self.store.jobs.stored_vectors(fingerprint, [chunk.embed_hash])
-            if chunk.embed_hash in vectors:
-                return fingerprint, vectors[chunk.embed_hash]
-            if is_any:
-                return None
             text = embedded_text(chunk.prefix, chunk.text)
             if getattr(embedder, "is_remote", True):
                 vector = call_within(VECTOR_SECONDS, lambda: embedder.embed_documents([text])[0], "ricordo-vector")
             else:
                 vector = embedder.embed_documents([text])[0]
-            # The vector is stored at once, so that the text is not embedded again when it is saved, now or later.
-            self.store.jobs.finish(fingerprint, [], {chunk.embed_hash: vector})
-            return fingerprint, vector
+            check_vector(vector, embedder.dimensions, embedder.fingerprint)
+            return MadeVector(fingerprint_of(embedder), chunk.embed_hash, vector)
+
+        return None if self.problem else self._if_possible(made)
+
+    def _to_embed(self, item: PreparedItem) -> Embedder | None:
+        """The model in force, if the store has vectors of it to compare with, and the text is one passage for it."""
+        embedder = self.embedder()
+        if embedder is None or self.backlog is None or len(item.chunks) != 1:
+            return None
+        is_active = self.store.vectors.active_fingerprint() == fingerprint_of(embedder)
+        return embedder if is_active and item.chunks[0].language in self.backlog.languages else None
+
+    def _if_possible(self, vector: Callable[[], MadeVector | None]) -> MadeVector | None:
+        """A vector, or a note why there is none."""
+        try:
+            return vector()
         except TimeoutError:
             self.embedder_is_late = True
             self.problem = f"the embedding model did not answer within {VECTOR_SECONDS:g} s"
         except (Unavailable, ContractError) as error:
             self.problem = error.message
         return None
+
+    def _keep_vector(self, vector: MadeVector | None) -> None:
+        """Store the vector of a text that is not saved now, so that it need not be made again when it is."""
+        if vector is not None:
+            self.store.jobs.finish(vector.fingerprint, [], {vector.hash: vector.values})
 
     def _merge(self, memory: Memory, item: PreparedItem, best: Duplicate) -> Saved:
         """Add what is new to the item that is nearly the same, as its next version; the history keeps the old one."""

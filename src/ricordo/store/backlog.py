@@ -7,7 +7,7 @@ killed worker's jobs return when its lease ends, or at once when its process is 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,18 @@ from ricordo.store.index.entries import Entries, Visible
 from ricordo.store.index.sketches import sketch
 from ricordo.store.prepare import embedded_text
 from ricordo.store.search.caches import SearchedStore
-from ricordo.store.search.vectors import bump_vectors, compact, read_block, withdraw, write_block
-from ricordo.store.sql.database import Connection, Database, in_parts, marks, now_micros
+from ricordo.store.search.vectors import (
+    BLOCK_ENTRIES,
+    COMPACT_BLOCKS,
+    bump_vectors,
+    compact,
+    read_block,
+    withdraw,
+    write_block,
+)
+from ricordo.store.sql.database import LIVE, Connection, Database, NewChunk, in_parts, marks, now_micros
 from ricordo.store.sql.filters import in_languages
-from ricordo.store.values import EVERY_LANGUAGE, Backlog, Job, Languages
+from ricordo.store.values import EVERY_LANGUAGE, Backlog, Job, Languages, MadeVector
 from ricordo.values.kinds import CHECKPOINT
 
 SECOND = 1_000_000
@@ -35,6 +43,8 @@ AHEAD = 2 * max(LEASE, BACKOFF[-1] * SECOND)
 WANTS_VECTOR = f"(c.state=0 OR c.state=1 AND i.state='archived' AND i.kind='session' AND i.category='{CHECKPOINT}')"
 """The condition that a chunk ``c`` of an item ``i`` is to have a vector: it is live, or belongs to a checkpoint."""
 
+ACTIVE = "SELECT name FROM fingerprints WHERE active"
+"""The fingerprint whose vectors searches use."""
 UNQUEUED = "unqueued"
 """The name under which a store notes that chunks were saved while no model could say what they wait for."""
 STRAYS = (
@@ -88,6 +98,42 @@ def enqueue_chunks(connection: Connection, backlog: Backlog | None, chunks: Sequ
         enqueue_chunks(connection, backlog.second, chunks)
 
 
+def keep_vectors(
+    connection: Connection, backlog: Backlog | None, made: Sequence[MadeVector]
+) -> Callable[[Sequence[NewChunk]], list[NewChunk]]:
+    """Store vectors that were made already. What this returns gives them to the new chunks that they are of; it returns
+    the other chunks, which must wait for theirs.
+    """
+    if backlog is None:
+        return list
+    by_hash = {one.hash: one.values for one in made if one.fingerprint == backlog.fingerprint}
+    stored = [
+        connection.ahead(
+            "INSERT INTO vectors(fingerprint, hash, vector) SELECT id, ?, ? FROM fingerprints"
+            " WHERE name=? AND dimensions=? ON CONFLICT(fingerprint, hash) DO UPDATE SET hash=excluded.hash"
+            " RETURNING hash, id, fingerprint",
+            (digest, values.astype(np.float32).tobytes(), backlog.fingerprint, len(values)),
+        )
+        for digest, values in by_hash.items()
+    ]
+
+    def give(chunks: Sequence[NewChunk]) -> list[NewChunk]:
+        numbers = {digest: (number, fingerprint) for rows in stored for digest, number, fingerprint in rows()}
+        have = [chunk for chunk in chunks if chunk.embed_hash in numbers and chunk.state == LIVE]
+        if have:
+            entries = Entries(
+                np.array([chunk.chunk for chunk in have], np.int64),
+                np.array([chunk.item for chunk in have], np.int64),
+                np.array([numbers[chunk.embed_hash][0] for chunk in have], np.int64),
+                sketch(np.stack([by_hash[chunk.embed_hash] for chunk in have]).astype(np.float32)),
+            )
+            write_block(connection, numbers[have[0].embed_hash][1], entries)
+            connection.add_to_meta("jobs_done", len(have))
+        return [chunk for chunk in chunks if chunk.embed_hash not in numbers]
+
+    return give
+
+
 def drop_chunks(connection: Connection, chunks: Sequence[int]) -> None:
     """Take chunks that left normal search off the backlog, of whatever model they wait for a vector."""
     for places, part in in_parts(chunks):
@@ -129,14 +175,28 @@ class Jobs:
         with self._opened.database.read() as connection:
             return bool(connection.rows("SELECT 1 FROM jobs WHERE state <> 'failed' LIMIT 1"))
 
-    def waiting(self, fingerprint: str, state: str = "") -> int:
-        """How many chunks wait for their vector, in one state or in any."""
-        only, values = (" AND j.state=?", (fingerprint, state)) if state else ("", (fingerprint,))
+    def waiting(self, *fingerprints: str, state: str = "") -> int:
+        """How many chunks wait for their vector of some models, in one state or in any."""
+        only, values = (" AND j.state=?", (*fingerprints, state)) if state else ("", fingerprints)
         with self._opened.database.read() as connection:
             [(count,)] = connection.rows(
-                f"SELECT count(*) FROM jobs j JOIN fingerprints f ON f.id=j.fingerprint WHERE f.name=?{only}", values
+                "SELECT count(*) FROM jobs j JOIN fingerprints f ON f.id=j.fingerprint"
+                f" WHERE f.name IN ({marks(fingerprints)}){only}",
+                values,
             )
         return int(count)
+
+    def untried(self) -> dict[str, int]:
+        """How many chunks wait for a vector and did not fail before, by model; "" stands for those that were saved
+        while no model could say what they wait for, whatever their number.
+        """
+        with self._opened.database.read() as connection:
+            rows = connection.rows(
+                "SELECT f.name, count(*) FROM jobs j JOIN fingerprints f ON f.id=j.fingerprint"
+                " WHERE j.state='pending' AND j.error IS NULL GROUP BY f.name"
+                f" UNION ALL SELECT '', 1 FROM meta WHERE name='{UNQUEUED}'"
+            )
+        return dict(rows)
 
     def adopt(self, backlog: Backlog) -> None:
         """Let chunks that wait for other models, or that were saved while none could be used, wait for these.
@@ -196,10 +256,12 @@ class Jobs:
 
     def summary(self) -> dict[str, Any]:
         with self._opened.database.read() as connection:
-            rows = connection.rows(
-                "SELECT state, kind, count(*), max(error) FROM jobs GROUP BY state, kind ORDER BY state, kind"
+            rows, done = connection.gather(
+                lambda: connection.rows(
+                    "SELECT state, kind, count(*), max(error) FROM jobs GROUP BY state, kind ORDER BY state, kind"
+                ),
+                lambda: connection.meta("jobs_done"),
             )
-            done = connection.meta("jobs_done")
         totals = {"pending": 0, "running": 0, "failed": 0}
         for state, _, number, _ in rows:
             totals[state] += number
@@ -264,21 +326,24 @@ class Jobs:
         """Lease texts to embed; those of processes that are gone count as free. None says that there are none."""
         if not self.has_work():
             return None
-        with self._opened.database.write_at_once() as connection:
-            number = fingerprint_id(connection, fingerprint, dimensions)
-            _free_abandoned(connection)
         while True:
             with self._opened.database.write_at_once() as connection:
-                claimed = _claim(connection, number, owner, limit, kind=kind)
+                make_fingerprint(connection, fingerprint, dimensions)
+                number = connection.ahead("SELECT id FROM fingerprints WHERE name=?", (fingerprint,))
+                _free_abandoned(connection)
+                claimed = _claim(connection, number()[0][0], owner, limit, kind=kind)
             if claimed is None or claimed:
                 return claimed
 
     def stored_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Array]:
         """The vectors of those texts that have one already."""
+        sql = (
+            "SELECT v.hash, v.vector FROM vectors v JOIN fingerprints f ON f.id=v.fingerprint"
+            " WHERE f.name=? AND v.hash IN (*)"
+        )
         with self._opened.database.read() as connection:
-            rows = connection.rows("SELECT id FROM fingerprints WHERE name=?", (fingerprint,))
-            vectors = _stored_vectors(connection, rows[0][0], hashes) if rows else {}
-        return {digest: vector for digest, (_, vector) in vectors.items()}
+            rows = connection.rows_in(sql, list(dict.fromkeys(hashes)), fingerprint)
+        return {digest: np.frombuffer(data, np.float32) for digest, data in rows}
 
     def finish(self, fingerprint: str, done: Sequence[Job], computed: Mapping[bytes, Array]) -> None:
         """Store what was computed; all of it is searchable when this returns."""
@@ -407,7 +472,7 @@ class Vectors:
     def active_fingerprint(self) -> str | None:
         """The fingerprint whose vectors searches use."""
         with self._opened.database.read() as connection:
-            rows = connection.rows("SELECT name FROM fingerprints WHERE active")
+            rows = connection.once(ACTIVE)
         return rows[0][0] if rows else None
 
     def activate(self, fingerprint: str, keep: Collection[str] = ()) -> None:
@@ -495,6 +560,19 @@ class Vectors:
                     if not left:
                         connection.run("DELETE FROM fingerprints WHERE id=?", (number,))
         return dropped
+
+
+def compact_due(database: Database) -> None:
+    """Put the small blocks of vectors together where many have gathered."""
+    with database.read() as connection:
+        due = connection.rows(
+            "SELECT fingerprint FROM vector_blocks WHERE entries < ? GROUP BY fingerprint HAVING count(*) >= ?",
+            (BLOCK_ENTRIES // 2, COMPACT_BLOCKS),
+        )
+    for (fingerprint,) in due:
+        with database.write_at_once() as connection:
+            bump_vectors(connection)  # before it looks, so that of two who do so one waits
+            compact(connection, fingerprint)
 
 
 def drop_unused_vectors(database: Database) -> int:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ricordo.errors import Error, Unavailable
 from ricordo.patterns import late
-from ricordo.store.backlog import Jobs, Vectors, drop_unused_vectors
+from ricordo.store.backlog import Jobs, Vectors, compact_due, drop_unused_vectors
 from ricordo.store.index import segments
+from ricordo.store.index.lexical import EPOCH
 from ricordo.store.prepare import stored_language
 from ricordo.store.search.caches import SearchedStore
 from ricordo.store.search.index import SearchIndex
@@ -123,15 +124,16 @@ class OpenStore(SearchedStore):
             renew_words(database, self.analyzer)
 
     def maintain(self) -> None:
-        """After a write: merge parts of the keyword index where enough have gathered. The write is done, whatever
-        becomes of this.
+        """After a write: merge parts of the keyword index where enough have gathered, and then blocks of vectors. The
+        write is done, whatever becomes of this.
         """
         try:
-            segments.maintain(self.database)
+            if segments.maintain(self.database):
+                compact_due(self.database)
         except (Error, *UNREADABLE) as error:  # whoever comes next merges
             from ricordo.log import report
 
-            report("parts of the keyword index were not merged", error)
+            report("parts of the indexes were not merged", error)
 
     def _set_language(self, language: str) -> str:
         """A store keeps the language it was made with: its terms are stems of that language."""
@@ -405,7 +407,7 @@ class Store:
     def changes_seen(self) -> int:
         """A number that differs after every write of items, by any process."""
         with self.opened.database.read() as connection:
-            return int(connection.meta("index_epoch") or 0)
+            return int(connection.once(EPOCH)[0][0])
 
     def counts(self) -> dict[str, Any]:
         with self.opened.database.read() as connection:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ricordo.frozen import frozen
 from ricordo.text.links import LinkTarget
 from ricordo.values.items import Draft
+
+if TYPE_CHECKING:
+    from ricordo.store.arrays import Array
 
 TermCounts = tuple[Mapping[str, int], ...]
 
@@ -117,6 +120,15 @@ class FileState:
 
 
 @frozen
+class MadeVector:
+    """A vector that was made before the text is saved, by the hash of what was embedded."""
+
+    fingerprint: str
+    hash: bytes
+    values: Array
+
+
+@frozen
 class PreparedItem:
     """An item ready to be written: its draft, the hashes that tell versions apart, and its chunks."""
 
@@ -137,3 +149,5 @@ class PreparedItem:
     """The file, address or session that a loader read the text from; empty for a text that somebody gave."""
     vouched: bool = False
     """Whether it has the user's word although a loader read it: its file is in a folder that the user trusts."""
+    vector: MadeVector | None = None
+    """The vector of its only chunk, if it was made already."""

@@ -145,11 +145,14 @@ class Lender(Protocol):
 
 
 class Held(NamedTuple):
-    """A statement that is to be sent; with ``many``, once for each of these sets of values."""
+    """A statement that is to be sent; with ``many``, once for each of these sets of values. Its rows are put into
+    ``answer``, if somebody wants them.
+    """
 
     sql: str
     values: Values | None
     many: Sequence[Values] | None = None
+    answer: list[list[Row]] | None = None
 
 
 class Connection:
@@ -181,7 +184,8 @@ class Connection:
         self._rows: dict[tuple[str, Sequence[str]], list[Values]] = {}
         """New rows that were not sent yet, by table and columns."""
         self._many_held = 0
-        self._expected = (0, 0)
+        self._coming: dict[str, tuple[int, Callable[[], list[Row]]]] = {}
+        """How many numbers for new rows were asked for, and what gives them, by table."""
         self._numbers: dict[str, deque[int]] = {}
         """Numbers that were reserved for new rows, by table."""
         self._made: dict[str, int] = {}
@@ -210,26 +214,40 @@ class Connection:
         """The rows of a query with ``IN (*)`` at its end, where the star stands for any number of values."""
         return self.rows(sql.replace("IN (*)", "= ANY(?)"), (*before, list(values))) if values else []
 
+    def ahead(self, sql: str, values: Values | None = None) -> Callable[[], list[Row]]:
+        """Hold a statement back as ``run`` does; what this returns gives its rows."""
+        answer: list[list[Row]] = []
+        self._hold_rows()
+        self._hold(Held(sql, tuple(values) if values else None, answer=answer))
+
+        def rows() -> list[Row]:
+            if not answer:
+                self._send([])
+            return answer[0]
+
+        return rows
+
     def gather(self, *calls: Callable[[], Any]) -> list[Any]:
         """What some calls answer that only read. Each is made until it asks for rows that are not here; what all of
         them ask for travels together, and then they are made again.
         """
         outer = self._gathering
+        found: dict[int, Any] = {}
         try:
             while True:
                 asked: dict[_Key, Asked] = {}
-                found = []
                 self._gathering = True
                 try:
-                    for call in calls:
+                    for place, call in enumerate(calls):
                         try:
-                            found.append(call())
+                            if place not in found:
+                                found[place] = call()
                         except _Unread as unread:
                             asked |= unread.asked
                 finally:
                     self._gathering = outer
                 if not asked:
-                    return found
+                    return [found[place] for place in range(len(calls))]
                 if outer:
                     raise _Unread(asked)
                 self.remembered |= zip(asked, self.together(list(asked.values())), strict=True)
@@ -303,13 +321,14 @@ class Connection:
         """Send what is held back and then ``asked``, in one trip; the cursors of what was asked."""
         held, self._held, self._many_held = self._held, [], 0
         if not self.begun:
-            reserving = self._reserving()
-            cursors = self._first_of([*self._opening, *reserving, *held, *asked])
-            self._take_reserved(cursors[: len(reserving)])
+            cursors = self._first_of([*self._opening, *held, *asked])
         elif held or asked:
             cursors = self._piped([*held, *asked])
         else:
             return []
+        for one, cursor in zip(held, cursors, strict=False):
+            if one.answer is not None:
+                one.answer.append(_read_all(cursor))
         return cursors[len(cursors) - len(asked) :]
 
     def _first_of(self, statements: Sequence[Held]) -> list[psycopg.Cursor[Row]]:
@@ -318,7 +337,7 @@ class Connection:
             try:
                 cursors = self._piped(statements)
                 break
-            except psycopg.OperationalError:
+            except psycopg.DatabaseError:
                 if not self.raw.broken or attempt == REPLACED:
                     raise
                 self.raw = self._lender.exchange(self.raw)
@@ -337,7 +356,7 @@ class Connection:
         self._lender.count_trip()
         cursors = []
         with self.raw.pipeline():
-            for sql, values, many in statements:
+            for sql, values, many, _ in statements:
                 if many is None:
                     cursors.append(self.raw.execute(_numbered(sql), values or None, binary=True))
                 else:
@@ -391,9 +410,12 @@ class Connection:
     def reserve_chunks(self, count: int) -> int:
         """The first of ``count`` chunk ids that were never used, so that a new chunk inherits nothing."""
         if self._next_chunk + count > self._last_chunk + 1:
-            # A transaction that asks again will ask often, so that it gets many at once.
-            reserved = max(count, MOST_RESERVED if self._last_chunk else 0)
-            [(last,)] = self.rows(_RESERVE, (reserved,))
+            reserved, coming = self._coming.pop("chunks", (0, None))
+            if coming is None or reserved < count:
+                # A transaction that asks again will ask often, so that it gets many at once.
+                reserved = max(count, MOST_RESERVED if self._last_chunk else 0)
+                coming = self.ahead(_RESERVE, (reserved,))
+            [(last,)] = coming()
             self._next_chunk, self._last_chunk = int(last) - reserved + 1, int(last)
         self._next_chunk += count
         return self._next_chunk - count
@@ -408,34 +430,21 @@ class Connection:
 
     def expect(self, *, items: int, chunks: int) -> None:
         """Let the numbers of new items and chunks come with the first answer."""
-        if not self.begun and self.writing:
-            self._expected = (min(items, MOST_RESERVED), chunks)
-
-    def _reserving(self) -> list[Held]:
-        items, chunks = self._expected
-        if not chunks:
-            return []
-        return [
-            Held(_NEXT, ("items", "n", items)),
-            Held(_NEXT, ("segments", "id", 1)),
-            Held(_RESERVE, (chunks,)),
-        ]
-
-    def _take_reserved(self, cursors: Sequence[psycopg.Cursor[Row]]) -> None:
-        if not cursors:
+        if self.begun or not chunks:
             return
-        for table, cursor in zip(("items", "segments"), cursors, strict=False):
-            self._numbers[table] = deque(number for (number,) in cursor.fetchall())
-        [(last,)] = cursors[2].fetchall()
-        self._next_chunk, self._last_chunk = int(last) - self._expected[1] + 1, int(last)
+        for table, most in (("items", min(items, MOST_RESERVED)), ("segments", 1)):
+            self._coming[table] = most, self.ahead(_NEXT, (table, TABLES[table].key, most))
+        self._coming["chunks"] = chunks, self.ahead(_RESERVE, (chunks,))
 
     def insert_numbered(self, table: str, columns: Sequence[str], values: Values) -> int:
         """Write a row of a table that numbers its rows; returns its number."""
         key = TABLES[table].key
         if not self._numbers.get(table):
-            made = self._made[table] = min(self._made.get(table, 0) * 8 + 1, MOST_RESERVED)
-            rows = self.rows(_NEXT, (table, key, made))
-            self._numbers[table] = deque(number for (number,) in rows)
+            _, coming = self._coming.pop(table, (0, None))
+            if coming is None:
+                made = self._made[table] = min(self._made.get(table, 0) * 8 + 1, MOST_RESERVED)
+                coming = self.ahead(_NEXT, (table, key, made))
+            self._numbers[table] = deque(number for (number,) in coming())
         n = self._numbers[table].popleft()
         self.insert(table, (key, *columns), [(n, *values)])
         return n

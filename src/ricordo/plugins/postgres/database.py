@@ -349,11 +349,6 @@ def translated_errors(path: str) -> Iterator[None]:
         raise StoreError(
             f"the store {path} cannot be upgraded ({_first_line(error)})", hint="Rename that schema, and open it again."
         ) from error
-    except psycopg.OperationalError as error:
-        raise Unavailable(
-            f"the store {path} cannot be reached ({_first_line(error)})",
-            hint="Check that the server runs, and its address, user and password.",
-        ) from error
     except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn) as error:
         raise CorruptStore(
             f"the tables of the store {path} are not what they should be ({_first_line(error)})",
@@ -366,6 +361,13 @@ def translated_errors(path: str) -> Iterator[None]:
         raise UsageError(
             "a text holds the character U+0000, which PostgreSQL cannot hold", hint="Leave it out."
         ) from None
+    except psycopg.DatabaseError as error:
+        if error.sqlstate is not None and not isinstance(error, psycopg.OperationalError):
+            raise  # the server did not understand us
+        raise Unavailable(
+            f"the store {path} cannot be reached ({_first_line(error)})",
+            hint="Check that the server runs, and its address, user and password.",
+        ) from error
 
 
 def _refused(path: str, error: psycopg.errors.InsufficientPrivilege) -> Error:

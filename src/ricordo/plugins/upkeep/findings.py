@@ -136,7 +136,8 @@ def link_contradicted(store: Store, prepared: Mapping[int, PreparedItem]) -> dic
     for n, text in list(prepared.items())[:MOST_TEXTS]:
         if text.draft.kind not in CLAIMING:
             continue
-        refs = [candidate.ref for candidate in finder.near(text, finder.alike(text)) if candidate.contradiction]
+        alike = finder.alike(text.draft.content, text.draft.kind)
+        refs = [candidate.ref for candidate in finder.near(text, alike) if candidate.contradiction]
         for ref in refs:
             other = store.items.require(Ref.parse(ref))
             items = store.items.get_many([n, other])

@@ -15,6 +15,7 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -32,6 +33,8 @@ from ricordo.text.alike import first_letters
 
 _ARRAYS = "SELECT id, chunk_ids, item_ids, lengths, states FROM segments"
 _PRESENT = f"SELECT id FROM segments WHERE state={READY}"
+EPOCH = "SELECT value FROM meta WHERE name='index_epoch'"
+"""A number that every write of items counts up."""
 _POSTINGS = "SELECT segment, term, data FROM postings WHERE"
 _BETWEEN = f"segment IN ({_PRESENT}) AND term>=? AND term<?"
 _CACHE_BYTES = 16 << 20
@@ -71,7 +74,7 @@ class LexicalIndex:
 
     def snapshot(self, connection: Connection) -> Snapshot:
         """The current state, re-read only where something changed."""
-        epoch = connection.once("SELECT value FROM meta WHERE name='index_epoch'")[0][0]
+        epoch = connection.once(EPOCH)[0][0]
         with self._lock:
             snapshot = self._snapshot
             if snapshot is None or snapshot.epoch != epoch:
@@ -98,17 +101,28 @@ class LexicalIndex:
         )
 
     def expect(self, connection: Connection, terms: Collection[str]) -> None:
-        """Read the current state and, together with it, the posting lists of terms that were not looked at yet."""
+        """Read the current state and, together with it, the posting lists that are not here: of terms that were not
+        looked at yet, and of the others in segments that are new.
+        """
         latest = self._snapshot
-        unseen = sorted(set(terms) if latest is None else self.impacts.unseen(latest.epoch, terms))
-        if not unseen:
-            self.snapshot(connection)
-            return
-        snapshot, rows = connection.gather(
+        unseen = sorted(set(terms) if latest is None else self._unseen(latest, terms))
+        sql = f"{_POSTINGS} segment IN ({_PRESENT}) AND term IN (*)"
+        [(epoch,)], rows = connection.gather(lambda: connection.once(EPOCH), lambda: connection.rows_in(sql, unseen))
+        seen = sorted(set(terms).difference(unseen)) if latest is None or latest.epoch != epoch else []
+        held = [segment.id for segment in latest.segments] if latest is not None else []
+        unread, numbers = not_in("segment", held)
+        snapshot, more = connection.gather(
             lambda: self.snapshot(connection),
-            lambda: connection.rows_in(f"{_POSTINGS} segment IN ({_PRESENT}) AND term IN (*)", unseen),
+            lambda: connection.rows_in(sql.replace(" AND term", f"{unread} AND term"), seen, *numbers),
         )
-        self._keep([segment.id for segment in snapshot.segments], unseen, rows)
+        present = [segment.id for segment in snapshot.segments]
+        self._keep(present, unseen, rows)
+        self._keep([number for number in present if number not in held], seen, more)
+
+    def _unseen(self, latest: Snapshot, terms: Collection[str]) -> list[str]:
+        """Those of the terms of which something is not in memory."""
+        unknown = self.impacts.unseen(latest.epoch, terms)
+        return [term for term in unknown if any((part.id, term) not in self._cache for part in latest.segments)]
 
     def alive(self, connection: Connection) -> Array:
         """Whether a chunk is live, by chunk id."""
@@ -257,8 +271,10 @@ class LexicalIndex:
         A word of two languages has two terms: running is run in an English passage and running in a French one.
         """
         words: dict[str, tuple[str, ...]] = {}
-        for letter in first_letters(unknown):
-            words |= self._words_from(connection, letter)
+        for some in connection.gather(
+            *(partial(self._words_from, connection, letter) for letter in first_letters(unknown))
+        ):
+            words |= some
         return words
 
     def _words_from(self, connection: Connection, letter: str) -> dict[str, tuple[str, ...]]:

@@ -8,7 +8,7 @@ from datetime import datetime
 import numpy as np
 
 from ricordo.store.arrays import Array
-from ricordo.store.index.lexical import LexicalIndex
+from ricordo.store.index.lexical import EPOCH, LexicalIndex
 from ricordo.store.query import Window
 from ricordo.store.search.vectors import VectorIndex
 from ricordo.store.sql.database import Connection, Database, Row, micros
@@ -25,7 +25,6 @@ Brief = tuple[str, bool, Window | None]
 """Of an item: its ref, whether it is part of a thread, from when until when it holds, where it has such dates."""
 
 
-EPOCH = "SELECT value FROM meta WHERE name='index_epoch'"
 _BRIEFS = f"SELECT n, drive, path, thread IS NOT NULL, {DATED_FIELDS} FROM items i WHERE n IN (*)"
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from ricordo.frozen import frozen
 from ricordo.store.arrays import Array, distinct, few_per_group
-from ricordo.store.backlog import STRAYS
+from ricordo.store.backlog import ACTIVE, STRAYS
 from ricordo.store.index.scoring import Matches, VectorMatches
 from ricordo.store.query import (
     CHUNKS_KEPT,
@@ -318,7 +318,6 @@ _MOST_LIKENESSES = 8
 """For at most this many passages of an item, similar passages are searched."""
 
 
-ACTIVE = "SELECT name FROM fingerprints WHERE active"
 MODELS = (
     "SELECT f.name FROM fingerprints f WHERE EXISTS (SELECT 1 FROM vector_blocks b WHERE b.fingerprint = f.id)"
     " OR (SELECT 1 FROM jobs j WHERE j.fingerprint = f.id ORDER BY j.chunk LIMIT 1) IS NOT NULL ORDER BY f.name"

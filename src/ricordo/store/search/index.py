@@ -5,16 +5,18 @@ statements.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from typing import Any
 
 from ricordo.errors import UsageError
 from ricordo.store.arrays import Array
+from ricordo.store.backlog import ACTIVE
 from ricordo.store.query import Aim, Ask, Candidates, Passages, PassageText, Shown, WordShare
 from ricordo.store.search.caches import SearchedStore
-from ricordo.store.search.candidates import ACTIVE, MODELS, Gathering, masks
-from ricordo.store.search.vectors import aimed_cosines, vectors_of
+from ricordo.store.search.candidates import MODELS, Gathering, masks
+from ricordo.store.search.vectors import MeaningSide, aimed_cosines, vectors_of
 from ricordo.store.search.words import KeywordSide
 from ricordo.store.sql import items
 from ricordo.store.sql.database import Connection
@@ -146,6 +148,13 @@ class SearchIndex:
         """While it is open, this thread reads the store at one moment; opening it once is faster than for each call."""
         return self._database.read()
 
+    def together(self, *calls: Callable[[], Any]) -> list[Any]:
+        """What some calls answer that only read this store and do not depend on each other; on a server they take as
+        many trips as the longest of them, and may be made several times.
+        """
+        with self._database.read() as connection:
+            return connection.gather(*calls)
+
     @property
     def fingerprint(self) -> str | None:
         """The fingerprint whose vectors searches use."""
@@ -185,6 +194,11 @@ class SearchIndex:
         if self._last:
             self._last = candidates.active, candidates.languages, candidates.models
         return candidates
+
+    def load_vectors(self, fingerprint: str, dimensions: int) -> None:
+        """Bring what is kept of a model's vectors up to date, before something is compared with them."""
+        with self._database.read() as connection:
+            MeaningSide(self._opened, connection, fingerprint, dimensions).load()
 
     def similar(self, n: int, ask: Ask) -> Candidates:
         with self._database.read() as connection:

@@ -13,17 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ricordo import speaking
 from ricordo.errors import Conflict, Error, NotFound, PathConflict, StaleVersion
-from ricordo.store.backlog import drop_chunks, enqueue_chunks
+from ricordo.store.backlog import drop_chunks, enqueue_chunks, keep_vectors
 from ricordo.store.index import segments
+from ricordo.store.index.lexical import EPOCH
 from ricordo.store.prepare import stored_language
 from ricordo.store.sql import history, items, links, usage
-from ricordo.store.sql.database import DELETED, LIVE, SUPERSEDED, Connection, NewChunk, micros, now_micros
+from ricordo.store.sql.database import DELETED, LIVE, SUPERSEDED, Connection, NewChunk, Row, micros, now_micros
 from ricordo.store.sql.items import (
     Head,
     counts_of,
@@ -50,51 +51,59 @@ LENGTHS = struct.Struct("=6I")
 VERSION_COLUMNS, CHUNK_COLUMNS, SECRET_COLUMNS = map(column_names, ("versions", "chunks", "secrets"))
 
 
-def save(connection: Connection, item: PreparedItem, policy: str, opened: OpenStore) -> tuple[Saved, list[NewChunk]]:
-    """Apply one prepared item: create, update, skip, or refuse with a conflict."""
-    head = find_head(connection, item.draft.ref.drive, item.draft.ref.path)
-    return save_over(connection, head, item, policy, opened=opened)
+class Written(NamedTuple):
+    """What became of one item: the answer to who saved it, its number, and the chunks that must be indexed."""
+
+    saved: Saved
+    n: int
+    chunks: Sequence[NewChunk] = ()
 
 
 def save_over(
     connection: Connection, head: Head | None, item: PreparedItem, policy: str, *, opened: OpenStore
-) -> tuple[Saved, list[NewChunk]]:
-    """The same, where it is known which item holds the ref now."""
+) -> Written:
+    """Apply one prepared item where another may hold its ref now: create, update, skip, or refuse with a conflict."""
     ref = str(item.draft.ref)
     if head is None:
-        identity, chunks = _create(connection, item, opened)
-        return Saved(
+        n, identity, chunks = _create(connection, item, opened)
+        created = Saved(
             ref=ref,
             status="created",
             id=identity,
             version=1,
             content_hash=item.hash,
             chunks=len(chunks),
-        ), chunks
+        )
+        return Written(created, n, chunks)
     if policy == "error":
         raise PathConflict(
             f"{ref} already exists (version {head.version})",
             hint=f"Read it first (get {ref}), or pass on_conflict=overwrite to replace it.",
         )
     if policy == "skip":
-        return skipped(head, ref, "already in the store"), []
+        return Written(skipped(head, ref, "already in the store"), head.n)
     if head.hash == item.hash and head.state == "live":
         note_file(connection, head.n, item.file)
-        return skipped(head, ref, "unchanged"), []
-    refuse_immutable(head, ref)
+        return Written(skipped(head, ref, "unchanged"), head.n)
+    refuse_immutable(head)
     chunks = write_version(connection, head, item, opened)
     if item.times is not None and item.text_hash != head.text_hash:  # when it changed at its origin
         changed = min(now_micros(), micros(item.times[1]))
         connection.run("UPDATE items SET updated_at=? WHERE n=?", (changed, head.n))
+    return Written(_updated(head, item, len(chunks)), head.n, chunks)
+
+
+def _updated(head: Head, item: PreparedItem, chunks: int) -> Saved:
+    """The answer to a save that made an item's next version."""
     return Saved(
-        ref=ref,
+        ref=str(item.draft.ref),
         status="updated",
         id=head.id,
         version=head.version + 1,
         previous_version=head.version,
         content_hash=item.hash,
-        chunks=len(chunks),
-    ), chunks
+        chunks=chunks,
+    )
 
 
 def skipped(head: Head, ref: str, reason: str | None) -> Saved:
@@ -102,24 +111,23 @@ def skipped(head: Head, ref: str, reason: str | None) -> Saved:
     return Saved(ref, "skipped", head.id, head.version, content_hash=head.hash, reason=reason)
 
 
-def save_archived(connection: Connection, item: PreparedItem, opened: OpenStore) -> tuple[Saved, list[NewChunk]]:
+def save_archived(connection: Connection, item: PreparedItem, opened: OpenStore) -> Written:
     """Write an item that is archived from the start: its chunks are superseded as soon as they are written."""
-    head = find_head(connection, item.draft.ref.drive, item.draft.ref.path)
+    head = find_head(connection, item.draft.ref)
     if head is not None and (head.hash == item.hash or head.state == "live"):
         reason = "unchanged" if head.hash == item.hash else "in use"
-        return skipped(head, str(item.draft.ref), reason), []
-    saved, chunks = save(connection, item, "overwrite", opened)
+        return Written(skipped(head, str(item.draft.ref), reason), head.n)
+    saved, n, chunks = save_over(connection, head, item, "overwrite", opened=opened)
     connection.run_many(
         "UPDATE chunks SET state=?, live_until=live_from WHERE id=?", [(SUPERSEDED, chunk.chunk) for chunk in chunks]
     )
-    connection.run("UPDATE items SET state='archived' WHERE id=?", (saved.id,))
-    if (now_there := find_head(connection, item.draft.ref.drive, item.draft.ref.path)) is not None:
-        here = (now_there.version, "archived")
-        history.note_step(connection, now_there.n, here, here)
-    return saved, [replace(chunk, state=SUPERSEDED) for chunk in chunks]
+    connection.run("UPDATE items SET state='archived' WHERE n=?", (n,))
+    here = (saved.version or 1, "archived")
+    history.note_step(connection, n, here, here)
+    return Written(saved, n, [replace(chunk, state=SUPERSEDED) for chunk in chunks])
 
 
-def _create(connection: Connection, item: PreparedItem, opened: OpenStore) -> tuple[str, list[NewChunk]]:
+def _create(connection: Connection, item: PreparedItem, opened: OpenStore) -> tuple[int, str, list[NewChunk]]:
     now = now_micros()
     provenance = _provenance_of(item)
     identity = item.id if item.id and find_by_id(connection, item.id) is None else new_id()
@@ -139,7 +147,7 @@ def _create(connection: Connection, item: PreparedItem, opened: OpenStore) -> tu
     insert_tags(connection, n, draft.fields)
     chunks = _write_version(
         connection,
-        Head(n=n, id=identity, state="live", version=0, hash="", text_hash="", immutable=False),
+        Head(n=n, id=identity, ref=str(draft.ref), state="live", version=0, hash="", text_hash="", immutable=False),
         item,
         opened,
         now=now,
@@ -151,7 +159,7 @@ def _create(connection: Connection, item: PreparedItem, opened: OpenStore) -> tu
         connection.run("UPDATE items SET created_at=?, updated_at=? WHERE n=?", (created, updated, n))
         connection.run("UPDATE versions SET created_at=? WHERE item=?", (updated, n))
         connection.run("UPDATE chunks SET live_from=? WHERE item=?", (updated, n))
-    return identity, chunks
+    return n, identity, chunks
 
 
 def _provenance_of(item: PreparedItem) -> Provenance:
@@ -288,7 +296,7 @@ def _write_chunks(
             ids.append(spare.pop())
             continue
         counts = part.counts if part.counts is not None else counts_of(connection, n, part, analyzer)
-        new = NewChunk(following, n, counts)
+        new = NewChunk(following, n, counts, embed_hash=part.embed_hash)
         following += 1
         measured = LENGTHS.pack(*new.lengths())
         rows.append(
@@ -350,12 +358,16 @@ def drop_blobs(connection: Connection, hashes: Sequence[str | None]) -> None:
     )
 
 
-def put_away(connection: Connection, head: Head, state: str) -> None:
+def live_chunks(connection: Connection, n: int) -> Callable[[], list[Row]]:
+    """The chunks of an item that searches find, in the trip of another statement."""
+    return connection.ahead("SELECT id, state, lengths FROM chunks WHERE item=? AND state=?", (n, LIVE))
+
+
+def put_away(connection: Connection, head: Head, state: str, chunks: Callable[[], list[Row]] | None = None) -> None:
     """Take an item out of normal search (``archived``) or out of every search (``deleted``). Its chunks stay searchable
     as of the time they were current, those of a deleted one if it is restored.
     """
-    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=? AND state=?", (head.n, LIVE))
-    supersede(connection, rows, now_micros())
+    supersede(connection, (chunks or live_chunks(connection, head.n))(), now_micros())
     history.note_step(connection, head.n, (head.version, head.state), (head.version, state))
     connection.touched.add(head.n)
     history.note_audit(connection, "removed" if state == "deleted" else state, head.n)
@@ -422,33 +434,38 @@ class Changes:
         on_conflict: str = "overwrite",
         durable: bool = False,
         backlog: Backlog | None = None,
-        still_wanted: Callable[[], None] | None = None,
+        still_wanted: Callable[[int], None] | None = None,
     ) -> list[Saved]:
         """Write items in one transaction; all are searchable when it returns. Conflicts of single items are in the
         result.
 
-        ``still_wanted`` is called when no other process can write; if it raises, nothing is written.
+        ``still_wanted`` is called when no other process can write, with what ``Store.changes_seen`` says then; if it
+        raises, nothing is written.
         """
 
         def write() -> list[Saved]:
             answers: list[Saved] = []
-            written: list[tuple[str, PreparedItem]] = []
+            written: dict[int, PreparedItem] = {}
+            new: set[int] = set()
             with self.writing(prepared, durable=durable, backlog=backlog) as (connection, placed, fresh):
+                seen = connection.ahead(EPOCH) if still_wanted is not None else None
                 held = items.find_heads(connection, [item.draft.ref for item in placed])
-                if still_wanted is not None:
-                    still_wanted()
+                if still_wanted is not None and seen is not None:
+                    still_wanted(int(seen()[0][0]))
                 for item in placed:
                     ref = item.draft.ref  # which may come twice
-                    head = held.pop(ref) if ref in held else items.find_head(connection, ref.drive, ref.path)
+                    head = held.pop(ref) if ref in held else find_head(connection, ref)
                     try:
-                        saved, chunks = save_over(connection, head, item, on_conflict, opened=self._opened)
+                        saved, n, chunks = save_over(connection, head, item, on_conflict, opened=self._opened)
                     except Error as error:
-                        saved, chunks = Saved(str(ref), "failed", error=error.to_dict()), []
+                        answers.append(Saved(str(ref), "failed", error=error.to_dict()))
+                        continue
                     answers.append(saved)
                     fresh.extend(chunks)
-                    if saved.id is not None and saved.status in ("created", "updated"):
-                        written.append((saved.id, item))
-                links.update_saved(connection, written)
+                    if saved.status in ("created", "updated"):
+                        written[n] = item
+                        new |= {n} if saved.status == "created" else set()
+                links.update_saved(connection, written, new)
             return answers
 
         return self.tried_again(write)
@@ -474,9 +491,10 @@ class Changes:
         add_chunks = segments.prepare(expected)
         with self._database.write(durable=durable) as connection:
             connection.expect(items=len(prepared), chunks=sum(len(item.chunks) for item in prepared))
+            embed = keep_vectors(connection, backlog, [item.vector for item in prepared if item.vector is not None])
             yield connection, prepared, fresh
             add_chunks(connection, fresh)
-            enqueue_chunks(connection, backlog, [chunk.chunk for chunk in fresh])
+            enqueue_chunks(connection, backlog, [chunk.chunk for chunk in embed(fresh)])
             store_words(connection, self._opened.analyzer)
         if not self._database.is_writing():
             self._opened.maintain()
@@ -506,32 +524,24 @@ class Changes:
     ) -> Saved:
         draft = item.draft
         with self.writing([item], durable=durable, backlog=backlog) as (connection, (placed,), fresh):
-            head, ref = items.head_of(connection, n), items.ref_of(connection, n)
+            head = items.head_of(connection, n)
             if base is not None and head.version != base:
                 raise StaleVersion(f"{draft.ref} was changed meanwhile", hint="Read it again, then change it.")
-            items.refuse_immutable(head, ref)
-            if head.hash == item.hash and head.state == "live" and ref == str(draft.ref):
-                return skipped(head, ref, "unchanged")
+            refuse_immutable(head)
+            if head.hash == item.hash and head.state == "live" and head.ref == str(draft.ref):
+                return skipped(head, head.ref, "unchanged")
             fresh.extend(self.rewrite_item(connection, head, placed))
-        return Saved(
-            ref=str(draft.ref),
-            status="updated",
-            id=head.id,
-            version=head.version + 1,
-            previous_version=head.version,
-            content_hash=item.hash,
-            chunks=len(fresh),
-        )
+        return _updated(head, item, len(fresh))
 
     def rewrite_item(self, connection: Connection, head: Head, item: PreparedItem) -> list[NewChunk]:
         ref = item.draft.ref
-        occupant = items.find_head(connection, ref.drive, ref.path)
+        occupant = find_head(connection, ref) if head.ref != str(ref) or head.state == "deleted" else None
         if occupant is not None and occupant.n != head.n:
             raise Conflict(f"{ref} is taken by another item", hint="Move or remove that one first.")
         chunks = write_version(connection, head, item, self._opened)
-        links.update_saved(connection, [(head.id, item)])
+        links.update_saved(connection, {head.n: item})
         if head.state != "live":
-            links.reconsider(connection, head.n)
+            links.reconsider(connection, head.n)()
         return chunks
 
     def succeed(
@@ -548,17 +558,12 @@ class Changes:
         self, old: int, item: PreparedItem, link: str, *, backlog: Backlog | None, base: tuple[int, str] | None
     ) -> Saved:
         with self.writing([item], durable=True, backlog=backlog) as (connection, (placed,), fresh):
-            head = items.head_of(connection, old)
-            if base not in (None, (head.version, head.state)):
-                ref = items.ref_of(connection, old)
-                raise Conflict(f"{ref} was changed or replaced meanwhile", hint=f"Read it again: ‹:get {ref}›.")
-            self.archive_item(connection, old)
-            saved, chunks = save(connection, placed, "error", self._opened)
+            there = items.head_ahead(connection, placed.draft.ref)
+            self.archive_item(connection, old, base=base)
+            saved, n, chunks = save_over(connection, there(), placed, "error", opened=self._opened)
             fresh.extend(chunks)
-            assert saved.id is not None, "what was just written has an id"
-            links.update_saved(connection, [(saved.id, placed)])
-            n = connection.rows("SELECT n FROM items WHERE id=?", (saved.id,))[0][0]
-            links.add(connection, n, old, link)
+            links.update_saved(connection, {n: placed}, [n])
+            links.add(connection, n, old, link, is_new=True)
         return saved
 
     def archive(self, numbers: Sequence[int], *, successor: int | None = None, link: str = "supersedes") -> list[Saved]:
@@ -579,23 +584,26 @@ class Changes:
         answers: list[Saved] = []
         with self.writing(prepared, durable=False, backlog=backlog) as (connection, placed, fresh):
             for item in placed:
-                saved, chunks = save_archived(connection, item, self._opened)
+                saved, n, chunks = save_archived(connection, item, self._opened)
                 answers.append(saved)
                 fresh.extend(chunks)
-                if saved.id is not None and saved.status != "skipped":
-                    links.update_saved(connection, [(saved.id, item)])
+                if saved.status != "skipped":
+                    links.update_saved(connection, {n: item}, [n] if saved.status == "created" else ())
         return answers
 
-    def archive_item(self, connection: Connection, n: int) -> Saved:
+    def archive_item(self, connection: Connection, n: int, *, base: tuple[int, str] | None = None) -> Saved:
+        chunks, redirect = live_chunks(connection, n), links.reconsider(connection, n)
         head = items.head_of(connection, n)
-        ref = items.ref_of(connection, n)
+        ref = head.ref
+        if base not in (None, (head.version, head.state)):
+            raise Conflict(f"{ref} was changed or replaced meanwhile", hint=f"Read it again: ‹:get {ref}›.")
         if head.state == "deleted":
             raise NotFound(f"{ref} is in the bin", hint=f"‹:restore {ref}› brings it back.")
         if head.state == "archived":
             return skipped(head, ref, "already archived")
-        items.refuse_immutable(head, ref)
-        put_away(connection, head, "archived")
-        links.reconsider(connection, n)
+        refuse_immutable(head)
+        put_away(connection, head, "archived", chunks)
+        redirect()
         return Saved(ref=ref, status="archived", id=head.id, version=head.version, content_hash=head.hash)
 
     def remove(self, n: int, *, purge: bool = False) -> None:

@@ -32,6 +32,7 @@ class NewChunk:
     item: int
     counts: TermCounts
     state: int = LIVE
+    embed_hash: bytes = b""
 
     def lengths(self) -> list[int]:
         return [sum(field.values()) for field in self.counts]
@@ -92,6 +93,11 @@ class Connection(Protocol):
 
     def rows_in(self, sql: str, values: Sequence[object], /, *before: object) -> list[Row]:
         """The rows of a query with ``IN (*)`` at its end, where the star stands for any number of values."""
+
+    def ahead(self, sql: str, values: Values | None = None, /) -> Callable[[], list[Row]]:
+        """Run a statement in a transaction whose rows are needed later: over a network it travels with the next one
+        that answers, and does not cost a trip.
+        """
 
     def gather(self, *calls: Callable[[], Any]) -> list[Any]:
         """What some calls answer, which only read and do not depend on each other. Over a network, the statements of

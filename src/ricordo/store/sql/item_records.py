@@ -438,6 +438,7 @@ class ItemImporter:
             Head(
                 n=n,
                 id=identity,
+                ref=str(item.ref),
                 state=item.state,
                 version=item.version,
                 hash=head.hash,
@@ -468,7 +469,7 @@ class ItemImporter:
         ref = str(item.ref)
         if item.state != "live":
             return changes.skipped(holder, ref, ONLY_USER)
-        items.refuse_immutable(holder, ref)
+        items.refuse_immutable(holder)
         draft = Draft(
             ref=item.ref,
             kind=item.kind,
@@ -485,7 +486,7 @@ class ItemImporter:
         if prepared.hash == holder.hash:
             return changes.skipped(holder, ref, "unchanged")
         chunks = changes.write_version(connection, holder, prepared, self._opened)
-        links.update_saved(connection, [(holder.id, prepared)])
+        links.update_saved(connection, {holder.n: prepared})
         self.stands_for |= {item.id: holder.id} if holder.id != item.id else {}
         fresh.extend(chunks)
         return Saved(
@@ -513,7 +514,7 @@ class ItemImporter:
 
     def _make_room(self, connection: Connection, holder: Head, item: ItemRecord) -> None:
         """Move the item that has the ref to the bin, with its history, and under another id if necessary."""
-        items.refuse_immutable(holder, str(item.ref))
+        items.refuse_immutable(holder)
         links.forget_names(connection, holder.n)
         if holder.state != "deleted":
             changes.put_away(connection, holder, "deleted")

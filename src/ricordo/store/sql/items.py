@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -99,6 +99,7 @@ class Head:
 
     n: int
     id: str
+    ref: str
     state: str
     version: int
     hash: str
@@ -106,14 +107,15 @@ class Head:
     immutable: bool
 
 
-_HEAD = "SELECT n, id, state, version, hash, text_hash, fields FROM items"
+_HEAD = "SELECT n, id, drive, path, state, version, hash, text_hash, fields FROM items"
 
 
 def _head(row: Row) -> Head:
-    n, identity, state, version, digest, text_digest, fields = row
+    n, identity, drive, path, state, version, digest, text_digest, fields = row
     return Head(
         n=n,
         id=identity,
+        ref=f"{drive}:{path}",
         state=state,
         version=version,
         hash=digest,
@@ -122,19 +124,24 @@ def _head(row: Row) -> Head:
     )
 
 
-def find_head(connection: Connection, drive: str, path: str) -> Head | None:
+def find_head(connection: Connection, ref: Ref) -> Head | None:
     """The item that holds a ref now."""
-    rows = connection.rows(f"{_HEAD} WHERE drive=? AND path=? AND state <> 'deleted'", (drive, path))
-    return _head(rows[0]) if rows else None
+    return head_ahead(connection, ref)()
+
+
+def head_ahead(connection: Connection, ref: Ref) -> Callable[[], Head | None]:
+    """The same, in the trip of another statement; see ``Connection.ahead``."""
+    rows = connection.ahead(f"{_HEAD} WHERE drive=? AND path=? AND state <> 'deleted'", (ref.drive, ref.path))
+    return lambda: _head(rows()[0]) if rows() else None
 
 
 def find_heads(connection: Connection, refs: Iterable[Ref]) -> dict[Ref, Head | None]:
     """The items that hold some refs now, by ref; None for a free one."""
     heads: dict[Ref, Head | None] = dict.fromkeys(refs)
-    sql = _HEAD.replace(" FROM", ", path FROM") + " WHERE drive=? AND state <> 'deleted' AND path IN (*)"
+    sql = f"{_HEAD} WHERE drive=? AND state <> 'deleted' AND path IN (*)"
     for drive, paths in _by_drive(heads).items():
-        for *head, path in connection.rows_in(sql, paths, drive):
-            heads[Ref(drive, path)] = _head(tuple(head))
+        for row in connection.rows_in(sql, paths, drive):
+            heads[Ref(drive, row[3])] = _head(row)
     return heads
 
 
@@ -176,14 +183,9 @@ def head_of(connection: Connection, n: int) -> Head:
 def refuse_removal(connection: Connection, n: int) -> Head:
     """The item with a number, if it may be removed."""
     head = head_of(connection, n)
-    refuse_immutable(head, ref_of(connection, n))
+    refuse_immutable(head)
     check_words(user_words(connection, [n]), {}, ())
     return head
-
-
-def ref_of(connection: Connection, n: int) -> str:
-    """The ref of the item with a number."""
-    return str(connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0])
 
 
 def is_users(connection: Connection, head: Head, item: PreparedItem, record: Provenance) -> bool:
@@ -206,11 +208,11 @@ def is_users(connection: Connection, head: Head, item: PreparedItem, record: Pro
     return bool(is_vouched) or (not is_current and read(writer).author == PERSON)
 
 
-def refuse_immutable(head: Head, ref: str) -> None:
+def refuse_immutable(head: Head) -> None:
     """Immutable items refuse every change."""
     if head.immutable:
         raise Conflict(
-            f"{ref} is immutable",
+            f"{head.ref} is immutable",
             hint="It was saved as immutable on purpose; save a new item beside it, and link the two.",
         )
 
@@ -736,18 +738,27 @@ class Items(StorePart):
         check_content(draft.ref, number, draft.content, blob=draft.blob, digest=digest)
         return draft
 
-    def live_keys(self, refs: Iterable[Ref]) -> dict[Ref, set[bytes]]:
-        """Keys of the chunks that some items have now; equal chunks need not be analysed again."""
+    def before_preparing(
+        self, refs: Iterable[Ref], *, entities: bool
+    ) -> tuple[dict[Ref, set[bytes]], Sequence[tuple[int, str]]]:
+        """Keys of the chunks that some items have now, because equal chunks need not be analysed again, and if they are
+        asked for, the numbers and titles of all ``entities``.
+        """
         keys: dict[Ref, set[bytes]] = {ref: set() for ref in refs}
         sql = (
             "SELECT i.path, c.key FROM items i JOIN chunks c ON c.item = i.n"
             " WHERE i.state='live' AND c.state=0 AND i.drive=? AND i.path IN (*)"
         )
+        drives = _by_drive(keys)
         with self._database.read() as connection:
-            for drive, paths in _by_drive(keys).items():
-                for path, key in connection.rows_in(sql, paths, drive):
-                    keys[Ref(drive, path)].add(key)
-        return keys
+            titles, *found = connection.gather(
+                lambda: entity_titles(connection) if entities else (),
+                *(partial(connection.rows_in, sql, paths, drive) for drive, paths in drives.items()),
+            )
+        for drive, rows in zip(drives, found, strict=True):
+            for path, key in rows:
+                keys[Ref(drive, path)].add(key)
+        return keys, titles
 
     def content_marks(self, versions: Sequence[tuple[str, int]]) -> dict[str, ContentMark]:
         """Hashes that show whether two stores hold the same text, for versions of items given by id."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from ricordo.frozen import frozen
 from ricordo.store.sql import history
@@ -38,14 +38,14 @@ class Ends:
     """Whether the item was just made, so that nothing of it is stored yet."""
 
 
-def add(connection: Connection, source: int, target: int, type_: str) -> bool:
-    """Link two items by hand; returns whether the link is new."""
+def add(connection: Connection, source: int, target: int, type_: str, *, is_new: bool = False) -> bool:
+    """Link two items by hand; returns whether the link is new, as it is where the caller knows that it ``is_new``."""
     connection.run(
         "INSERT INTO links(source, target, type, origin, text, name, created_at)"
         " VALUES(?,?,?,'manual','','',?) ON CONFLICT DO NOTHING",
         (source, target, type_, now_micros()),
     )
-    is_new = bool(connection.changes())
+    is_new = is_new or bool(connection.changes())
     if is_new:
         history.note_link(connection, source, target, type_, added=True)
     return is_new
@@ -88,14 +88,12 @@ def names(ref: Ref, fields: Fields) -> set[str]:
     return names_of(ref, fields.title, fields.source_url, fields.metadata)
 
 
-def update_saved(connection: Connection, written: Iterable[tuple[str, PreparedItem]]) -> None:
-    """Bring the links in line with items that were just written, named by their ids."""
-    items = dict(written)
-    ends: dict[int, Ends] = {}
-    for n, identity, version in connection.rows_in("SELECT n, id, version FROM items WHERE id IN (*)", list(items)):
-        item = items[identity]
-        own = names(item.draft.ref, item.draft.fields)
-        ends[n] = Ends(own, item.links, item.mentions, is_new=version == 1)
+def update_saved(connection: Connection, written: Mapping[int, PreparedItem], new: Collection[int] = ()) -> None:
+    """Bring the links in line with items that were just written, by number; some of them are ``new``."""
+    ends = {
+        n: Ends(names(item.draft.ref, item.draft.fields), item.links, item.mentions, is_new=n in new)
+        for n, item in written.items()
+    }
     update(connection, ends)
 
 
@@ -115,10 +113,10 @@ def forget_names(connection: Connection, n: int) -> None:
     _resolve(connection, sources=(), names=names)
 
 
-def reconsider(connection: Connection, n: int) -> None:
-    """Look up links to an item's names again, because it was archived or restored, and live items take precedence."""
-    names = [row[0] for row in connection.rows("SELECT name FROM item_names WHERE item=?", (n,))]
-    _resolve(connection, sources=(), names=names)
+def reconsider(connection: Connection, n: int) -> Callable[[], None]:
+    """What looks up links to an item's names again when it was archived or restored, as live items take precedence."""
+    found = connection.ahead(f"{_TEXT_LINK} AND l.name IN (SELECT name FROM item_names WHERE item=?)", (n,))
+    return lambda: _redirect(connection, found())
 
 
 def _write_mentions(connection: Connection, ends: Mapping[int, Ends], numbers: Sequence[int]) -> None:
@@ -186,8 +184,12 @@ def _resolve(connection: Connection, *, sources: Collection[int], names: Collect
         lambda: connection.rows_in(f"{_TEXT_LINK} AND l.source IN (*)", list(sources)),
         lambda: connection.rows_in(f"{_TEXT_LINK} AND l.name IN (*)", list(names)),
     )
-    targets = {row[0]: row for rows in found for row in rows}
-    connection.run_many("UPDATE links SET target=? WHERE id=?", _redirected(connection, targets.values()))
+    _redirect(connection, list({row[0]: row for rows in found for row in rows}.values()))
+
+
+def _redirect(connection: Connection, links: Sequence[Row]) -> None:
+    """Let links lead to what they mean now."""
+    connection.run_many("UPDATE links SET target=? WHERE id=?", _redirected(connection, links))
 
 
 def count_astray(connection: Connection) -> int:

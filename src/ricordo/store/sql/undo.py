@@ -89,7 +89,8 @@ class Steps(StorePart):
     ) -> tuple[Saved, list[NewChunk]]:
         if not connection.rows("SELECT 1 FROM items WHERE n=?", (item.n,)):
             raise NotFound("it was erased since")
-        ref, head = _ref(connection, item.n), items.head_of(connection, item.n)
+        head = items.head_of(connection, item.n)
+        ref = head.ref
         if (head.version, head.state) != (item.new_version, item.new_state):
             raise Conflict("it was changed since", hint=f"‹:history {ref}› shows its versions.")
         if item.state in ("", "deleted"):
@@ -102,7 +103,7 @@ class Steps(StorePart):
             if item.state == "live" or head.state == "deleted":
                 if earlier is None:
                     raise NotFound("its earlier version is no longer kept")
-                items.refuse_immutable(head, ref)
+                items.refuse_immutable(head)
                 chunks = self._changes.rewrite_item(connection, head, earlier)
                 _keep_author(connection, item)
             if item.state == "archived":

@@ -167,6 +167,10 @@ class Connection(apsw.Connection):
             rows += self.rows(sql.replace("IN (*)", f"IN ({places})"), (*before, *part))
         return rows
 
+    def ahead(self, sql: str, values: Sequence[Any] | None = None) -> Callable[[], list[Row]]:
+        rows = self.rows(sql, values)
+        return lambda: rows
+
     def gather(self, *calls: Callable[[], Any]) -> list[Any]:
         return [call() for call in calls]
 
