@@ -4,21 +4,37 @@ Every client is a store of its own. A call that fails is tried once more, after 
 failure is an error. At the end every write that was acknowledged must be there, once, and be found by its words.
 
     python faults/team.py postgresql://ann@localhost/team --seconds 300 --restart 'pg_ctl restart -m fast -D DATA'
+
+With ``--rounds``, processes remember texts through a proxy, and in each round one of three things happens: a process is
+killed with SIGKILL in the middle of what it does, the proxy cuts all connections, or the server is restarted. At the
+end every text that was acknowledged must be there, and no item may be half-written, acknowledged or not: it has its
+whole text, its words are in the index, and its vector is there or waits to be made.
+
+    python faults/team.py postgresql://ann@localhost/team --rounds 300 --restart 'pg_ctl restart -m immediate -D DATA'
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
+import random
+import socket
 import subprocess
+import tempfile
 import threading
 import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from ricordo.errors import Error, Unavailable
+from ricordo import Ricordo
+from ricordo.errors import Error, PathConflict, Unavailable
 from ricordo.plugins.postgres.address import parse
 from ricordo.plugins.postgres.store import PostgresStore
 from ricordo.store.prepare import prepare
@@ -140,19 +156,133 @@ class Clients:
         }  # fmt: skip
 
 
+class Proxy:
+    """Passes connections on to the server of an address, until it cuts them."""
+
+    def __init__(self, address: str) -> None:
+        place = urlsplit(address)
+        self.target = place.hostname or "localhost", place.port or 5432
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        user, _, _ = place.netloc.rpartition("@")
+        self.address = place._replace(netloc=f"{user}@127.0.0.1:{self.listening.getsockname()[1]}").geturl()
+        self.open: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            client, _ = self.listening.accept()
+            try:
+                server = socket.create_connection(self.target)
+            except OSError:  # it restarts
+                client.close()
+                continue
+            self.open += [client, server]
+            for ends in ((client, server), (server, client)):
+                threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
+
+    def _pass_on(self, here: socket.socket, there: socket.socket) -> None:
+        with suppress(OSError):
+            while data := here.recv(65_536):
+                there.sendall(data)
+        for end in (here, there):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+    def cut(self) -> None:
+        """End all connections, whatever is under way."""
+        ended, self.open = self.open, []
+        for end in ended:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+def remembered_text(ref: str) -> str:
+    """The text of an item, of several sentences, so that half of it would be noticed."""
+    return " ".join(f"Sentence {n} of {ref} says {uuid.uuid5(uuid.NAMESPACE_URL, f'{ref}{n}')}." for n in range(5))
+
+
+def remember_on(address: str, name: str, said: Path) -> None:
+    """Remember texts until this process is killed, and write down the ref of each that was acknowledged."""
+    turn = 0
+    while True:
+        with suppress(Unavailable), Ricordo.open(address) as engine, said.open("a", buffering=1) as out:
+            while True:
+                ref = f"memory:/{name}/{turn}"
+                try:
+                    engine.remember(remembered_text(ref), ref=ref, on_duplicate="save")  # they are much alike
+                    out.write(f"{ref}\n")
+                except PathConflict:
+                    pass  # it was saved, and the answer was lost
+                except Unavailable:
+                    time.sleep(0.05)
+                    continue
+                turn += 1
+
+
+def kill_and_cut(address: str, rounds: int, restart: Callable[[], None]) -> dict[str, Any]:
+    """Let processes remember while they are killed, cut off, and lose their server; what is to be told."""
+    run, chance, proxy = uuid.uuid4().hex[:8], random.Random(rounds), Proxy(address)
+    processes, born, done = multiprocessing.get_context("forkserver"), count(), Counter[str]()
+    processes.set_forkserver_preload(["ricordo.memory.remember", "ricordo.plugins.postgres.store"])
+    with tempfile.TemporaryDirectory() as folder, Ricordo.open(address) as engine:
+        engine.remember(f"This was remembered before run {run}.")  # so that there is a model whose vectors are compared
+
+        def start() -> Any:
+            name = f"{run}-{next(born)}"
+            writer = processes.Process(target=remember_on, args=(proxy.address, name, Path(folder, name)), daemon=True)
+            writer.start()
+            return writer
+
+        writers = [start() for _ in range(CLIENTS // 2)]
+        while sum(file.stat().st_size > 0 for file in Path(folder).iterdir()) < len(writers):
+            time.sleep(0.1)  # until all are at work
+        for number in range(rounds):
+            time.sleep(chance.uniform(0.2, 1.8))
+            what = "restarts" if number % 10 == 9 else chance.choice(["kills", "cuts"])
+            done[what] += 1
+            if what == "kills":
+                writers.pop(0).kill()  # the one that has worked for longest
+                writers.append(start())
+            elif what == "cuts":
+                proxy.cut()
+            else:
+                restart()
+        for writer in writers:
+            writer.kill()
+            writer.join()
+        said = {ref for file in Path(folder).iterdir() for ref in file.read_text(encoding="utf-8").split()}
+    with Ricordo.open(address) as engine:
+        store = engine.store
+        kept = {str(ref): n for n, ref, _ in store.items.refs_below("memory", "") if ref.path.startswith(f"/{run}-")}
+        texts = store.items.contents(list(kept.values()))
+        counts = store.vectors.counts(str(store.vectors.active_fingerprint()))
+        return {
+            **done, "acknowledged": len(said), "kept": len(kept), "errors": [], "lost": len(said - set(kept)),
+            "half-written": sum(texts.get(n) != remembered_text(ref) for ref, n in kept.items()),
+            "without a vector": counts.pop("chunks") - sum(counts.values()),
+            "doctor": [check.detail for _, run_check in store.checks() if not (check := run_check(False)).ok],
+        }  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("address", help="a schema of its own on a server that may be restarted")
     parser.add_argument("--seconds", type=float, default=300.0, help="how long they work (300)")
+    parser.add_argument("--rounds", type=int, default=0, help="kill, cut or restart so many times instead")
     parser.add_argument("--restart", required=True, help="the command that restarts the server")
     given = parser.parse_args()
 
     def restart() -> None:
         subprocess.run(given.restart, shell=True, check=True)
 
-    report = Clients(given.address).work(given.seconds, restart)
+    if given.rounds:
+        report = kill_and_cut(given.address, given.rounds, restart)
+    else:
+        report = Clients(given.address).work(given.seconds, restart)
     print(json.dumps(report, indent=2))
-    raise SystemExit(bool(report["errors"] or report["lost"] or report["twice"] or report["doctor"]))
+    bad = ("errors", "lost", "twice", "half-written", "without a vector", "doctor")
+    raise SystemExit(any(report.get(name) for name in bad))
 
 
 if __name__ == "__main__":
