@@ -499,6 +499,23 @@ def test_the_doctor_indexes_the_texts_again_where_the_keyword_index_was_damaged(
         assert found() == before
 
 
+def test_the_doctor_names_columns_and_indexes_that_are_not_as_this_version_makes_them(team: str) -> None:
+    with Ricordo.open(team, config=ConfigProvider({"embedding.provider": "none"})) as engine:
+        checks = dict(engine.store.checks())
+        assert checks["schema"](False).ok
+        with engine.store.opened.database.write() as connection:
+            connection.run("DROP INDEX items_text_hash")
+            connection.run("ALTER TABLE items ALTER COLUMN size TYPE text")
+            connection.run("ALTER TABLE links RENAME COLUMN name TO nam")
+        found = checks["schema"](False)
+    assert not found.ok
+    assert found.detail.split("; ") == [
+        "items.size is text, not bigint",
+        "run CREATE INDEX items_text_hash ON items(text_hash)",
+        "links.name is missing, not text",
+    ]
+
+
 def test_vacuum_takes_texts_that_are_gone_off_the_backlog(team: str) -> None:
     with Ricordo.open(team) as engine:
         engine.save("note:/kept", "Rotate the signing keys every quarter.", wait=False)

@@ -15,9 +15,10 @@ import psycopg
 
 from ricordo.errors import Error, PathConflict, StoreError, UsageError
 from ricordo.plugins.postgres.database import Database
-from ricordo.plugins.postgres.schema import SCHEMA_VERSION
+from ricordo.plugins.postgres.schema import SCHEMA_VERSION, column_types, table_statements
 from ricordo.plugins.postgres.team import SIZE, Team
 from ricordo.store.base import OpenStore, SharedTransfer, Store
+from ricordo.store.tables import TABLES
 from ricordo.values.reports import Check
 
 if TYPE_CHECKING:
@@ -132,6 +133,7 @@ class PostgresStore(Store):
         fed = [("search engine", self.beside.check)] if self.beside is not None else []
         return [
             ("team", lambda repair: self.team.check()),
+            ("schema", lambda repair: _schema(self.database)),
             ("references", lambda repair: _references(self.database, repair)),
             *super().checks(),
             *fed,
@@ -185,6 +187,30 @@ class Transfer(SharedTransfer):
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
+
+
+def _schema(database: Database) -> Check:
+    """Tables, columns and indexes are those that this version makes. Only the owner may change them, so that nothing is
+    repaired: the statements that make what is missing are told.
+    """
+    with database.read() as connection:
+        columns, indexes = connection.gather(
+            lambda: connection.rows(
+                "SELECT table_name, column_name, data_type FROM information_schema.columns"
+                " WHERE table_schema=current_schema()"
+            ),
+            lambda: connection.rows("SELECT indexname FROM pg_indexes WHERE schemaname=current_schema()"),
+        )
+    stored = {(table, column): type_ for table, column, type_ in columns}
+    present = {name for (name,) in indexes}
+    wrong = []
+    for name, table in TABLES.items():
+        for column, type_ in column_types(table).items():
+            found = stored.get((name, column), "missing")
+            wrong += [f"{name}.{column} is {found}, not {type_}"] if found != type_ else []
+        made = dict(zip(table.indexes, table_statements(name, table)[1:], strict=True))
+        wrong += [f"run {statement}" for index, statement in made.items() if index not in present]
+    return Check("schema", not wrong, "; ".join(wrong) or "tables, columns and indexes are those of this version")
 
 
 def _references(database: Database, repair: bool) -> Check:
