@@ -312,7 +312,7 @@ def test_a_store_that_another_thread_closes_in_the_middle_says_so(tmp_path: Path
 DAMAGED = [
     ("items", "fields"), ("items", "metadata"), ("items", "provenance"), ("versions", "fields"),
     ("versions", "marks"), ("versions", "provenance"), ("versions", "layout"), ("chunks", "text"),
-    ("audit", "provenance"),
+    ("audit", "provenance"), ("items", "drive"), ("versions", "drive"),
     ("query_log", "refs"), ("query_log", "asker"), ("steps", "provenance"),
 ]  # fmt: skip
 
@@ -338,12 +338,40 @@ def test_a_damaged_row_costs_itself_alone_and_is_named(open_engine: Opener, tabl
     assert "note:/n2" in {hit.ref for hit in engine.search("otters swim at noon").hits}
     assert engine.get("note:/n2").content == "The otters of river 2 swim at noon."
     assert "river 2" in engine.context("which otters swim at noon").text
-    assert engine.timeline().events
+    assert "note:/n2" in {event.ref for event in engine.timeline().events}
+    assert engine.tree()
     assert engine.log().entries is not None
     assert engine.undo(list=True).steps
     report = engine.doctor()
     assert not report.ok
     assert any(not check.ok for check in report.checks if check.name in ("records", "texts"))
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("segments", "chunk_ids", b"odd"), ("segments", "states", b"\1\1\1"),
+        ("segments", "lengths", b"odd"), ("postings", "data", b"odd"), ("postings", "data", b""),
+    ],
+)  # fmt: skip
+def test_a_damaged_part_of_the_keyword_index_costs_itself_alone_and_is_made_again(
+    open_engine: Opener, table: str, column: str, value: bytes
+) -> None:
+    engine = open_engine()
+    engine.save("note:/lost", "The otters of the first river swim.", wait=False)
+    engine.save("note:/found", "The otters of the second river swim.", wait=False)
+    number = "id" if table == "segments" else "segment"
+    change(engine, f"UPDATE {table} SET {column} = ? WHERE {number} = (SELECT min(id) FROM segments)", value)
+    engine.close()
+    engine = open_engine()
+    answer = engine.search("otters river")
+    assert {hit.ref for hit in answer.hits} == {"note:/found"}
+    assert any("ricordo doctor --repair" in one for one in answer.meta.degraded)
+    assert engine.remember("Beavers build dams in winter.", wait=False).status == "created"
+    assert "keyword index" in {check.name for check in engine.doctor().checks if not check.ok}
+    assert engine.doctor(repair=True).ok
+    answer = engine.search("otters river")
+    assert ({hit.ref for hit in answer.hits}, answer.meta.degraded) == ({"note:/lost", "note:/found"}, ())
 
 
 def test_who_did_something_is_unknown_after_a_repair_where_only_that_was_damaged(engine: Ricordo) -> None:

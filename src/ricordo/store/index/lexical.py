@@ -27,7 +27,7 @@ from ricordo.store.index.postings import Posting, decode
 from ricordo.store.index.scoring import Matches, Segment, Snapshot, View, Wanted
 from ricordo.store.index.segments import READY, Arrays, arrays_of, with_retired
 from ricordo.store.query import MOST_PREFIX_TERMS
-from ricordo.store.sql.database import FIELDS, LIVE, Connection, Row, marks, not_in
+from ricordo.store.sql.database import FIELDS, LIVE, UNREADABLE, Connection, Row, marks, not_in
 from ricordo.store.values import Scoring
 from ricordo.text.alike import first_letters
 
@@ -37,6 +37,7 @@ EPOCH = "SELECT value FROM meta WHERE name='index_epoch'"
 """A number that every write of items counts up."""
 _POSTINGS = "SELECT segment, term, data FROM postings WHERE"
 _BETWEEN = f"segment IN ({_PRESENT}) AND term>=? AND term<?"
+DAMAGED = "a part of the keyword index is damaged and left out; 'ricordo doctor --repair' builds it again"
 _CACHE_BYTES = 16 << 20
 """Room for postings as they are stored. They are needed again when a commit changed what each adds to a score."""
 
@@ -70,7 +71,14 @@ class LexicalIndex:
         self._alive: tuple[int, Array] | None = None
         self._by_item: tuple[Snapshot, Grouped] | None = None
         self._item_mask: tuple[Array, Array, Array] | None = None
+        self._damaged: set[int] = set()
+        """Segments in use of which something cannot be read, and is left out."""
         self.impacts = Impacts()
+
+    @property
+    def problem(self) -> str:
+        """What answers lack; empty if nothing."""
+        return DAMAGED if self._damaged else ""
 
     def snapshot(self, connection: Connection) -> Snapshot:
         """The current state, re-read only where something changed."""
@@ -95,10 +103,14 @@ class LexicalIndex:
             lambda: connection.rows(f"{_ARRAYS} WHERE state=?{unread}", (READY, *numbers)),
             lambda: connection.rows("SELECT field, total FROM lexical_stats"),
         )
-        held |= {number: _narrow(arrays_of(*row)) for number, *row in fresh}
-        return laid_end_to_end(
-            epoch, {number: held[number] for (number,) in present}, retired, dict(totals), after=after
-        )
+        self._damaged &= {number for (number,) in present}
+        for number, *row in fresh:
+            try:
+                held[number] = _narrow(arrays_of(*row))
+            except UNREADABLE:  # a damaged row costs itself alone
+                self._damaged.add(number)
+        parts = {number: held[number] for (number,) in present if number in held}
+        return laid_end_to_end(epoch, parts, retired, dict(totals), after=after)
 
     def expect(self, connection: Connection, terms: Collection[str]) -> None:
         """Read the current state and, together with it, the posting lists that are not here: of terms that were not
@@ -312,7 +324,15 @@ class LexicalIndex:
         self, segments: Sequence[int], terms: Sequence[str], rows: Sequence[Row]
     ) -> dict[tuple[int, str], Posting | None]:
         """Keep what was read of terms in segments; None stands for a term that a segment does not have."""
-        read = {(segment, term): decode(data) for segment, term, data in rows}
+        read: dict[tuple[int, str], Posting] = {}
+        try:
+            read = {(segment, term): decode(data) for segment, term, data in rows}
+        except UNREADABLE:
+            for segment, term, data in rows:
+                try:
+                    read[segment, term] = decode(data)
+                except UNREADABLE:  # a damaged row costs itself alone
+                    self._damaged.add(segment)
         postings = {(segment, term): read.get((segment, term)) for segment in segments for term in terms}
         with self._lock:
             for pair, posting in postings.items():

@@ -42,7 +42,9 @@ def decode(data: bytes) -> Posting:
     flags = data[-1]
     present = [field for field in range(len(FIELDS)) if flags >> field & 1]
     width = 2 if flags & _WIDE else 1
-    count = (len(data) - 1) // (4 + width * len(present))
+    count, rest = divmod(len(data) - 1, 4 + width * len(present))
+    if rest or not count:
+        raise ValueError("a posting list of the keyword index is damaged")
     kind = np.uint16 if width == 2 else np.uint8
     planes = tuple(
         (field, np.frombuffer(data, kind, count, 4 * count + i * width * count)) for i, field in enumerate(present)

@@ -166,13 +166,16 @@ def load_arrays(connection: Connection, segment: int) -> Arrays:
 
 
 def arrays_of(chunk_ids: bytes, item_ids: bytes, lengths: bytes, states: bytes) -> Arrays:
-    """The arrays of a segment from its row."""
-    return Arrays(
+    """The arrays of a segment from its row; those of a damaged row have different sizes."""
+    arrays = Arrays(
         np.frombuffer(chunk_ids, np.int64),
         np.frombuffer(item_ids, np.int64),
         np.frombuffer(lengths, np.uint32).reshape(len(FIELDS), -1),
         np.frombuffer(states, np.uint8),
     )
+    if not len(arrays.chunks) == len(arrays.items) == arrays.lengths.shape[1] == len(arrays.states):
+        raise ValueError("a segment of the keyword index has columns of different lengths")
+    return arrays
 
 
 def with_retired(arrays: Arrays, log: dict[int, int]) -> Arrays:

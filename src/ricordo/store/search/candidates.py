@@ -577,8 +577,13 @@ class Gathering:
             languages=standing.languages,
             strays=standing.strays,
             models=standing.models,
-            problems=(problem,) if self.ask.vectors and (problem := self.opened.vector_index.problem) else (),
+            problems=self._problems(),
         )
+
+    def _problems(self) -> tuple[str, ...]:
+        """What of the indexes is left out, because it is damaged."""
+        of_vectors = self.opened.vector_index.problem if self.ask.vectors else ""
+        return tuple(filter(None, (self.opened.lexical.problem, of_vectors)))
 
     def _tfidf(self, by_number: Mapping[int, Item]) -> dict[int, float]:
         """TF-IDF cosine of the query with each candidate."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from ricordo.errors import CorruptStore
 from ricordo.store.backlog import enqueue_missing
 from ricordo.store.index.entries import Entries
 from ricordo.store.index.lexical import LexicalIndex
@@ -44,7 +45,10 @@ _TEXTS = "SELECT id, heading, text, language FROM chunks WHERE state<2 AND id IN
 
 def lexical(database: Database, analyzer: Analyzer, repair: bool) -> Check:
     """The keyword index holds exactly the live chunks, with the right totals and frequencies."""
-    problem = _lexical_problem(database, analyzer)
+    try:
+        problem = _lexical_problem(database, analyzer)
+    except CorruptStore as error:
+        problem = error.message
     if problem is None:
         return Check("keyword index", True, "agrees with the stored texts")
     if repair:

@@ -294,11 +294,11 @@ class Secrets(StorePart):
         """The items that hold some, with how many of each kind."""
         counts: dict[Ref, dict[str, int]] = {}
         with self._database.read() as connection:
-            for drive, path, kind, count in connection.rows(
-                "SELECT i.drive, i.path, s.kind, s.count FROM secrets s JOIN items i ON i.n = s.item"
+            for drive, path, n, kind, count in connection.rows(
+                "SELECT i.drive, i.path, i.n, s.kind, s.count FROM secrets s JOIN items i ON i.n = s.item"
                 " WHERE i.state <> 'deleted' ORDER BY i.drive, i.path, s.kind"
             ):
-                counts.setdefault(Ref(drive, path), {})[kind] = count
+                counts.setdefault(items.shown_ref(drive, path, n), {})[kind] = count
         return list(counts.items())
 
     def note(self, counts_of_items: Mapping[int, Mapping[str, int]]) -> None:

@@ -172,7 +172,7 @@ class Audit(StorePart):
 
 
 _COLUMNS = (
-    "i.drive, i.path, i.kind, i.category, i.title, i.thread, i.seq, i.metadata,"
+    "i.drive, i.path, i.kind, i.category, i.title, i.thread, i.seq, i.metadata, i.n,"
     " (SELECT substr(c.text, 1, 200) FROM chunks c WHERE c.item = i.n ORDER BY c.live_from DESC, c.id LIMIT 1)"
 )
 _IS_SESSION = f"i.kind = 'session' AND i.category IS NOT DISTINCT FROM '{SESSION}'"
@@ -302,7 +302,7 @@ def _what(version: int, kind: str, category: str | None, seq: int | None) -> str
 
 
 def _happening(at: int, what: str, version: int | None, row: Sequence[Any]) -> Happening:
-    drive, path, kind, _, title, thread, seq, metadata, text, provenance = row
+    drive, path, kind, _, title, thread, seq, metadata, n, text, provenance = row
     details = json_or(metadata, {}) if kind == "session" else {}
     opening = first_words(text or "") if kind in REMEMBERED_KINDS else ""
     if kind == "session":
@@ -310,7 +310,7 @@ def _happening(at: int, what: str, version: int | None, row: Sequence[Any]) -> H
     return Happening(
         at=moment(at),
         what=what,
-        ref=f"{drive}:{path}",
+        ref=str(items.shown_ref(drive, path, n)),
         title=title or opening or path.rpartition("/")[2],
         kind=kind,
         thread=thread,

@@ -33,7 +33,7 @@ from ricordo.store.prepare import prepare
 from ricordo.store.sql import changes, files, items, links
 from ricordo.store.sql.database import DELETED, Connection, NewChunk, micros, moment, optional_moment
 from ricordo.store.sql.database import Row as Columns
-from ricordo.store.sql.items import Head, all_fields, fields_json
+from ricordo.store.sql.items import Head, all_fields, fields_json, stored_ref
 from ricordo.store.sql.user_words import user_words
 from ricordo.store.values import Backlog, PreparedChunk
 from ricordo.text.links import LinkTarget
@@ -97,7 +97,7 @@ def _item(
 ) -> ItemRecord:
     all_versions, chunks, links, secrets = details
     _, identity, drive, path, kind, state, version, created, updated, indexed, deleted = row[:11]
-    ref = Ref(drive, path)
+    ref = stored_ref(drive, path)
     machine = FileRefs(row[22] or "").owner(ref) if drive == DISK else ""
     rows = [columns for columns in all_versions if numbers is None or columns[0] in numbers]
     used = {chunk for columns in rows for chunk in _layout(columns)[:, 0].tolist()}
@@ -182,7 +182,7 @@ def _version(row: Sequence[Any], place: dict[int, int]) -> VersionRecord:
         previous=previous,
         hash=digest,
         text_hash=text_hash,
-        ref=Ref(drive, Ref(drive, path).place),
+        ref=Ref(drive, stored_ref(drive, path).place),
         kind=kind,
         state=state,
         created_at=moment(at),

@@ -69,11 +69,19 @@ def fields_of(text: str) -> Fields:
     return Fields(**plain)
 
 
-def _shown_ref(drive: str, path: str, n: int) -> Ref:
-    """A ref to show; that of a damaged row says so."""
+def stored_ref(drive: str, path: str) -> Ref:
+    """A ref that is stored; one that cannot be is damaged."""
     try:
         return Ref(drive, path)
-    except UsageError:
+    except UsageError as error:
+        raise ValueError(f"{drive}:{path}: {error.message}") from None
+
+
+def shown_ref(drive: str, path: str, n: int) -> Ref:
+    """The ref of an item to show; that of a damaged row says so."""
+    try:
+        return stored_ref(drive, path)
+    except ValueError:
         return Ref("damaged", f"/{n}")
 
 
@@ -289,7 +297,7 @@ def item_of(row: Sequence[Any], *, foreign: bool) -> Item:
     fields = shown_fields(row[8])
     return Item(
         id=row[1],
-        ref=_shown_ref(row[2], row[3], row[0]),
+        ref=shown_ref(row[2], row[3], row[0]),
         kind=row[4],
         state=row[5],
         version=row[6],
@@ -371,7 +379,7 @@ def as_versions(connection: Connection, current: Mapping[int, Item], numbers: Ma
         n, number, digest, created, drive, path, kind, fields, size, written, first_line = row
         found[n] = replace(
             current[n],
-            ref=Ref(drive, path),
+            ref=shown_ref(drive, path, n),
             kind=kind,
             version=number,
             content_hash=digest,
@@ -560,7 +568,7 @@ def draft_of(connection: Connection, n: int, number: int) -> Draft | None:
         Passage(starts[i], starts[i + 1], headings[chunk]) for i, chunk in enumerate(places[:, 0].tolist())
     )
     return Draft(
-        ref=Ref(drive, path),
+        ref=stored_ref(drive, path),
         kind=kind,
         content=content,
         fields=fields_of(fields),
@@ -623,15 +631,15 @@ class Items(StorePart):
         pattern = name.replace("!", "!!").replace("%", "!%").replace("_", "!_")
         with self._database.read() as connection:
             rows = connection.rows(
-                "SELECT drive, path FROM items WHERE state='live' AND path LIKE ? ESCAPE '!' ORDER BY drive, path",
+                "SELECT drive, path, n FROM items WHERE state='live' AND path LIKE ? ESCAPE '!' ORDER BY drive, path",
                 (f"%/{pattern}",),
             )
-        return [Ref(drive, path) for drive, path in rows if path.endswith(f"/{name}")]
+        return [shown_ref(drive, path, n) for drive, path, n in rows if path.endswith(f"/{name}")]
 
     def ref_by_id(self, identity: str) -> Ref | None:
         with self._database.read() as connection:
-            rows = connection.rows("SELECT drive, path FROM items WHERE id=?", (identity.lower(),))
-        return Ref(*rows[0]) if rows else None
+            rows = connection.rows("SELECT drive, path, n FROM items WHERE id=?", (identity.lower(),))
+        return shown_ref(*rows[0]) if rows else None
 
     def number_by_id(self, identity: str) -> int | None:
         """The number of the item with an id, in the bin or not: its ref may be another item's by now."""
@@ -696,7 +704,7 @@ class Items(StorePart):
             values += [folder, f"{folder}/", f"{folder}0"]
         with self._database.read() as connection:
             rows = connection.rows(f"{sql} ORDER BY drive, path", values)
-        return [(n, Ref(item_drive, path), title) for n, item_drive, path, title in rows]
+        return [(n, shown_ref(item_drive, path, n), title) for n, item_drive, path, title in rows]
 
     def history(self, n: int) -> list[Version]:
         with self._database.read() as connection:
@@ -712,7 +720,7 @@ class Items(StorePart):
                 previous=row[1],
                 content_hash=row[2],
                 created_at=moment(row[3]),
-                ref=Ref(row[4], row[5]),
+                ref=shown_ref(row[4], row[5], n),
                 kind=row[6],
                 fields=shown_fields(row[7]),
                 size=row[8],
@@ -802,7 +810,7 @@ class Items(StorePart):
             while part := rows[at : at + size]:
                 texts = contents_of(connection, [row[0] for row in part])
                 for n, drive, path in part:
-                    yield n, Ref(drive, path), *texts[n][:2]
+                    yield n, shown_ref(drive, path, n), *texts[n][:2]
                 at, size = at + size, min(2 * size, _TEXTS_AT_ONCE)
 
     def passage_texts(self) -> Iterator[str]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from ricordo.frozen import frozen
 from ricordo.store.sql import history
 from ricordo.store.sql.database import Connection, Database, Row, StorePart, in_parts, moment, now_micros
-from ricordo.store.sql.items import content_of, entity_titles
+from ricordo.store.sql.items import content_of, entity_titles, shown_ref
 from ricordo.store.values import PreparedItem, StoredLink
 from ricordo.text.links import LinkCandidate, LinkTarget, best_candidate, carries_links, mentioned, names_of, targets_in
 from ricordo.values.items import Fields, Ref
@@ -204,7 +204,7 @@ def _redirected(connection: Connection, rows: Collection[Row]) -> list[tuple[int
     meant: dict[tuple[LinkTarget, str, str], int | None] = {}
     changed = []
     for identity, source, target, text, name, drive, path in rows:
-        wanted, ref = LinkTarget(text, name), Ref(drive, path)
+        wanted, ref = LinkTarget(text, name), shown_ref(drive, path, source)
         # Two links with the same words in the same folder mean the same item.
         key = (wanted, ref.drive, posixpath.dirname(ref.path))
         if key not in meant:
@@ -224,7 +224,7 @@ def _candidates(connection: Connection, names: Iterable[str]) -> dict[str, list[
     ):
         existing = by_name.setdefault(name, [])
         if len(existing) < MOST_CANDIDATES:
-            existing.append(LinkCandidate(n, Ref(drive, path), title, state == "live"))
+            existing.append(LinkCandidate(n, shown_ref(drive, path, n), title, state == "live"))
     return by_name
 
 
@@ -248,7 +248,7 @@ def replacements(connection: Connection, numbers: Sequence[int]) -> dict[int, tu
         numbers,
     ):
         name = by_number[start][0] if start in by_number else NAMES[kind]
-        by_number[start] = (name, str(Ref(drive, path)))
+        by_number[start] = (name, str(shown_ref(drive, path, start)))
     return by_number
 
 
@@ -288,7 +288,7 @@ def _ends(connection: Connection, after: int) -> Iterator[tuple[int, int, Ends]]
     entities = entity_titles(connection)
     rows = connection.rows(_ITEM, (after, _BATCH))
     for n, drive, path, title, source_url, metadata, version, kind, mime_type in rows:
-        ref = Ref(drive, path)
+        ref = shown_ref(drive, path, n)
         speaks = kind in MENTIONING_KINDS
         content = content_of(connection, n, version).content if speaks or carries_links(mime_type) else ""
         names = names_of(ref, title, source_url, json.loads(metadata))
@@ -315,7 +315,7 @@ def _problem(database: Database) -> str | None:
             "SELECT n, drive, path, title, source_url, metadata FROM items WHERE state <> 'deleted'"
         )
         off = sum(
-            named.pop(n, set()) != names_of(Ref(drive, path), title, source_url, json.loads(metadata))
+            named.pop(n, set()) != names_of(shown_ref(drive, path, n), title, source_url, json.loads(metadata))
             for n, drive, path, title, source_url, metadata in stored
         )
         if off or named:
