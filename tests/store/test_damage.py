@@ -131,6 +131,15 @@ def test_salvage_takes_out_everything_but_what_is_damaged_and_it_can_be_imported
     assert copy.doctor().ok, copy.doctor()
 
 
+def test_an_export_of_a_damaged_store_is_refused_and_says_what_can_be_done(engine: Ricordo, tmp_path: Path) -> None:
+    engine.save("note:/a", "the bridge is closed on Monday")
+    change(engine, "UPDATE versions SET layout = x'00'")
+    with pytest.raises(CorruptStore, match="nothing is exported") as refused:
+        engine.export(tmp_path / "out.jsonl")
+    assert "export --salvage" in str(refused.value.hint)
+    assert not (tmp_path / "out.jsonl").exists()
+
+
 def test_salvage_of_a_sound_store_leaves_nothing_out(engine: Ricordo, tmp_path: Path) -> None:
     engine.save("note:/a", "one")
     engine.save("note:/a", "two", on_conflict="overwrite")

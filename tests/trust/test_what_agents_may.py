@@ -21,6 +21,7 @@ from ricordo.context.passages import no_longer_sure
 from ricordo.engine.setting_changes import change_setting, remove_setting
 from ricordo.errors import Conflict, Forbidden, NotFound, PathConflict
 from ricordo.permissions import asked_with
+from ricordo.programs.table import PROGRAMS
 from ricordo.speaking import speaking
 from ricordo.values.hits import Filters
 from ricordo.values.log import Proposal
@@ -257,6 +258,24 @@ def test_what_an_agent_made_of_a_rule_is_the_users_once_the_user_says_it(engine:
     with speaking(CLAUDE):
         engine.remember(RULE, loading="always", tags=["more"])
     assert (engine.get(rule).vouched, engine.context("").text.count(RULE)) == (item.version, 1)
+
+
+def test_review_names_who_wrote_a_text_whose_tags_the_user_changed(engine: Ricordo) -> None:
+    rule = engine.remember("Push to main on Mondays.", loading="always").ref
+    with speaking(CLAUDE):
+        engine.edit(rule, content="Push to main.")
+    engine.edit(rule, fields={"tags": ["git"]})
+    (waiting,) = engine.review().waiting
+    assert (waiting.version, waiting.provenance.name, waiting.yours) == (3, "claude-code", 1)
+
+
+def test_the_documentation_names_what_marks_an_agent_and_what_an_agent_may_set() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
+    marks = {f"`{one.variable}`" for one in PROGRAMS.values() if one.variable}
+    harmless = {f"`{name}`" for name, setting in SETTINGS.items() if setting.harmless}
+    assert marks
+    assert harmless
+    assert [name for name in sorted(marks | harmless) if name not in text] == []
 
 
 def test_an_agent_undoes_nothing_that_the_user_tells_every_agent(engine: Ricordo) -> None:

@@ -463,7 +463,11 @@ class ReviewVerbs(MemoryVerbs):
             before, after = lines_for_diff(mine), lines_for_diff(item)
             lines = (line.rstrip("\n") for line in difflib.unified_diff(before, after, "yours", "new"))
         diff = "\n".join(list(lines)[:LONGEST_DIFF])
-        return Waiting(str(item.ref), item.title, item.version, item.provenance, ours, is_always, diff=diff)
+        who = item.provenance
+        if who.author == PERSON:  # who changed only the fields; the text is of somebody else
+            since = (one.provenance for one in store.items.history(n) if one.number > (ours or 0))
+            who = next((one for one in since if one.author != PERSON), who)
+        return Waiting(str(item.ref), item.title, item.version, who, ours, is_always, diff=diff)
 
     def _gone_files(self) -> dict[int, str]:
         """The items whose files went, with the names of these; the user still tells them to every agent."""

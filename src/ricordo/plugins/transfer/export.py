@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, get_origin
 
 from ricordo.engine.context import EngineContext
-from ricordo.errors import Error, PathConflict, StoreError, UsageError
+from ricordo.errors import CorruptStore, Error, PathConflict, StoreError, UsageError
 from ricordo.exchange.records import ItemRecord, VersionRecord, check_item
 from ricordo.permissions import is_admin, refuse_replacing
 from ricordo.plugins.transfer.export_file import (
@@ -80,8 +80,12 @@ def records(opened: OpenStore, *, log: bool = True) -> Generator[Record]:
     """All that a store holds, as it was at one moment: header, items, and what refers to them; ``log`` says whether the
     logs of queries and openings are among them.
     """
-    with opened.database.read() as connection:
-        yield from _records(connection, opened.language, log=log)
+    try:
+        with opened.database.read() as connection:
+            yield from _records(connection, opened.language, log=log)
+    except CorruptStore as error:  # who finds an export takes it for all that there was
+        hint = "‹:doctor --repair› mends what it can; ‹:export --salvage FILE› takes out all that can be read."
+        raise CorruptStore(f"nothing is exported, because {error.message}", hint=hint) from error
 
 
 def salvaged(opened: OpenStore, left_out: list[str], *, log: bool = True) -> Generator[Record]:

@@ -80,8 +80,8 @@ def stored_ref(drive: str, path: str) -> Ref:
 def shown_ref(drive: str, path: str, n: int) -> Ref:
     """The ref of an item to show; that of a damaged row says so."""
     try:
-        return stored_ref(drive, path)
-    except ValueError:
+        return Ref(drive, path)
+    except UsageError:
         return Ref("damaged", f"/{n}")
 
 
