@@ -138,14 +138,15 @@ def served() -> Iterator[tuple[str, Path]]:
         os.chdir(folder)  # nothing of the repository that this is run in is recorded
         from ricordo import Ricordo
 
-        store = folder / "ricordo.db"
+        store = folder / "shop-api" / "ricordo.db"
+        store.parent.mkdir()
         with Ricordo.open(store) as memory:
             fill(memory, folder)
         said = ricordo("serve", "start", "--port", "0", "--store", str(store), "--json")
         try:
             yield json.loads(said)["data"]["link"], folder
         finally:
-            ricordo("service", "stop")
+            ricordo("serve", "stop")
 
 
 class Start:
