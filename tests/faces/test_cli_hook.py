@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from ricordo import Ricordo
+from ricordo import Ricordo, hook_log
 from ricordo.config.loading import trust
 from ricordo.engine.context import LEFT_OUT, SETTINGS_LEFT_OUT, TOO_SLOW, UNREAD
-from ricordo.hooks.answers import NOTHING_TOLD, run
+from ricordo.hooks.answers import NO_STORE, NOTHING_TOLD, run
 from ricordo.hooks.pipe import Outlet
 
 KEYS = "The signing keys rotate every quarter, on the first Monday."
@@ -275,7 +275,8 @@ def test_a_wrong_call_is_answered_with_nothing_too(hooks: Hooks, args: tuple[str
 def test_where_there_is_no_store_none_is_made(hooks: Hooks) -> None:
     transcript = hooks.house.write("t.jsonl", "{}\n")
     for event in ("session-start", "user-prompt", "before-agent-start", "pre-compact", "session-end"):
-        assert hooks.answer(event, prompt="When do we rotate the keys?", transcript_path=str(transcript)) == {}
+        told = hooks.shown(event, prompt="When do we rotate the keys?", transcript_path=str(transcript))
+        assert told == (f"Ricordo: {NO_STORE}" if event == "session-start" else "")
     made = [path.name for path in hooks.house.folder.parent.rglob("*") if path.is_file()]
     assert sorted(made) == ["hooks.log", "t.jsonl"]
     assert hooks.log.count("there is no store") == 5
@@ -380,8 +381,58 @@ def test_broken_settings_of_the_users_own_are_said_when_a_session_starts(known: 
     assert "is not valid TOML" in known.log
 
 
-def test_where_there_is_no_store_nothing_is_said(hooks: Hooks) -> None:
+def test_where_there_is_no_store_that_is_said_once_a_week(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [hooks.shown("session-start") for _ in range(2)] == [f"Ricordo: {NO_STORE}", ""]
+    clock = time.time
+    monkeypatch.setattr(hook_log.time, "time", lambda: clock() + hook_log.WEEK + 60)
+    assert hooks.shown("session-start") == f"Ricordo: {NO_STORE}"
+
+
+def test_what_went_wrong_since_the_last_session_start_is_told_with_what_mends_it(
+    hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+
+    def noted(ago: float, event: str, outcome: str) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(hook_log.time, "time", lambda: now - ago)
+            hook_log.note_run(event, 1.5, outcome)
+
+    noted(8 * 86_400, "user-prompt", hook_log.SAID_NOTHING)  # too long ago
+    noted(600, "user-prompt", hook_log.SAID_NOTHING)  # told already
+    noted(500, "session-start", hook_log.ANSWERED)
+    for _ in range(9):
+        noted(400, "user-prompt", hook_log.SILENT)
+    hooks.answer("user-prompt", prompt="When do we rotate the keys?")
+    hooks.house.run("init")
+    told = "Ricordo: of the hooks since the last session started, "
+    assert hooks.shown("session-start") == f"{told}1 found no store (ricordo init)"
+    noted(300, "user-prompt", hook_log.SAID_LESS)
+    hooks.answer("user-prompt", b"nope")
+    third = hooks.shown("session-start")
+    assert third.startswith(f"{told}1 failed (ricordo doctor), 1 ran out of time (ricordo config set hooks.seconds 60)")
+    noted(200, "pre-compact", hook_log.SILENT)
+    week = hooks.house.json("status")["hooks"]
+    assert week == {"asked": 12, "answered": 1, "silent": 9, "late": 2, "failed": 2}
+    assert "2 failed, the last at user-prompt: JSONDecodeError" in str(hooks.house.json("doctor"))
+    noted(-5, "session-start", hook_log.ANSWERED)
     assert hooks.shown("session-start") == ""
+
+
+def test_one_late_hook_of_many_is_not_told(known: Hooks) -> None:
+    for _ in range(10):
+        hook_log.note_run("user-prompt", 0.2, hook_log.ANSWERED)
+    before = known.shown("session-start")
+    hook_log.note_run("user-prompt", 2.0, hook_log.SAID_LESS)
+    assert known.shown("session-start") == before
+    hook_log.note_run("user-prompt", 2.0, hook_log.SAID_LESS)
+    assert "2 ran out of time" in known.shown("session-start")
+
+
+def test_a_hook_that_said_something_counts_as_answered(known: Hooks) -> None:
+    known.call("user-prompt", prompt="When do we rotate the signing keys?")
+    known.call("user-prompt", prompt="Which colour has the cat of the neighbour?")
+    assert known.house.json("status")["hooks"] == {"asked": 2, "answered": 1, "silent": 1, "late": 0, "failed": 0}
 
 
 def test_without_a_model_that_answers_the_words_do(known: Hooks) -> None:

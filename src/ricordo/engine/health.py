@@ -147,6 +147,7 @@ class HealthVerbs(RemoveVerbs):
         status |= {"machines": machines} if len(machines) > 1 else {}
         status |= {"not_trusted": NOT_TRUSTED} if context.projects.untrusted() else {}
         status |= {"review": line} if (line := waiting_for_user(context)) else {}
+        status |= {"hooks": hooks} if (hooks := hook_log.week()) else {}
         ask("status", context, status)
         return status
 
@@ -179,8 +180,8 @@ class HealthVerbs(RemoveVerbs):
             ),
         ] = False,
     ) -> DoctorReport:
-        """It checks the database, indexes, vectors, permissions and free space, and says how often hooks ran out of
-        time. Each check stands for itself: one that fails does not hide the others. The command ends with 1 when a
+        """It checks the database, indexes, vectors, permissions and free space, and says what hooks failed or ran out
+        of time. Each check stands for itself: one that fails does not hide the others. The command ends with 1 when a
         check fails and was not repaired.
         """
         # Without a look at the knowledge files: the doctor reports how they differ from the store.

@@ -21,7 +21,7 @@ from ricordo.config.files import standing_in
 from ricordo.config.loading import Config, ConfigProvider
 from ricordo.errors import Error, NoStore
 from ricordo.frozen import frozen
-from ricordo.hook_log import log, open_log
+from ricordo.hook_log import PRINT_NOTHING, STARTS, TRANSCRIPT, had_no_store, log, open_log, trouble
 from ricordo.hooks.payload import NAMES, Payload, read_payload
 from ricordo.hooks.pipe import Outlet
 from ricordo.log import keep_log, report
@@ -46,6 +46,8 @@ LONGEST_TASK_NAME = 80
 """How many letters of a task are told where there are several."""
 
 NOTHING_TOLD = "it tells nothing now, because the store or the settings cannot be read: ricordo doctor"
+NO_STORE = "it knows nothing here and keeps nothing, because there is no store: ricordo init"
+"""Told once in seven days: who uses a store in some projects alone need not hear it in every other folder."""
 OWN_TIER = "agent"
 """The tier of the user's own store."""
 
@@ -100,6 +102,8 @@ def _run(event: str, content: bytes, outlet: Outlet, place: _Place) -> None:
     try:
         _tell(event, payload, outlet, place)
     except NoStore:
+        if event == STARTS and not had_no_store():
+            outlet.offer(payload.answer(f"Ricordo: {NO_STORE}"))
         raise
     except Error as error:
         if place.store is None and place.tier is None:  # if a project's store is broken, the user's own is told alone
@@ -109,7 +113,7 @@ def _run(event: str, content: bytes, outlet: Outlet, place: _Place) -> None:
                 _tell(event, payload, outlet, replace(place, tier=OWN_TIER), without=LEFT_OUT)
                 log(event, f"{type(error).__name__}: {error}")
                 return
-        if event == "session-start":  # whose agent would work without a word of the user's
+        if event == STARTS:  # whose agent would work without a word of the user's
             outlet.offer(payload.answer(f"Ricordo: {NOTHING_TOLD}"))
         raise
 
@@ -120,11 +124,11 @@ def _tell(event: str, payload: Payload, outlet: Outlet, place: _Place, *, withou
     outlet.limit(hooks.seconds)
     if not hooks.enabled:
         return
-    if event in ("pre-compact", "session-end"):
+    if event in PRINT_NOTHING:
         if hooks.transcripts:
             _start_reading(payload, provider(), place)
         return
-    if event == "session-start":
+    if event == STARTS:
         wanted = _Wanted(("",), hooks.start_budget, without=without)
     elif event == "before-agent-start":
         wanted = _Wanted(payload.tasks[:TASKS_ANSWERED] or ("",), hooks.budget)
@@ -232,6 +236,7 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
             tokens += report.tokens
         if not task:  # said once, when a session starts
             notes = [wanted.without] if wanted.without else [*project_notes(engine), waiting_for_user(engine._context)]
+            notes.append(trouble(engine.config.hooks.seconds))
             texts += [f"Ricordo: {note}" for note in notes if note]
     text = joined(*texts)
     outlet.offer(payload.answer(text) if text else {})
@@ -254,10 +259,10 @@ def _start_reading(payload: Payload, config: Config, asked: _Place) -> None:
 
     place = locate(asked.store, config, payload.folder, asked.tier).location
     if payload.transcript is None or not place.is_there:
-        log("transcript", "there is no transcript" if payload.transcript is None else f"there is no store {place.name}")
+        log(TRANSCRIPT, "there is no transcript" if payload.transcript is None else f"there is no store {place.name}")
         return
     if is_left_alone(payload.folder):
-        log("transcript", "the folder is left alone, because a .ricordoignore says so")
+        log(TRANSCRIPT, "the folder is left alone, because a .ricordoignore says so")
         return
     command = [sys.executable, "-P", "-m", "ricordo", "sessions", "add", str(payload.transcript), "--no-wait"]
     with open_log() if not is_encrypted(place.name) else open(os.devnull, "wb") as errors:  # noqa: PTH123 - no path

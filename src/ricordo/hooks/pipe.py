@@ -91,11 +91,12 @@ class Listener:
         """How long it took by now."""
         return time.monotonic() - self._started
 
-    @property
-    def outcome(self) -> str:
-        """What it means that time ran out now."""
-        from ricordo.hook_log import SAID_LESS, SAID_NOTHING
+    def outcome(self, *, ended: bool) -> str:
+        """What became of the hook, whose work ended or ran out of time."""
+        from ricordo.hook_log import ANSWERED, SAID_LESS, SAID_NOTHING, SILENT
 
+        if ended:
+            return SILENT if self.answer == b"{}" else ANSWERED
         return SAID_LESS if self._has_answer else SAID_NOTHING
 
     def hear(self, part: bytes) -> None:

@@ -80,9 +80,6 @@ def _asked(running: RunningServer, path: str, body: bytes, seconds: float) -> by
     return answer if status == 200 and answer.startswith(b"{") else None
 
 
-SILENT = ("pre-compact", "session-end")
-"""Events that print nothing: Claude Code adds what a PreCompact hook prints, even ``{}``, to its compaction prompt."""
-
 LONGEST_WAIT = 600.0
 """A larger ``--within`` is taken for a mistake, such as milliseconds, and ignored."""
 
@@ -150,14 +147,14 @@ def _process_start() -> float:
 
 def _say(event: str, answer: bytes) -> None:
     """Print the answer; a reader that is gone is no failure."""
-    if event in SILENT:
+    from ricordo.hook_log import PRINT_NOTHING, log_path
+
+    if event in PRINT_NOTHING:
         return
     try:
         sys.stdout.buffer.write(answer + b"\n")
         sys.stdout.buffer.flush()
         if answer == b"{}" and sys.stderr.isatty():  # a person tries it: an agent's program has no terminal
-            from ricordo.hook_log import log_path
-
             sys.stderr.write(f"nothing to tell; where something went wrong, {log_path()} says what\n")
     except (OSError, ValueError, AttributeError):
         return
@@ -201,11 +198,12 @@ def _in_a_child(
 
 def _note(event: str, listener: Listener, ended: bool) -> None:
     """Write down how long it took, and log it if time ran out."""
-    from ricordo.hook_log import IN_TIME, log, note_run
+    from ricordo.hook_log import OUT_OF_TIME, log, note_run
 
-    note_run(event, listener.seconds, IN_TIME if ended else listener.outcome)
+    outcome = listener.outcome(ended=ended)
+    note_run(event, listener.seconds, outcome)
     if not ended:
-        log(event, f"out of time; {listener.outcome.replace('-', ' ')}")
+        log(event, f"{OUT_OF_TIME}; {outcome.replace('-', ' ')}")
 
 
 def _beside_a_clock(
