@@ -179,6 +179,10 @@ class Plugin(NamedTuple):
       refuse that.
     - ``before_encryption(store)``: it may refuse that a store is encrypted.
     - ``context_lines(engine, task)``: a ``LineSection`` of the context for a task, or None.
+    - ``contextual(passages, engine, task, stores)``: the passages of items that are loaded where they fit a task, if
+      there are such items; returns those to tell, the best first.
+    - ``reminder_fields(fields, when, pause, times)``: the fields of a text that is told when a prompt is about
+      ``when``.
     - ``ref_of_address(config, address)``: the ref of what a URL leads to.
     - ``page_reader(context, prompt_addition, transcript)``: a ``PageSource``, which adds pages and reads them again.
     - ``page_loader(context, transcript)``: a ``Loader`` that pages are loaded with, or None; what it does is told to

@@ -21,6 +21,7 @@ PLUGINS = (
     "postgres",
     "providers",
     "qdrant",
+    "reminders",
     "sessions",
     "skills",
     "sync",

@@ -18,7 +18,7 @@ from ricordo.engine.log import LogVerbs
 from ricordo.engine.program_notes import asking_program
 from ricordo.engine.tiers import any_item
 from ricordo.errors import UsageError
-from ricordo.plugin import ask
+from ricordo.plugin import ask, revise
 from ricordo.secrets.private import without_private
 from ricordo.text.stopwords import has_content
 from ricordo.values.hits import Answer, Filters, Hit
@@ -198,7 +198,8 @@ class AgentVerbs(LogVerbs):
             return []
         answer = self._asked(task, filters, CONTEXTUAL_HITS, profile="bm25", by="words")
         left_out += _expired(answer.hits)
-        return [passage for passage in passages_of(answer.hits, stores) if passage.ref not in told_always]
+        passages = [passage for passage in passages_of(answer.hits, stores) if passage.ref not in told_always]
+        return revise("contextual", passages, self, task, stores)
 
     def _rules(self, task: str, stores: Mapping[str, Store], told: Collection[str]) -> list[ContextPassage]:
         """The user's short memories about the acts that a task asks for, those about most of them first; also

@@ -14,7 +14,7 @@ from ricordo.engine.items import replacement as replaced_by
 from ricordo.engine.tiers import follows
 from ricordo.errors import Conflict, UsageError
 from ricordo.permissions import refuse_secrets
-from ricordo.plugin import names_of
+from ricordo.plugin import ask, names_of
 from ricordo.speaking import as_agent, speaker
 from ricordo.steps import undoable
 from ricordo.values.items import Ref, Saved, checked_fields
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from ricordo.memory.remember import Keeper
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import (
+        DATE_TEXT,
+        NAME_TEXT,
         REF_TEXT,
         AllowSecrets,
         Cites,
@@ -96,20 +98,36 @@ class MemoryVerbs(ItemVerbs):
         on_duplicate: IfDuplicate | None = None,
         allow_secrets: AllowSecrets = False,
         wait: Wait = True,
+        when: Annotated[
+            str, Say("Tell it when a prompt is about this.", shown="WHAT", longest=NAME_TEXT, plugin="reminders")
+        ] = "",
+        pause: Annotated[
+            str,
+            Say(
+                "With --when: tell it again after this long at the earliest (default 1d).",
+                shown="SPAN",
+                longest=DATE_TEXT,
+                example="7d",
+                plugin="reminders",
+            ),
+        ] = "",
+        times: Annotated[
+            int, Say("With --when: tell it so often at most (default 0: always).", 0, plugin="reminders")
+        ] = 0,
         fields: FieldsToSet | None = None,
         **named: Unpack[MemoryFields],
     ) -> Saved:
         """A text that is stored already is skipped. What is nearly the same, or contradicts a memory, needs a
         decision: nothing is written until ``on_duplicate`` says save, skip, merge or supersede. Secrets are redacted.
         Without a kind, it is what the drive of its ref says (``note:/plan`` is a note, ``agent:/plan`` a document), and
-        a memory without a ref.
+        a memory without a ref. With ``when``, it is told when a prompt is about that, until ``valid_until``.
         """
         from ricordo.memory.links import checked_type
         from ricordo.memory.remember import VECTOR_SECONDS, memory_of
 
         check_type("text", text, str)
         refuse_secrets(allowed=allow_secrets)
-        fields = {**(fields or {}), **named}
+        fields = _with_reminder({**(fields or {}), **named}, when, pause, times)
         if kind is None:
             has_drive = ref is not None and Ref.looks_like(str(ref))
             kind = kind_of_drive(str(ref).partition(":")[0]) if has_drive else "memory"
@@ -247,6 +265,18 @@ class MemoryVerbs(ItemVerbs):
             check_new_name(named := Ref(drive_of(kind), f"/{name}"))
             return named
         return self._context.resolve_new(ref) if ref is not None else None
+
+
+def _with_reminder(fields: dict[str, Any], when: str, pause: str, times: int) -> dict[str, Any]:
+    """The fields of a text that is told when a prompt is about something; the same ones if nothing is said of that."""
+    if not when:
+        if pause or times:
+            raise UsageError("a pause and a number of times need what the prompt is about", hint="Add ‹when›.")
+        return fields
+    answers: list[dict[str, Any]] = ask("reminder_fields", fields, when, pause, times)
+    if not answers:
+        raise UsageError("no plugin here tells when a prompt is about something", hint="Leave out ‹when›.")
+    return answers[0]
 
 
 def _said_by(source: Writer) -> AbstractContextManager[None]:

@@ -379,15 +379,17 @@ class ReviewVerbs(MemoryVerbs):
         return ReviewReport((), findings=_of_each_kind(left, limit), counts=_counts(left), done=tuple(done))
 
     def _refuse(self, finding: Finding) -> Saved:
-        """Remember that both of a pair are to be kept; other findings stay, and are found again."""
-        refuse_agents("decide that both are kept for good")
+        """Remember that nothing is to be done, such as that both of a pair are kept; findings of most kinds stay."""
+        refuse_agents("decide on findings for good")
         refused = next(filter(None, ask("refuse_finding", self, finding)), None)
-        return refused or Saved(finding.refs[0], "skipped", reason="only pairs are refused; others stay as they are")
+        return refused or Saved(finding.refs[0], "skipped", reason="this kind is not refused, it stays as it is")
 
     def _accept(self, finding: Finding, *, by_id: bool) -> Saved:
         """Do what a finding suggests; what changed since the look stays as it is."""
         if finding.alone and not by_id:
-            return Saved(finding.refs[0], "skipped", reason=f"look at both, then: ricordo review {finding.id} accept")
+            return Saved(
+                finding.refs[0], "skipped", reason=f"look at it first, then: ricordo review {finding.id} accept"
+            )
         try:
             if (changed := self._changed_since(finding)) is not None:
                 return Saved(finding.refs[0], "skipped", reason=changed)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ricordo.frozen import frozen
 from ricordo.plugin import installed
-from ricordo.values.items import Saved
+from ricordo.values.items import Item, Saved
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain
 from ricordo.values.provenance import Provenance
 
@@ -112,6 +112,14 @@ class Finding(Plain):
     """Whether it is accepted for itself only, never together with all of its kind."""
     versions: tuple[tuple[int, int], ...] = field(default=(), metadata=NOT_SHOWN)
     """The numbers of the items and the versions that were looked at."""
+
+    @classmethod
+    def about(cls, kind: str, items: Mapping[int, Item], why: str, action: str) -> Finding:
+        """A finding about items, by number; its id is the same as long as they are."""
+        refs = tuple(str(item.ref) for item in items.values())
+        versions = tuple((n, item.version) for n, item in items.items())
+        digest = hashlib.sha256(repr((kind, refs, versions)).encode("utf-8", "surrogatepass")).hexdigest()
+        return cls(digest[:8], kind, refs, why, action=action, versions=versions)
 
 
 @frozen

@@ -110,7 +110,7 @@ def test_only_identical_texts_are_archived_together(opens: Opens) -> None:
     [one] = engine.review(kinds=("duplicates",)).findings
     assert set(one.refs) == {"memory:/a", "memory:/b"}
     [done] = engine.review("duplicates", "accept").done
-    assert (done.status, done.reason) == ("skipped", f"look at both, then: ricordo review {one.id} accept")
+    assert (done.status, done.reason) == ("skipped", f"look at it first, then: ricordo review {one.id} accept")
     engine.review(one.id, "accept")
     assert live(engine) == {"memory:/b", "memory:/c", "memory:/d"}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -293,7 +292,7 @@ class Look:
         return {Pair(edge.target, edge.source) for edge in links if edge.type == BESIDE and edge.target is not None}
 
     def _of_pair(self, kind: str, pair: Pair, why: str) -> Finding:
-        finding = _finding(kind, {n: self.memories[n] for n in (pair.older, pair.newer)}, why, "archive the older")
+        finding = Finding.about(kind, {n: self.memories[n] for n in (pair.older, pair.newer)}, why, "archive the older")
         is_same = plain_text(self._texts[pair.older]) == plain_text(self._texts[pair.newer])
         return replace(finding, alone=not is_same)
 
@@ -342,27 +341,29 @@ class Look:
         for n, states in self._stale.items():
             gone = [cited.what for cited in states if cited.state == GONE]
             if gone and not is_protected(self.memories[n]):
-                yield _finding("gone", {n: self.memories[n]}, f"It cites {', '.join(gone)}, which is gone.", "archive")
+                yield Finding.about(
+                    "gone", {n: self.memories[n]}, f"It cites {', '.join(gone)}, which is gone.", "archive"
+                )
 
     def _changed(self) -> Iterator[Finding]:
         for n, states in self._stale.items():
             if n not in self._users and not any(cited.state == GONE for cited in states):
                 why = f"What it cites is no longer as it was: {'; '.join(map(str, states))}."
-                yield _finding("changed", {n: self.memories[n]}, why, "say that it still holds")
+                yield Finding.about("changed", {n: self.memories[n]}, why, "say that it still holds")
 
     def _expired(self) -> Iterator[Finding]:
         now = datetime.now(UTC)
         for n, item in self._listed(Filters()).items():
             until = item.fields.valid_until
             if until and not is_protected(item) and parse_time(until) < now:
-                yield _finding("expired", {n: item}, f"It held until {until[:10]}.", "archive")
+                yield Finding.about("expired", {n: item}, f"It held until {until[:10]}.", "archive")
 
     def _unused(self) -> Iterator[Finding]:
         before = datetime.now(UTC) - timedelta(days=UNUSED_DAYS)
         for n, item in self.memories.items():
             if last_use(item) < before and not is_protected(item) and item.fields.loading != "always":
                 why = f"Nobody found, opened or changed it since {last_use(item):%Y-%m-%d}."
-                yield _finding("unused", {n: item}, why, "archive")
+                yield Finding.about("unused", {n: item}, why, "archive")
 
     def _secrets(self) -> Iterator[Finding]:
         kinds = tuple(sorted(REDACTED_KINDS))
@@ -371,12 +372,4 @@ class Look:
             secrets = redact_item(items[n].kind, text, {}, allow_secrets=False)[2]
             if secrets and not items[n].fields.immutable:
                 why = f"Its text holds what looks like a secret ({', '.join(sorted(set(secrets)))})."
-                yield _finding("secrets", {n: items[n]}, why, "take it out of the text")
-
-
-def _finding(kind: str, items: Mapping[int, Item], why: str, action: str) -> Finding:
-    """A finding; its id is the same as long as the items are."""
-    refs = tuple(str(item.ref) for item in items.values())
-    versions = tuple((n, item.version) for n, item in items.items())
-    digest = hashlib.sha256(repr((kind, refs, versions)).encode("utf-8", "surrogatepass")).hexdigest()
-    return Finding(digest[:8], kind, refs, why, action=action, versions=versions)
+                yield Finding.about("secrets", {n: items[n]}, why, "take it out of the text")
