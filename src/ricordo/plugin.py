@@ -193,6 +193,8 @@ class Plugin(NamedTuple):
       metadata that goes with it. A new item cites what ``cites`` names, too; with None, the text replaces another.
     - ``metadata_of_file(metadata, sync, content, item)``: the same for a text that comes from a knowledge file
       (``memory.files.format.KnowledgeFile``) and is not Ricordo's own; the item is None if it is new.
+    - ``session_goes_on(engine, transcript)``: a session starts again that was compacted or resumed; what to tell it of
+      its own transcript (``trust.fence.Told``).
     - ``texts_changed(store, prepared)``: items have other texts now; notes about them, by number.
     - ``imported(store, refs)``: items were imported; notes for the user.
     - ``answer_cites(answer, store_of)``: an answer of which hits cite something; returns the answer to give.

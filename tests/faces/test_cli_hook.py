@@ -384,7 +384,7 @@ def test_broken_settings_of_the_users_own_are_said_when_a_session_starts(known: 
 def test_where_there_is_no_store_that_is_said_once_a_week(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [hooks.shown("session-start") for _ in range(2)] == [f"Ricordo: {NO_STORE}", ""]
     clock = time.time
-    monkeypatch.setattr(hook_log.time, "time", lambda: clock() + hook_log.WEEK + 60)
+    monkeypatch.setattr(time, "time", lambda: clock() + hook_log.WEEK + 60)
     assert hooks.shown("session-start") == f"Ricordo: {NO_STORE}"
 
 
@@ -395,7 +395,7 @@ def test_what_went_wrong_since_the_last_session_start_is_told_with_what_mends_it
 
     def noted(ago: float, event: str, outcome: str) -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(hook_log.time, "time", lambda: now - ago)
+            patch.setattr(time, "time", lambda: now - ago)
             hook_log.note_run(event, 1.5, outcome)
 
     noted(8 * 86_400, "user-prompt", hook_log.SAID_NOTHING)  # too long ago

@@ -25,6 +25,7 @@ from ricordo.hook_log import PRINT_NOTHING, STARTS, TRANSCRIPT, had_no_store, lo
 from ricordo.hooks.payload import NAMES, Payload, read_payload
 from ricordo.hooks.pipe import Outlet
 from ricordo.log import keep_log, report
+from ricordo.plugin import ask
 from ricordo.programs.table import running_program
 from ricordo.speaking import asker, speaking
 from ricordo.text.stopwords import has_content
@@ -237,6 +238,8 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
         if not task:  # said once, when a session starts
             notes = [wanted.without] if wanted.without else [*project_notes(engine), waiting_for_user(engine._context)]
             notes.append(trouble(engine.config.hooks.seconds))
+            if payload.goes_on and payload.transcript is not None and engine.config.hooks.transcripts:
+                texts += ask("session_goes_on", engine, payload.transcript)
             texts += [f"Ricordo: {note}" for note in notes if note]
     text = joined(*texts)
     outlet.offer(payload.answer(text) if text else {})

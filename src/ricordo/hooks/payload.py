@@ -48,6 +48,8 @@ class Payload:
     tasks: tuple[str, ...] = ()
     transcript: Path | None = None
     session: str = ""
+    goes_on: bool = False
+    """Whether a session starts that had begun before: it was compacted, resumed or cleared."""
 
     @property
     def task(self) -> str:
@@ -79,6 +81,7 @@ def read_payload(event: str, content: bytes, here: Path | None = None) -> Payloa
         _tasks(event, given),
         _file(_text(given, "transcript_path", "transcriptPath")),
         _text(given, "session_id", "sessionId", "conversation_id"),
+        _text(given, "source") in ("compact", "resume", "clear"),
     )
 
 
