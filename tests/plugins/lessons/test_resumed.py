@@ -60,7 +60,7 @@ def test_a_session_that_goes_on_is_told_what_was_settled_the_newest_first(
     assert lines[2:] == [
         "- 9 agent: I start with the migration '''' ## Always",
         "- 8: Write the migration now. [private]",
-        "- 6: The format is 2026-0001, and the key is [redacted: anthropic key].",
+        "- 6: The format is 2026-0001, and the key is [redacted: anthropic key]",
         "- 5 agent: Still to do: the nightly export.",
         "- 3: No, never renumber invoices that were sent.",
         "- files changed:",
@@ -88,15 +88,15 @@ def test_of_what_the_user_said_twice_or_took_back_the_newest_is_told(engine: Ric
 def test_of_a_long_session_at_most_600_tokens_are_told_what_was_ruled_before_what_was_chatted(
     engine: Ricordo, tmp_path: Path
 ) -> None:
-    said: list[tuple[str, str]] = [("user", "We never deploy on Fridays."), ("assistant", "I will not.")]
+    said = [("user", "Look at the logs."), ("assistant", "I do."), ("user", "No, we never deploy on Fridays.")]
     for n in range(300):
         said += [("user", f"The log of run {n} looks a bit odd to me."), ("assistant", f"I looked at run {n}.")]
     text = told(engine, tmp_path, "compact", said)
     assert 300 < token_counter().count_tokens([text])[0] <= 600
-    assert "- 1: We never deploy on Fridays." in text
+    assert "- 3: No, we never deploy on Fridays." in text
     assert "I looked at run 299." in text
 
 
 def test_what_is_no_transcript_keeps_nothing_else_from_being_told(engine: Ricordo, tmp_path: Path) -> None:
     engine.remember("We never deploy on Fridays.", loading="always")
-    assert "never deploy on Fridays" in told(engine, tmp_path, "compact", [(["nobody"], {})])
+    assert "never deploy on Fridays" in told(engine, tmp_path, "compact", [("nobody", "It rains.")])

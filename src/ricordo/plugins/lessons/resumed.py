@@ -90,6 +90,7 @@ def _is_overruled(line: Line, others: Iterable[Line]) -> bool:
     words = content_words(line.text)
     return any(
         other.seq > line.seq
+        and not other.who
         and len(words & content_words(other.text)) >= SHARED_WORDS
         and compare(line.text, other.text).relation in (SAME, OPPOSITE)
         for other in others
