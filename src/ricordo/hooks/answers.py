@@ -140,7 +140,7 @@ def _tell(event: str, payload: Payload, outlet: Outlet, place: _Place, *, withou
     if wanted.budget:
         said = Provenance(AGENT, running_program(place.env), payload.session, "hook")
         with standing_in(payload.folder), speaking(said):
-            if event == "session-start" and place.store is None and place.tier is None:
+            if event == STARTS and place.store is None and place.tier is None:
                 _offer_own(payload, wanted, provider, outlet, place=place)
             _answer(payload, wanted, provider, outlet, place=place)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,9 +67,16 @@ class Line:
 def told_again(engine: AgentVerbs, transcript: Path) -> Told:
     """What was settled in the session of a transcript, as data, in at most 600 tokens; "" if nothing was said in it."""
     try:
-        turns = list(_turns(transcript)) if transcript.stat().st_size <= MOST_BYTES else []
+        state = transcript.stat()
+        return _told(transcript, state.st_mtime_ns) if state.st_size <= MOST_BYTES else joined()
     except (Error, OSError):  # it is no transcript, or cannot be read: all else is told without it
-        turns = []
+        return joined()
+
+
+@lru_cache(maxsize=2)
+def _told(transcript: Path, mtime: int) -> Told:
+    """The same of a file as it is now; a hook may offer several answers, one after the other."""
+    turns = list(_turns(transcript))
     counter = registry.token_counter()
     start, end = frame(HEADING, outside=True)
     files = told_line(*changed_files(turns), outside=True, gap=", ", longest=LONGEST_FILES)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo import told_log
 from ricordo.context.passages import ContextPassage
-from ricordo.errors import ContractError, Unavailable, UsageError
+from ricordo.errors import ContractError, CorruptStore, NotFound, Unavailable, UsageError
 from ricordo.permissions import refuse_agents
 from ricordo.search.fit import EVEN, FITS, POWER, POWER_ALONE, STEEP, WORDS, fit_from
 from ricordo.speaking import speaker
@@ -116,10 +116,13 @@ def _waits_for(item: Item) -> str:
 
 
 def _own_words(store: Store, item: Item) -> Item | None:
-    """An item as the user wrote it last, or agreed to it; None if the user never did."""
+    """An item as the user wrote it last, or agreed to it; None if the user never did, or that is no longer kept."""
     if item.foreign or item.vouched is None:
         return None
-    return store.items.get(store.items.require(item.ref), version=item.vouched)
+    try:
+        return store.items.get(store.items.require(item.ref), version=item.vouched)
+    except (NotFound, CorruptStore):
+        return None
 
 
 def _tellings(location: str | None) -> dict[str, list[float]]:
