@@ -238,11 +238,12 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
         if not task:  # said once, when a session starts
             notes = [wanted.without] if wanted.without else [*project_notes(engine), waiting_for_user(engine._context)]
             notes.append(trouble(engine.config.hooks.seconds))
-            if payload.goes_on and payload.transcript is not None and engine.config.hooks.transcripts:
-                texts += ask("session_goes_on", engine, payload.transcript)
             texts += [f"Ricordo: {note}" for note in notes if note]
     text = joined(*texts)
     outlet.offer(payload.answer(text) if text else {})
+    if payload.goes_on and payload.transcript is not None and engine.config.hooks.transcripts:
+        again = joined(*ask("session_goes_on", engine, payload.transcript))  # it may take longer: a long transcript
+        outlet.offer(payload.answer(joined(again, text)) if again or text else {})
     outlet.note_items = None
     if refs and engine.config.usage.log:
         outlet.note_items = partial(

@@ -37,8 +37,8 @@ LONGEST_FILES = 500
 ENDS_OF_LINES = 20
 MOST_BYTES = 30_000_000
 """A longer transcript is not read: the session waits for it."""
-MOST_STATED = 200
-"""Of so many messages, the last ones, it is looked at what the user stated."""
+MOST_STATED = 300
+"""Of so many sentences, the last ones, it is looked at what they are worth; and of all that correct the agent."""
 MOST_FILES = 20
 CORRECTED = 4.0
 """How much weightier it is what the user corrected."""
@@ -145,7 +145,7 @@ def _stated(turns: Sequence[SaidTurn]) -> Iterator[Line]:
                 corrects = corrects or begins_correction(sentence)
                 if not sentence.asks and len(sentence.text.split()) >= FEWEST_WORDS:
                     heard.append((turn.seq, sentence, corrects))
-    heard = heard[-MOST_STATED:]
+    heard = [one for n, one in enumerate(heard) if one[2] or n >= len(heard) - MOST_STATED]
     found: dict[int, tuple[list[str], float]] = {}
     for (seq, sentence, corrects), verdict in zip(heard, verdicts([one for _, one, _ in heard], None), strict=True):
         weight = verdict.margin + CORRECTED * corrects
