@@ -134,6 +134,8 @@ def show_hit(screen: Screen, hit: Hit, *, rank: str, highlight: Highlight, form:
         title = clip(title, max(screen.width - 14 - cells(tail), 20))
     screen.line(f"{rank:>2}  {_score(screen, hit)}{screen.bold(title)}  {screen.dim(tail)}")
     screen.line(margin + screen.style(location(hit), fg="cyan"))
+    if hit.context:
+        screen.line(margin + screen.dim(one_line(hit.context)))
     if replaced := replaced_text(hit):
         screen.line(margin + screen.style(f"out of date: {replaced}", fg="yellow"))
     if hit.contradicted_by:

@@ -469,12 +469,13 @@ def _show_roots(screen: Screen, roots: Sequence[reports.Root]) -> None:
             f"{root.items:,}",
             one_line(root.path),
             " ".join(root.globs),
+            one_line(root.about),
             f"on {one_line(root.machine)}" if root.machine else "" if root.is_there else "gone",
         )
         for root in roots
     ]
     empty = "no folder was added; 'ricordo add FOLDER' adds one"
-    screen.table(("items", "folder", "only", ""), rows, right=(0,), empty=empty)
+    screen.table(("items", "folder", "only", "what it holds", ""), rows, right=(0,), empty=empty)
 
 
 @shows

@@ -167,7 +167,7 @@ class Builder:
     def _item_block(self, item: Item, text: str) -> Told:
         fields = item.fields
         doubt = self.material.doubts.get(str(item.ref), "")
-        return told_item(str(item.ref), fields.title, fields.description, text, outside=is_outside(item), place=doubt)
+        return told_item(str(item.ref), fields.title, fields.about, text, outside=is_outside(item), place=doubt)
 
     def _lines(self, lines: LineSection, share: int, gap: str = " ", longest: int = LONGEST_LINE) -> None:
         """A line for each part, while they fit into their share of the room. If any of them is not the user's own, one
@@ -237,7 +237,7 @@ class Builder:
     def _passage_block(self, passage: ContextPassage, text: str | None = None) -> Told:
         fields = passage.item.fields
         return told_item(
-            passage.ref, fields.title, fields.description, passage.text if text is None else text,
+            passage.ref, fields.title, fields.about, passage.text if text is None else text,
             outside=passage.outside, lines=passage.lines, place=passage.place,
         )  # fmt: skip
 

@@ -18,8 +18,9 @@ from ricordo.engine.items import adding_to
 from ricordo.engine.reading import ReadVerbs
 from ricordo.engine.removal import RemoveVerbs
 from ricordo.errors import Error, NotFound, Unavailable, UsageError
-from ricordo.permissions import refuse_files, refuse_secrets
+from ricordo.permissions import refuse_agents, refuse_files, refuse_secrets
 from ricordo.plugin import ask
+from ricordo.secrets.private import without_private
 from ricordo.sources.disk import disk_ref, ref_path
 from ricordo.values.items import DISK, UNKNOWN_MACHINE, Ref
 from ricordo.values.kinds import KINDS, ON_CONFLICT
@@ -60,11 +61,27 @@ def moved(context: EngineContext, n: int, ref: Ref, target: Ref, *, state: FileS
     return Refreshed(str(target), "moved", chunks=saved.chunks)
 
 
+def described(context: EngineContext, n: int, ref: Ref, *, before: str, after: str) -> Refreshed:
+    """Give an item of a folder the line about it, unless it has a context of its own."""
+    store = context.store
+    try:
+        item = store.items.get_many([n])[n]
+        if item.fields.context != before or before == after:
+            return Refreshed(str(ref), "unchanged")
+        draft = store.items.draft(n, item.version)
+        prepared = context.pipeline.prepare_draft(replace(draft, fields=draft.fields.with_changes({"context": after})))
+        # As when its file is read again: its text is nobody's word because of it.
+        saved = store.changes.rewrite(n, replace(prepared, origin=str(ref)), backlog=context.models.backlog())
+    except Error as error:
+        return Refreshed(str(ref), "failed", error.to_dict())
+    return Refreshed(str(ref), "updated", chunks=saved.chunks)
+
+
 def known_machines(context: EngineContext) -> list[KnownMachine]:
     """This machine, then the others that have files in the store."""
     store, refs, this = context.store, context.file_refs, this_machine()
     files = Counter(refs.owner(ref) for _, ref, _ in store.items.refs_below(DISK, "/"))
-    owners = {machine for machine, _, _ in store.files.all_roots()} | files.keys()
+    owners = {machine for machine, *_ in store.files.all_roots()} | files.keys()
     names = store.machines.names() if owners - {this.id} else {}
     others = [
         KnownMachine(machine, (names.get(machine) or machine) if machine else UNKNOWN_MACHINE, files[machine])
@@ -110,14 +127,14 @@ class RootVerbs(OpenEngine):
             self._context.store.machines.note_this()
         store, refs = self._context.store, self._context.file_refs
         found = store.files.all_roots()
-        names = store.machines.names() if any(machine != refs.here for machine, _, _ in found) else {}
+        names = store.machines.names() if any(machine != refs.here for machine, *_ in found) else {}
 
-        def shown(machine: str, path: str, globs: tuple[str, ...]) -> Root:
+        def shown(machine: str, path: str, globs: tuple[str, ...], about: str) -> Root:
             place = disk_ref(Path(path)).path if machine == refs.here else f"/{path.lstrip('/')}".replace("\\", "/")
             count = len(store.items.refs_below("disk", refs.path(place, machine)))
             if machine == refs.here:
-                return Root(path, globs, count, Path(path).is_dir())
-            return Root(path, globs, count, machine=names.get(machine, machine) or UNKNOWN_MACHINE)
+                return Root(path, globs, count, Path(path).is_dir(), about=about)
+            return Root(path, globs, count, about=about, machine=names.get(machine, machine) or UNKNOWN_MACHINE)
 
         return tuple(shown(*one) for one in found)
 
@@ -126,13 +143,55 @@ class RootVerbs(OpenEngine):
     )
     def forget_root(self, path: Annotated[str | Path, Say("The folder.", longest=REF_TEXT, shown="FOLDER")]) -> Root:
         """``refresh`` finds no more new files in it. Its items stay until they are removed."""
+        root = self._added(path)
+        self._context.store.files.forget_root(root.path)
+        return root
+
+    def _added(self, path: str | Path) -> Root:
+        """The folder of this machine that was added."""
         wanted = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - resolve() would follow links
         known = {root.path: root for root in self.roots() if not root.machine}
         if wanted not in known:
             listed = ", ".join(known) or "none"
             raise NotFound(f"{wanted} is not a folder that was added", hint=f"Folders that were added: {listed}.")
-        self._context.store.files.forget_root(wanted)
         return known[wanted]
+
+    @verb(
+        "files",
+        "add",
+        "Say what a folder holds, which is told with every hit in it.",
+        path="roots describe",
+        examples=(
+            "ricordo roots describe ~/board 'minutes of the board, 2019–2024'",
+            "ricordo roots describe ~/board ''",
+        ),
+        is_long=True,
+    )
+    def describe_root(
+        self,
+        path: Annotated[str | Path, Say("The folder, as it was added.", longest=REF_TEXT, shown="FOLDER")],
+        about: Annotated[str, Say("What it holds, in a line; an empty one takes it back.", longest=NAME_TEXT)],
+        *,
+        wait: Wait = True,
+    ) -> RefreshReport:
+        """The line becomes the field ``context`` of every item in the folder, now and of files that come later: it is
+        searched by words and by meaning, and told in searches, contexts and by tools. An item with a context of its own
+        keeps that; of folders in each other, the inner one counts. Each item gets a new version and new vectors.
+        """
+        from ricordo.ingest.files import folder_line
+
+        refuse_agents("say what a folder holds")
+        check_type("about", about, str)
+        root, files = self._added(path), self._context.store.files
+        before = files.descriptions()
+        files.remember_root(root.path, root.globs, " ".join(without_private(about).split()))
+        after, refs = files.descriptions(), self._context.file_refs
+        below = self._context.store.items.refs_below("disk", disk_ref(Path(root.path), refs).path)
+        done = [
+            described(self._context, n, ref, before=folder_line(file, before), after=folder_line(file, after))
+            for n, ref, file in ((n, ref, ref_path(ref, refs)) for n, ref, _ in below if refs.is_here(ref))
+        ]
+        return self._context.embed_after(RefreshReport(tuple(done)), wait)
 
     @verb(
         "files",
@@ -224,9 +283,11 @@ class RootVerbs(OpenEngine):
             moved(self._context, n, ref, Ref("disk", f"{after}{ref.path[len(before) :]}"), state=states.get(n))
             for n, ref in items
         ]
+        about = files.descriptions()
         for root, globs, path in roots:
             files.forget_root(root)
-            files.remember_root(str(ref_path(Ref("disk", f"{after}{path[len(before) :]}"), refs)), globs)
+            place = ref_path(Ref("disk", f"{after}{path[len(before) :]}"), refs)
+            files.remember_root(str(place), globs, about.get(root, ""))
         return RefreshReport(tuple(done))
 
     def _follow_project(self) -> RefreshReport | None:

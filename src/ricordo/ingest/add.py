@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ricordo.errors import Error, NotFound, PathConflict, Unavailable, Unreadable, UsageError
-from ricordo.ingest.files import FileReader, NewFiles, authored, times_of, with_stored_fields, without_secrets
+from ricordo.ingest.files import (
+    FileReader,
+    NewFiles,
+    authored,
+    folder_line,
+    times_of,
+    with_stored_fields,
+    without_secrets,
+)
 from ricordo.ingest.formats.read import parse_bytes
 from ricordo.ingest.pipeline import Incoming, Pipeline, own_fields
 from ricordo.plugin import ask
@@ -125,6 +133,8 @@ class Adding:
     _untrusted: Counter[Path] = field(default_factory=Counter)
     """By folder: how many files say that every agent gets them, while the user does not trust the folder."""
     _new: NewFiles = field(init=False)
+    _lines: Mapping[str, str] = field(default_factory=dict)
+    """What folders hold."""
     _folders: dict[Path, Path | None] = field(default_factory=dict)
     """By file: the folder that was added; None for a file that was named itself."""
     started: float = field(default_factory=time.monotonic)
@@ -190,6 +200,7 @@ class Adding:
         page_refs = [as_ref or ref for ref in web.refs] if web is not None else []
         self.refs = self.store.machines.refs()
         self._new = NewFiles(self.store, self.refs)
+        self._lines = self.store.files.descriptions()
         files: dict[Path, FoundFile] = {}
         roots: list[Path] = []
         for source in sources:
@@ -345,7 +356,7 @@ class Adding:
                 self.done.append(Saved(str(ref), "skipped", reason=reason))
                 return None
             incoming = self._merge_with_stored(
-                self.files.incoming(ref, entry, data, self.kind_for(ref), fields=self.fields)
+                self.files.incoming(ref, entry, data, self.kind_for(ref), fields=self._fields_of(entry.path))
             )
         except Error as error:
             self.fail(str(ref), error)
@@ -354,6 +365,11 @@ class Adding:
         if incoming.parsed.fields.get("loading") == "always" and not incoming.vouched:
             self._untrusted[entry.path.parent] += 1
         return incoming
+
+    def _fields_of(self, path: Path) -> Mapping[str, Any]:
+        """The fields of a new file: those of this call, and what the user said of its folder."""
+        line = folder_line(path, self._lines) if self._lines else ""
+        return {"context": line, **self.fields} if line else self.fields
 
     def _merge_with_stored(self, incoming: Incoming) -> Incoming:
         """The new version of an item. It keeps what people set on the old one, unless this call gives another value."""

@@ -276,6 +276,11 @@ _LONG_LINE = 500
 """If the lines of a script are longer than this on average, nobody wrote it."""
 
 
+def folder_line(path: Path, lines: Mapping[str, str]) -> str:
+    """What the innermost folder around a file holds; ``lines`` are those of folders, the innermost first."""
+    return next((line for folder, line in lines.items() if Path(folder) in path.parents), "")
+
+
 class NewFiles:
     """Says which new files of added folders are passed over, once their bytes are known.
 

@@ -17,7 +17,7 @@ from stat import S_ISDIR
 from typing import TYPE_CHECKING, TypeVar
 
 from ricordo.errors import Error, MissingExtra, NotFound, StoreError, Unavailable, Unreadable, UsageError
-from ricordo.ingest.files import SAME, VALIDATORS, FileReader, Gone, NewFiles, hash_of, with_stored_fields
+from ricordo.ingest.files import SAME, VALIDATORS, FileReader, Gone, NewFiles, folder_line, hash_of, with_stored_fields
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.plugin import ask, brought_as, names_of
 from ricordo.sources.disk import FoundFile, disk_ref, is_mailbox, printable, ref_path, under_glob
@@ -71,6 +71,7 @@ class Refresher:
         """The files of items on other drives than ``disk``, by number."""
         self.refs = store.machines.refs()
         self.roots = [Path(root) for root, _ in store.files.roots()]
+        self.lines = store.files.descriptions()
         self.new = NewFiles(store, self.refs)
         self.again: list[Path] = []
         """Files that were passed over because their bytes were those of an item that is gone or changed now."""
@@ -324,7 +325,9 @@ class Refresher:
         self, ref: Ref, entry: FoundFile, data: bytes, item: Item | None, *, state: FileState | None
     ) -> Incoming:
         """The file as it is now; fields that people set on the item are kept."""
-        incoming = self.files.incoming(ref, entry, data, item.kind if item else "document", fields={})
+        line = "" if item else folder_line(entry.path, self.lines)
+        fields = {"context": line} if line else {}
+        incoming = self.files.incoming(ref, entry, data, item.kind if item else "document", fields=fields)
         self.notes += [f"{ref}: {warning}" for warning in incoming.parsed.warnings]
         if item is None or incoming.file is None:
             return incoming

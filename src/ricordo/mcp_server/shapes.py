@@ -58,6 +58,7 @@ def hit_row(hit: Hit, *, tiered: bool = False) -> dict[str, Any]:
         "snippet": short(hit.snippet),
         "lines": list(hit.lines),
         "description": short(hit.description, 120) if hit.description not in hit.snippet else "",
+        "context": short(hit.context, 120),
         "tags": list(hit.tags),
         "domain": hit.domain,
         "severity": hit.severity,

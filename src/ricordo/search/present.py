@@ -419,6 +419,7 @@ def _hit(
         id=item.id,
         title=reader.title(entry),
         description=fields.description,
+        context=fields.context,
         kind=item.kind,
         score=entry.score,
         snippet=first.text if first else fields.description[:SNIPPET],

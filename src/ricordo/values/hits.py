@@ -176,6 +176,8 @@ class Hit(Plain):
     severity: str | None = None
     tags: tuple[str, ...] = ()
     tier: str = ""
+    context: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """What one must know to understand it, such as what its folder holds."""
     machine: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """The name of the other machine that has the file; empty for what is on this one, or no file."""
     place: str = ""

@@ -165,6 +165,11 @@ class Fields(Plain):
     is_textual: bool = True
     metadata: Annotated[Mapping[str, Any], Say("Fields of your own, as an object.")] = field(default_factory=dict)
 
+    @property
+    def about(self) -> str:
+        """What it is about, and what one must know to understand it."""
+        return " · ".join(filter(None, (self.description, self.context)))
+
     def with_changes(self, changes: Mapping[str, Any]) -> Fields:
         """A copy with some fields set; unknown names and bad values are usage errors."""
         return replace(self, **checked_fields(changes))

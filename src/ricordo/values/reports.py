@@ -198,6 +198,8 @@ class Root(Plain):
     is_there: bool = True
     machine: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """The name of the other machine that it was added on; empty for this one."""
+    about: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """What it holds, as the user said it: told with every hit in it."""
 
 
 @frozen

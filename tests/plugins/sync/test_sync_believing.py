@@ -110,6 +110,22 @@ def test_what_programs_and_tools_of_a_machine_keep_stays_there(two: tuple[Place,
     assert laptop.texts() == {"Keys rotate every quarter."}
 
 
+def test_what_the_user_said_of_a_folder_is_told_on_the_other_machine(two: tuple[Place, Place]) -> None:
+    desk, laptop = two
+    board = desk.home / "board"
+    board.mkdir()
+    (board / "fee.md").write_text("# Fee\n\nThe fee was raised to twelve euros.\n")
+    for place in two:
+        with place.at() as engine:
+            engine.sync_folder_add(place.folder, what=["notes", "documents"], trust_all=True)
+    with desk.at() as engine:
+        engine.add(board)
+        engine.describe_root(board, "minutes of the board")
+    settle(desk, laptop)
+    with laptop.at() as engine:
+        assert [hit.context for hit in engine.search("fee").hits] == ["minutes of the board"]
+
+
 def test_a_folders_key_is_not_one_of_a_keyring(two: tuple[Place, Place]) -> None:
     pytest.importorskip("cryptography", reason="the extra 'encryption' is not installed")
     desk, _ = two

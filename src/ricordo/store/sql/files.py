@@ -117,27 +117,39 @@ class Files(StorePart):
                 for n, state in states.items():
                     changes.note_file(connection, n, state)
 
-    def remember_root(self, path: str, globs: Sequence[str]) -> None:
-        """Note a folder that was added on this machine, so that ``refresh`` finds its new files; once is enough."""
-        if (path, tuple(globs)) in self.roots():
-            return
+    def remember_root(self, path: str, globs: Sequence[str], about: str | None = None) -> None:
+        """Note a folder that was added on this machine, so that ``refresh`` finds its new files; once is enough. And
+        what it holds; None leaves that as it was.
+        """
         here = this_machine().id
+        known = {root: row for machine, root, *row in self.all_roots() if machine == here}
+        before = known.get(path)
+        row = [tuple(globs), about if about is not None or before is None else before[1]]
+        if row == before:
+            return
         with self._database.write() as connection:
             connection.run(
                 "INSERT INTO roots(machine, path, globs, added_at) VALUES(?, ?, '', ?) ON CONFLICT DO NOTHING",
                 (here, path, now_micros()),
             )
-            connection.run("UPDATE roots SET globs=? WHERE machine=? AND path=?", (json.dumps(list(globs)), here, path))
+            kept = json.dumps({"globs": list(globs), "about": row[1]} if row[1] else list(globs))
+            connection.run("UPDATE roots SET globs=? WHERE machine=? AND path=?", (kept, here, path))
 
     def roots(self) -> list[tuple[str, tuple[str, ...]]]:
         here = this_machine().id
-        return [(path, globs) for machine, path, globs in self.all_roots() if machine == here]
+        return [(path, globs) for machine, path, globs, _ in self.all_roots() if machine == here]
 
-    def all_roots(self) -> list[tuple[str, str, tuple[str, ...]]]:
-        """The folders that were added on any machine: the id of the machine, the path and the globs of each."""
+    def descriptions(self) -> dict[str, str]:
+        """What folders of this machine hold, of those of which the user said it, the innermost first."""
+        here = this_machine().id
+        said = {path: about for machine, path, _, about in self.all_roots() if machine == here and about}
+        return dict(sorted(said.items(), key=lambda pair: -len(pair[0])))
+
+    def all_roots(self) -> list[tuple[str, str, tuple[str, ...], str]]:
+        """The folders that were added on any machine: the machine's id, the path, the globs, and what it holds."""
         with self._database.read() as connection:
             rows = connection.rows("SELECT machine, path, globs FROM roots ORDER BY machine, path")
-        return [(machine, path, tuple(json_or(globs, []))) for machine, path, globs in rows]
+        return [(machine, path, *_of_root(kept)) for machine, path, kept in rows]
 
     def forget_root(self, path: str) -> bool:
         """Look for no more new files in a folder of this machine; returns whether it was one of those looked in."""
@@ -156,6 +168,12 @@ class Files(StorePart):
             connection.run("DELETE FROM roots WHERE machine=?", (machine,))
             if machine and connection.meta(HOME_MACHINE) == machine:
                 connection.set_meta(HOME_MACHINE, here)
+
+
+def _of_root(kept: str) -> tuple[tuple[str, ...], str]:
+    """The globs of a folder and what it holds; where that was never said, the globs are kept alone."""
+    plain = json_or(kept, [])
+    return (tuple(plain["globs"]), str(plain["about"])) if isinstance(plain, dict) else (tuple(plain), "")
 
 
 def _state(mtime: int | None, size: int, digest: str | None, fields: str | None) -> FileState | None:
