@@ -19,7 +19,7 @@ from ricordo.errors import ContractError, CorruptStore, NotFound, Unavailable, U
 from ricordo.permissions import refuse_agents
 from ricordo.search.fit import EVEN, FITS, POWER, POWER_ALONE, STEEP, WORDS, fit_from
 from ricordo.speaking import speaker
-from ricordo.text.chatter import has_content
+from ricordo.text.stopwords import has_content
 from ricordo.trust.fence import clean, one_line
 from ricordo.trust.level import is_vouched
 from ricordo.values.hits import Filters, FitPart
