@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ricordo.memory.remember import Keeper
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import (
-        DATE_TEXT,
-        NAME_TEXT,
         REF_TEXT,
         AllowSecrets,
         Cites,
@@ -39,6 +37,9 @@ if TYPE_CHECKING:
         KeepAs,
         KindOfItem,
         Links,
+        TellAgainAfter,
+        TellTimes,
+        TellWhen,
         TextToKeep,
         Wait,
         WhoSays,
@@ -98,22 +99,9 @@ class MemoryVerbs(ItemVerbs):
         on_duplicate: IfDuplicate | None = None,
         allow_secrets: AllowSecrets = False,
         wait: Wait = True,
-        when: Annotated[
-            str, Say("Tell it when a prompt is about this.", shown="WHAT", longest=NAME_TEXT, plugin="reminders")
-        ] = "",
-        pause: Annotated[
-            str,
-            Say(
-                "With --when: tell it again after this long at the earliest (default 1d).",
-                shown="SPAN",
-                longest=DATE_TEXT,
-                example="7d",
-                plugin="reminders",
-            ),
-        ] = "",
-        times: Annotated[
-            int, Say("With --when: tell it so often at most (default 0: always).", 0, plugin="reminders")
-        ] = 0,
+        when: TellWhen = "",
+        pause: TellAgainAfter = "",
+        times: TellTimes = 0,
         fields: FieldsToSet | None = None,
         **named: Unpack[MemoryFields],
     ) -> Saved:

@@ -167,6 +167,17 @@ Links = Annotated[
         name="link", http="links", shown="TYPE REF",
     ),
 ]  # fmt: skip
+TellWhen = Annotated[
+    str, Say("Tell it when a prompt is about this.", shown="WHAT", longest=NAME_TEXT, plugin="reminders")
+]
+TellAgainAfter = Annotated[
+    str,
+    Say(
+        "With --when: tell it again after this long at the earliest (default 1d).",
+        shown="SPAN", longest=DATE_TEXT, example="7d", plugin="reminders",
+    ),
+]  # fmt: skip
+TellTimes = Annotated[int, Say("With --when: tell it so often at most (default 0: always).", 0, plugin="reminders")]
 Cites = Annotated[
     Sequence[str],
     Say(
