@@ -121,6 +121,26 @@ def test_the_shell_of_an_agent_may_no_more_than_the_agent(monkeypatch: pytest.Mo
         assert json.loads(done.output)["error"]["code"] == "forbidden", (words, done.output)
 
 
+def test_an_agent_puts_no_other_store_in_the_place_of_a_projects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    (project / "below").mkdir(parents=True)
+    monkeypatch.chdir(project)
+    for is_agent, words in (
+        (False, ["init"]),
+        (True, ["init", "--store", str(tmp_path / "other.db")]),
+        (True, ["init", "below"]),
+        (False, ["init", "below"]),
+    ):
+        with monkeypatch.context() as marked:
+            if is_agent:
+                marked.setenv("CLAUDECODE", "1")
+            done = CliRunner().invoke(program, [*words, "--json"])
+        assert json.loads(done.output)["ok"] is not is_agent, done.output
+        assert (project / "below" / ".ricordo").exists() is (not is_agent and "below" in words)
+
+
 def test_an_untrusted_project_decides_neither_what_is_kept_nor_what_is_told(tmp_path: Path) -> None:
     folder = tmp_path / "clone" / ".ricordo"
     folder.mkdir(parents=True)

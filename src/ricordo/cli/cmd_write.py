@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ricordo.cli.call import Call
+from ricordo.cli.call import Call, said_at_terminal
 from ricordo.cli.command import verb
 from ricordo.cli.generated import command, run, tell, text_from
 from ricordo.cli.show_reports import show_refresh, show_trust
@@ -34,10 +34,15 @@ def init(call: Call, folder: Path | None, **options: Any) -> int:
     uses that one. Running it again changes nothing. In a git repository, it asks on a
     terminal whether the commits shall be found, too (add . --history).
     """
-    from ricordo.config.files import PROJECT_FOLDER
+    from ricordo.config.files import PROJECT_FOLDER, nearest_project
     from ricordo.config.loading import init_project, set_value
+    from ricordo.permissions import refuse_agents
+    from ricordo.speaking import speaking
 
     is_new = not ((folder or Path()) / PROJECT_FOLDER).exists()
+    if call.store or (is_new and nearest_project((folder or Path()).absolute())):
+        with speaking(said_at_terminal(os.environ)):
+            refuse_agents("have a project use another store")  # what the first one tells would not be told any more
     place = init_project(folder or Path())
     named = call.store
     with ExitStack() as failing:
