@@ -260,8 +260,8 @@ def played(page: Any, address: str) -> Iterator[int]:
     page.locator("#palette .choice").first.wait_for()
     page.wait_for_timeout(300)
     yield 1200
-    press("Enter")
-    page.wait_for_url("**/graph")
+    press("Escape")
+    page.goto(f"{address}/graph")
     page.wait_for_selector("#graph-canvas[data-settled]")
     yield 1800
     _graph(page)
