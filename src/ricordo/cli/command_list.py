@@ -5,6 +5,7 @@ Written by tools/make_verbs.py, so that the help imports no plugin and reads no 
 
 PLUGINS = (
     "backups",
+    "deps",
     "document_tools",
     "documents",
     "encryption",
@@ -48,6 +49,7 @@ COMMANDS = {
     "config": ("look after", "Read and change settings."),
     "backup": ("look after", "Copy the store while it is in use."),
     "completion": ("look after", "Print the completion script of a shell."),
+    "deps": ("add", "Read what installed packages offer."),
     "diff": ("find", "Show what changed between two versions."),
     "doctor": ("look after", "Check the store, and repair it on request."),
     "embed": ("look after", "Make the vectors that are still missing."),

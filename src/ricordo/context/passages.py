@@ -98,9 +98,9 @@ class ContextPassage:
 
 
 def may_be_shown(item: Item) -> bool:
-    """Whether an item may be shown: only live items are, and checkpoints are used for routing only."""
+    """Whether an item may be shown: live items are, and those that are apart; checkpoints only route."""
     is_point = item.kind == SESSION and item.fields.category == CHECKPOINT
-    return item.state == "live" and not is_point
+    return not is_point and item.is_current
 
 
 def if_valid(hit: Hit) -> float:

@@ -1,5 +1,6 @@
 # Written by tools/make_verbs.py, for type checkers.
 from ricordo.engine.core import CoreVerbs
+from ricordo.plugins.deps.verbs import DepsVerbs
 from ricordo.plugins.gateway.engine import GatewayVerbs
 from ricordo.plugins.llm.use import LanguageModelUse
 from ricordo.plugins.postgres.verbs import TeamVerbs
@@ -10,6 +11,7 @@ from ricordo.plugins.sync.verbs import SyncVerbs
 from ricordo.plugins.transfer.verbs import TransferVerbs
 
 class Ricordo(
+    DepsVerbs,
     GatewayVerbs,
     LanguageModelUse,
     TeamVerbs,

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, TypeVar
@@ -25,7 +26,7 @@ from ricordo.store.base import Store
 from ricordo.store.values import Backlog, FileState
 from ricordo.trust.gate import trusted_source
 from ricordo.values.items import Item, Ref, elsewhere
-from ricordo.values.kinds import DRIVES_WITHOUT_ORIGIN, REMEMBERED_KINDS
+from ricordo.values.kinds import DRIVES_APART, DRIVES_WITHOUT_ORIGIN, REMEMBERED_KINDS
 from ricordo.values.provenance import AGENT, PERSON
 from ricordo.values.reports import Progress, Refreshed, RefreshReport
 
@@ -85,7 +86,8 @@ class Refresher:
         An item whose ref names a file, but which was never read from it, is left alone, because an agent or an import
         may have named any file of this machine.
         """
-        refs = self._of_this_machine({n: ref for n, ref, _ in self.store.items.refs_below(None, "/")})
+        below = [*self.store.items.refs_below(None, "/"), *chain(*map(self._below_apart, DRIVES_APART))]
+        refs = self._of_this_machine({n: ref for n, ref, _ in below})
         were_read = self.store.files.states([n for n, ref in refs.items() if ref.drive == "disk"])
         work = Work({n: ref for n, ref in refs.items() if ref.drive != "disk" or n in were_read})
         for root, globs in self.store.files.roots():
@@ -123,8 +125,14 @@ class Refresher:
             )
         return {n: ref for n, ref in refs.items() if self.refs.is_here(ref)}
 
+    def _below_apart(self, drive: str, path: str = "/") -> list[tuple[int, Ref, str]]:
+        """Items of a drive that is apart: they are archived from the start."""
+        return self.store.items.refs_below(drive, path, ("archived",))
+
     def items_below(self, ref: Ref) -> dict[int, Ref]:
         """The items at a ref or below it; where there are none, those whose path matches it as a glob."""
+        if ref.drive in DRIVES_APART:
+            return {number: found for number, found, _ in self._below_apart(ref.drive, ref.path)}
         below = {number: found for number, found, _ in self.store.items.refs_below(ref.drive, ref.path)}
         found = under_glob(ref.path) if not below else None
         if found is None:

@@ -49,6 +49,7 @@ from ricordo.store.base import Store
 from ricordo.store.query import NEWEST, SUBSTRING, Ask, Candidates
 from ricordo.text.words import Analyzer, fold, holds_phrase
 from ricordo.values.hits import Answer, Explain, Filters, SearchMeta, SignalShare, TermShare
+from ricordo.values.kinds import DRIVES_APART
 
 if TYPE_CHECKING:
     from ricordo.models.base import Reranker
@@ -113,7 +114,7 @@ class Searcher:
             return []
         query = parse_query(request.query, literal=request.literal)
         filters = both(request.filters, query.filters)
-        return [step(request, self.profile(request), filters, query.text) for step in steps]
+        return [step(self.store, request, self.profile(request), filters=filters, text=query.text) for step in steps]
 
     def similar(self, n: int, *, limit: int, filters: Filters, tier: str = "") -> Answer:
         """Items whose passages are nearest to those of one item; the cosine is the score.
@@ -287,11 +288,12 @@ class Search:
         return ranking
 
     def _steps_of_plugins(self, pool: Pool) -> list[PluginStep]:
-        """What plugins do in this search: nothing where no candidate is on a drive of theirs."""
-        made = self._plugin_steps
-        for step in search_steps(pool.holds):
+        """What plugins do in this search: nothing where no candidate is on a drive of theirs, and none is apart."""
+        made, store = self._plugin_steps, self.searcher.store
+        apart = DRIVES_APART if pool.answer.has_apart else ()
+        for step in search_steps(lambda drive: drive in apart or pool.holds(drive)):
             if step not in made:
-                made[step] = step(self.request, self.profile, self.ask.filters, self.text)
+                made[step] = step(store, self.request, self.profile, filters=self.ask.filters, text=self.text)
         return list(made.values())
 
     def _rank(self, pool: Pool, like: Ranking | None = None) -> Ranking:

@@ -15,7 +15,7 @@ from ricordo.frozen import frozen
 from ricordo.patterns import late
 from ricordo.values.field_checks import SEVERITIES
 from ricordo.values.hits import LIVE, Filters
-from ricordo.values.kinds import CHECKPOINT, FACETS, KINDS
+from ricordo.values.kinds import CHECKPOINT, DRIVES_APART, FACETS, KINDS
 from ricordo.values.times import SPOKEN, joined, parse_time
 
 MAX_CHARACTERS = 20_000
@@ -203,9 +203,14 @@ def both(first: Filters, second: Filters) -> Filters:
 
 
 IN_THE_ARCHIVE = ("archived",)
-"""The state of checkpoints: they are archived from the start, so that other searches do not see them or get slower."""
+"""The state of checkpoints and of what is apart: archived from the start, so that other searches do not see them or get
+slower.
+"""
 
 
 def with_archive(filters: Filters) -> Filters:
-    """The same filters; if they ask for checkpoints, they include the archive, where checkpoints are."""
-    return replace(filters, states=IN_THE_ARCHIVE) if CHECKPOINT in filters.categories else filters
+    """The same filters; if they ask for checkpoints, or for kinds that are apart, they mean the archive, where these
+    are.
+    """
+    is_apart = CHECKPOINT in filters.categories or (filters.kinds and set(filters.kinds) <= set(DRIVES_APART))
+    return replace(filters, states=IN_THE_ARCHIVE) if is_apart else filters

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ricordo.search.pipeline import Search
     from ricordo.search.profiles import Profile
     from ricordo.search.ranking import Ranked
+    from ricordo.store.base import Store
     from ricordo.store.query import Ask
     from ricordo.values.hits import Hit
 
@@ -99,15 +100,17 @@ class CoreStep(NamedTuple):
 class PluginStep:
     """What a plugin does in a search with the items of its drives; without changes, nothing.
 
-    One is made for each search, and for the merged answer of several tiers, if items of its drives are in it.
+    One is made for each search, and for the merged answer of several tiers, if items of its drives are in it, or if
+    its drives are apart (``values.kinds``) and the store has items that are.
     """
 
-    def __init__(self, request: Request, profile: Profile, filters: Filters, text: str) -> None:
+    def __init__(self, store: Store, request: Request, profile: Profile, *, filters: Filters, text: str) -> None:
         """``filters`` and ``text`` are those of the request and its query together."""
         self.request = request
         self.profile = profile
         self.filters = filters
         self.text = text
+        self.store = store
 
     def apart(self, pool: Pool, ask: Ask, again: Callable[[Ask], Pool]) -> tuple[Pool, Pool | None]:
         """The candidates, and those that are ranked apart from them, by the same weights; ``again`` asks the store

@@ -30,7 +30,7 @@ from ricordo.store.search.vectors import (
 from ricordo.store.sql.database import LIVE, Connection, Database, NewChunk, in_parts, marks, now_micros
 from ricordo.store.sql.filters import in_languages
 from ricordo.store.values import EVERY_LANGUAGE, Backlog, Job, Languages, MadeVector
-from ricordo.values.kinds import CHECKPOINT
+from ricordo.values.kinds import CHECKPOINT, DRIVES_APART
 
 SECOND = 1_000_000
 LEASE = 300 * SECOND
@@ -43,8 +43,11 @@ AHEAD = 2 * max(LEASE, BACKOFF[-1] * SECOND)
 WANTS_VECTOR = f"(c.state=0 OR c.state=1 AND i.state='archived' AND i.kind='session' AND i.category='{CHECKPOINT}')"
 """The condition that a chunk ``c`` of an item ``i`` is to have a vector: it is live, or belongs to a checkpoint."""
 
-ACTIVE = "SELECT name FROM fingerprints WHERE active"
-"""The fingerprint whose vectors searches use."""
+ACTIVE = (
+    "SELECT (SELECT name FROM fingerprints WHERE active), EXISTS (SELECT 1 FROM items WHERE drive IN"
+    f" ({', '.join(map(repr, DRIVES_APART))}) AND state='archived')"
+)
+"""The fingerprint whose vectors searches use, if any, and whether there are items of drives that are apart."""
 UNQUEUED = "unqueued"
 """The name under which a store notes that chunks were saved while no model could say what they wait for."""
 STRAYS = (
@@ -90,7 +93,8 @@ def enqueue_chunks(connection: Connection, backlog: Backlog | None, chunks: Sequ
     for places, part in in_parts(chunks):
         connection.run(
             "INSERT INTO jobs(fingerprint, chunk, kind, state) SELECT f.id, c.id, i.kind, 'pending' FROM chunks c"
-            f" JOIN items i ON i.n=c.item JOIN fingerprints f ON f.name=? WHERE c.id IN ({places}){condition}"
+            f" JOIN items i ON i.n=c.item JOIN fingerprints f ON f.name=? WHERE c.id IN ({places}) AND {WANTS_VECTOR}"
+            f"{condition}"
             " ON CONFLICT DO NOTHING",
             (backlog.fingerprint, *part, *values),
         )
@@ -472,8 +476,8 @@ class Vectors:
     def active_fingerprint(self) -> str | None:
         """The fingerprint whose vectors searches use."""
         with self._opened.database.read() as connection:
-            rows = connection.once(ACTIVE)
-        return rows[0][0] if rows else None
+            active: str | None = connection.once(ACTIVE)[0][0]
+        return active
 
     def activate(self, fingerprint: str, keep: Collection[str] = ()) -> None:
         """Let searches use another fingerprint, all at once; of the others, the one before and ``keep`` stay."""

@@ -256,6 +256,8 @@ class Candidates:
     learned_shift: float = 0.0
     active: str | None = None
     """The fingerprint whose vectors searches use; None where nothing was ever embedded."""
+    has_apart: bool = False
+    """Whether the store has items of drives that are apart (``values.kinds``)."""
     waiting: int = 0
     """How many passages wait for a vector of the model that is set."""
     respelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

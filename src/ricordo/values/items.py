@@ -20,7 +20,7 @@ from ricordo.frozen import frozen
 from ricordo.patterns import late
 from ricordo.values import field_checks
 from ricordo.values.field_checks import HIGHEST_SEQ, LOADINGS, SEVERITIES
-from ricordo.values.kinds import KIND_DRIVES, REMEMBERED_KINDS, SESSION
+from ricordo.values.kinds import DRIVES_APART, KIND_DRIVES, REMEMBERED_KINDS, SESSION
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, named, rounded
 from ricordo.values.provenance import NOBODY, Provenance
 from ricordo.verbs.declare import Say
@@ -361,6 +361,11 @@ class Item(Plain):
     def validity(self, now: datetime) -> str:
         """Why it is not valid at a time: ``not valid yet`` or ``no longer valid``; empty if it is valid."""
         return validity_at(self.fields.valid_from, self.fields.valid_until, now)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nothing took it out of use: it is live or, on a drive that is apart, archived from the start."""
+        return self.state == ("archived" if self.ref.drive in DRIVES_APART else "live")
 
     @property
     def is_untitled_turn(self) -> bool:

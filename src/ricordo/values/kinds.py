@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-KINDS = ("document", "article", "memory", "note", "entity", "resource", "entry", "skill", "session", "tool")
+KINDS = ("document", "article", "memory", "note", "entity", "resource", "entry", "skill", "session", "tool", "api")
 REMEMBERED_KINDS = ("memory", "note", "entity", "resource", "entry")
 """What people and agents save with verbs of memory; it is one chunk while it fits the model's window."""
 REDACTED_KINDS = frozenset({*REMEMBERED_KINDS, "session"})
@@ -21,10 +21,14 @@ KIND_DRIVES = frozenset(KINDS) - {"document"}
 """Drives that are named after the kind of their items."""
 DRIVES = (*_READ_AGAIN, "git", "agent", *KINDS[1:], "program")
 DRIVES_WITHOUT_ORIGIN = frozenset(DRIVES).difference(_READ_AGAIN)
-OUTSIDE_DRIVES = frozenset({"url", "github", "google-docs", "git", "session", "tool", "program"})
+OUTSIDE_DRIVES = frozenset({"url", "github", "google-docs", "git", "session", "tool", "program", "api"})
 """Drives whose texts come from outside: an agent sees them fenced, as data."""
 RECORD_DRIVES = frozenset({"git", "session"})
 """Drives of records of what was done and said, which are no sources."""
+DRIVES_APART = ("api",)
+"""Drives whose items are archived from the start, so that other searches do not see them or get slower. A search finds
+them if it asks for their kind, or if a step of their plugin brings them.
+"""
 DRIVES_WITH_FILES = frozenset({"agent", "article", *REMEMBERED_KINDS})
 """Drives whose items may have a file in the knowledge folder."""
 

@@ -1,6 +1,7 @@
 """What a memory cites, and whether that is still as it was when the memory was saved.
 
-It cites files of the project, symbols that they define, other items, and pages that are stored. Each citation is kept
+It cites files of the project, symbols that they define or that installed packages offer, other items, and pages that
+are stored. Each citation is kept
 in the memory's metadata, with a hash of what was cited: ``project``, ``path`` and ``hash``, with ``symbol`` for a
 definition in the file (``file`` is then the hash of the whole); or ``item``, ``id``, ``version`` and ``hash``.
 Citations of another project than the one in which the search runs are not looked at. Nothing is run or fetched.
@@ -27,7 +28,7 @@ from ricordo.sources.git import renamed_to
 from ricordo.store.base import Store
 from ricordo.values.hits import Answer, Hit
 from ricordo.values.items import CHANGED, CITATIONS, FRESH, GONE, MOVED, REPLACED, CitedNow, Item, Ref
-from ricordo.values.kinds import DRIVES
+from ricordo.values.kinds import DRIVES, DRIVES_APART
 
 if TYPE_CHECKING:
     from ricordo.memory.files.format import KnowledgeFile
@@ -228,7 +229,8 @@ def citations_in(
     text = text[:LONGEST_TEXT]
     if finder is not None:
         citations += finder.cited(text)
-    if names := refs_named(text):
+    offered = [name for match in _SYMBOL.finditer(text) if "." in (name := next(filter(None, match.groups())))]
+    if names := [*refs_named(text), *(f"{drive}:/{name}" for drive in DRIVES_APART for name in offered)]:
         citations += cited_items(store, names[:MOST_LOOKED_AT], ref_of)
     return _without_repeats(citations)
 
@@ -360,7 +362,7 @@ def cited_items(store: Store, names: Sequence[str], ref_of: RefOf) -> list[dict[
     citations = []
     for ref, n in numbers.items():
         item = store.items.get(n)
-        if item.state == "live":
+        if item.is_current:
             about = {"item": str(item.ref), "id": item.id, "version": item.version, "hash": text_hash(item)}
             citations.append(about | ({"url": name} if "://" in (name := refs[ref]) else {}))
     return citations
@@ -431,7 +433,7 @@ class CitationCheck:
         """A citation of the same as it is now, and where that is; None if it is gone."""
         if "item" in citation:
             n, item = self._item(citation)
-            if item is None or item.state != "live":
+            if item is None or not item.is_current:
                 return None
             assert self._store is not None
             is_same = item.version == citation["version"]  # then its text need not be read

@@ -332,6 +332,7 @@ class Standing(NamedTuple):
     """What a ranking needs to know of the whole store."""
 
     active: str | None
+    has_apart: bool
     languages: tuple[str, ...]
     models: tuple[str, ...]
     waiting: int
@@ -419,10 +420,11 @@ class Gathering:
             lambda: learned_shift(connection, ask.needs.learned_by) if ask.needs.learned_by else 0.0,
         )
         return Standing(
-            active=active[0][0] if active else None,
+            active=active[0][0],
+            has_apart=bool(active[0][1]),
             languages=tuple(code for (code,) in languages),
             models=tuple(name for (name,) in models),
-            waiting=waiting[0][0] if active else 0,
+            waiting=waiting[0][0] if active[0][0] else 0,
             strays=bool(strays[0][0]),
             learned_shift=shift,
         )
@@ -571,6 +573,7 @@ class Gathering:
             feedback=feedback,
             learned_shift=standing.learned_shift,
             active=standing.active,
+            has_apart=standing.has_apart,
             waiting=standing.waiting,
             respelled=self.keywords.respelled,
             windows=windows,

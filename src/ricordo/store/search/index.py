@@ -142,7 +142,7 @@ class SearchIndex:
             active, languages, models = connection.gather(
                 lambda: connection.once(ACTIVE), lambda: connection.once(DISTINCT), lambda: connection.once(MODELS)
             )
-        return active[0][0] if active else None, tuple(row[0] for row in languages), tuple(row[0] for row in models)
+        return active[0][0], tuple(row[0] for row in languages), tuple(row[0] for row in models)
 
     def snapshot(self) -> AbstractContextManager[object]:
         """While it is open, this thread reads the store at one moment; opening it once is faster than for each call."""
@@ -161,8 +161,8 @@ class SearchIndex:
         if self._last:
             return self._last[0]
         with self._database.read() as connection:
-            active = connection.once(ACTIVE)
-        return active[0][0] if active else None
+            active: str | None = connection.once(ACTIVE)[0][0]
+        return active
 
     @property
     def languages(self) -> tuple[str, ...]:
