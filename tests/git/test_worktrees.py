@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.config.files import nearest_project
+from ricordo.config.files import nearest_project, standing_in
 from ricordo.hooks.answers import run
 from ricordo.hooks.pipe import Outlet
 
@@ -35,6 +35,37 @@ def test_hooks_in_a_worktree_tell_what_the_main_checkout_remembers(
     asked = {"cwd": str(beside.top), "prompt": "When do the signing keys rotate?"}
     run("user-prompt", json.dumps(asked).encode(), Outlet(said.append, time.monotonic()))
     assert KEYS.encode() in b"".join(said)
+
+
+def test_notes_of_programs_in_a_worktree_are_read_there_where_they_differ(
+    main: Checkout, tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main.commit("Add notes", CLAUDE__md="Walruses sleep on the pier.\n", AGENTS__md="Walruses eat clams.\n")
+    beside, other = (main.worktree(name, tmp_path / name) for name in ("feature", "fix"))
+    beside.write("CLAUDE.md", "Walruses sleep on the ice.\n")
+    of_main = {"program:/claude-code/CLAUDE.md", "program:/codex/AGENTS.md"}
+    of_tree = "program:/claude-code/tree/feature/CLAUDE.md"
+
+    def found(place: Checkout) -> set[str]:
+        with standing_in(place.top):
+            return {hit.ref for hit in opened(place).search("walruses")}
+
+    assert found(main) == of_main
+    assert found(beside) == {*of_main, of_tree}
+    assert found(other) == {*of_main, of_tree}  # from elsewhere nothing of it is taken back
+    beside.write(".ricordoignore", "CLAUDE.md\n")
+    assert found(beside) == of_main
+    (beside.top / ".ricordoignore").unlink()
+    beside.write("CLAUDE.md", "Walruses sleep on floes of ice.\n")
+    assert found(beside) == {*of_main, of_tree}
+    assert found(main) == {*of_main, of_tree}
+    monkeypatch.setenv("RICORDO_KNOWLEDGE_OF_PROGRAMS", "false")
+    assert found(main) == set()
+    monkeypatch.delenv("RICORDO_KNOWLEDGE_OF_PROGRAMS")
+    beside.write("CLAUDE.md", "Walruses sleep on the shore of the island.\n")
+    assert of_tree in found(beside)
+    (beside.top / "CLAUDE.md").unlink()
+    assert of_tree not in found(main)
 
 
 def test_a_project_inside_a_repository_is_found_from_the_same_folder_of_a_worktree(

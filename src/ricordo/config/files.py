@@ -84,6 +84,20 @@ def _main_checkout(folder: Path) -> Path | None:
     return None
 
 
+def beside_project(project: Path) -> Path | None:
+    """The folder of a project in the work tree in which the command runs; None in the main checkout and elsewhere."""
+    try:
+        here = current_folder().absolute()
+    except NotFound:
+        return None
+    for folder in (here, *here.parents):
+        main = _main_checkout(folder)
+        if main is not None:
+            inside = os.path.relpath(os.path.realpath(project), os.path.realpath(main))
+            return None if inside.startswith("..") else folder / inside
+    return None
+
+
 _callers_folder: ContextVar[Path | None] = ContextVar("folder of the caller", default=None)
 
 

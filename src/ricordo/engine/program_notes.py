@@ -1,20 +1,22 @@
 """Reads the memories that agents' programs keep themselves, so that what one agent learned the next one knows.
 
 In a project, the files that ``programs`` names (CLAUDE.md, AGENTS.md, rules, memory folders) are items on the drive
-``program``: ``program:/claude-code/CLAUDE.md``. They are read when they changed, followed when they go, labelled as the
-notes of their program, and never written.
+``program``: ``program:/claude-code/CLAUDE.md``. Those of a work tree in which somebody works are items too, where they
+differ from the main checkout's: ``program:/claude-code/tree/NAME/CLAUDE.md``. They are read when they changed, followed
+when they go, labelled as the notes of their program, and never written.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ricordo.config.files import beside_project
 from ricordo.errors import Error
-from ricordo.programs.table import PROGRAMS, MemoryFile, memory_files
+from ricordo.programs.table import PROGRAMS, TREE, MemoryFile, memory_files
 from ricordo.sources.disk import disk_ref
 from ricordo.speaking import speaker
 from ricordo.values.hits import Filters
@@ -55,14 +57,16 @@ class ProgramNotes:
             self._compare(self._context.unsynced_store, location.path.absolute().parent.parent)
 
     def _compare(self, store: Store, project: Path) -> None:
-        files = memory_files(project, MOST_FILES) if self._context.config.knowledge.of_programs else []
+        beside = beside_project(project)
+        is_on = self._context.config.knowledge.of_programs
+        files = memory_files(project, MOST_FILES, beside) if is_on else []
         refs = {disk_ref(file.path): file for file in files}
         items = store.items.get_many(list(store.items.numbers(list(refs)).values())).values()
         added = {item.ref for item in items if item.state == "live"}  # by the user: these are documents already
         wanted = {
             Ref(DRIVE, f"/{file.program}/{file.name}"): file
             for ref, file in refs.items()
-            if ref not in added and not _is_ignored(file.path, project)
+            if ref not in added and not any(_is_ignored(file.path, top) for top in (project, beside) if top)
         }
         machines = store.machines.refs()
         listed = store.items.listing(Filters(drives=(DRIVE,), states=("live", "archived", "deleted")), _EVERYTHING, 0)
@@ -70,13 +74,16 @@ class ProgramNotes:
         gone = [
             n
             for ref, (n, item) in existing.items()
-            if item.state == "live" and ref not in wanted and machines.is_said_here(item.fields.metadata)
+            if item.state == "live"
+            and ref not in wanted
+            and machines.is_said_here(item.fields.metadata)
+            and not (is_on and _is_of_other_tree(item, beside))
         ]
         if gone:
             store.changes.remove_many(gone)
         if wanted:
             about = {} if machines.here == machines.home else {"machine": machines.here}
-            changed = self._changed(store, wanted, existing, project=project, about=about)
+            changed = self._changed(store, wanted, existing, tops=[project, *([beside] if beside else [])], about=about)
             saved = self._context.pipeline.save_all(
                 changed, on_conflict="overwrite", durable=False, backlog=self._context.models.backlog()
             )
@@ -89,7 +96,7 @@ class ProgramNotes:
         wanted: Mapping[Ref, MemoryFile],
         existing: Mapping[Ref, tuple[int, Item]],
         *,
-        project: Path,
+        tops: Sequence[Path],
         about: Mapping[str, str],
     ) -> Iterator[Incoming]:
         """The files that are not known as they are now."""
@@ -99,7 +106,7 @@ class ProgramNotes:
         reader = self._context.files()
         for ref, file in wanted.items():
             status = file.path.stat()
-            entry = reader.below(FoundFile(file.path, status.st_size, status.st_mtime_ns), [project])
+            entry = reader.below(FoundFile(file.path, status.st_size, status.st_mtime_ns), tops)
             n, item = existing.get(ref, (-1, None))
             state = states.get(n)
             # What was forgotten stays so; what was removed comes back when its file changes.
@@ -122,6 +129,13 @@ def asking_program() -> str:
     """The program whose agent asks now; empty if a person asks, or a program that is not in the table."""
     caller = speaker()
     return next((name for name in PROGRAMS if caller.author == AGENT and caller.name.startswith(name)), "")
+
+
+def _is_of_other_tree(item: Item, beside: Path | None) -> bool:
+    """Whether an item is of a work tree where nobody looks from now, and its file is still there."""
+    _, _, kind, *_ = (*item.ref.path.split("/"), "", "")
+    path = Path(item.fields.metadata.get("location", ""))
+    return kind == TREE and (beside is None or beside not in path.parents) and path.is_file()
 
 
 def _is_ignored(path: Path, project: Path) -> bool:

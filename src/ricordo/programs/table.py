@@ -6,6 +6,7 @@ Nothing is read here; only whether opencode has a database is looked up.
 
 from __future__ import annotations
 
+import filecmp
 import os
 import re
 import sys
@@ -189,22 +190,37 @@ class MemoryFile:
     path: Path
 
 
-def memory_files(project: Path, most: int) -> list[MemoryFile]:
+TREE = "tree"
+"""Below it are the files of work trees other than the main checkout."""
+
+
+def memory_files(project: Path, most: int, beside: Path | None = None) -> list[MemoryFile]:
     """The files of all programs for a project, at most so many, the project's own before the user's. One that
-    several names lead to is taken once.
+    several names lead to is taken once. Of ``beside``, the project's folder in another work tree, what differs is
+    taken, too.
     """
     folders_ = folders() | {"project": Path(re.sub(r"[^A-Za-z0-9]", "-", str(project)))}
-    own = [(name, project / place, place) for name, row in PROGRAMS.items() for place in row.project_memories]
-    users = [(name, Path(place.format_map(folders_)), "") for name, row in PROGRAMS.items() for place in row.memories]
+    tops = [top for top in (project, beside) if top is not None]
+    places = [(name, place) for name, row in PROGRAMS.items() for place in row.project_memories]
+    own = [(name, top / place, top) for top in tops for name, place in places]
+    users = [(name, Path(place.format_map(folders_)), None) for name, row in PROGRAMS.items() for place in row.memories]
     found: list[MemoryFile] = []
     seen: set[str] = set()
-    for program, place, inside in (*own, *users):
+    for program, place, top in (*own, *users):
         for path in sorted(place.parent.glob(place.name)) if "*" in place.name else [place]:
             if len(found) < most and path.is_file() and (real := os.path.realpath(path)) not in seen:
                 seen.add(real)
-                name = path.relative_to(project).as_posix() if inside else f"user/{_below(path)}"
+                name = path.relative_to(top).as_posix() if top is not None else f"user/{_below(path)}"
+                if top is not None and top == beside:
+                    if _is_same(path, project / name):
+                        continue
+                    name = f"{TREE}/{top.name}/{name}"
                 found.append(MemoryFile(program, name, path))
     return found
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    return other.is_file() and filecmp.cmp(path, other, shallow=False)
 
 
 def _below(path: Path) -> str:

@@ -22,6 +22,10 @@ from ricordo.text.words import Analyzer
         "It still doesn't work",
         "Wrong file.",
         "Actually, that should stay.",
+        "Actually, we use pnpm here.",
+        "No, the tests live in spec/.",
+        "Nah, keep it in Porto.",
+        "Incorrect: the limit is 20.",
         "[Request interrupted by user for tool use]",
     ],
 )
@@ -38,6 +42,8 @@ def test_corrections_are_noticed(text: str) -> None:
         ("Das funktioniert immer noch nicht", "correction"),
         ("Danke, jetzt klappt es!", "praise"),
         ("Schon wieder! Das nervt.", "frustration"),
+        ("Stimmt nicht, der Port ist 8443.", "correction"),
+        ("Faux, le port est 8443.", "correction"),
         ("Non, ce n'est pas ça, j'avais demandé l'autre bouton", "correction"),
         ("Parfait, merci !", "praise"),
         ("Eso está mal, te pedí el otro botón", "correction"),
@@ -100,6 +106,7 @@ def test_frustration_is_noticed(text: str) -> None:
     [
         "Write a great README with nice examples.",
         "Add a button that says No.",
+        "No tests for this one, please.",
         "Please fix the failing test in payment.py",
         "Is it perfect?",
         "No need to hurry, what is the wrong-way risk?",

@@ -14,12 +14,12 @@ from ricordo.plugins.lessons.judge import verdicts
 from ricordo.plugins.lessons.messages import Sentence, sentences
 from ricordo.plugins.lessons.phrasing import (
     asks_to_keep,
-    begins_correction,
     is_enough,
     parts,
     proposed_text,
     scope_of,
 )
+from ricordo.plugins.sessions.facets import is_correction
 from ricordo.secrets.find import find_secrets
 from ricordo.text.alike import SAME_COMMAND, ratio
 from ricordo.values.items import Item
@@ -268,7 +268,7 @@ def _heard(turns: Sequence[SaidTurn]) -> Iterator[tuple[SaidTurn, int, Sentence,
             continue
         corrects = False
         for place, sentence in enumerate(sentences(turn.text, answer)):
-            corrects = has_answered and ((place == 0 and begins_correction(sentence)) or (corrects and place < 3))
+            corrects = has_answered and ((place == 0 and is_correction(sentence.bare)) or (corrects and place < 3))
             for part in parts(sentence):
                 if is_enough(part.text):
                     yield turn, place, part, corrects

@@ -80,11 +80,6 @@ def is_enough(text: str) -> bool:
     return FEWEST_WORDS <= words <= LONGEST
 
 
-def begins_correction(sentence: Sentence) -> bool:
-    """Whether a sentence begins by contradicting."""
-    return _CORRECTS.match(f"{sentence.bare.rstrip('.!')}, ") is not None
-
-
 def asks_to_keep(sentence: Sentence) -> bool:
     """Whether the user asks to remember it."""
     return _ASKED_TO_KEEP.match(sentence.bare) is not None

@@ -21,8 +21,7 @@ from ricordo.memory.compare import OPPOSITE, SAME, compare
 from ricordo.plugins.lessons.finder import SaidTurn
 from ricordo.plugins.lessons.judge import verdicts
 from ricordo.plugins.lessons.messages import Sentence, sentences
-from ricordo.plugins.lessons.phrasing import begins_correction
-from ricordo.plugins.sessions.facets import goes_on, is_only_praise
+from ricordo.plugins.sessions.facets import goes_on, is_correction, is_only_praise
 from ricordo.plugins.sessions.transcripts.files import open_transcripts
 from ricordo.plugins.sessions.values import SessionEvent
 from ricordo.secrets.find import redact
@@ -142,7 +141,7 @@ def _stated(turns: Sequence[SaidTurn]) -> Iterator[Line]:
         if turn.is_users and not goes_on(turn.text) and not is_only_praise(turn.text):
             corrects = False
             for sentence in sentences(turn.text, answer):
-                corrects = corrects or begins_correction(sentence)
+                corrects = corrects or is_correction(sentence.bare)
                 if not sentence.asks and len(sentence.text.split()) >= FEWEST_WORDS:
                     heard.append((turn.seq, sentence, corrects))
     heard = [one for n, one in enumerate(heard) if one[2] or n >= len(heard) - MOST_STATED]

@@ -161,13 +161,22 @@ def turn_facets(text: str) -> TurnFacets:
     if text.startswith(_INTERRUPTED):
         return TurnFacets(-0.3, correction=True)
     spoken = text[:SPOKEN]
-    correction = phrases("correction").search(spoken) is not None
+    correction = is_correction(spoken)
     words = re.findall(r"[A-Za-z]{2,}", spoken)
     is_shouted = len(words) >= 4 and sum(word.isupper() for word in words) >= 0.8 * len(words)
     frustration = is_shouted or phrases("frustration").search(spoken) is not None
     praise = any(not _DENIED.search(spoken[: match.start()]) for match in phrases("praise").finditer(spoken))
     mood = 0.6 * praise - 0.4 * correction - 0.6 * frustration
     return TurnFacets(round(max(-1.0, min(1.0, mood)), 2), correction, frustration, praise)
+
+
+def is_correction(text: str) -> bool:
+    """Whether a message, or a sentence of one, says that what came before it is wrong.
+
+    >>> is_correction("Actually, we use pnpm here."), is_correction("No problem, go on.")
+    (True, False)
+    """
+    return phrases("correction").search(text[:SPOKEN]) is not None
 
 
 def is_only_praise(text: str) -> bool:
