@@ -70,8 +70,7 @@ def described(context: EngineContext, n: int, ref: Ref, *, before: str, after: s
             return Refreshed(str(ref), "unchanged")
         draft = store.items.draft(n, item.version)
         prepared = context.pipeline.prepare_draft(replace(draft, fields=draft.fields.with_changes({"context": after})))
-        # As when its file is read again: its text is nobody's word because of it.
-        saved = store.changes.rewrite(n, replace(prepared, origin=str(ref)), backlog=context.models.backlog())
+        saved = store.changes.rewrite(n, prepared, backlog=context.models.backlog())
     except Error as error:
         return Refreshed(str(ref), "failed", error.to_dict())
     return Refreshed(str(ref), "updated", chunks=saved.chunks)
