@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
+
+import apsw
 
 from ricordo import ConfigProvider, Ricordo
 
@@ -57,3 +60,14 @@ def test_an_open_engine_sees_what_another_committed(tmp_path: Path) -> None:
         assert [hit.ref for hit in two.search("runs").hits] == ["note:/g"]
         two.rm("note:/g")
         assert one.search("runs").hits == ()
+
+
+def test_a_thread_that_ended_leaves_no_connection_open(tmp_path: Path) -> None:
+    with Ricordo.open(tmp_path / "store.db", config=ConfigProvider({"embedding.provider": "none"})) as memory:
+        memory.save("note:/keys", "Rotate the signing keys.")
+        before = len(apsw.connections())
+        for _ in range(10):
+            thread = threading.Thread(target=memory.search, args=("keys",))
+            thread.start()
+            thread.join()
+        assert len(apsw.connections()) == before

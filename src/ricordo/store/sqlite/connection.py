@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
+from weakref import WeakSet
 
 import apsw
 
@@ -229,7 +230,7 @@ class Database:
         self.longest_write = 0.0
         self._local = threading.local()
         self._write_lock = threading.RLock()
-        self._connections: list[Connection] = []
+        self._connections: WeakSet[Connection] = WeakSet()  # a reader goes with its thread
         self._connections_lock = threading.Lock()
         self._writer: Connection | None = None
         self._closed = False
@@ -321,7 +322,7 @@ class Database:
         connection.pragma("temp_store", "MEMORY")
         connection.database = self
         with self._connections_lock:
-            self._connections.append(connection)
+            self._connections.add(connection)
         return connection
 
     def unlock(self, connection: Connection) -> None:
