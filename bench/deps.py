@@ -53,7 +53,7 @@ OTHER_WORDS = {
     "generate": "produce", "the": "a", "all": "every", "current": "present", "an": "some",
 }  # fmt: skip
 INSPECT = """
-import importlib, inspect, json, sys, typing
+import importlib, inspect, json, re, sys, typing
 sys.path.insert(0, sys.argv[1])
 told = {}
 for name in json.load(sys.stdin):
@@ -65,7 +65,8 @@ for name in json.load(sys.stdin):
                 value = getattr(value, part)
             value = (typing.get_overloads(value) or [value])[0]
             taken = inspect.signature(value).parameters.values()
-            told[name] = [[one.name, one.default is not one.empty] for one in taken]
+            plain = [[re.sub(r"^_[A-Z]\\w*?__", "__", one.name), one.default is not one.empty] for one in taken]
+            told[name] = plain[1:] if plain[:1] == [["cls", False]] else plain
             break
         except Exception:
             continue
