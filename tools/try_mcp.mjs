@@ -39,7 +39,7 @@ const CALLS = [
   ["hybrid_search", { query: "lighthouse", limit: 3 }],
   ["semantic_search", { query: "lighthouse", limit: 3 }],
   ["batch_embed", { type: "note", limit: 5 }],
-  ["set_config", { key: "retrieval.vector_weight", value: "0.4" }],
+  ["set_config", { key: "search.limit", value: "8" }],
   ["get_query_stats", { days: 1 }],
   ["context_list_drives", {}],
   ["context_tree", { ref: "agent", depth: 2 }],
