@@ -148,7 +148,9 @@ def test_a_profile_given_to_a_verb_that_does_not_rank_with_it_is_refused_with_th
 
 
 def test_verbs_that_rank_use_the_profile_they_are_given_and_refuse_one_that_does_not_exist(notes: Any) -> None:
-    notes.run("save", "memory:/old", "Keys of the cellar hang in the hall: keys, keys and more keys.", "--valid-until", "2020-01-01")
+    notes.run(
+        "save", "memory:/old", "Keys of the cellar hang in the hall: keys, more keys.", "--valid-until", "2020-01-01"
+    )
     write_settings(notes, '[profiles.none_fit]\nbase = "bm25"\nmin_score = 0.99\n')
     for words in (("context", "keys"), ("search", "keys")):
         assert "signing" in notes.run(*words).stdout
