@@ -26,6 +26,7 @@ PAGES = (
     "/api", "/item?ref=note:/a", "/api/v1/search?q=x", "/api/v1/openapi.json", "/mcp",
 )  # fmt: skip
 JSON = {"Content-Type": "application/json"}
+SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
 
 
 def signed_in(site: Site) -> TestClient:
@@ -53,6 +54,25 @@ def test_a_request_from_another_site_is_refused_whatever_is_shown(site: Site) ->
         answer = site.client.post("/api/v1/remember", json={"text": "x"}, headers={"Origin": origin})
         assert (answer.status_code, answer.json()["error"]["code"]) == (403, "wrong_origin")
     assert site.engine.count() == 0
+
+
+def test_a_guest_sees_and_searches_and_changes_nothing(site: Site) -> None:
+    site.engine.save("note:/a", "Rotate the signing keys.")
+    link = signed_in(site).post("/api/v1/sign-in-links", json={"scope": "read"}, headers=SAME_ORIGIN).json()["link"]
+    guest = site.stranger()
+    guest.get(f"/sign-in?{link.partition('?')[2]}", follow_redirects=False)
+    assert "signing keys" in guest.get("/", params={"q": "keys"}).text
+    assert "Rotate" in guest.get("/item", params={"ref": "note:/a"}).text
+    for path in ("/edit?ref=note:/a", "/add", "/review"):
+        assert guest.get(path).status_code == 403
+    changes = (
+        ("/api/v1/remember", {"text": "x"}),
+        ("/api/v1/rm", {"refs": ["note:/a"]}),
+        ("/api/v1/sign-in-links", {}),
+    )
+    for path, body in changes:
+        assert guest.post(path, json=body, headers=SAME_ORIGIN).status_code == 403
+    assert site.engine.count() == 1
 
 
 def test_a_cookie_alone_changes_nothing(site: Site) -> None:

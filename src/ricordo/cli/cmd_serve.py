@@ -156,17 +156,21 @@ def status(call: Call) -> int:
 @verb(
     "serve link",
     line="Print a link that signs a browser in.",
-    examples=["ricordo serve link", "ricordo serve link --open"],
+    examples=["ricordo serve link", "ricordo serve link --open", "ricordo serve link --scope read"],
 )
 @click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
-def link(call: Call, opens: bool) -> int:
+@click.option(
+    "--scope", type=click.Choice(["read", "admin"]), default="admin", show_default=True,
+    help="read is for a guest, who sees and searches and changes nothing.",
+)  # fmt: skip
+def link(call: Call, opens: bool, scope: str) -> int:
     """It works once, within ten minutes."""
     from ricordo.hosting import background
 
     refuse_agents("sign a browser in")
     if not has_page():
         raise NotFound("there is no page, because no plugin brings one", hint="The API is under /api/v1.")
-    made = background.new_link(background.running_server())
+    made = background.new_link(background.running_server(), scope)
     if opens:
         webbrowser.open(made)
     return call.answer({"link": made}, lambda screen: screen.line(made))

@@ -91,12 +91,12 @@ def running_server() -> RunningServer:
     return running
 
 
-def new_link(running: RunningServer) -> str:
+def new_link(running: RunningServer, scope: str = "admin") -> str:
     """A fresh link that signs a browser in."""
     import json
 
     try:
-        _, content = ask(running, "/api/v1/sign-in-links", b"{}", 10.0)
+        _, content = ask(running, "/api/v1/sign-in-links", json.dumps({"scope": scope}).encode(), 10.0)
         link: str = json.loads(content)["link"]
     except (OSError, ValueError, KeyError):
         raise Unavailable("the server does not answer", hint="‹:serve stop›, then start it again.") from None

@@ -41,9 +41,9 @@ class Caller:
     @property
     def provenance(self) -> Provenance:
         """How versions that this caller writes are signed. A browser has signed in with a link from the user; whoever
-        shows a token is a program.
+        shows a token is a program, and a guest who may only read is nobody whose words are the user's.
         """
-        if self.way == "session":
+        if self.way == "session" and self.scope == "admin":
             return Provenance(PERSON, via="page")
         return Provenance(AGENT, via="http", token=self.name)
 
@@ -158,19 +158,21 @@ class SignInCodes:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._until: dict[str, float] = {}
+        self._valid: dict[str, tuple[float, str]] = {}
+        """By the hash of a code: until when it is valid, and what the browser may do."""
 
-    def new(self) -> str:
+    def new(self, scope: str = "admin") -> str:
         code, now = secrets.token_urlsafe(24), time.monotonic()
         with self._lock:
-            self._until = {old: until for old, until in self._until.items() if until > now}
-            self._until[digest(code)] = now + self.SECONDS
+            self._valid = {old: valid for old, valid in self._valid.items() if valid[0] > now}
+            self._valid[digest(code)] = (now + self.SECONDS, scope)
         return code
 
-    def redeem(self, code: str) -> bool:
-        """Whether the code is valid; it is used up by this."""
+    def redeem(self, code: str) -> str:
+        """What the browser may do, "" if the code is not valid; it is used up by this."""
         with self._lock:
-            return self._until.pop(digest(code), float("-inf")) > time.monotonic()
+            until, scope = self._valid.pop(digest(code), (float("-inf"), ""))
+        return scope if until > time.monotonic() else ""
 
 
 def is_same(secret: str, other: str) -> bool:

@@ -177,6 +177,12 @@ class SettingBody(Parameters):
     value: str | None = Field(max_length=10_000, examples=["20"])
 
 
+class LinkBody(Parameters):
+    """A link to make; a browser signed in to read sees and searches, and changes nothing."""
+
+    scope: Literal["read", "admin"] = "admin"
+
+
 class TokenBody(Parameters):
     """A token to make."""
 
@@ -261,15 +267,15 @@ async def task_events(here: Here, id: str) -> Response:  # noqa: A002 - the name
 
 
 @writes(look_after, "/sign-in-links", shapes.ListOf, scope="admin")
-async def sign_in_link(request: Request, here: Here) -> Response:
+async def sign_in_link(request: Request, here: Here, body: LinkBody | None = None) -> Response:
     """A link that signs one browser in, once, within ten minutes. Whoever opens it counts as the user, so that a token
-    gets none.
+    gets none; with the scope read, it is for a guest.
     """
     if request.state.caller.way not in ("local", "session"):
         raise Forbidden(
             "a token gets no link, because whoever opens one counts as the user", hint="‹:serve link› makes one."
         )
-    link = here.new_link()
+    link = here.new_link(body.scope if body else "admin")
     return await here.answer(lambda engine: {"link": link})
 
 

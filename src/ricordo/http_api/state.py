@@ -105,9 +105,9 @@ class Serving:
         """Begin long work without an answer. ``clear`` removes what was put aside for it, also if it never begins."""
         return self.tasks.start(verb, lambda tell: work(self.service.engine(), tell), about, clear)
 
-    def new_link(self) -> str:
+    def new_link(self, scope: str = "admin") -> str:
         """A link that signs one browser in, once, within ten minutes; "" if there is no page."""
-        return f"{self.address}/sign-in?code={self.codes.new()}" if has_page() else ""
+        return f"{self.address}/sign-in?code={self.codes.new(scope)}" if has_page() else ""
 
     def _after_task(self, task: Task) -> None:
         self.service.wake()

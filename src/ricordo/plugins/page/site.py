@@ -79,10 +79,11 @@ def install(app: FastAPI) -> None:
     @app.get("/sign-in", include_in_schema=False)
     async def sign_in(request: Request, code: str = "") -> Response:
         serving = app.state.serving
-        if not code or not serving.codes.redeem(code):
+        scope = serving.codes.redeem(code) if code else ""
+        if not scope:
             return page(request, "sign_in.html", 401, tried=bool(code))
         agent = request.headers.get("user-agent", "a browser")
-        secret, _ = serving.credentials.add(_browser(agent), "admin", way="session", days=SESSION_DAYS)
+        secret, _ = serving.credentials.add(_browser(agent), scope, way="session", days=SESSION_DAYS)
         answer = RedirectResponse("/", 303)
         name = f"ricordo_{serving.port}"
         secure = request.url.scheme == "https"
