@@ -134,7 +134,7 @@ def test_half_a_request_is_dropped_in_time_and_others_are_served(
 
 def test_a_head_that_never_ends_is_refused(port: int) -> None:
     _, said = seconds_until_dropped(port, HALF + b"X: " + b"a" * 300_000, b"")
-    assert said.split()[1] in (b"400", b"431")
+    assert said.split()[1:2] in ([b"400"], [b"431"], [])  # what it said is lost if more bytes came after it closed
 
 
 def test_a_connection_that_stays_open_between_requests_is_served_again(port: int) -> None:

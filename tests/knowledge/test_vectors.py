@@ -66,8 +66,8 @@ def test_adding_what_is_known_already_makes_the_vectors_that_wait(house: House) 
 
 def test_a_few_waiting_texts_are_seen_to_and_many_are_only_counted(house: House) -> None:
     engine: Ricordo = house.open(**MEANING)
-    for text in (TEXT, "Bread needs flour, water, salt and time."):
-        engine.remember(text, wait=False)
+    for name, text in (("keys", TEXT), ("bread", "Bread needs flour, water, salt and time.")):
+        engine.save(f"note:/{name}", text, wait=False)
     assert embed_waiting_texts(engine, at_most=1) == 2
     assert embed_waiting_texts(engine) == 0
-    assert engine.get("memory:/bread-needs-flour-water-salt-and-time").has_embedding
+    assert engine.get("note:/bread").has_embedding

@@ -44,7 +44,7 @@ _CORE: dict[str, Command] = {
     "init": Command("add", "Make a store for this project."),
     "roots": Command(
         "add",
-        "Show the folders that were added, leave one, say what it holds, or that it was moved.",
+        "Show folders that were added, leave one, say what it holds or that it was moved.",
         "list",
         "refresh finds new files in these folders. 'roots rm' leaves a folder and keeps its items; 'rm FOLDER/' removes"
         " the items, too.",

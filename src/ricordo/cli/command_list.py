@@ -75,7 +75,7 @@ COMMANDS = {
     "promote": ("remember", "Copy an item with its history to another tier."),
     "restore": ("remember", "Bring back a removed or archived item, or an earlier version."),
     "review": ("look after", "Decide on what sessions taught, what agents changed, and what should be tidied."),
-    "roots": ("add", "Show the folders that were added, leave one, say what it holds, or that it was moved."),
+    "roots": ("add", "Show folders that were added, leave one, say what it holds or that it was moved."),
     "route": ("agents", "Find points in earlier sessions from which to continue."),
     "save": ("remember", "Save a text of any kind, under a ref of your choice."),
     "sessions": ("agents", "Index and show sessions of agents."),

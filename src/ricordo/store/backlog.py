@@ -43,9 +43,10 @@ AHEAD = 2 * max(LEASE, BACKOFF[-1] * SECOND)
 WANTS_VECTOR = f"(c.state=0 OR c.state=1 AND i.state='archived' AND i.kind='session' AND i.category='{CHECKPOINT}')"
 """The condition that a chunk ``c`` of an item ``i`` is to have a vector: it is live, or belongs to a checkpoint."""
 
+_APART = ", ".join(map(repr, DRIVES_APART))
 ACTIVE = (
-    "SELECT (SELECT name FROM fingerprints WHERE active), EXISTS (SELECT 1 FROM items WHERE drive IN"
-    f" ({', '.join(map(repr, DRIVES_APART))}) AND state='archived')"
+    "SELECT (SELECT name FROM fingerprints WHERE active),"
+    f" EXISTS (SELECT 1 FROM items WHERE drive IN ({_APART}) AND state='archived')"
 )
 """The fingerprint whose vectors searches use, if any, and whether there are items of drives that are apart."""
 UNQUEUED = "unqueued"
@@ -93,9 +94,8 @@ def enqueue_chunks(connection: Connection, backlog: Backlog | None, chunks: Sequ
     for places, part in in_parts(chunks):
         connection.run(
             "INSERT INTO jobs(fingerprint, chunk, kind, state) SELECT f.id, c.id, i.kind, 'pending' FROM chunks c"
-            f" JOIN items i ON i.n=c.item JOIN fingerprints f ON f.name=? WHERE c.id IN ({places}) AND {WANTS_VECTOR}"
-            f"{condition}"
-            " ON CONFLICT DO NOTHING",
+            " JOIN items i ON i.n=c.item JOIN fingerprints f ON f.name=?"
+            f" WHERE c.id IN ({places}) AND i.drive NOT IN ({_APART}){condition} ON CONFLICT DO NOTHING",
             (backlog.fingerprint, *part, *values),
         )
     if backlog.second is not None:

@@ -196,7 +196,8 @@ def test_a_search_that_has_answered_asks_the_service_no_more(
         return result.output
 
     run("remember", NOTES["note:/keys"])
-    run("remember", NOTES["note:/bread"], "--no-wait")
+    (tmp_path / "bread.md").write_text(NOTES["note:/bread"], encoding="utf-8")
+    run("add", str(tmp_path / "bread.md"), "--no-wait")
     service.breaks("429")
     before = len(service.asked)
     assert "signing keys" in run("search", "when are the keys rotated")
