@@ -137,7 +137,7 @@ def test_what_hooks_told_is_logged_by_ref_and_shown_in_insight(
     log = Path(os.environ["RICORDO_STATE_HOME"], "hooks.shown").read_text(encoding="utf-8")
     assert "rotate the signing keys in" not in log
     found = httpx.get(f"{site.address}/log?view=summary", headers={"Authorization": f"Bearer {LOCAL}"}, timeout=60).text
-    assert "2 answers" in found
+    assert "<dt>answers of hooks</dt><dd>2</dd>" in found
 
     def opened() -> list[bool]:
         answer = httpx.get(
