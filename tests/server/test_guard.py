@@ -65,7 +65,7 @@ def test_a_guest_sees_and_searches_and_changes_nothing(site: Site) -> None:
     assert "Rotate" in guest.get("/item", params={"ref": "note:/a"}).text
     for path in ("/edit?ref=note:/a", "/add", "/review"):
         assert guest.get(path).status_code == 403
-    changes = (
+    changes: tuple[tuple[str, dict[str, object]], ...] = (
         ("/api/v1/remember", {"text": "x"}),
         ("/api/v1/rm", {"refs": ["note:/a"]}),
         ("/api/v1/sign-in-links", {}),

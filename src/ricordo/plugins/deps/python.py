@@ -104,8 +104,8 @@ def read_package(site: Path, distribution: Distribution, stubs: Sequence[Distrib
         name=plain_name(distribution.name),
         version=distribution.version,
         place=next((file.parts[0] for file in files if file.parts[0].endswith((".dist-info", ".egg-info"))), ""),
-        summary=about.get("Summary") or "",
-        readme=about.get("Description") or "",
+        summary=about["Summary"] if "Summary" in about else "",
+        readme=about["Description"] if "Description" in about else "",
         changes=text_of_file(site / str(changes)) if changes is not None else "",
         symbols=tree.symbols,
     )
