@@ -99,13 +99,13 @@ def read_package(site: Path, distribution: Distribution, stubs: Sequence[Distrib
     tree = _Tree(site, [str(file) for file in files])
     logs = [file for file in files if _NAMED.match(file.name)]
     changes = min(logs, key=lambda file: (".dist-info" not in file.parts[0], len(file.parts)), default=None)
-    about = distribution.metadata
+    about = distribution.metadata.json
     return InstalledPackage(
         name=plain_name(distribution.name),
         version=distribution.version,
         place=next((file.parts[0] for file in files if file.parts[0].endswith((".dist-info", ".egg-info"))), ""),
-        summary=about["Summary"] if "Summary" in about else "",
-        readme=about["Description"] if "Description" in about else "",
+        summary=str(about.get("summary", "")),
+        readme=str(about.get("description", "")),
         changes=text_of_file(site / str(changes)) if changes is not None else "",
         symbols=tree.symbols,
     )
