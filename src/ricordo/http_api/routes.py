@@ -177,7 +177,7 @@ class SettingBody(Parameters):
     value: str | None = Field(max_length=10_000, examples=["20"])
 
 
-class LinkBody(Parameters):
+class SignInLinkBody(Parameters):
     """A link to make; a browser signed in to read sees and searches, and changes nothing."""
 
     scope: Literal["read", "admin"] = "admin"
@@ -267,7 +267,7 @@ async def task_events(here: Here, id: str) -> Response:  # noqa: A002 - the name
 
 
 @writes(look_after, "/sign-in-links", shapes.ListOf, scope="admin")
-async def sign_in_link(request: Request, here: Here, body: LinkBody | None = None) -> Response:
+async def sign_in_link(request: Request, here: Here, body: SignInLinkBody | None = None) -> Response:
     """A link that signs one browser in, once, within ten minutes. Whoever opens it counts as the user, so that a token
     gets none; with the scope read, it is for a guest.
     """
