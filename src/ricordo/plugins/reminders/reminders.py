@@ -187,7 +187,8 @@ def _finding(n: int, item: Item, told: Sequence[float]) -> Finding:
         found = Finding.about(KIND, {n: item}, f"{item.provenance.author} wants it told {when}.", "let it be told")
     else:
         last = f", last on {datetime.fromtimestamp(max(told)):%Y-%m-%d}" if told else ""
-        count = f"told {len(told):,} of {about['times']:,} times" if "times" in about else f"told {len(told):,} times"
+        most = about.get("times", 0)
+        count = f"told {len(told):,} of {most:,} times" if most else f"told {len(told):,} time{'s' * (len(told) != 1)}"
         until = f", until {item.fields.valid_until[:10]}" if item.fields.valid_until else ""
         why = f"It is told {when}{until}, once in {about.get('pause') or PAUSE} at most; {count}{last}."
         found = Finding.about(KIND, {n: item}, why, "switch it off")
