@@ -58,7 +58,7 @@ def test_a_request_from_another_site_is_refused_whatever_is_shown(site: Site) ->
 
 def test_a_guest_sees_and_searches_and_changes_nothing(site: Site) -> None:
     site.engine.save("note:/a", "Rotate the signing keys.")
-    link = signed_in(site).post("/api/v1/sign-in-links", json={"scope": "read"}, headers=SAME_ORIGIN).json()["link"]
+    link = signed_in(site).post("/api/v1/sign-in-links?scope=read", headers=SAME_ORIGIN).json()["link"]
     guest = site.stranger()
     guest.get(f"/sign-in?{link.partition('?')[2]}", follow_redirects=False)
     assert "signing keys" in guest.get("/", params={"q": "keys"}).text

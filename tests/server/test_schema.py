@@ -24,6 +24,7 @@ LEFT_OUT = {
     "/api/v1/sessions/add": "made-up paths would be read",
     "/api/v1/skills/add": "the same",
     "/api/v1/migrate": "made-up stores would be written to",
+    "/api/v1/deps/add": "the packages of this environment would be read, which takes long",
     "/api/v1/models/use": "made-up settings would change how the server answers",
 }
 

@@ -96,7 +96,7 @@ def new_link(running: RunningServer, scope: str = "admin") -> str:
     import json
 
     try:
-        _, content = ask(running, "/api/v1/sign-in-links", json.dumps({"scope": scope}).encode(), 10.0)
+        _, content = ask(running, f"/api/v1/sign-in-links?scope={scope}", b"{}", 10.0)
         link: str = json.loads(content)["link"]
     except (OSError, ValueError, KeyError):
         raise Unavailable("the server does not answer", hint="‹:serve stop›, then start it again.") from None

@@ -177,12 +177,6 @@ class SettingBody(Parameters):
     value: str | None = Field(max_length=10_000, examples=["20"])
 
 
-class SignInLinkBody(Parameters):
-    """A link to make; a browser signed in to read sees and searches, and changes nothing."""
-
-    scope: Literal["read", "admin"] = "admin"
-
-
 class TokenBody(Parameters):
     """A token to make."""
 
@@ -267,15 +261,15 @@ async def task_events(here: Here, id: str) -> Response:  # noqa: A002 - the name
 
 
 @writes(look_after, "/sign-in-links", shapes.ListOf, scope="admin")
-async def sign_in_link(request: Request, here: Here, body: SignInLinkBody | None = None) -> Response:
+async def sign_in_link(request: Request, here: Here, scope: Literal["read", "admin"] = "admin") -> Response:
     """A link that signs one browser in, once, within ten minutes. Whoever opens it counts as the user, so that a token
-    gets none; with the scope read, it is for a guest.
+    gets none; with the scope read, it is for a guest, who sees and searches and changes nothing.
     """
     if request.state.caller.way not in ("local", "session"):
         raise Forbidden(
             "a token gets no link, because whoever opens one counts as the user", hint="‹:serve link› makes one."
         )
-    link = here.new_link(body.scope if body else "admin")
+    link = here.new_link(scope)
     return await here.answer(lambda engine: {"link": link})
 
 
