@@ -210,3 +210,20 @@ def test_a_folder_without_packages_is_refused_with_what_to_do(
     assert "Go to the project's folder" in str(refused.value.hint)
     with pytest.raises(NotFound, match="there is no folder"):
         engine.deps_add(empty / "nowhere")
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        "project = 3", "dependency-groups = 4", "[tool]\npoetry = 1", "no table at all",
+        "[project.optional-dependencies]\nextra = 3", '[project]\ndependencies = "shopkit"',
+    ],
+)  # fmt: skip
+def test_of_a_malformed_manifest_what_is_installed_counts(engine: Ricordo, project: Project, manifest: str) -> None:
+    (project.folder / "pyproject.toml").write_text(manifest)
+    assert [saved.ref for saved in engine.deps_add(project.folder).items] == ["api:/shopkit"]
+
+
+def test_no_name_in_a_manifest_leads_out_of_the_folder_of_packages(engine: Ricordo, project: Project) -> None:
+    project.install_for_node("../outside", "1.0", {"README.md": "# Not for anybody\n"})
+    assert [saved.ref for saved in engine.deps_add(project.folder).items] == ["api:/shopkit"]

@@ -60,17 +60,24 @@ def required_by(project: Path) -> set[str]:
     about: dict[str, Any] = {}
     with suppress(OSError, ValueError):
         about = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))
-    own = about.get("project", {})
-    groups = {"": own.get("dependencies"), **own.get("optional-dependencies", {}), **about.get("dependency-groups", {})}
-    lines += [line for group in groups.values() for line in group or () if isinstance(line, str)]
-    poetry = about.get("tool", {}).get("poetry", {})
-    for part in (poetry, *poetry.get("group", {}).values()):
-        lines += [str(name) for name in part.get("dependencies", {})]
+    own, poetry = _table(about, "project"), _table(about, "tool", "poetry")
+    extras, groups = _table(own, "optional-dependencies"), _table(about, "dependency-groups")
+    for group in (own.get("dependencies"), *extras.values(), *groups.values()):
+        lines += [line for line in group if isinstance(line, str)] if isinstance(group, list) else []
+    for part in (poetry, *_table(poetry, "group").values()):
+        lines += _table(part, "dependencies")
     for file in sorted(project.glob("requirements*.txt")):
         with suppress(OSError, ValueError):
             lines += file.read_text("utf-8").splitlines()
     names = {python.plain_name(found[1]) for line in lines if (found := _REQUIREMENT.match(line))}
     return names - {"python", python.plain_name(str(own.get("name") or poetry.get("name") or "python"))}
+
+
+def _table(about: Any, *names: str) -> dict[str, Any]:
+    """A table of a manifest; an empty one where the manifest has something else in its place."""
+    for name in names:
+        about = about.get(name) if isinstance(about, dict) else None
+    return about if isinstance(about, dict) else {}
 
 
 class PackageIntake:

@@ -25,6 +25,7 @@ _MEMBER = re.compile(
     r"^\s+(?:(?:public|static|readonly|abstract|get|set|async)\s+)*(?P<name>[A-Za-z_$][\w$]*)\??\s*(?P<open>[(<])"
 )
 _KINDS = {"function": "function", "class": "class", "interface": "class", "namespace": "module", "module": "module"}
+_NAME = re.compile(r"(?:@[\w-][\w.-]*/)?[\w-][\w.-]*")
 _NEVER = frozenset({"constructor", "if", "for", "while", "switch", "return", "function", "private", "protected"})
 
 
@@ -32,7 +33,8 @@ def dependencies(manifest: Path) -> list[str]:
     """The packages that a ``package.json`` names."""
     about = _json(manifest)
     parts = [about.get(f"{kind}ependencies") for kind in ("d", "devD", "optionalD", "peerD")]
-    return list(dict.fromkeys(str(name) for part in parts if isinstance(part, dict) for name in part))
+    names = dict.fromkeys(str(name) for part in parts if isinstance(part, dict) for name in part)
+    return [name for name in names if _NAME.fullmatch(name)]  # any other may lead out of node_modules
 
 
 def version_of(folder: Path) -> str:
