@@ -72,7 +72,7 @@ def test_short_passages_have_the_language_of_their_text() -> None:
 
 
 def test_two_small_words_of_another_language_do_not_take_a_title_out_of_an_english_text() -> None:
-    title = "Crizotinib in ROS1-rearranged non-small-cell lung cancer."
+    title = "Crizotinib in ROS1 rearranged non small cell lung cancer."
     english = (
         "In this study we show that the drug is effective in patients with the mutation, and that it has few effects."
     )
@@ -80,6 +80,19 @@ def test_two_small_words_of_another_language_do_not_take_a_title_out_of_an_engli
     texts = [title, english, german]
     assert language_of(title) == "it"
     assert passage_languages("\n".join(texts), texts) == ["en", "en", "de"]
+
+
+@pytest.mark.parametrize(
+    "passage",
+    [
+        "- Jing Xu\n- Michelle Au ([msau42](https://example.org/msau42))\n- Niels de Vos\n- Rakshith R\n- Ada Li\n",
+        "## `VolumeConfiguration` {#kubecontrollermanager-config-k8s-io-v1-VolumeConfiguration}\n\n**Appears in:**\n\n"
+        "- [BinderConfiguration](#config-k8s-io-v1-BinderConfiguration)\n- [Other](#config-k8s-non-io-v1-Other)\n",
+    ],
+)
+def test_names_of_people_and_programs_are_no_words_of_another_language(passage: str) -> None:
+    english = "This is what it does, and how you can take part in the work that is done by all of us in these groups."
+    assert set(passage_languages(f"{english}\n{passage}", [english, passage])) <= {"en", ""}
 
 
 @pytest.mark.parametrize("code", SENTENCES)

@@ -42,7 +42,10 @@ _OTHER_LETTERS = late("[\u0370-\u1fff\u3040-\ud7ff\uf900-\uffff\U00020000-\U0003
 """Every letter of ``_SCRIPTS``, and others; quicker to look for than each script."""
 _ADDRESS = late(r"(?<!\S)\S*://\S*")
 _SIGNS_OF_CODE = b"{}();=<>[]$`\\|&#"
-_SMALL_LETTERS = bytes(ord(chr(code).lower()) if chr(code).isalpha() else ord(" ") for code in range(128)) + b" " * 128
+_BETWEEN_WORDS = dict.fromkeys(map(ord, "\t\n\r'\"’‘“”„«»(),;:!?¿¡*_…–—·"), " ")
+"""What stands around words, as a table for ``str.translate``. Other signs join what is between them: an address, a path
+or a name of a program is no text, whatever its parts mean (k8s-io, github.com, Michelle-Au).
+"""
 _CODE_SHARE = 0.06
 """From this share of such signs on, a text in Latin letters is code."""
 
@@ -159,7 +162,7 @@ def _cyrillic(text: str) -> str:
 
 def _by_small_words(text: str, *, short: bool, least: int) -> str:
     """The language with the most small words, if these are enough and more than the English ones."""
-    words = _words(text)
+    words = _words(text.lower())
     total = len(words)
     if not words or (not short and _signs_of_code(text) > _CODE_SHARE * len(text)):
         return UNKNOWN
@@ -181,7 +184,8 @@ def _by_small_words(text: str, *, short: bool, least: int) -> str:
     best = max(hits, key=lambda code: (hits[code], code == ENGLISH, _LIKELY.find(code)), default=UNKNOWN)
     if not best or hits[best] <= (english if best != ENGLISH else 0):
         return UNKNOWN
-    different = len([word for word in small if best in languages_of[word]])
+    there = small if least == _LEAST_WORDS else set(_words(text))  # Niels de Vos, Michelle Au: most are written small
+    different = len([word for word in there if best in languages_of.get(word, ())])
     if not english and sum(special[letter] for letter in _LETTERS_OF[best]) >= _LEAST_LETTERS:
         different += 1  # short texts have few small words
     enough = short or (different >= least and hits[best] >= _LEAST_SHARE * total)
@@ -194,16 +198,14 @@ def is_sentence(text: str, code: str) -> bool:
     >>> is_sentence("Was ist die Position von Berlin", "de"), is_sentence("sur la table restaurant", "fr")
     (True, False)
     """
-    words = set(_words(text))
+    words = set(_words(text.lower()))
     small = sum(1 for word in words if code in SMALL_WORDS.get(word, ()))
     return "?" in text or not text.isascii() or 2 * small > len(words)
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text in small letters."""
-    if text.isascii():
-        return text.encode("ascii").translate(_SMALL_LETTERS).decode("ascii").split()
-    return _LETTERS.findall(text.lower())
+    """What stands between the spaces of a text: its words, and addresses, names of programs, numbers."""
+    return f"{text} ".translate(_BETWEEN_WORDS).replace(". ", " ").split()
 
 
 def _signs_of_code(text: str) -> int:
