@@ -36,6 +36,7 @@ from ricordo import registry
 from ricordo.config.loading import Config
 from ricordo.engine.ricordo import Ricordo
 from ricordo.models.base import Embedder
+from ricordo.search import tiers
 from ricordo.text.words import Analyzer
 from ricordo.values.hits import Filters
 from stores import GrowingStore, count_chunks
@@ -104,6 +105,7 @@ def bench(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     if not (folder / "peers.db").exists():
         fill(options, documents, embedder, folder)
     registry.embedder = lambda config: embedder
+    tiers.MOST_QUERIES = 0  # each question is embedded anew, as one is that nobody asked before
     with Ricordo.open(folder / "store.db", config=Config(profiles=PLAIN)) as engine:
         degraded = engine.search(questions[0], track=False).meta.degraded
         if degraded:
