@@ -10,6 +10,9 @@ only in a folder that has a hundredth of all chunks.
 On a machine that others use too, look at the last column: of each question the least that it took in all turns, and
 of these the median.
 
+"Calls" counts what does not depend on the machine: functions written in Python that one search calls (and with those of
+the interpreter and of numpy), and its SQL statements, as means over the questions.
+
 ``--busy 2`` measures again beside two processes that compute all the time, as on a machine on which agents work.
 
 ``--real`` chunks get their true vectors; the others get vectors made from pairs of true ones, because the time of
@@ -19,11 +22,13 @@ a search does not depend on what a vector means.
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
+from types import FrameType
 from typing import Any
 
 import apsw
@@ -118,12 +123,13 @@ def bench(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         for question in questions:
             engine.search(question, track=False)
         memory = resident_megabytes()  # before the peers map their files into it
+        calls = {name: calls_of(partial(engine.search, track=False, **way), questions) for name, way in ways.items()}
         turns = Turns(engine, embedder, questions, folder, ways)
         rounds = {"alone": turns.measured(options.repeat)}
         if options.busy:
             with busy_processes(options.busy):
                 rounds["busy"] = turns.measured(options.repeat)
-    return {"chunks": count_chunks(folder / "store.db")[0], "memory_mb": memory, **rounds}
+    return {"chunks": count_chunks(folder / "store.db")[0], "memory_mb": memory, "calls": calls, **rounds}
 
 
 def folder_of_one_percent(store: Path) -> str:
@@ -137,6 +143,23 @@ def folder_of_one_percent(store: Path) -> str:
             sizes[str(parent)] += size
     connection.close()
     return min(sizes, key=lambda name: (abs(sizes[name] - sizes["/"] / 100), name))
+
+
+def calls_of(search: Callable[[str], object], questions: Sequence[str]) -> dict[str, float]:
+    """What one search calls in this thread, on average."""
+    counts: Counter[str] = Counter()
+
+    def count(frame: FrameType, event: str, called: Any) -> None:
+        if event in ("call", "c_call"):
+            counts["in_python"] += event == "call"
+            counts["of_all"] += 1
+            counts["statements"] += event == "c_call" and called.__name__ == "execute"
+
+    for question in questions:
+        sys.setprofile(count)
+        search(question)
+        sys.setprofile(None)
+    return {name: round(number / len(questions), 1) for name, number in counts.items()}
 
 
 class Turns:
@@ -221,6 +244,8 @@ def main() -> None:
         return
     own, mapped = figures["memory_mb"]
     print(f"{figures['chunks']:,} chunks; {own:.0f} MB of memory with the model, and {mapped:.0f} MB of files mapped")
+    for name, calls in figures["calls"].items():
+        print(f"calls, {name}: {calls['in_python']:,} ({calls['of_all']:,}), {calls['statements']} statements")
     for name in ("alone", "busy"):
         if name in figures:
             print_round(name, figures[name])
