@@ -48,6 +48,29 @@ def frozen(cls: type[T]) -> type[T]:
     return made  # type: ignore[no-any-return]
 
 
+def declared(cls: Any) -> dict[str, tuple[str, Any]]:
+    """The fields of such a class, each with its type as it was written and its default; ``dataclasses.fields`` would
+    make all that it knows of the class.
+
+    >>> @frozen
+    ... class Place:
+    ...     floor: int = 0
+    >>> declared(Place)
+    {'floor': ('int', 0)}
+    """
+    hints: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        hints |= vars(base).get("__annotations__", {})
+    defaults: dict[str, Any] = cls.__defaults_of_fields__
+    types = {name: hint.__name__ if isinstance(hint, type) else str(hint) for name, hint in hints.items()}
+    return {name: (types[name], value) for name, value in defaults.items()}
+
+
+def is_frozen(value: object) -> bool:
+    """Whether a value is of such a class."""
+    return hasattr(type(value), "__defaults_of_fields__")
+
+
 class _LateFields:
     """Stands for what ``dataclasses`` knows of a class until that is first asked for."""
 

@@ -7,12 +7,12 @@ module. What nobody should turn is no setting but a constant where it is used.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, fields, is_dataclass, replace
+from dataclasses import Field, field, replace
 from typing import Any, TypeVar
 
 from ricordo.config.declare import HEAVIEST, Setting, nearest, setting, weight
 from ricordo.errors import UsageError
-from ricordo.frozen import frozen
+from ricordo.frozen import declared, frozen, is_frozen
 from ricordo.plugin import installed, names_of
 
 T = TypeVar("T")
@@ -219,9 +219,10 @@ def _extended(name: str, section: type[T]) -> T:
     """A section of the core, with what plugins add to it."""
     for plugin in installed().values():
         if name in plugin.settings:
-            added = {item.name: item for item in fields(plugin.settings[name])}
-            types = {key: item.type for key, item in added.items()}
-            body = {"__doc__": section.__doc__, "__annotations__": types, **added}
+            added = declared(plugin.settings[name])
+            types = {key: kind for key, (kind, _) in added.items()}
+            defaults = {key: default for key, (_, default) in added.items()}
+            body = {"__doc__": section.__doc__, "__annotations__": types, **defaults}
             section = frozen(type(section.__name__, (section,), body))
     return section()
 
@@ -299,13 +300,12 @@ class Config:
 
 
 def _settings() -> dict[str, Setting]:
-    sections = {section.name: section.default for section in fields(Config) if is_dataclass(section.default)}
+    sections = {name: section for name, (_, section) in declared(Config).items() if is_frozen(section)}
     settings = {}
     for name, section in (sections | _OF_PLUGINS).items():
-        for item in fields(section):
-            if item.metadata:
-                type_name = item.type.__name__ if isinstance(item.type, type) else str(item.type)
-                row = Setting(name, item.name, type_name, item.default, **item.metadata)
+        for key, (kind, made) in declared(type(section)).items():
+            if isinstance(made, Field) and made.metadata:
+                row = Setting(name, key, kind, made.default, **made.metadata)
                 settings[row.name] = row
     return settings
 
