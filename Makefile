@@ -54,6 +54,7 @@ docs: $(STAMP)
 	$(BIN)/python tools/make_verbs.py
 	$(BIN)/python tools/make_docs.py
 	$(BIN)/python tools/make_cli_docs.py
+	$(BIN)/python tools/make_plugins.py
 
 site: $(STAMP)
 ifneq ($(UV),)

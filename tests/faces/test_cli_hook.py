@@ -228,6 +228,9 @@ def test_the_answer_has_the_name_and_the_shape_that_the_program_knows(known: Hoo
     cursor = known.answer("session-start", hook_event_name="sessionStart", workspace_roots=roots, conversation_id="c")
     assert list(cursor) == ["additional_context"]
     assert RULE in cursor["additional_context"]
+    asked = known.answer("user-prompt", hook_event_name="beforeSubmitPrompt", workspace_roots=roots, prompt=prompt)
+    assert asked["continue"] is True, "a prompt is never held back"
+    assert KEYS in asked["additional_context"]
 
 
 def test_a_command_word_is_no_part_of_what_is_asked(known: Hooks) -> None:

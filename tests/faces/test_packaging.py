@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import tomllib
@@ -33,6 +34,11 @@ def test_versions_and_names_agree_everywhere() -> None:
     assert {listed["version"], package["version"], manifest["version"], project["version"]} == {__version__}
     assert project["dependencies"] == [f"ricordo == {__version__}"]
     assert [tool["name"] for tool in manifest["tools"]] == [tool.name for tool in core_tools.CORE]
+
+
+def test_what_the_plugins_share_is_written_from_one_place() -> None:
+    for name, text in runpy.run_path(str(ROOT / "tools" / "make_plugins.py"))["files"]().items():
+        assert (ROOT / name).read_text(encoding="utf-8") == text, f"{name} is out of date: run 'make docs'"
 
 
 def test_what_older_versions_of_pip_do_not_find_under_an_extra_is_a_dependency_of_our_own() -> None:

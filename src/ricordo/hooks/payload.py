@@ -58,7 +58,8 @@ class Payload:
     def answer(self, text: str) -> dict[str, Any]:
         """The answer that adds a text to what the model sees."""
         if self.name[:1].islower():  # Cursor's names, and its shape
-            return {"additional_context": text}
+            goes_on = {"continue": True} if self.name == "beforeSubmitPrompt" else {}
+            return {**goes_on, "additional_context": text}
         return {"hookSpecificOutput": {"hookEventName": self.name, "additionalContext": text}}
 
 

@@ -68,6 +68,8 @@ PROGRAMS: Mapping[str, AgentProgram] = {
         "Cursor",
         "{home}/.cursor/mcp.json",
         ".cursor/mcp.json",
+        hooks="{home}/.cursor/hooks.json",
+        project_hooks=".cursor/hooks.json",
         skills="{home}/.cursor/skills",
         project_memories=(".cursor/rules/*.mdc", ".cursor/rules/*.md", ".cursorrules"),
         variable="CURSOR_AGENT",

@@ -21,6 +21,7 @@ import pytest
 from click.testing import CliRunner
 from tests.faces.npm_tools import npm_folder
 
+from ricordo._version import __version__
 from ricordo.cli.program import program
 
 pytestmark = [
@@ -82,6 +83,29 @@ def model() -> Iterator[RefusingModel]:
     model.server.server_close()
 
 
+ROOT = Path(__file__).parents[3]
+WITH_PLUGIN = {
+    "claude-code": (
+        ["plugin", "validate", "--strict", "plugin"],
+        ["plugin", "validate", "--strict", "."],
+        ["plugin", "marketplace", "add", str(ROOT)],
+        ["plugin", "install", "ricordo@ricordo"],
+    ),
+    "codex": (["plugin", "marketplace", "add", str(ROOT)], ["plugin", "add", "ricordo@ricordo"]),
+    "gemini": (
+        ["extensions", "validate", "packaging/gemini"],
+        ["extensions", "install", str(ROOT / "packaging" / "gemini"), "--consent"],
+    ),
+}
+"""How each program checks and installs the plugin that brings Ricordo."""
+UVX = f"""#!/bin/sh
+test "$1" = "ricordo@{__version__}" || exit 1
+shift
+exec {sys.executable} -m ricordo "$@"
+"""
+"""Stands for uvx: the version that a plugin asks for is the one under test."""
+
+
 class Machine:
     """A home folder with a project that knows one fact, and one agent's program that was set up there.
 
@@ -89,7 +113,7 @@ class Machine:
     a server five seconds to start and a hook ten to answer, which a busy machine needs for a first start.
     """
 
-    def __init__(self, folder: Path, agent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path, agent: str, monkeypatch: pytest.MonkeyPatch, *, plugin: bool = False) -> None:
         package, name = PACKAGES[agent]
         self.program = npm_folder(package) / "node_modules" / ".bin" / name
         self.home, self.project = folder / "home", folder / "home" / "project"
@@ -101,27 +125,42 @@ class Machine:
         monkeypatch.setenv("RICORDO_HOOKS_SECONDS", "60")
         monkeypatch.chdir(self.project)
         monkeypatch.setenv("MCP_TIMEOUT", "200000")
-        for args in (["init"], ["remember", FACT], ["install", agent], ["serve", "start", "--port", "0"]):
+        steps = [["init"], ["remember", FACT], ["serve", "start", "--port", "0"]]
+        for args in steps if plugin else [*steps, ["install", agent]]:
             done = CliRunner().invoke(program, args)
             assert done.exit_code == 0, done.output
         subprocess.run([sys.executable, "-m", "ricordo", "mcp"], stdin=subprocess.DEVNULL, check=True)
+
+        if plugin:
+            uvx = folder / "bin" / "uvx"
+            uvx.parent.mkdir()
+            uvx.write_text(UVX, encoding="utf-8")
+            uvx.chmod(0o755)
+            monkeypatch.setenv("PATH", f"{uvx.parent}:{os.environ['PATH']}")
+            for args in WITH_PLUGIN[agent]:
+                installed = self.call(*args, folder=ROOT)
+                assert installed.returncode == 0, installed.stdout + installed.stderr
 
     def close(self) -> None:
         CliRunner().invoke(program, ["serve", "stop"])
 
     def run(self, *args: str, **env: str) -> str:
         """What the program prints."""
-        done = subprocess.run(
+        done = self.call(*args, folder=self.project, **env)
+        return done.stdout + done.stderr
+
+    def call(self, *args: str, folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
+        """The program, called in a folder; it is told yes to whatever it asks."""
+        return subprocess.run(
             [str(self.program), *args],
             capture_output=True,
             text=True,
             timeout=600,
             check=False,
-            cwd=self.project,
+            cwd=folder,
             env={**os.environ, **env},
-            stdin=subprocess.DEVNULL,
+            input="y\n" * 3,
         )
-        return done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
@@ -147,11 +186,14 @@ def test_the_program_reads_the_server_that_install_wrote(
     assert words in line, printed
 
 
-@pytest.mark.parametrize("agent", ["claude-code", "codex", "gemini", "qwen"])
+@pytest.mark.parametrize(
+    ("agent", "plugin"),
+    [(agent, False) for agent in ("claude-code", "codex", "gemini", "qwen")] + [(agent, True) for agent in WITH_PLUGIN],
+)
 def test_the_program_tells_its_model_what_the_hook_of_a_prompt_answered(
-    agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: RefusingModel
+    agent: str, plugin: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: RefusingModel
 ) -> None:
-    with closing(Machine(tmp_path, agent, monkeypatch)) as machine:
+    with closing(Machine(tmp_path, agent, monkeypatch, plugin=plugin)) as machine:
         printed = ask(machine, agent, model)
     asked = [request for request in model.requests if PROMPT in request]
     assert asked, printed
@@ -173,7 +215,7 @@ def ask(machine: Machine, agent: str, model: RefusingModel) -> str:
         return printed
     if agent == "gemini":
         path = machine.home / ".gemini" / "settings.json"
-        settings_now = json.loads(path.read_text(encoding="utf-8"))
+        settings_now = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         path.write_text(json.dumps(settings_now | {"security": {"auth": {"selectedType": "gemini-api-key"}}}))
         return machine.run("--skip-trust", "-p", PROMPT, GEMINI_API_KEY="none", GOOGLE_GEMINI_BASE_URL=model.url)
     keys = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_MODEL": "x"}

@@ -214,6 +214,49 @@ def test_the_rest_of_a_file_stays_byte_for_byte(house: Any, home: Path, text: st
     assert sorted(one for one in home.rglob("*") if one.is_file()) == sorted(files), "the copies are gone"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"version": 1, "hooks": {"stop": [{"command": "date"}], "sessionStart": [{"command": "say ricordo hook"}]}}',
+        '{\n  // mine\n  "version": 1,\n  "hooks": {"sessionStart": []},\n}\n',
+        '{"hooks": {}}',
+        "{}",
+        '{"version": 1}\n',
+    ],
+)
+def test_cursor_gets_hooks_in_its_own_form_and_its_file_is_as_it_was_without_them(
+    house: Any, home: Path, text: str
+) -> None:
+    path = home / ".cursor/hooks.json"
+    path.parent.mkdir()
+    path.write_text(text)
+    house.run("install", "cursor")
+    found = json_text.loads(path.read_text())
+    assert found["version"] == 1
+    ours = {event: hooks[-1] for event, hooks in found["hooks"].items() if event != "stop"}
+    assert {event: hook["command"].partition(" hook ")[2] for event, hook in ours.items()} == {
+        "sessionStart": "session-start --within 10",
+        "beforeSubmitPrompt": "user-prompt --within 10",
+    }
+    assert all(hook["timeout"] == 10 for hook in ours.values()), "Cursor counts seconds"
+    first = path.read_bytes()
+    assert {one["status"] for one in house.json("install", "cursor")["files"]} == {"unchanged"}
+    assert path.read_bytes() == first
+    house.run("uninstall", "cursor")
+    assert path.read_text() == text
+    assert [one for one in home.rglob("*") if one.is_file()] == [path]
+
+
+def test_hooks_that_the_user_added_to_cursors_new_file_stay_with_its_version(house: Any, home: Path) -> None:
+    house.run("install", "cursor")
+    path = home / ".cursor/hooks.json"
+    plain = json.loads(path.read_text())
+    plain["hooks"]["stop"] = [{"command": "date"}]
+    path.write_text(json.dumps(plain))
+    house.run("uninstall", "cursor")
+    assert json.loads(path.read_text()) == {"version": 1, "hooks": {"stop": [{"command": "date"}]}}
+
+
 def test_uninstall_does_not_touch_the_copy_until_the_end_and_keeps_later_changes(house: Any, home: Path) -> None:
     path = home / ".gemini/settings.json"
     path.parent.mkdir()
@@ -419,26 +462,62 @@ def test_an_agent_that_is_not_known_is_wrong_usage(house: Any) -> None:
     assert "emacs" in house.json("install", "emacs", code=2)["message"]
 
 
-def test_the_plugin_is_what_claude_code_reads(house: Any) -> None:
-    plugin = plugin_folder()
-    manifest = json.loads((plugin / ".claude-plugin/plugin.json").read_text())
-    assert manifest["version"] == __version__
-    market = json.loads((ROOT / ".claude-plugin/marketplace.json").read_text())
+@pytest.mark.parametrize("place", ["plugin/.claude-plugin", "plugin/.codex-plugin", "plugin/.cursor-plugin"])
+def test_each_program_that_reads_the_plugin_has_a_manifest_whose_files_are_there(place: str) -> None:
+    manifest = json.loads((ROOT / place / "plugin.json").read_text())
+    assert (manifest["name"], manifest["version"]) == ("ricordo", __version__)
+    named = [manifest[key] for key in ("skills", "hooks", "mcpServers") if key in manifest]
+    assert [one for one in named if not one.startswith("./") or not (ROOT / "plugin" / one).exists()] == []
+
+
+@pytest.mark.parametrize("place", [".claude-plugin", ".cursor-plugin"])
+def test_the_marketplaces_lead_to_the_plugin(place: str) -> None:
+    market = json.loads((ROOT / place / "marketplace.json").read_text())
     assert [(one["name"], (ROOT / one["source"]).resolve()) for one in market["plugins"]] == [
-        (manifest["name"], plugin.resolve())
+        ("ricordo", plugin_folder().resolve())
     ]
-    hooks = json.loads((plugin / "hooks/hooks.json").read_text())["hooks"]
-    assert {event: groups[0]["hooks"][0]["command"] for event, groups in hooks.items()} == {
-        event: f"ricordo hook {name} --within 10" for event, name in EVENTS.items()
+
+
+BRINGS = ["uvx", f"ricordo@{__version__}"]
+"""What starts the program that need not be installed."""
+
+
+@pytest.mark.parametrize("file", ["plugin/.mcp.json", "plugin/mcp.json", "packaging/gemini/gemini-extension.json"])
+def test_a_plugin_starts_the_server_of_its_own_version(file: str) -> None:
+    entry = json.loads((ROOT / file).read_text())["mcpServers"]["ricordo"]
+    assert [entry["command"], *entry["args"]] == [*BRINGS, "mcp"]
+    assert entry["args"][-1] in shown_commands()
+
+
+@pytest.mark.parametrize(
+    ("file", "events"),
+    [
+        ("plugin/hooks/hooks.json", EVENTS),
+        ("plugin/hooks/codex.json", EVENTS),
+        ("plugin/hooks/cursor.json", {"sessionStart": "session-start", "beforeSubmitPrompt": "user-prompt"}),
+        (
+            "packaging/gemini/hooks/hooks.json",
+            {"SessionStart": "session-start", "BeforeAgent": "user-prompt", "SessionEnd": "session-end"},
+        ),
+    ],
+)
+def test_a_plugin_calls_the_hooks_of_its_own_version(file: str, events: dict[str, str]) -> None:
+    hooks = json.loads((ROOT / file).read_text())["hooks"]
+    commands = {event: (own[0].get("hooks") or own)[0]["command"].split() for event, own in hooks.items()}
+    assert {event: words[:4] for event, words in commands.items()} == {
+        event: [*BRINGS, "hook", name] for event, name in events.items()
     }
-    entry = json.loads((plugin / ".mcp.json").read_text())["mcpServers"]["ricordo"]
-    assert entry["command"] == "ricordo"
-    assert entry["args"][0] in shown_commands()
-    skill = (plugin / "skills/ricordo/SKILL.md").read_text()
-    front = re.match(r"---\nname: ricordo\ndescription: (.+)\n---\n", skill)
+
+
+@pytest.mark.parametrize("skill", sorted((ROOT / "plugin" / "skills").iterdir()), ids=lambda one: one.name)
+def test_a_skill_says_when_it_is_of_use_and_is_short(skill: Path) -> None:
+    text = (skill / "SKILL.md").read_text()
+    front = re.match(r"---\n(.+?)\n---\n", text, re.DOTALL)
     assert front
-    assert len(front[1]) <= 1024
-    assert len(skill) < 4_000
+    about = yaml.safe_load(front[1])
+    assert about["name"] == skill.name
+    assert 100 < len(about["description"]) <= 1024
+    assert len(text) < 4_000
 
 
 def test_the_wheel_carries_the_plugin() -> None:

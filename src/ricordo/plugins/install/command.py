@@ -45,9 +45,9 @@ def _agent_and_scope(function: Callable[..., int]) -> Callable[..., int]:
 @click.option("--print", "only_print", is_flag=True, help="Only show what to add, and to which file.")
 def install(call: Call, agent: str, scope: str | None, only_print: bool) -> int:
     """AGENT is claude-code, claude-desktop, cline, codex, continue, cursor, gemini, opencode, qwen, vscode, windsurf
-    or zed. The MCP server is added to the program's settings; Claude Code, Codex, Gemini CLI and Qwen Code also get
-    hooks, and Claude Code a skill. Everything else in a file stays as it is, comments included. A copy of the file as
-    it was is kept beside it until you uninstall. Running it again changes nothing. A broken file is left alone.
+    or zed. The MCP server is added to the program's settings; Claude Code, Codex, Cursor, Gemini CLI and Qwen Code also
+    get hooks, and Claude Code a skill. Everything else in a file stays as it is, comments included. A copy of the file
+    as it was is kept beside it until you uninstall. Running it again changes nothing. A broken file is left alone.
     """
     return set_up(call, agent, scope, only_print=only_print)
 

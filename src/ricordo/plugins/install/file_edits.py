@@ -184,7 +184,7 @@ def _found(piece: Piece, data: Mapping[str, Any]) -> Any:
     """Our entry in the file, or whether our hooks are in it. Another program's entry by our name is an error."""
     inside = data.get(piece.at[0], {})
     if piece.form == "hooks":
-        return any(_is_our_hook(hook) for groups in inside.values() for _, _, hook in _hooks_in(groups))
+        return any(_is_our_hook(hook) for groups in inside.values() for _, hook in _hooks_in(groups))
     entry = inside.get(NAME)
     if entry is not None and not _is_our_entry(entry):
         raise Conflict(
@@ -218,25 +218,28 @@ def _is_our_text(piece: Piece, content: bytes) -> bool:
     return first.startswith("#") and content.decode("utf-8", "replace").startswith(first)
 
 
-def _hooks_in(groups: object) -> list[tuple[int, int, Any]]:
-    """The hooks of an event: the group's place, the hook's place in it, and the hook."""
-    found: list[tuple[int, int, Any]] = []
+def _hooks_in(groups: object) -> list[tuple[tuple[str | int, ...], Any]]:
+    """The hooks of an event, each with its path: in a group, or in the list itself."""
+    found: list[tuple[tuple[str | int, ...], Any]] = []
     for place, group in enumerate(groups if isinstance(groups, list) else []):
         hooks = group.get("hooks") if isinstance(group, dict) else None
-        found += [(place, n, hook) for n, hook in enumerate(hooks if isinstance(hooks, list) else [])]
+        if isinstance(hooks, list):
+            found += [((place, "hooks", n), hook) for n, hook in enumerate(hooks)]
+        else:
+            found.append(((place,), group))
     return found
 
 
 def _hook_edits(piece: Piece, data: Mapping[str, Any]) -> list[Edit]:
-    edits: list[Edit] = []
+    edits: list[Edit] = [("put", (name,), value) for name, value in piece.beside.items() if name not in data]
     inside = data.get(piece.at[0], {})
     for event, groups in piece.content.items():
-        hook = groups[0]["hooks"][0]
-        ours = [(place, n, one) for place, n, one in _hooks_in(inside.get(event)) if _is_our_hook(one)]
+        ((_, hook),) = _hooks_in(groups)
+        ours = [(path, one) for path, one in _hooks_in(inside.get(event)) if _is_our_hook(one)]
         if not ours:
             edits.append(("append", (*piece.at, event), groups[0]))
-        elif (wanted := {**hook, **ours[0][2], "command": hook["command"]}) != ours[0][2]:  # a user's timeout stays
-            edits.append(("put", (*piece.at, event, ours[0][0], "hooks", ours[0][1]), wanted))
+        elif (wanted := {**hook, **ours[0][1], "command": hook["command"]}) != ours[0][1]:  # a user's timeout stays
+            edits.append(("put", (*piece.at, event, *ours[0][0]), wanted))
     return edits
 
 
@@ -254,15 +257,19 @@ def _removing_edits(piece: Piece, data: dict[str, Any], former: Mapping[str, Any
         drop(at, NAME)
     else:
         for event, groups in list(left[at].items()):
-            for place, n, hook in reversed(_hooks_in(groups)):
+            for path, hook in reversed(_hooks_in(groups)):
                 if _is_our_hook(hook):
-                    drop(at, event, place, "hooks", n)
-                    if not left[at][event][place]["hooks"]:
-                        drop(at, event, place)
+                    drop(at, event, *path)
+                    if len(path) > 1 and not groups[path[0]]["hooks"]:
+                        drop(at, event, path[0])
             if groups == [] and event not in former.get(at, {}):
                 drop(at, event)
     if not left[at] and at not in former:
         drop(at)
+    if not left.get(at):
+        for name in piece.beside:
+            if name not in former and name in left:
+                drop(name)
     return edits
 
 

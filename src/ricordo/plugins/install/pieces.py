@@ -2,7 +2,8 @@
 
 The formats were checked with the programs themselves, where they can be installed
 (tests/plugins/install/test_agent_programs.py).
-Nothing is read here but the plugin that ships with the package, which holds the hooks and the skill.
+Nothing is read here but the skill, which ships with the package. tools/make_plugins.py writes the same into the plugins
+that bring the program.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from ricordo.frozen import frozen
+from ricordo.hooks.payload import NAMES
 from ricordo.programs.table import PROGRAMS, user_place
 
 NAME = "ricordo"
@@ -42,6 +45,8 @@ class Piece:
     at: tuple[str, ...] = ()
     content: Any = None
     is_private: bool = True
+    beside: Mapping[str, Any] = field(default_factory=dict)
+    """What the file must say at its top besides."""
 
     def snippet(self) -> str:
         """What a person would add to the file."""
@@ -52,7 +57,7 @@ class Piece:
 
             return tomlkit.dumps({self.at[0]: {NAME: self.content}}).strip()
         inside = self.content if self.form == "hooks" else {NAME: self.content}
-        return json.dumps({self.at[0]: inside}, indent=2, ensure_ascii=False)
+        return json.dumps({**self.beside, self.at[0]: inside}, indent=2, ensure_ascii=False)
 
 
 def default_scope(agent: str) -> str:
@@ -70,8 +75,10 @@ def pieces_for(agent: str, scope: str, folder: Path, command: Sequence[str]) -> 
 
     pieces = [_server_piece(agent, at(program.servers, program.project_servers), command, mine)]
     if program.hooks:
-        hooks = _hooks(command, **_HOOK_WAYS.get(agent, {}))
-        pieces.append(Piece("hooks", at(program.hooks, program.project_hooks), "hooks", ("hooks",), hooks, mine))
+        beside, hooks = hooks_for(agent, command)
+        pieces.append(
+            Piece("hooks", at(program.hooks, program.project_hooks), "hooks", ("hooks",), hooks, mine, beside)
+        )
     if agent == "claude-code":
         skill = (plugin_folder() / "skills" / NAME / "SKILL.md").read_text(encoding="utf-8")
         place = at(program.skills, program.project_skills) / NAME / "SKILL.md"
@@ -87,57 +94,74 @@ _EXTRAS: Mapping[str, Mapping[str, Any]] = {
 """What an entry holds besides the command and its arguments."""
 
 
+def server_entry(agent: str, command: Sequence[str]) -> dict[str, Any]:
+    """The entry that starts the MCP server."""
+    return {**_EXTRAS.get(agent, {}), "command": command[0], "args": [*command[1:], "mcp"]}
+
+
 def _server_piece(agent: str, path: Path, command: Sequence[str], mine: bool) -> Piece:
     key = PROGRAMS[agent].key
-    first, args = command[0], [*command[1:], "mcp"]
+    entry = server_entry(agent, command)
     if agent == "continue":
-        text = _CONTINUE.format(command=json.dumps(first), args=json.dumps(args))
+        text = _CONTINUE.format(**{name: json.dumps(value) for name, value in entry.items()})
         return Piece("MCP server", path, "text", (), text, mine)
     if agent == "opencode":
         commented = path.with_suffix(".jsonc")  # it reads both; the one that is there is used
         local = {"type": "local", "command": [*command, "mcp"], "enabled": True}
         return Piece("MCP server", commented if commented.is_file() else path, "entry", (key,), local, mine)
-    entry = {**_EXTRAS.get(agent, {}), "command": first, "args": args}
     return Piece("MCP server", path, "toml" if path.suffix == ".toml" else "entry", (key,), entry, mine)
 
 
-_HOOK_WAYS: Mapping[str, Mapping[str, Any]] = {
-    "codex": {"longest": {"SessionEnd": 3}},
-    "gemini": {
-        "events": {"SessionStart": "SessionStart", "UserPromptSubmit": "BeforeAgent", "SessionEnd": "SessionEnd"},
-        "milliseconds": True,
-    },
-    "qwen": {
-        "events": {name: name for name in ("SessionStart", "UserPromptSubmit", "SubagentStart", "SessionEnd")},
-        "milliseconds": True,
-    },
+HOOK_SECONDS = 10
+"""How long a program waits for a hook."""
+
+
+@frozen
+class _HookWay:
+    """How a program's hooks differ from Claude Code's."""
+
+    events: Mapping[str, str] = field(default_factory=lambda: {name: name for name in NAMES.values()})
+    """What it calls an event of Claude Code; it gets no others."""
+    longest: Mapping[str, int] = field(default_factory=dict)
+    """The most seconds that it gives to an event."""
+    milliseconds: bool = False
+    is_flat: bool = False
+    """Whether hooks stand in their event's list themselves, not in groups."""
+    beside: Mapping[str, Any] = field(default_factory=dict)
+
+
+_HOOK_WAYS: Mapping[str, _HookWay] = {
+    "claude-code": _HookWay(),
+    "codex": _HookWay(longest={"SessionEnd": 3}),
+    "gemini": _HookWay(
+        {"SessionStart": "SessionStart", "UserPromptSubmit": "BeforeAgent", "SessionEnd": "SessionEnd"},
+        milliseconds=True,
+    ),
+    "qwen": _HookWay(
+        {name: name for name in ("SessionStart", "UserPromptSubmit", "SubagentStart", "SessionEnd")},
+        milliseconds=True,
+    ),
+    # Its other events add nothing to what the model sees, and its transcripts are not read.
+    "cursor": _HookWay(
+        {"SessionStart": "sessionStart", "UserPromptSubmit": "beforeSubmitPrompt"}, is_flat=True, beside={"version": 1}
+    ),
 }
-"""How a program's hooks differ from Claude Code's, as ``_hooks`` takes it; with ``events``, others are left out."""
 
 
-def _hooks(
-    command: Sequence[str],
-    events: Mapping[str, str] | None = None,
-    *,
-    longest: Mapping[str, int] | None = None,
-    milliseconds: bool = False,
-) -> dict[str, Any]:
-    """The plugin's hooks, with this program's path in place of the bare command.
-
-    ``events`` renames events and leaves the others out; ``longest`` is the most seconds a program gives to an event.
-    """
+def hooks_for(agent: str, command: Sequence[str]) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    """A program's hooks by its names of events, and what its file must say beside them."""
+    way = _HOOK_WAYS[agent]
     line = shlex.join(command)
     if sys.platform == "win32":  # the shell may be Git's or PowerShell: both take this
         line = " ".join(f'"{part}"' if " " in part else part for part in (c.replace("\\", "/") for c in command))
-    shipped = json.loads((plugin_folder() / "hooks" / "hooks.json").read_text(encoding="utf-8"))["hooks"]
     hooks: dict[str, Any] = {}
-    for event, groups in shipped.items():
-        (hook,) = groups[0]["hooks"]
-        seconds = min(hook["timeout"], (longest or {}).get(event, hook["timeout"]))
-        own = f"{line} hook {hook['command'].split()[2]} --within {seconds}"
-        timeout = seconds * 1000 if milliseconds else seconds
-        hooks[event] = [{"hooks": [{"type": "command", "command": own, "timeout": timeout}]}]
-    return {theirs: hooks[ours] for ours, theirs in events.items()} if events is not None else hooks
+    for name, event in NAMES.items():
+        if event in way.events:
+            seconds = min(HOOK_SECONDS, way.longest.get(event, HOOK_SECONDS))
+            own = f"{line} hook {name} --within {seconds}"
+            hook = {"command": own, "timeout": seconds * 1000 if way.milliseconds else seconds}
+            hooks[way.events[event]] = [hook if way.is_flat else {"hooks": [{"type": "command", **hook}]}]
+    return way.beside, hooks
 
 
 def plugin_folder() -> Path:
