@@ -1,9 +1,9 @@
 """Write the plugins that bring the program: ``python tools/make_plugins.py``.
 
 Claude Code, Codex and Cursor read ``plugin/``: each has a manifest and hooks of its own there, beside skills that all
-of them read. Gemini CLI wants ``hooks/hooks.json`` for itself, so ``packaging/gemini`` is another folder, with copies of
-the skills. All of them start the program with ``uvx``, pinned to the version of this repository, which is also written
-into what registries and bundles read.
+read. Gemini CLI wants ``hooks/hooks.json`` for itself, so ``packaging/gemini`` is another folder, with copies of the
+skills. All of them start the program with ``uvx``, pinned to the version of this repository, which is also written into
+what registries and bundles read.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class Machine:
             uvx.chmod(0o755)
             monkeypatch.setenv("PATH", f"{uvx.parent}:{os.environ['PATH']}")
             for args in WITH_PLUGIN[agent]:
-                installed = self.call(*args, folder=ROOT)
+                installed = self.call(*args, folder=ROOT, answers="y\n" * 3)
                 assert installed.returncode == 0, installed.stdout + installed.stderr
 
     def close(self) -> None:
@@ -149,8 +149,7 @@ class Machine:
         done = self.call(*args, folder=self.project, **env)
         return done.stdout + done.stderr
 
-    def call(self, *args: str, folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
-        """The program, called in a folder; it is told yes to whatever it asks."""
+    def call(self, *args: str, folder: Path, answers: str = "", **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [str(self.program), *args],
             capture_output=True,
@@ -159,7 +158,7 @@ class Machine:
             check=False,
             cwd=folder,
             env={**os.environ, **env},
-            input="y\n" * 3,
+            input=answers,
         )
 
 
