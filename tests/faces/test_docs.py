@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = {path.stem: path for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LEFT_OUT = re.compile(
-    r"^(pip|make|docker|npx|claude|curl|python) "  # other programs
+    r"^(pip|uv|make|docker|npx|claude|curl|python) "  # other programs
     r"|ricordo (watch|serve|service|mcp)\b|hook "  # do not end, or are tried by test_cli_hook and tests/server
     r"|ricordo (add|refresh) .*https://|models use|tools add (time|--from)|tools (show|call)"  # other servers
     r"|postgresql://|\bDIR\b|\bjq\b"
