@@ -199,6 +199,8 @@ class Plugin(NamedTuple):
     - ``imported(store, refs)``: items were imported; notes for the user.
     - ``answer_cites(answer, store_of)``: an answer of which hits cite something; returns the answer to give.
     - ``cited_by(store, item)``: what became of what an item cites (``CitedNow``).
+    - ``cited_texts(store, item)``: of what an item cites and was changed since, the name, and the text and first line
+      as it was cited (None if nothing kept it) and as it is.
     - ``findings(store, kinds)``: the findings of these kinds, which may be those of other plugins.
     - ``accept_finding(engine, finding)``: do what a finding suggests, and return what was ``Saved``; None for a kind of
       another plugin.

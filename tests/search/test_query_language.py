@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from ricordo import Filters, Ricordo, UsageError
 from ricordo.search.words import topic_of
+from ricordo.speaking import speaking
+from ricordo.values.provenance import Provenance
 
 TEXTS: dict[str, tuple[str, dict[str, Any]]] = {
     "note:/cats": ("Cats are running along the wall at night.", {"title": "Cats", "tags": ["pets", "night"]}),
@@ -281,6 +283,16 @@ def test_all_words_that_begin_so_are_looked_for_and_an_answer_says_if_they_were_
     assert not some.meta.notes
     assert any("write more of the word" in note for note in found.meta.notes)
     assert len(engine.search("crate01*", limit=50, by="words").hits) == 2
+
+
+def test_an_author_is_asked_for_by_name_or_by_what_they_are(engine: Ricordo) -> None:
+    engine.save("note:/mine", "Keys of mine.")
+    for name in ("codex", "claude-code"):
+        with speaking(Provenance("agent", name)):
+            engine.save(f"note:/{name}", "Keys of an agent.")
+    assert refs(engine, "keys author:codex") == ["note:/codex"]
+    assert set(refs(engine, "author:agent")) == {"note:/codex", "note:/claude-code"}
+    assert refs(engine, "keys author:nobody") == []
 
 
 def test_a_search_is_by_words_by_meaning_or_by_both(engine: Ricordo) -> None:

@@ -12,11 +12,13 @@ import pytest
 from tests.store.contract_fixtures import StoreFixtures, prepared
 
 from ricordo.errors import Conflict, NotFound, PathConflict, StaleVersion, from_dict
+from ricordo.speaking import speaking
 from ricordo.store.base import Store
 from ricordo.store.prepare import text_hash
 from ricordo.store.values import FileState, PreparedItem
 from ricordo.values.hits import Filters
 from ricordo.values.items import Ref, Saved
+from ricordo.values.provenance import Provenance
 
 
 class ItemsContract(StoreFixtures):
@@ -190,14 +192,19 @@ class ItemsContract(StoreFixtures):
             (Filters(threads=("t",)), "b"),
             (Filters(metadata={"team": "red"}), "a"),
             (Filters(loadings=("always",)), "c"),
+            (Filters(authors=("claude-code",)), "b"),
+            (Filters(authors=("agent",)), "bc"),
+            (Filters(authors=("codex", "claude-code")), "bc"),
             (Filters(after=datetime(2999, 1, 1, tzinfo=UTC)), ""),
             (Filters(before=datetime(2999, 1, 1, tzinfo=UTC)), "abc"),
         ],
     )
     def test_filters_pick_items(self, store: Store, filters: Filters, expected: str) -> None:
         self.put(store, "note:/a", "A.", tags=["x", "y"], category="plan", metadata={"team": "red"})
-        self.put(store, "note:/b", "B.", domain="work", importance=3, thread="t", seq=1)
-        self.put(store, "memory:/deep/c", "C.", tags=["z"], severity="critical", importance=5, loading="always")
+        with speaking(Provenance("agent", "claude-code")):
+            self.put(store, "note:/b", "B.", domain="work", importance=3, thread="t", seq=1)
+        with speaking(Provenance("agent", "codex")):
+            self.put(store, "memory:/deep/c", "C.", tags=["z"], severity="critical", importance=5, loading="always")
         found = {item.ref.path.rpartition("/")[2] for _, item in store.items.listing(filters, 10, 0)}
         assert (found, store.items.count(filters)) == (set(expected), len(expected))
 

@@ -90,8 +90,8 @@ class FindVerbs(OpenEngine):
     ) -> Answer:
         """In a query, "a phrase" must occur as it is, -word excludes items with the word, and word* matches words that
         begin so. Filters are kind: tag: drive: path: domain: severity: category: importance: tier: after: before:
-        thread: facet: state:. With filters and no words, it lists what passes them, newest first. Sources that fit come
-        before sessions, unless the question is about what was done; each session is one hit.
+        thread: author: facet: state:. With filters and no words, it lists what passes them, newest first. Sources that
+        fit come before sessions, unless the question is about what was done; each session is one hit.
         """
         check_type("query", query, str)
         query = without_private(query)

@@ -432,6 +432,7 @@ def _hit(
         tier=tier,
         token_estimate=item.size // 4,
         version=item.version,
+        author=item.provenance,
         evidence=evidence,
         item=replace(item, tier=tier) if full else None,
         explain=entry.explain,

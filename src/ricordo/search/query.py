@@ -24,7 +24,7 @@ MAX_CHARACTERS = 20_000
 MOST_PARTS = 64
 """How many phrases, prefixes and excluded words are used, each, because every one is looked up separately."""
 
-FILTER_NAMES = "kind|tag|drive|path|domain|severity|category|importance|tier|after|before|thread|facet|state"
+FILTER_NAMES = "kind|tag|drive|path|domain|severity|category|importance|tier|after|before|thread|author|facet|state"
 
 _PART = late(
     rf"""
@@ -160,6 +160,7 @@ _COLLECTED = {
     "category": "categories",
     "tier": "tiers",
     "thread": "threads",
+    "author": "authors",
     "facet": "facets",
     "state": "states",
 }
@@ -183,7 +184,7 @@ def _filters(conditions: list[tuple[str, str]]) -> Filters:
 def both(first: Filters, second: Filters) -> Filters:
     """Filters that require what both require."""
     changes: dict[str, Any] = {"tags_all": tuple(dict.fromkeys((*first.tags_all, *second.tags_all)))}
-    for name in ("kinds", "categories", "domains", "severities", "drives", "threads", "tiers"):
+    for name in ("kinds", "categories", "domains", "severities", "drives", "threads", "tiers", "authors"):
         mine, theirs = getattr(first, name), getattr(second, name)
         if mine and theirs:
             changes[name] = tuple(value for value in mine if value in theirs) or ("\x00nothing",)

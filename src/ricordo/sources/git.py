@@ -11,6 +11,7 @@ import os
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -53,6 +54,14 @@ def renamed_to(top: Path, path: str, seconds: float) -> str:
         return found
     commit = said("log", "-1", "--no-renames", "--diff-filter=D", "--format=%H", "--", path).strip()
     return renames_in(said("show", "--format=", *names, commit)).get(path, "") if commit else ""
+
+
+def earlier_texts(top: Path, path: str, seconds: float, most: int = 30) -> Iterator[str]:
+    """What a file held in the last commits that changed it, the newest first."""
+    until = time.monotonic() + seconds
+    listed = output_of(top, seconds, "log", f"-{most}", "--format=", "--raw", "--no-abbrev", "--no-renames", "--", path)
+    for line in listed.splitlines():
+        yield output_of(top, until - time.monotonic(), "cat-file", "blob", line.split()[3])
 
 
 def renames_in(listed: str) -> dict[str, str]:

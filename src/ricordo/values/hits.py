@@ -11,6 +11,7 @@ from ricordo.frozen import frozen
 from ricordo.values.items import Item
 from ricordo.values.kinds import KINDS
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, rounded
+from ricordo.values.provenance import NOBODY, Provenance
 from ricordo.verbs.declare import Say
 
 LIVE = ("live",)
@@ -44,6 +45,8 @@ class Filters(Plain):
     not_drives: tuple[str, ...] = ()
     """None of these drives."""
     threads: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()
+    """Who wrote the present version: a name, or person, agent, import, loader."""
     loadings: tuple[str, ...] = ()
     tiers: Annotated[
         tuple[str, ...],
@@ -193,6 +196,8 @@ class Hit(Plain):
     citations: tuple[str, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
     """What became of what it cites: ``src/a.py: fresh``, ``changed``, ``moved to …``, ``replaced by …`` or ``gone``."""
     version: int = field(default=0, metadata=NOT_SHOWN)
+    author: Provenance = field(default=NOBODY, metadata=NOT_SHOWN)
+    """Who wrote the version."""
     evidence: tuple[Evidence, ...] = ()
     item: Item | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
     explain: Explain | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)

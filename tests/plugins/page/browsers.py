@@ -51,7 +51,7 @@ def loaded(page: Any) -> None:
         "document.querySelector('main [data-loads]:not([data-settles])') !== null"
         " || /Asking again|Looking…/.test(document.querySelector('main').innerText)"
         " || document.querySelector('#reader[aria-busy], #graph-canvas:not([data-settled])') !== null"
-        " || (document.querySelector('#results .hit') && document.querySelector('#facets .summary').innerText === '')"
+        " || (document.querySelector('#results .hit') && document.querySelector('#facets .found').innerText === '')"
     )
     deadline = time.monotonic() + 120
     while page.evaluate(waiting):

@@ -141,6 +141,17 @@ def test_facets_narrow_down_and_stay_while_one_types_on(tab: Tab) -> None:
     assert "tag=security" in page.url
 
 
+def test_a_menu_that_is_open_stays_when_counts_arrive(tab: Tab) -> None:
+    held: list[Any] = []
+    tab.page.route("**/facets?**", lambda route: held.append(route))
+    with tab.page.expect_request("**/facets?**"):
+        page = tab.go("/?q=keys")
+    page.click("[aria-label='More about these results']")
+    held[0].continue_()
+    page.locator("#facets .found b").wait_for()
+    assert page.locator("text=Export as Markdown").is_visible()
+
+
 def test_the_keyboard_is_enough(tab: Tab) -> None:
     page = tab.go("/?q=keys")
     page.locator(".hit").first.wait_for()

@@ -15,6 +15,7 @@ from ricordo import told_log
 from ricordo.plugins.page import review_pages
 from ricordo.plugins.page.search_pages import RecentQueries
 from ricordo.speaking import speaking
+from ricordo.values.log import Proposal
 from ricordo.values.provenance import Provenance, stored
 
 from .test_page_actions import sent, shown
@@ -113,13 +114,13 @@ def test_a_question_that_is_gone_back_to_is_recorded_once(kept: Site) -> None:
     assert [recent.is_new("me", "a"), recent.is_new("me", "A ")] == [True, True]  # its hour has passed
 
 
-@pytest.mark.parametrize("name", ["search.limit", "ingest.chunker"])
-def test_the_palette_finds_a_setting_by_its_whole_name_first(kept: Site, name: str) -> None:
-    part = shown(kept, "/palette", q=name)
-    first = re.search(r'data-href="([^"]+)"', part)
-    assert first is not None
-    assert first[1] == f"/settings?q={name}#set-{name}"
-    assert f'id="set-{name}"' in shown(kept, "/settings", q=name)
+def test_the_palette_names_first_what_is_called_so(kept: Site) -> None:
+    for name, address in (("search.limit", "/settings?q=search.limit#set-search.limit"), ("log", "/log"),
+                          ("safety", "/?tag=safety"), ("doors", "/item?ref=note%3A%2Fdoors")):  # fmt: skip
+        first = re.search(r'data-href="([^"]+)"', shown(kept, "/palette", q=name))
+        assert first is not None
+        assert first[1] == address
+    assert 'id="set-search.limit"' in shown(kept, "/settings", q="search.limit")
 
 
 def test_the_palette_finds_places_tags_and_items_and_offers_what_the_item_takes(kept: Site) -> None:
@@ -197,7 +198,7 @@ def test_what_should_be_tidied_is_listed_and_done_on_the_page(site: Site) -> Non
     page = shown(site, "/review")
     assert "Items that held until a date which is past" in page
     assert badge.ref in page
-    assert badge.ref in shown(site, "/review/waiting"), "the home says which memory it is"
+    assert "The old badge opens the gate." in shown(site, "/review/waiting"), "the home says which memory it is"
     finding = re.search(r'name="ref" value="(\w+)"', page)
     assert finding is not None
     sent(site, "/review", 303, ref=finding[1], decision="accept")
@@ -291,6 +292,17 @@ def test_what_waits_is_decided_on_the_page(site: Site) -> None:
     assert site.engine.get("note:/rule").content == "My rule."
     assert "Nothing waits for you" in shown(site, "/review")
     assert site.as_scope("write").get("/review").status_code == 403
+
+
+def test_a_proposal_says_when_it_will_be_told_and_what_that_costs(site: Site) -> None:
+    rule = Proposal("Always run make lint.", "rule", "project", "always run make lint", "s1", 3, datetime.now(UTC))
+    site.engine.store.proposals.add([rule])
+    page = shown(site, "/review")
+    assert re.search(r"Told at every session start to every agent in .*: <b>\d+ tokens</b>", page)
+    assert re.search(r"\d+ of [\d,]+ tokens are taken, \d+ then", page)
+    assert "Nothing that is stored says the contrary" in page
+    site.engine.remember("Never run make lint.", ref="memory:/never", on_duplicate="save")
+    assert re.search(r"memory:/never</a> says the contrary", shown(site, "/review"))
 
 
 def test_what_holds_for_a_kind_of_proposals_is_taken_back_on_the_page(site: Site) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import threading
@@ -14,12 +15,15 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
 from fastapi import Request
+from tests.git.conftest import Checkout
 from tests.server.http_sites import Site
 
 from ricordo.plugins.page import item_pages, search_pages
 from ricordo.plugins.page.formats import MOST_ROWS, MOST_SHOWN, rendered_rst, rendered_table, window
 from ricordo.plugins.page.markdown import render, rendered
 from ricordo.plugins.page.markup import with_passage
+from ricordo.speaking import speaking
+from ricordo.values.provenance import Provenance
 
 LONG = "# The harbour\n\n" + "\n\n".join(
     f"## Part {number}\n\n" + f"Sentence {number} about the harbour and its tides and cranes. " * 30
@@ -235,6 +239,48 @@ def test_a_chip_counts_what_it_would_give_with_the_other_filters_as_they_are(sit
         asked = {"kind": kind} if kind else {"drive": "disk"}
         hits = site.client.get("/", params={"q": "keys", **asked}).text
         assert hits.count('<li class="hit"') == count
+
+
+def test_what_one_author_wrote_is_picked_in_a_search_and_in_a_folder(site: Site) -> None:
+    site.engine.save("note:/mine", "Keys of mine.", fields={"tags": ["safe"]})
+    for name, count in (("codex", 2), ("claude-code", 3)):
+        with speaking(Provenance("agent", name, via="mcp")):
+            for number in range(count):
+                site.engine.save(f"memory:/{name}/{number}", f"Keys number {number} of the agent.")
+
+    def authors(path: str, **asked: str) -> list[tuple[str, str]]:
+        page = site.client.get(path, params=asked, headers=PART).text
+        found = re.findall(r'<option value="([\w-]+)"(?: selected)?>[^<]*? (\d+)</option>', page.split("Anybody")[1])
+        return sorted(found)
+
+    agents = [("claude-code", "3"), ("codex", "2")]
+    assert authors("/facets", q="keys")[:2] == agents
+    assert authors("/facets", q="keys", author="codex")[:2] == agents, "each counts what it would give"
+    assert authors("/facets", q="keys", tag="safe")[:2] == [("claude-code", "0"), ("codex", "0")]
+    assert authors("/browse", prefix="memory:/") == agents
+    hits = site.client.get("/", params={"q": "keys", "author": "codex"}).text
+    assert re.findall(r'<li class="hit" data-ref="memory:/(\w+)', hits) == ["codex", "codex"]
+    rows = site.client.get("/browse", params={"prefix": "memory:/", "author": "codex"}).text
+    assert re.findall(r'<li class="file" data-ref="memory:/(\w+)', rows) == ["codex", "codex"]
+
+
+def test_the_lines_that_changed_in_what_a_memory_cites_are_shown(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Checkout(tmp_path / "shop")
+    shop.top.mkdir()
+    shop.git("init", "-q", "-b", "main")
+    shop.commit("Begin", package__json='{\n "pnpm": "9"\n}\n')
+    monkeypatch.chdir(shop.top)
+    ref = site.engine.remember("The version of pnpm is in package.json.", ref="memory:/pnpm").ref
+    assert "Which lines changed" not in site.client.get("/item", params={"ref": ref}).text
+    (shop.top / "package.json").write_text('{\n "name": "shop",\n "pnpm": "10"\n}\n')
+    assert "Which lines changed" in site.client.get("/item", params={"ref": ref}).text
+    lines = html.unescape(site.client.get("/cited", params={"ref": ref}, headers=PART).text)
+    assert re.findall(r'<span class="(\w+)">(.*?)</span>', lines) == [
+        ("faint", "line 2 → lines 2–3"), ("removed", '−  "pnpm": "9"'),
+        ("added", '+  "name": "shop",'), ("added", '+  "pnpm": "10"'),
+    ]  # fmt: skip
 
 
 def test_facets_wait_until_a_page_that_somebody_asked_for_is_there(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

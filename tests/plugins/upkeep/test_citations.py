@@ -60,6 +60,24 @@ def test_a_memory_says_whether_the_file_it_names_is_fresh_changed_moved_or_gone(
     assert told(mind) == ("src/cart.py: gone",)
 
 
+def test_the_lines_that_changed_are_shown_beside_those_that_were_cited(opens: Opens, repository: Path) -> None:
+    mind = opens()
+    ref = mind.remember("The total is computed by `Cart.total` in src/cart.py.").ref
+
+    def changed() -> dict[str, tuple[str, str, int]]:
+        rows = citations.cited_texts(mind._context.store, mind.get(ref))
+        return {what: (before.text if before else "", now.text, now.line) for what, before, now in rows}
+
+    assert changed() == {}
+    later = "# A cart\n" + CART.replace("return 1", "return 2")
+    (repository / "src" / "cart.py").write_text(later)
+    total = "    def total(self):\n        return {}"
+    assert changed() == {"src/cart.py": (CART, later, 1), "Cart.total": (total.format(1), total.format(2), 3)}
+    git(repository, "commit", "-qam", "Count again")
+    (repository / "src" / "cart.py").write_text(later + "\n")
+    assert changed()["src/cart.py"][0] == CART, "what was cited is found among earlier commits"
+
+
 def test_a_slow_machine_finds_as_much(opens: Opens, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every look at a file takes an hour by the clock."""
     (project / "src" / "cart.py").write_text(CART)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
 
@@ -12,14 +13,15 @@ from fastapi import Form, Query, Request, Response
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.http_api.state import Here
 from ricordo.plugins.page.layout import page, page_router, shows
-from ricordo.plugins.page.search_pages import Asked, AskedHere
+from ricordo.plugins.page.search_pages import POOL, Asked, AskedHere, authors_of
 from ricordo.steps import one_step
 from ricordo.values.hits import Filters
-from ricordo.values.items import items_as_text
+from ricordo.values.items import Listing, TreeNode, items_as_text
 from ricordo.values.kinds import KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine.ricordo import Ricordo
+    from ricordo.values.provenance import Provenance
 
 
 pages = page_router()
@@ -30,23 +32,38 @@ MOST_LISTED = 200
 
 
 @shows(pages, "/browse")
-async def browse(request: Request, here: Here, prefix: Annotated[str, Query(max_length=4096)] = "") -> Response:
-    """Drives, folders and items below one place; a folder that holds only one folder is skipped."""
+async def browse(
+    request: Request,
+    here: Here,
+    prefix: Annotated[str, Query(max_length=4096)] = "",
+    author: Annotated[str, Query(max_length=200)] = "",
+) -> Response:
+    """Drives, folders and items below one place, or what an author wrote there; a folder that holds only one folder is
+    skipped.
+    """
 
-    def work(engine: Ricordo) -> Any:
+    def work(engine: Ricordo) -> tuple[TreeNode, Listing, Sequence[Provenance]]:
         node = engine.tree(prefix or None, depth=1)
         while len(node.children) == 1 and node.children[0].ref is None and node.children[0].items == node.items:
             node = engine.tree(node.children[0].path, depth=1)
-        return node
+        drive, _, path = node.path.rstrip("/").partition(":")
+        below = Filters(drives=(drive,), paths=(f"{path}/",)) if drive else Filters()
+        theirs = engine.list(filters=replace(below, authors=(author,)), limit=MOST_CHILDREN) if author else Listing([])
+        return node, theirs, [item.provenance for item in engine.list(filters=below, limit=POOL)]
 
-    node = await here.ask(work)
+    node, theirs, written = await here.ask(work)
     children = sorted(node.children, key=lambda one: (one.ref is not None, one.name.casefold()))
+    if author:
+        children = [TreeNode(one.ref.path.rpartition("/")[2], "", 1, str(one.ref), one.title) for one in theirs]
     return page(
         request,
         "browse.html",
         node=node,
         children=children[:MOST_CHILDREN],
-        left_out=max(0, len(children) - MOST_CHILDREN),
+        left_out=max(0, len(children) - MOST_CHILDREN, theirs.total - MOST_CHILDREN),
+        authors=authors_of(author, written, written),
+        author=author,
+        is_all=len(written) < POOL,
         trail=_trail("" if node.path == "/" else node.path),
     )
 

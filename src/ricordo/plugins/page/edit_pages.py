@@ -122,15 +122,20 @@ async def edit_page(
     return page(request, "edit.html", base=found["item"].version, how=how, conflict=None, **found)
 
 
+def against(engine: Ricordo, text: str) -> list[str]:
+    """The memories that say the contrary of a text."""
+    compared = compared_memories(engine._context, engine._context.unsynced_store, text)
+    return [ref for ref, found in compared if found.why]
+
+
 def seen(engine: Ricordo, item: Item, text: str) -> dict[str, Any]:
     """What a text would be in place of an item's own: as it reads, what changes, as agents are told it, and checks."""
     told, tokens = told_text(item, text)
     checks = [(f"Cites {one.what}", "", one.state, one.state == FRESH) for one in item.cites]
     if item.kind in REMEMBERED_KINDS and text.strip():
-        compared = compared_memories(engine._context, engine._context.unsynced_store, text)
-        against = [ref for ref, found in compared if found.why and ref != str(item.ref)]
-        checks += [(f"Contradicts {ref}", item_address(ref), "decide after saving", False) for ref in against]
-        checks += [] if against else [("Contradicts nothing that is known", "", "good", True)]
+        refs = [ref for ref in against(engine, text) if ref != str(item.ref)]
+        checks += [(f"Contradicts {ref}", item_address(ref), "decide after saving", False) for ref in refs]
+        checks += [] if refs else [("Contradicts nothing that is known", "", "good", True)]
     secrets = ", ".join(secret_counts(text))
     return {
         "html": shown(replace(item, content=text), {}, None).html, "changed": changed_words(item.content, text),

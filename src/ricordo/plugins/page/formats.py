@@ -25,6 +25,7 @@ from ricordo.plugins.page.markup import (
     code_html,
     heading_id,
     language_of,
+    lines_text,
     mark_html,
     mark_words,
 )
@@ -410,11 +411,15 @@ LONGEST_SNIPPET = 1_500
 SEEN = 150
 """Characters of a snippet that are seen in any case; where the first found word comes later, it begins there."""
 _HEADINGS = re.compile(r"<h[2-6][^>]*>.*?</h[2-6]>", re.DOTALL)
+_SIGNS = frozenset("`*_[]<>#|~\\&\n")
+"""What a text has in it, if it may be Markdown."""
 _BLOCK_END = re.compile(r"</(?:p|li|pre|tr|td|th|div|blockquote|dt|dd)>|<br>")
 
 
 def inline_html(text: str, terms: Iterable[str] = (), language: str = "english") -> Markup:
     """A short Markdown text in one run, as a title or a snippet shows it: without headings, links and blocks."""
+    if text[:1].isalpha() and _SIGNS.isdisjoint(text):
+        return mark_words(" ".join(text[:LONGEST_SNIPPET].split()), terms, language)
     html = rendered(text[:LONGEST_SNIPPET]).html
     blocks = _HEADINGS.sub("", html) or html
     run = nh3.clean(_BLOCK_END.sub(" ", blocks), tags=INLINE, attributes={})
@@ -425,6 +430,8 @@ def hit_html(hit: Hit, terms: Iterable[str], language: str) -> Markup:
     """The piece of a hit that answers: of a Markdown text as it reads, of another one as it is written."""
     lines = (hit.evidence[0].in_lines if hit.evidence else hit.snippet).split("\n")
     lines = [line for line in lines if line.strip("`~|:- …") and not line.lstrip("… ").startswith(("```", "~~~"))]
+    rows = [line.lstrip("… ").startswith("|") for line in lines]
+    lines = [line.strip("…| ").replace("|", "·") if is_row else line for line, is_row in zip(lines, rows, strict=True)]
     marked = (at for at, line in enumerate(lines) if "<mark>" in mark_words(line, terms, language))
     first = next(marked, 0)
     text = "\n".join(lines[first if sum(map(len, lines[:first])) > SEEN else 0 :])
@@ -437,6 +444,9 @@ _TOKENS = re.compile(r"\s+|\w+|[^\w\s]")
 MOST_COMPARED = 20_000
 """Tokens of two texts that are compared word by word; of longer ones, lines are."""
 AROUND = 160
+MOST_MARKED = 0.6
+"""The part of a text that may differ from another one and still be marked."""
+_QUOTES = re.compile(r"`|\*\*")
 """Characters of what stayed that are shown before and after a change."""
 
 
@@ -458,11 +468,29 @@ def changed_words(before: str, after: str) -> Markup:
     return Markup("".join(parts))  # every piece was escaped above
 
 
+def changed_lines(before: str, first: int, after: str, first_after: int) -> Markup:
+    """The lines that went and those that came between two texts, each group with where it stood and where it stands."""
+    old, new = before.splitlines(), after.splitlines()
+    parts: list[Markup] = []
+    for tag, a, b, c, d in difflib.SequenceMatcher(
+        None, old, new, autojunk=len(old) + len(new) > MOST_ROWS
+    ).get_opcodes():
+        if tag == "equal":
+            continue
+        places = (lines_text((start + first, end + first - 1)) if end > start else "nothing"
+                  for start, end, first in ((a, b, first), (c, d, first_after)))  # fmt: skip
+        parts.append(Markup('<span class="faint">{} → {}</span>').format(*places))
+        parts += [Markup('<span class="removed">− {}</span>').format(line) for line in old[a:b]]
+        parts += [Markup('<span class="added">+ {}</span>').format(line) for line in new[c:d]]
+    return Markup("").join(parts)
+
+
 def differing_words(other: str, text: str) -> Markup:
-    """A text with the words marked that another one does not have in their place."""
-    new, old = _TOKENS.findall(text[:MOST_COMPARED]), _TOKENS.findall(other[:MOST_COMPARED])
+    """A text with the words marked that another one does not have in their place; none where nearly all are others."""
+    old, new = (_TOKENS.findall(_QUOTES.sub("", one[:MOST_COMPARED])) for one in (other, text))
     opcodes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    pieces = ((tag, "".join(new[c:d])) for tag, _, _, c, d in opcodes)
+    pieces = [(tag == "equal", "".join(new[c:d])) for tag, _, _, c, d in opcodes if d > c]
+    is_other = sum(len(one) for is_same, one in pieces if not is_same) > MOST_MARKED * len(text)
     return Markup("").join(
-        Markup("{}" if tag == "equal" else "<mark>{}</mark>").format(one) for tag, one in pieces if one
+        Markup("{}" if is_same or is_other else "<mark>{}</mark>").format(one) for is_same, one in pieces
     )

@@ -17,7 +17,7 @@ from ricordo.errors import Error, NotFound
 from ricordo.http_api.api import RefParameter
 from ricordo.http_api.state import Here
 from ricordo.plugin import ask
-from ricordo.plugins.page.formats import changed_words, differing_words, inline_html, shown
+from ricordo.plugins.page.formats import changed_lines, changed_words, differing_words, inline_html, shown
 from ricordo.plugins.page.layout import PART, has_page, page, page_router, shows
 from ricordo.plugins.page.markup import (
     PassagePlace,
@@ -142,6 +142,20 @@ async def around(request: Request, here: Here, ref: RefParameter) -> Response:
         return {"ref": str(item.ref), "report": report, "similar": similar, "joined": joined}
 
     return page(request, "around_part.html", **await here.ask(work))
+
+
+@shows(pages, "/cited")
+async def cited_part(request: Request, here: Here, ref: RefParameter) -> Response:
+    """Which lines changed in what an item cites, since it was cited."""
+
+    def work(engine: Ricordo) -> dict[str, Any]:
+        item = engine.get(ref, track=False)
+        found = [one for some in ask("cited_texts", engine._context.store, item) for one in some]
+        return {
+            "cited": [(what, old and changed_lines(old.text, old.line, now.text, now.line)) for what, old, now in found]
+        }
+
+    return page(request, "cited_part.html", ref=ref, **await here.ask(work))
 
 
 def _fields(engine: Ricordo, item: Item, **_: Any) -> dict[str, Any]:

@@ -192,6 +192,13 @@ def who_is(provenance: Provenance) -> str:
     return {PERSON: provenance.name or "you", AGENT: name or "an agent"}.get(provenance.author, "")
 
 
+def author_of(provenance: Provenance) -> tuple[str, str]:
+    """The name by which a search finds what somebody wrote, and what people call them."""
+    value = provenance.name or provenance.author
+    called = {"loader": "files and pages", "import": "imports"}.get(provenance.author, value)
+    return value, who_is(provenance) or called
+
+
 def picture_of(kind: str, ref: str) -> str:
     """The icon of an item: of its kind, or of the drive of a document."""
     drive = ref.partition(":")[0]

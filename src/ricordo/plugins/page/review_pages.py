@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, cast
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from ricordo.engine.review import OWN_KINDS, is_in_force
 from ricordo.errors import Error
 from ricordo.frozen import frozen
 from ricordo.http_api.state import Here
+from ricordo.plugins.page.edit_pages import against
 from ricordo.plugins.page.formats import changed_words, differing_words, inline_html
 from ricordo.plugins.page.layout import Bar, has_page, page, page_router, shows, when, who_is
 from ricordo.trust.fence import told_item
@@ -45,15 +47,21 @@ class Decision:
     what: Any
 
 
-def decisions(report: ReviewReport) -> list[Decision]:
+def decisions(engine: Ricordo, report: ReviewReport) -> list[Decision]:
     """All that waits, by sort: proposals, versions that others wrote, then findings by their kinds."""
     kinds = list(finding_kinds())
     return [
         *(Decision(one.ref, 0, one.text, f"{one.kind}, {when(one.at)}", "inbox", one) for one in report.proposals),
         *(Decision(one.ref, 1, one.title or one.ref, who_is(one.provenance) or "unknown", "pen", one)
           for one in report.waiting),
-        *(Decision(one.id, 2 + kinds.index(one.kind), one.why, one.refs[0], "warn", one) for one in report.findings),
+        *(Decision(one.id, 2 + kinds.index(one.kind), _title(engine, one.refs), one.why, "warn", one)
+          for one in report.findings),
     ]  # fmt: skip
+
+
+def _title(engine: Ricordo, refs: Sequence[str]) -> str:
+    """What is found is called as what it is about; of two memories both are named."""
+    return " / ".join(engine.get(ref, track=False).title for ref in refs[:2])
 
 
 @shows(pages, "/review", scope="admin")
@@ -70,7 +78,7 @@ async def review_page(
 
     def work(engine: Ricordo) -> dict[str, Any]:
         report = engine.review(kinds=(kind,) if kind in kinds else (), limit=MOST_FINDINGS)
-        queue = decisions(report)
+        queue = decisions(engine, report)
         chosen = next((one for one in queue if one.ref == ref), queue[0] if queue else None)
         at = queue.index(chosen) if chosen is not None else 0
         values: dict[str, Any] = {
@@ -90,7 +98,7 @@ def _about(engine: Ricordo, chosen: Decision, report: ReviewReport) -> dict[str,
     """What one must know to decide: where it was said and what it would cost, what changed, or both memories."""
     one = chosen.what
     if chosen.sort == 0:
-        return {"spoken": _spoken(engine, one), "effect": _effect(one, report)}
+        return {"spoken": _spoken(engine, one), "effect": _effect(engine, one, report)}
     if chosen.sort == 1:
         now = engine.get(one.ref, version=one.version, track=False).content
         yours = engine.get(one.ref, version=one.yours, track=False).content if one.yours else ""
@@ -121,23 +129,22 @@ def _spoken(engine: Ricordo, one: Proposal) -> list[dict[str, Any]]:
     return spoken
 
 
-def _effect(one: Proposal, report: ReviewReport) -> dict[str, Any]:
-    """How many tokens a proposal adds to what a session's start tells, and what share of its budget that is."""
-    if not is_in_force(one):
-        return {"tokens": 0}
+def _effect(engine: Ricordo, one: Proposal, report: ReviewReport) -> dict[str, Any]:
+    """When a proposal will be told, in how many tokens of a start's budget, and what says the contrary."""
     [tokens] = registry.token_counter().count_tokens([told_item("memory:/x", "", "", one.text, outside=False)])
-    if report.start is None:
-        return {"tokens": tokens, "bars": ()}
-    share = 100 / max(1, report.start.budget)
-    taken = min(100.0, report.start.tokens * share)
-    bars = (Bar("", "", 0, taken), Bar("", "", taken, min(100 - taken, tokens * share)))
-    return {"tokens": tokens, "bars": bars}
+    effect: dict[str, Any] = {"tokens": tokens, "at_start": is_in_force(one), "bars": ()}
+    effect["against"] = against(engine, one.text)
+    if report.start is not None and is_in_force(one):
+        share = 100 / max(1, report.start.budget)
+        taken = min(100.0, report.start.tokens * share)
+        effect["bars"] = (Bar("", "", 0, taken), Bar("", "", taken, min(100 - taken, tokens * share)))
+    return effect
 
 
 @shows(pages, "/review/waiting", scope="admin")
 async def waiting_part(request: Request, here: Here) -> Response:
     """For the home: the first of what waits. Pairs of memories are compared for it, which takes a moment."""
-    queue = decisions(await here.ask(lambda engine: engine.review(limit=MOST_FINDINGS)))
+    queue = await here.ask(lambda engine: decisions(engine, engine.review(limit=MOST_FINDINGS)))
     request.app.state.findings = sum(1 for one in queue if one.sort > 1)
     return page(request, "waiting_part.html", queue=queue[:MOST_AT_HOME], count=len(queue))
 

@@ -17,7 +17,7 @@ from ricordo.config.loading import SETTINGS
 from ricordo.frozen import frozen
 from ricordo.hosting.credentials import Caller
 from ricordo.http_api.state import Here, Who
-from ricordo.plugins.page.layout import page, page_router, shows, who_is
+from ricordo.plugins.page.layout import author_of, page, page_router, shows, who_is
 from ricordo.plugins.page.markup import item_address, terms_of
 from ricordo.told_log import ShownItem, answers_of_hooks, with_openings
 from ricordo.values.hits import Filters, Hit
@@ -26,6 +26,7 @@ from ricordo.values.times import moment_since
 
 if TYPE_CHECKING:
     from ricordo.engine.ricordo import Ricordo
+    from ricordo.values.provenance import Provenance
     from ricordo.values.reports import AskedQuestion
 
 
@@ -77,18 +78,22 @@ class Asked:
     tag: tuple[str, ...] = ()
     tier: tuple[str, ...] = ()
     since: str = ""
+    author: str = ""
     profile: str = ""
 
     def filters(self) -> Filters:
         after = moment_since(self.since) if self.since in SPANS else None
-        return Filters(kinds=self.kind, drives=self.drive, tags_any=self.tag, tiers=self.tier, after=after)
+        authors = (self.author,) if self.author else ()
+        return Filters(
+            kinds=self.kind, drives=self.drive, tags_all=self.tag, tiers=self.tier, after=after, authors=authors
+        )
 
     def parameters(self) -> list[tuple[str, str]]:
         """The parameters as they are in an address."""
         pairs = [("q", self.q)] if self.q else []
         for name in ("kind", "drive", "tag", "tier"):
             pairs += [(name, value) for value in getattr(self, name)]
-        return pairs + [(name, value) for name in ("since", "profile") if (value := getattr(self, name))]
+        return pairs + [(name, value) for name in ("since", "author", "profile") if (value := getattr(self, name))]
 
     def narrowed(self) -> int:
         """How many filters are chosen."""
@@ -103,7 +108,8 @@ class Asked:
         tags = ", ".join(f"#{tag}" for tag in self.tag)
         of = ", ".join(LABELS.get(value, value) for value in (*self.kind, *self.drive, *self.tier))
         since = f"since {SPANS[self.since].lower()} ago" if self.since in SPANS else ""
-        return " ".join(filter(None, (tags and f"with {tags}", of and f"in {of}", since)))
+        by = f"by {self.author}" if self.author else ""
+        return " ".join(filter(None, (tags and f"with {tags}", of and f"in {of}", by, since)))
 
     def address(self, path: str = "/", **more: Any) -> str:
         pairs = [*self.parameters(), *((name, str(value)) for name, value in more.items())]
@@ -122,7 +128,8 @@ class Asked:
         return all((
             not self.kind or hit.kind in self.kind,
             not self.drive or hit.ref.partition(":")[0] in self.drive,
-            not self.tag or not set(self.tag).isdisjoint(hit.tags),
+            {tag.casefold() for tag in self.tag} <= {tag.casefold() for tag in hit.tags},
+            not self.author or self.author in (hit.author.name, hit.author.author),
             not self.tier or hit.tier in self.tier,
         ))  # fmt: skip
 
@@ -164,6 +171,15 @@ def _facet(asked: Asked, name: str, value: str, hits: Sequence[Hit] | None) -> F
     return Facet(label, count, is_chosen, toggled.address())
 
 
+def authors_of(
+    chosen: str, everything: Sequence[Provenance], passing: Sequence[Provenance]
+) -> list[tuple[str, str, int]]:
+    """Who wrote it: by name, as people say it, and how many of what passes the other filters are theirs."""
+    names = ({chosen: chosen} if chosen else {}) | dict(author_of(one) for one in everything if one.is_known)
+    rows = [(name, words, sum(name in (one.name, one.author) for one in passing)) for name, words in names.items()]
+    return sorted(rows, key=lambda row: -row[2])
+
+
 def searched(engine: Ricordo, asked: Asked, *, offset: int, track: bool) -> dict[str, Any]:
     """What the results show: hits that fit, those that fit weakly, and what to say where none fits."""
     options: dict[str, Any] = {"filters": asked.filters(), "profile": asked.profile or None, "tool": "page"}
@@ -177,6 +193,7 @@ def searched(engine: Ricordo, asked: Asked, *, offset: int, track: bool) -> dict
         "following": offset + PAGE if len(answer.hits) >= PAGE and not weak else None,
         "terms": terms_of(asked.q, language) if asked.q.strip() else frozenset(), "language": language,
         "limits": limits, "total": total, "spans": SPANS, "tags": (), "counts": None, "is_all": True,
+        "authors": authors_of(asked.author, (), ()),
         "nothing": _nothing(engine, asked) if asked.q.strip() and not good and not offset and total != 0 else None,
         "facets": facets_of(asked, None),
     }  # fmt: skip
@@ -209,10 +226,13 @@ def counted(engine: Ricordo, asked: Asked) -> dict[str, Any]:
     least = engine.config.search.min_fit
     fitting = [hit for hit in pool if hit.fit is None or hit.fit >= least]
     hits = fitting or pool
-    left = [hit for hit in hits if asked.lets_pass(hit)]
+    by_all = [hit for hit in hits if replace(asked, author="").lets_pass(hit)]
+    left = [hit for hit in by_all if asked.lets_pass(hit)]
     tags = Counter(tag for hit in left for tag in hit.tags if tag not in asked.tag)
     return {
-        "facets": facets_of(asked, hits), "tags": tags.most_common(MOST_TAGS_LISTED), "spans": SPANS,
+        "facets": facets_of(asked, hits),
+        "authors": authors_of(asked.author, [hit.author for hit in hits], [hit.author for hit in by_all]),
+        "tags": tags.most_common(MOST_TAGS_LISTED), "spans": SPANS,
         "counts": (len(left), len(hits), len(fitting)), "is_all": len(pool) < POOL,
     }  # fmt: skip
 
@@ -225,11 +245,12 @@ def asked_from(
     *,
     tier: Many = None,
     since: Annotated[str, Query(max_length=10)] = "",
+    author: Annotated[str, Query(max_length=200)] = "",
     profile: Annotated[str, Query(max_length=100)] = "",
 ) -> Asked:
     """The parameters of the search page."""
     kinds, drives, tags, tiers = (tuple(filter(None, values or ())) for values in (kind, drive, tag, tier))
-    return Asked(q, kinds, drives, tags, tiers, since, profile)
+    return Asked(q, kinds, drives, tags, tiers, since, author, profile)
 
 
 AskedHere = Annotated[Asked, Depends(asked_from)]
@@ -389,7 +410,7 @@ async def palette_part(
     def work(engine: Ricordo) -> list[Choice]:
         return [*_tag_choices(engine, wanted), *_item_choices(engine, wanted)] if wanted else []
 
-    found = [*_setting_choices(wanted), *fixed, *await here.ask(work)]
+    found = _by_name([*fixed, *_setting_choices(wanted), *await here.ask(work)], wanted)
     if wanted:
         found.append(Choice("Search", f"Search for “{wanted}”", f"/?{urlencode({'q': wanted})}"))
     return page(request, "palette_part.html", choices=found, q=wanted)
@@ -432,15 +453,28 @@ def _of_item(ref: str, who: Caller) -> list[Choice]:
 
 
 def _setting_choices(wanted: str) -> list[Choice]:
-    """Settings by their names, whole or in parts; the one of that very name comes first."""
+    """Settings by their names, whole or in parts."""
     if not wanted:
         return []
-    folded = wanted.casefold()
-    named = [name for name in SETTINGS if _fits(name, wanted)]
-    named.sort(key=lambda name: (name.casefold() != folded, not name.casefold().startswith(folded), name))
-    return [
-        Choice("Settings", name, f"/settings?q={name}#set-{name}", SETTINGS[name].doc) for name in named[:MOST_SETTINGS]
+    found = [
+        Choice("Settings", name, f"/settings?q={name}#set-{name}", SETTINGS[name].doc)
+        for name in SETTINGS
+        if _fits(name, wanted)
     ]
+    return _by_name(found, wanted)[:MOST_SETTINGS]
+
+
+def _by_name(choices: list[Choice], wanted: str) -> list[Choice]:
+    """First the group that holds the name, and in each group what is called so, then what begins so."""
+    wanted = wanted.casefold().removeprefix("#")
+
+    def distance(one: Choice) -> int:
+        name = one.words.casefold().removeprefix("#")
+        return 0 if name == wanted else 1 if name.startswith(wanted) else 2
+
+    nearest = sorted(choices, key=distance)
+    groups = list(dict.fromkeys(one.group for one in nearest))
+    return sorted(nearest, key=lambda one: groups.index(one.group))
 
 
 def _tag_choices(engine: Ricordo, wanted: str) -> list[Choice]:

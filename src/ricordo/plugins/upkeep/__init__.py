@@ -21,6 +21,7 @@ PLUGIN = Plugin(
         "metadata_of_file": "citations:metadata_of_file",
         "answer_cites": "citations:with_citations",
         "cited_by": "citations:cited_by",
+        "cited_texts": "citations:cited_texts",
         "findings": "findings:findings",
         "accept_finding": "findings:accept",
         "refuse_finding": "findings:refuse",

@@ -24,7 +24,7 @@ from ricordo.frozen import frozen
 from ricordo.ingest.cut.structure import CRUMB, outline_code
 from ricordo.ingest.formats.detect import language_of_name
 from ricordo.nofollow import real_path
-from ricordo.sources.git import renamed_to
+from ricordo.sources.git import earlier_texts, renamed_to
 from ricordo.store.base import Store
 from ricordo.values.hits import Answer, Hit
 from ricordo.values.items import CHANGED, CITATIONS, FRESH, GONE, MOVED, REPLACED, CitedNow, Item, Ref
@@ -166,7 +166,7 @@ class ProjectFiles:
 
 @frozen
 class FilePart:
-    """A definition in a file, and the number of its first line."""
+    """A part of a file, such as a definition, and the number of its first line."""
 
     text: str
     line: int
@@ -452,6 +452,32 @@ class CitationCheck:
         path, file, part = definition
         return {**citation, "path": path, "hash": digest(part.text.encode()), "file": file.hash}, f"{path}:{part.line}"
 
+    def changed_texts(self, cited: object) -> Iterator[tuple[str, FilePart | None, FilePart]]:
+        """Of what was cited and changed since: its name, its text as it was cited, and as it is. What was never
+        committed is known by its hash alone.
+        """
+        for row in cited if isinstance(cited, list | tuple) else ():
+            citation = self._usable(row)
+            state = self._state(citation) if citation is not None else None
+            if citation is None or state is None or state.state != CHANGED:
+                continue
+            if "item" in citation:
+                assert self._store is not None
+                n, _ = self._item(citation)
+                before, item = self._store.items.get(n, version=citation["version"]), self._store.items.get(n)
+                yield state.what, FilePart(before.content, before.first_line), FilePart(item.content, item.first_line)
+            elif (now := self._now(citation)) is not None and self.files is not None:
+                path, whole = citation["path"], str(citation.get("file") or citation["hash"])
+                earlier = earlier_texts(self.files.project, path, GIT_SECONDS)
+                text = next((text for text in earlier if digest(text.encode()) == whole), None)
+                later = self.files.file(now[0]["path"])
+                parts = [
+                    one and (symbol_in(path, one, citation["symbol"]) if "symbol" in citation else FilePart(one, 1))
+                    for one in (text, later and later.text)
+                ]
+                if parts[1]:
+                    yield state.what, parts[0] or None, parts[1]
+
     def _item(self, citation: Mapping[str, Any]) -> tuple[int, Item | None]:
         """The number of a cited item, wherever it is called now, and the item; none if it is in the bin or erased."""
         assert self._store is not None
@@ -472,6 +498,11 @@ class CitationCheck:
 def cited_by(store: Store, item: Item) -> tuple[CitedNow, ...]:
     """What became of what an item cites."""
     return CitationCheck(store).states(item.fields.metadata.get(CITATIONS))
+
+
+def cited_texts(store: Store, item: Item) -> list[tuple[str, FilePart | None, FilePart]]:
+    """What an item cites and was changed since, as it was cited and as it is."""
+    return list(CitationCheck(store).changed_texts(item.fields.metadata.get(CITATIONS)))
 
 
 def with_citations(answer: Answer, store_of: StoreOf) -> Answer:

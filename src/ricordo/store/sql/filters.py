@@ -59,6 +59,11 @@ def where(filters: Filters, dialect: Dialect) -> tuple[str, list[object]]:
         if moment is not None:
             parts.append(f"i.updated_at {comparison} ?")
             values.append(micros(moment))
+    if filters.authors:
+        places = [(place, one) for one in filters.authors for place in ("$.name", "$.author")]
+        is_theirs = [dialect.json_is("nullif(i.provenance, '')", place, one) for place, one in places]
+        parts.append(f"({' OR '.join(condition for condition, _ in is_theirs)})")
+        values.extend(value for _, bound in is_theirs for value in bound)
     for facet in filters.facets:
         holds(f"facets.{json.dumps(facet)}", True)
     for name, wanted in filters.metadata.items():
