@@ -73,6 +73,17 @@ def test_a_turn_that_stands_out_alone_loses_a_little(talk: Ricordo) -> None:
     assert scores["last"] > scores["says"], "the last one has no turn after it that could agree"
 
 
+def test_whole_conversations_lend_hardly_anything_to_each_other(talk: Ricordo) -> None:
+    aunt, glaze, tax = ("\n\n".join([text] * 200) for text in ("That of my aunt.", "This glaze is bright.", "The tax."))
+    for place, (name, text) in enumerate((("beside", aunt), ("day", glaze), ("tax", tax), ("far", aunt)), start=1):
+        talk.save(f"session:/days/{name}", text, kind="session", fields={"thread": "days", "seq": place}, wait=False)
+    talk.embed()
+    scores = {hit.ref.rpartition("/")[2]: hit.score for hit in talk.search("glaze", limit=20, turns=True, track=False)}
+    gained_by_turn = scores["after_saying"] - scores["alone"]
+    assert gained_by_turn > 0.05
+    assert scores["beside"] - scores["far"] < gained_by_turn / 20
+
+
 @pytest.mark.parametrize(
     ("query", "topic"),
     [

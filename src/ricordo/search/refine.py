@@ -3,7 +3,8 @@
 Each step was kept because it helped on most evaluation sets (docs/ranking.md has the figures):
 
 1. A chunk that contains more of the query's words counts more, the more so the better the best chunk covers the query.
-2. Neighbouring turns of a conversation lend to each other, because an answer often follows its question.
+2. Neighbouring turns of a conversation lend to each other, because an answer often follows its question; whole
+   conversations that follow each other do not.
 3. Keyword scores are divided by the best one, and scaled by how much of the query that best one covers.
 4. The keyword side counts less if its best match has only common words (measured in nats) or few words of the query.
 5. The query's vector moves towards the best matches, as far as those agree, and the cosines are computed again.
@@ -59,6 +60,7 @@ class Lending:
     A turn that is near to a better one gains a share of that one's lead, most of it if the turn before it asks
     something. A turn that stands out alone loses a little. Both count only as far as two turns speak of the same thing,
     by the cosine of their vectors: in a chat that jumps from topic to topic, the next turn says nothing about this one.
+    And they count the less the more passages the two have, because a long text says enough by itself.
     """
 
     places: Array
@@ -76,12 +78,13 @@ class Lending:
         near = places[best]
         looked_at = best.copy()
         looked_at[near[near >= 0]] = True
-        asks, vectors = _read_turns(index, pool, np.flatnonzero(looked_at))
+        asks, sizes, vectors = _read_turns(index, pool, np.flatnonzero(looked_at))
         there = (places >= 0) & looked_at[:, None] & looked_at[places]
         shares = np.tile(BY_PLACE, (len(pool), 1))
         shares[:, 1] = np.where(asks[places[:, 1]], AFTER_A_QUESTION, shares[:, 1])
         shares[:, 2] = np.where(asks, TO_A_QUESTION, shares[:, 2])
         together = np.where(there, UNKNOWN if vectors is None else _related(vectors, places), 0.0)
+        together /= sizes[:, None] * sizes[places]
         next_to = there[:, 1:3].all(axis=1) & best
         alone = np.where(next_to, ALONE * together[:, 1:3].max(axis=1), 0.0)
         return cls(places, np.where(best[places], shares * together, 0.0), alone)
@@ -106,24 +109,26 @@ def places_in(pool: Pool) -> Array | None:
     return places if (places >= 0).any() else None
 
 
-def _read_turns(index: SearchIndex, pool: Pool, members: Array) -> tuple[Array, Array | None]:
-    """Which members ask something, and the vectors of all; None if meaning does not count."""
+def _read_turns(index: SearchIndex, pool: Pool, members: Array) -> tuple[Array, Array, Array | None]:
+    """Which members ask something, how many passages each has, and the vectors of all; None if meaning does not
+    count.
+    """
     numbers = [pool.found.numbers[at] for at in members]
     chunks = pool.found.vector_chunks[members].tolist()
     fingerprint = pool.vector.fingerprint if pool.vector is not None and pool.has_vectors else ""
     wanted = [Shown(n, () if chunk == NO_CHUNK else (chunk,)) for n, chunk in zip(numbers, chunks, strict=True)]
     read = index.passages(wanted, vectors=fingerprint)
-    asks = np.zeros(len(pool), bool)
-    asks[members] = [
-        not QUESTION_MARKS.isdisjoint("".join(part.text for part in read.texts.get(n, ()))) for n in numbers
-    ]
+    asks, sizes = np.zeros(len(pool), bool), np.ones(len(pool))
+    texts = [read.texts.get(n, ()) for n in numbers]
+    asks[members] = [not QUESTION_MARKS.isdisjoint("".join(part.text for part in parts)) for parts in texts]
+    sizes[members] = [max((part.of for part in parts), default=1) for parts in texts]
     compared = [(at, read.vectors[chunk]) for at, chunk in zip(members, chunks, strict=True) if chunk in read.vectors]
     if not compared:
-        return asks, None
+        return asks, sizes, None
     vectors = np.zeros((len(pool), len(compared[0][1])), np.float32)
     for at, vector in compared:
         vectors[at] = vector
-    return asks, vectors
+    return asks, sizes, vectors
 
 
 def _related(vectors: Array, places: Array) -> Array:
