@@ -158,35 +158,41 @@ def recall(found: Callable[[str, int], Sequence[str]], dataset: Dataset) -> dict
     return {f"recall@{depth}": round(total / len(dataset.questions), 3) for depth, total in sums.items()}
 
 
+def ways_to_find(engine: Ricordo) -> dict[str, Callable[[str, int], Sequence[str]]]:
+    """What finds the names of tools, SERVER/NAME, for a task: as agents do, by words alone and by meaning alone."""
+    names = {one.ref: one.name for one in engine.tools.list()}
+
+    def by_profile(profile: str, **how: Any) -> Callable[[str, int], Sequence[str]]:
+        def find(task: str, limit: int) -> Sequence[str]:
+            filters = Filters(kinds=("tool",))
+            hits = engine.search(task, limit=limit, filters=filters, literal=True, track=False, profile=profile, **how)
+            return [names[hit.ref] for hit in hits.hits]
+
+        return find
+
+    return {
+        "tools_find": lambda task, limit: [one.name for one in engine.tools.find(task, limit, track=False)],
+        "bm25": by_profile("bm25", by="words"),
+        "meaning": by_profile("vector", by="meaning"),
+    }
+
+
 def on_set(folder: Path) -> dict[str, Any]:
     dataset = read_dataset(folder)
     nothing: dict[str, Any] = {"type": "object", "properties": {}}
     offered = [ServerTool("set", one.title or one.id, one.text, nothing) for one in dataset.documents]
     with tempfile.TemporaryDirectory() as place, opened(Path(place)) as engine:
         engine.tools.index("set", offered)
-        ids = {one.title or one.id: one.id for one in dataset.documents}
-        by_ref = {one.ref: ids[one.name.partition("/")[2]] for one in engine.tools.list()}
-        kinds = Filters(kinds=("tool",))
+        ids = {f"set/{one.title or one.id}": one.id for one in dataset.documents}
 
-        def by_profile(profile: str, **how: bool) -> Callable[[str, int], Sequence[str]]:
-            def find(task: str, limit: int) -> Sequence[str]:
-                hits = engine.search(
-                    task, limit=limit, filters=kinds, literal=True, track=False, profile=profile, **how
-                )
-                return [by_ref[hit.ref] for hit in hits.hits]
-
-            return find
-
-        def as_agents_do(task: str, limit: int) -> Sequence[str]:
-            return [by_ref[one.ref] for one in engine.tools.find(task, limit, track=False)]
+        def judged(find: Callable[[str, int], Sequence[str]]) -> dict[str, float]:
+            return recall(lambda task, limit: [ids[name] for name in find(task, limit)], dataset)
 
         return {
             "set": folder.name,
-            "tools": len(by_ref),
+            "tools": len(ids),
             "requests": len(dataset.questions),
-            "tools_find": recall(as_agents_do, dataset),
-            "bm25": recall(by_profile("bm25", by="words"), dataset),
-            "meaning": recall(by_profile("vector", by="meaning"), dataset),
+            **{way: judged(find) for way, find in ways_to_find(engine).items()},
         }
 
 

@@ -137,6 +137,25 @@ def test_only_tools_and_skills_that_fit_are_found_for_a_task(documented: Ricordo
     assert [skill.name for skill in documented.skills_search("complete a PDF form")] == ["pdf"]
 
 
+def test_a_task_of_several_parts_finds_the_tools_of_each_and_a_foreign_one_none(documented: Ricordo) -> None:
+    """One of several tools that a task needs shares few words with all of it; a context names only what fits."""
+    nothing: dict[str, Any] = {"type": "object", "properties": {}}
+    told = {
+        "forecast": "Temperature and rain of a place for the next days.",
+        "rooms": "Free rooms of hotels with their prices.",
+        "stock": "The price of a share.",
+        "resize": "Change the size of a picture.",
+    }
+    documented.tools.index("s", [ServerTool("s", name, about, nothing) for name, about in told.items()])
+    journey = (
+        "We travel to Vienna on Friday. See how warm it gets there, and find somewhere to sleep that costs little."
+    )
+    assert [one.name for one in documented.tools.find(journey)] == ["s/forecast", "s/rooms"]
+    assert [one.name for one in documented.tools.find("Where can we sleep in Vienna?")][:1] == ["s/rooms"]
+    assert documented.tools.find("which protein binds to the receptor of the virus") == ()
+    assert "s/rooms" not in documented.context("Where can we sleep in Vienna?").text
+
+
 def test_what_fits_less_than_asked_for_is_left_out_of_context(open_engine: Callable[..., Ricordo]) -> None:
     for least, told in ((0.0, True), (1.0, False)):
         engine = open_engine(vectors=True, **{"search.min_fit": least})

@@ -75,6 +75,65 @@ def test_before_a_time_means_all_that_was_earlier() -> None:
     assert not said.has(datetime(2026, 11, 11, tzinfo=UTC))
 
 
+NOW = datetime(2026, 11, 18, 9)  # a Wednesday
+
+
+def days(question: str) -> str:
+    """The first and the last day that a question names, as local days."""
+    named = time_in(question, NOW)
+    if named is None:
+        return "none"
+    first, last = named.start.astimezone(), named.end.astimezone() - timedelta(seconds=1)
+    return f"{first:%Y-%m-%d} {last:%Y-%m-%d}"
+
+
+@pytest.mark.parametrize(
+    ("question", "first_and_last"),
+    [
+        ("what broke on 2025-10-04?", "2025-10-04 2025-10-04"),
+        ("the talk of 9 October 2025 about cranes", "2025-10-09 2025-10-09"),
+        ("what did Ada say on October 9th, 2025", "2025-10-09 2025-10-09"),
+        ("the 2nd of Sept 2024, what was it", "2024-09-02 2024-09-02"),
+        ("the delivery of 24.12.2025", "2025-12-24 2025-12-24"),
+        ("the delivery of 12/24/2025", "2025-12-24 2025-12-24"),
+        ("what did we plan on December 24", "2025-12-24 2025-12-24"),
+        ("decisions from October 2025", "2025-10-01 2025-10-31"),
+        ("what did we build in february", "2026-02-01 2026-02-28"),
+        ("what did we build in december", "2025-12-01 2025-12-31"),
+        ("what did we build in 2024", "2024-01-01 2024-12-31"),
+        ("between October 30 and November 2, 2025", "2025-10-30 2025-11-02"),
+        ("who came last weekend", "2026-11-14 2026-11-15"),
+        ("was war letztes Wochenende", "2026-11-14 2026-11-15"),
+        ("what did we eat three days ago", "2026-11-15 2026-11-15"),
+        ("we talked about it a couple of days ago", "2026-11-15 2026-11-17"),
+        ("what was bought a few weeks ago", "2026-10-14 2026-11-04"),
+        ("the past two weeks of work", "2026-11-04 2026-11-18"),
+        ("who wrote yesterday's summary", "2026-11-17 2026-11-17"),
+    ],
+)
+def test_days_of_the_calendar_and_loose_times_are_understood(question: str, first_and_last: str) -> None:
+    assert days(question) == first_and_last
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "may we leave early", "we march on", "a window of 2024 words", "uses 1999 tokens",
+        "the delivery of 30 February 2025", "the delivery of 04/05/2025", "what is in log-2025-10-04.txt",
+        "is version 1.10.2025.3 out", "friday night songs",
+        "for a few people", "the last three chapters",
+    ],
+)  # fmt: skip
+def test_words_and_numbers_that_only_look_like_a_time_name_none(question: str) -> None:
+    assert days(question) == "none"
+
+
+def test_a_filter_takes_a_day_of_the_calendar(decisions: Ricordo) -> None:
+    day = datetime.now() - timedelta(days=7)
+    assert refs(decisions, f'harbour crane after:"{day.day} {day:%B %Y}"') == ["b-week", "c-day"]
+    assert refs(decisions, 'harbour crane before:"past three weeks"') == ["a-year"]
+
+
 def test_the_latest_is_looked_for_only_among_what_fits_nearly_as_well_as_the_best(decisions: Ricordo) -> None:
     """A newer memory that has one word of the question says nothing about it."""
     decisions.save("memory:/d-today", "The crane is yellow, like the buses of the town in summer.", kind="memory")

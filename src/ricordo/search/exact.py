@@ -20,8 +20,8 @@ from ricordo.search.ranking import Ranked
 from ricordo.text.words import Analyzer, fold, folded_words
 from ricordo.values.items import Item
 from ricordo.values.kinds import RECORD_DRIVES, REMEMBERED_KINDS, SESSION
+from ricordo.values.times import LOOSE, MONTHS, SPOKEN, WEEKDAYS, WRITTEN, YEAR, in_english, may_begin, spoken_days
 from ricordo.values.times import MOST_WORDS as DAY_WORDS
-from ricordo.values.times import SPOKEN, WEEKDAYS, in_english, may_begin, spoken_days
 
 LOOKED_AT = 20
 """How many of the best hits are looked at; what is named by the query has all of its words, and is among them."""
@@ -167,17 +167,21 @@ GAIN = 0.25
 NEAR = 0.6
 """For "first" and "latest", the part of the best score that a hit must have to be compared by its time."""
 _DAY = late(
-    r"\b(?:(?P<since>since|after|(?:in|over|during|within)\s+the(?=\s+last))\s+|(?P<before>before|until)\s+|(?P<on>on)\s+)?"
-    rf"(?P<day>yesterday|today|{SPOKEN}|(?<=\s)(?:{'|'.join(WEEKDAYS)}))\b(?!['’])",
+    r"\b(?:(?P<since>since|after|(?:in|over|during|within)\s+the(?=\s+(?:last|past)))\s+|(?P<before>before|until)\s+"
+    r"|(?P<within>in|during)\s+|(?P<on>on|from|of|between)\s+)?"
+    rf"(?P<day>yesterday|today|{SPOKEN}|{LOOSE}|(?<=\s)(?:{'|'.join(WEEKDAYS)})|(?<![\w./-])(?:{WRITTEN})"
+    rf"|(?<=\s)(?:{'|'.join(MONTHS)}|{YEAR}))"
+    rf"(?:\s+(?:and|to|until|till)\s+(?P<to>{WRITTEN}))?(?![\w/-]|\.\w)",
     re.IGNORECASE,
 )
+_YEAR_AT_END = late(rf"{YEAR}$")
 _NEWEST = late(r"\b(?:latest|newest|most\s+recent(?:ly)?|(?:the\s+)?last\s+time)\b", re.IGNORECASE)
 _OLDEST = late(
     r"\b(?:earliest|(?:the|for\s+the|a)\s+first\s+time|(?:did|have)\s+(?:i|we|you)\s+first|at\s+first|originally)\b",
     re.IGNORECASE,
 )
 
-_DAY_SIGNS = ("day", "week", "month", "year")
+_DAY_SIGNS = ("day", "week", "month", "year", *MONTHS, *"0123456789")
 _NEWEST_SIGNS = ("latest", "newest", "recent", "last")
 _OLDEST_SIGNS = ("earliest", "first", "originally")
 """One of these is in every match of those, whose compilation takes as long as a search."""
@@ -203,14 +207,26 @@ def time_in(text: str, now: datetime) -> NamedTime | None:
     >>> time_in("how are keys kept", datetime(2026, 11, 18, 9))
     """
     holds = text.casefold().__contains__
-    match = _DAY.search(text) if any(map(holds, _DAY_SIGNS)) else None
-    if match is not None and (match["day"].lower() not in WEEKDAYS or match["since"] or match["before"] or match["on"]):
-        named = _named(match[0], match["day"], now)
-        if named is not None and match["since"]:
+    for match in _DAY.finditer(text) if any(map(holds, _DAY_SIGNS)) else ():
+        day = match["day"]
+        asked = match["since"] or match["before"] or match["within"]
+        if day.lower() in (*WEEKDAYS, *MONTHS):  # "we march on" names no time
+            asked = asked or match["on"]
+        elif not day.isdigit():  # as a year does, unlike "of 2024 words"
+            asked = day
+        if not asked:
+            continue
+        last_day = match["to"] or day
+        if match["to"] and (year := _YEAR_AT_END.search(last_day)) and not _YEAR_AT_END.search(day):
+            day = f"{day} {year[0]}"  # between 3 March and 5 April 2025
+        named, last = (_named(match[0], one, now) for one in (day, last_day))
+        if named is None or last is None:
+            continue
+        if match["since"]:
             return replace(named, end=datetime.max.replace(tzinfo=UTC))
-        if named is not None and match["before"]:
+        if match["before"]:
             return NamedTime(named.words, datetime.min.replace(tzinfo=UTC), named.start)
-        return named
+        return replace(named, end=max(named.end, last.end))
     words = text.strip(" ?.!").split()
     places = [at for at, word in enumerate(words) if may_begin(word)]
     for count in range(DAY_WORDS, 1, -1):  # single words of other languages are too often words of this one

@@ -24,6 +24,12 @@ _NAMES = {
     " la semana pasada, settimana scorsa, la settimana scorsa, semana passada, na semana passada, vorige week,"
     " afgelopen week, zeszły tydzień, w zeszłym tygodniu, прошлая неделя, на прошлой неделе, geçen hafta, 上周, 上週,"
     " 上个星期, 上星期, 先週, 지난주, 지난 주",
+    "this weekend": "dieses wochenende, am wochenende, ce week-end, este fin de semana, questo fine settimana,"
+    " este fim de semana, dit weekend, ten weekend, эти выходные, bu hafta sonu, 这周末, 本周末, 今週末, 이번 주말",
+    "last weekend": "letztes wochenende, voriges wochenende, week-end dernier, le week-end dernier, le weekend dernier,"
+    " fin de semana pasado, el fin de semana pasado, scorso fine settimana, lo scorso fine settimana,"
+    " fim de semana passado, vorig weekend, afgelopen weekend, zeszły weekend, прошлые выходные, на прошлых выходных,"
+    " geçen hafta sonu, 上周末, 先週末, 지난 주말, 지난주말",
     "this month": "diesen monat, dieser monat, ce mois, ce mois-ci, este mes, questo mese, este mês, deze maand,"
     " ten miesiąc, этот месяц, bu ay, 这个月, 本月, 今月, 이번 달, 이번달",
     "last month": "letzten monat, letzter monat, vorigen monat, mois dernier, le mois dernier, mes pasado,"
@@ -154,8 +160,92 @@ def in_english(text: str) -> str:
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _AGO = late(r"(\d{1,5}) ?(d|day|days|w|week|weeks|h|hour|hours|m|month|months|y|year|years)(?: ago)?")
 _DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
-SPOKEN = rf"(?:last|this)[ _-](?:week|month|year|{'|'.join(WEEKDAYS)})|\d{{1,5}}[ ](?:day|week|month|year)s?[ ]ago"
+_NUMBERS = (
+    "a",
+    "an",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
+_COUNTS = {**{word: max(1, at - 1) for at, word in enumerate(_NUMBERS)}, "few": 5}
+_NUMBER = late(rf"((?:last|past) )?\b({'|'.join(_NUMBERS)}|(?<=t )few) ((?:hour|day|week|month|year)s?(?: ago)?)")
+_SOME = late(r"(?:a )?(couple|few)(?: of)? (day|week|month|year)s? ago")
+_SOME_ARE = {"couple": (3, 1), "few": (5, 2)}
+"""How many units ago "a couple of days ago" begins and ends."""
+_PAST = late(r"(?:last|past) (?:(\d{1,5}) )?(day|week|month|year)s?")
+SPOKEN = (
+    rf"(?:last|this)[ _-](?:week(?:end)?|month|year|{'|'.join(WEEKDAYS)})|\d{{1,5}}[ ](?:day|week|month|year)s?[ ]ago"
+)
 """The ones that are written with spaces, as a regular expression."""
+_UNIT = "(?:day|week|month|year)s?"
+LOOSE = (
+    rf"(?:(?:a[ ])?(?:couple|few)(?:[ ]of)?|{'|'.join(_NUMBERS)})[ ]{_UNIT}[ ]ago"
+    rf"|(?:last|past)[ ](?:\d{{1,5}}|few|{'|'.join(_NUMBERS)})[ ]{_UNIT}|past[ ]{_UNIT}"
+)
+"""The ones whose number is a word, and "the last three days", which end today."""
+
+MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+YEAR = r"(?:19|20)\d\d"
+_MONTH = rf"(?:{'|'.join(MONTHS)}|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?)"
+_NTH = r"[0-3]?\d(?:st|nd|rd|th)?"
+WRITTEN = (
+    rf"{YEAR}[-/]\d\d?[-/]\d\d?|\d\d?[./]\d\d?[./]{YEAR}"
+    rf"|{_NTH}\s+(?:of\s+)?{_MONTH}(?:,?\s+{YEAR})?"
+    rf"|{_MONTH}\s+(?:the\s+)?{_NTH}\b(?:,?\s+{YEAR})?|{_MONTH},?\s+{YEAR}"
+)
+"""Days and months of the calendar as people write them, as a regular expression: 13 July 2026, March 3rd, july 2025."""
+_WRITTEN = late(rf"{WRITTEN}|{'|'.join(MONTHS)}|{YEAR}", re.IGNORECASE)
+_PART = late(r"\d+|[a-z]{3,}", re.IGNORECASE)
+
+
+def written_days(text: str, now: datetime) -> tuple[datetime, datetime] | None:
+    """The beginning and the end of a day, month or year that is written as in a calendar; None for other text.
+
+    Without a year it is the latest one that has begun. ``03/04/2026`` is none, because it means two days in two
+    countries.
+
+    >>> [one.isoformat() for one in written_days("March 3rd", datetime(2026, 2, 18, 9))]
+    ['2025-03-03T00:00:00', '2025-03-04T00:00:00']
+    """
+    text = text.strip()
+    if _WRITTEN.fullmatch(text) is None:
+        return None
+    parts = [part.lower() for part in _PART.findall(text)]
+    names = [at for at, month in enumerate(MONTHS, start=1) for part in parts if month.startswith(part[:3])]
+    numbers = [int(part) for part in parts if part.isdigit()]
+    year = next((number for number in numbers if number > 31), None)
+    others = [number for number in numbers if number <= 31]
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    month, day = 1, None
+    if names:
+        month, day = names[0], others[0] if others else None
+    elif others:
+        month, day = others if text[:4].isdigit() or (others[0] <= 12 and "." not in text) else reversed(others)
+        if "/" in text and max(month, day) <= 12 and month != day and not text[:4].isdigit():
+            return None
+    try:
+        start = midnight.replace(year=year or now.year, month=month, day=day or 1)
+        if year is None and start > now:
+            start = start.replace(year=now.year - 1)
+    except ValueError:  # 31 February, and 29 February of most years
+        return None
+    if day is not None:
+        return start, start + timedelta(days=1)
+    if names:
+        return start, (start + timedelta(days=31)).replace(day=1)
+    return start, start.replace(year=start.year + 1)
 
 
 def spoken_day(text: str, now: datetime) -> datetime | None:
@@ -166,7 +256,10 @@ def spoken_day(text: str, now: datetime) -> datetime | None:
     >>> spoken_day("monday", datetime(2026, 11, 18, 9)).isoformat()
     '2026-11-16T00:00:00'
     """
-    words = " ".join(re.split(r"[\s_-]+", in_english(text).strip().lower()))
+    written = written_days(text, now)
+    if written is not None:
+        return written[0]
+    words = _spoken(text)
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     week = today - timedelta(days=today.weekday())
     month = today.replace(day=1)
@@ -177,6 +270,8 @@ def spoken_day(text: str, now: datetime) -> datetime | None:
         "tomorrow": today + timedelta(days=1),
         "this week": week,
         "last week": week - timedelta(days=7),
+        "this weekend": week + timedelta(days=5),
+        "last weekend": week - timedelta(days=2),
         "this month": month,
         "last month": (month - timedelta(days=1)).replace(day=1),
         "this year": month.replace(month=1),
@@ -189,11 +284,22 @@ def spoken_day(text: str, now: datetime) -> datetime | None:
     if name in WEEKDAYS:
         days = (today.weekday() - WEEKDAYS.index(name)) % 7
         return today - timedelta(days=days or (7 if is_last else 0))
+    if (past := _PAST.fullmatch(words)) is not None:
+        return today - timedelta(days=int(past[1] or 1) * _DAYS[past[2][0]])
+    some = _SOME.fullmatch(words)
+    if some is not None:
+        return today - timedelta(days=_SOME_ARE[some[1]][0] * _DAYS[some[2][0]])
     ago = _AGO.fullmatch(words)
     if ago is None:
         return None
     count, unit = int(ago[1]), ago[2][0]
     return now - timedelta(hours=count) if unit == "h" else today - timedelta(days=count * _DAYS[unit])
+
+
+def _spoken(text: str) -> str:
+    """The words of a spoken day in English, with its number as one."""
+    words = " ".join(re.split(r"[\s_-]+", in_english(text).strip().lower()))
+    return _NUMBER.sub(lambda one: f"{one[1] or ''}{_COUNTS[one[2]]} {one[3]}", words)
 
 
 def spoken_days(text: str, now: datetime) -> tuple[datetime, datetime] | None:
@@ -205,7 +311,16 @@ def spoken_days(text: str, now: datetime) -> tuple[datetime, datetime] | None:
     start = spoken_day(text, now)
     if start is None:
         return None
-    words = in_english(text).lower()
+    if (written := written_days(text, now)) is not None:
+        return written
+    words = _spoken(text)
+    if (some := _SOME.fullmatch(words)) is not None:
+        most, least = _SOME_ARE[some[1]]
+        return start, start + timedelta(days=(most - least) * _DAYS[some[2][0]] + 1)
+    if words not in _english().values() and _PAST.fullmatch(words):
+        return start, now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    if words.endswith("weekend"):
+        return start, start + timedelta(days=2)
     if "month" in words or "year" in words:
         days = 366 if "year" in words else 31
         following = (start + timedelta(days=days)).replace(day=1)  # a year later is still January

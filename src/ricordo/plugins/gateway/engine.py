@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 SUGGESTED = 3
 """How many fitting tools a context names: each costs a line of every context."""
 MOST_FOR_TOOLS = 300
+NEAR, FAR = 0.4, 0.05
+"""Who asks for tools gets some if the fit of the best is at least ``NEAR`` of ``search.min_fit``, and then all that
+have ``FAR`` of it: tools are described in few words, and one of several that a task needs shares little with all of it.
+"""
 HEADING = "## Tools of other servers that may help, by call_tool or: ricordo tools call NAME"
 
 
@@ -49,18 +53,30 @@ class GatewayVerbs(AddVerbs):
         super().close()
 
     def _matching_tools(
-        self, task: str, limit: int, *, shown: Callable[[Sequence[Hit]], Sequence[Hit]] = tuple, **how: Any
+        self,
+        task: str,
+        limit: int,
+        *,
+        shown: Callable[[Sequence[Hit]], Sequence[Hit]] = tuple,
+        asked: bool = False,
+        **how: Any,
     ) -> tuple[Hit, ...]:
         """The hits that fit a task, more than are wanted: ``shown`` moves resources and prompts among them back, and
-        says which are shown.
+        says which are shown. Whoever ``asked`` for tools gets all that are near if one of them comes near a fit.
         """
         from ricordo.plugins.gateway.index import MORE, in_general
         from ricordo.search.fit import fitting
 
         least = self._context.config.search.min_fit
+
+        def fit(hits: Sequence[Hit]) -> Sequence[Hit]:
+            if not asked:
+                return fitting(hits, least)
+            return fitting(hits, FAR * least) if fitting(hits, NEAR * least) else ()
+
         return self.search(
             in_general(task), limit=limit * MORE, filters=TOOLS, literal=True, mode="full",
-            shown=lambda hits: shown(fitting(hits, least)), **how,
+            shown=lambda hits: shown(fit(hits)), **how,
         ).hits  # fmt: skip
 
 

@@ -132,7 +132,9 @@ class Tools:
             by_ref = {hit.ref: hit for hit in hits}
             return [by_ref[entry.ref] for entry in tools_first(entries_from(hits, allow), limit)]
 
-        hits = self._engine._matching_tools(task, limit, shown=shown, respell=False, track=track, tool="tools")
+        hits = self._engine._matching_tools(
+            task, limit, shown=shown, asked=True, respell=False, track=track, tool="tools"
+        )
         return tuple(entries_from(hits, allow))
 
     @verb(
