@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 from tests.server.http_sites import Listening, listen
@@ -16,7 +15,7 @@ from ricordo.speaking import speaking
 from ricordo.values.provenance import Provenance
 from ricordo.values.reports import Progress
 
-from .browsers import Tab, browser, findings
+from .browsers import Access, Tab
 
 HOSTILE = "<script>window.stolen=1</script><img src=x onerror='window.stolen=1'>"
 
@@ -52,12 +51,6 @@ def _write_session(file: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[Any]:
-    with browser() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def signed_in(running: Any, site: Listening) -> Any:
     """What a browser keeps once it has signed in."""
     context = running.new_context()
@@ -83,7 +76,7 @@ def test_a_browser_that_has_not_signed_in_is_told_how(running: Any, site: Listen
     page.goto(site.address + "/?q=keys")
     assert "ricordo serve link" in page.inner_text("main")
     assert "quarter" not in page.content()
-    assert findings(page) == []
+    assert Access().findings(page) == []
     page.close()
 
 
@@ -258,6 +251,7 @@ def test_a_browser_that_is_signed_out_meanwhile_is_told_how_to_sign_in(running: 
     context = running.new_context()
     page = context.new_page()
     page.goto(site.link())
+    page.wait_for_load_state("networkidle")  # else what the page asks for by itself is refused before a key is pressed
     (mine,) = [one for one in site.serving.credentials.all("session") if one not in before]
     site.serving.credentials.remove(mine.id)
     page.locator("#q").press_sequentially("keys")
@@ -312,17 +306,7 @@ def test_light_and_dark_are_switched_and_kept(tab: Tab) -> None:
     assert page.evaluate("getComputedStyle(document.body).color") == after
 
 
-def test_hostile_text_does_nothing_anywhere(tab: Tab) -> None:
-    ref = quote("note:/hostile", safe="")
-    for path in ("/", "/?q=click", "/browse?prefix=note:/", "/log?view=changed", "/graph", "/log?view=summary",
-                 f"/edit?ref={ref}", "/log", "/tags", "/review", f"/around?ref={ref}",
-                 f"/why?q={quote(HOSTILE)}&ref={ref}", f"/palette?q={quote(HOSTILE)}&ref={ref}", "/pick?q=click",
-                 *(f"/item?ref={ref}&view={view}" for view in ("text", "source", "passages", "versions", "fields")),
-                 f"/?q={quote(HOSTILE)}", f"/add?title={quote(HOSTILE)}", f"/compare?q={quote(HOSTILE)}"):  # fmt: skip
-        page = tab.go(path)
-        assert page.evaluate("window.stolen") is None, path
-        assert page.locator("main script, main img, a[href^='javascript:']").count() == 0, path
-    assert "<script>" in tab.go(f"/item?ref={ref}").inner_text("main")  # it is shown, as what it is
+def test_a_file_whose_name_is_hostile_is_added_and_nothing_runs(tab: Tab) -> None:
     page = tab.go("/add")
     page.set_input_files("#files", [{"name": "<img src=x onerror=window.stolen=1>.md", "mimeType": "text/markdown",
                                      "buffer": HOSTILE.encode()}])  # fmt: skip

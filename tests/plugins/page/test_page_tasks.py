@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from tests.server.http_sites import Listening, listen
 
-from .browsers import browser
 from .twelve_tasks import Hand, do_all, fill
 
 TASKS = [
@@ -37,14 +36,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
 
 
 @pytest.fixture(scope="module")
-def page(site: Listening) -> Iterator[Any]:
-    with browser() as running:
-        context = running.new_context(viewport={"width": 1280, "height": 900})
-        context.set_default_timeout(120_000)
-        opened = context.new_page()
-        opened.goto(site.link())
-        yield opened
-        context.close()
+def page(running: Any, site: Listening) -> Iterator[Any]:
+    context = running.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(120_000)
+    opened = context.new_page()
+    opened.goto(site.link())
+    yield opened
+    context.close()
 
 
 def test_twelve_tasks_take_few_keys_and_clicks(page: Any, site: Listening) -> None:

@@ -14,7 +14,7 @@ from tests.server.http_sites import Listening, listen
 
 from ricordo import Ricordo
 
-from .browsers import Tab, browser
+from .browsers import Tab
 
 LONG = "# The harbour\n\n" + "\n\n".join(
     f"## Part {number}\n\n" + f"Sentence {number} about the harbour and its tides. " * 40 for number in range(1, 13)
@@ -80,12 +80,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
         engine.save(f"note:/pier-{number:02}", f"Pier {number} has a crane. See [[harbour]].")
     yield served
     end()
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Any]:
-    with browser() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")
@@ -280,7 +274,7 @@ def test_hostile_texts_do_nothing_in_any_rendering(tab: Tab, tmp_path: Path) -> 
     engine.sessions_add(tmp_path / "bad.jsonl")
     session = next(one.id for one in engine.sessions() if "bad" in one.id)
     paths = [f"/item?ref={quote(ref, safe='')}&q=words{more}" for ref in (*refs, "note:/hostile")
-             for more in ("", "&lines=1-3", "&view=passages")]  # fmt: skip
+             for more in ("&lines=1-3", "&view=passages")]  # fmt: skip
     for path in (*paths, f"/session?id={session}&turn=2", f"/?q={quote('stolen trap')}"):
         page = tab.go(path)
         harmful = (
