@@ -36,7 +36,12 @@ MARKETPLACE = {
     "metadata": {"description": "Ricordo for agents' programs."},
     "plugins": [{"name": NAME, "source": "./plugin", "description": SHORT}],
 }
-STAMPED = ("server.json", "packaging/mcpb/manifest.json", "packaging/mcpb/pyproject.toml")
+STAMPED = (
+    "server.json",
+    "packaging/mcpb/manifest.json",
+    "packaging/mcpb/pyproject.toml",
+    "editors/vscode/package.json",
+)
 """What is written by hand but for the version."""
 
 
