@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -205,3 +206,22 @@ def test_what_is_asked_for_by_its_name_is_shown_where_it_is_defined(
     engine.save("agent:/settings.md", text)
     (hit,) = engine.search(query, track=False).hits
     assert hit.snippet.lstrip("…").startswith(begins)
+
+
+LISTS = {
+    "lines": "# Nets\n\nnet.retry = 3\nnet.retryDelay = 250\nnet.retryLimit = 30\n",
+    "table": "| name | default |\n|---|---|\n| `net.retry` | 3 |\n| `net.retryDelay` | 250 |\n"
+    "| `net.retryLimit` | 30 |\n",
+    "terms": "`net.retry`::\n  Defaults to 3.\n\n`net.retryDelay`::\n`net.retryPause`::\n  Defaults to 250.\n\n"
+    "`net.retryLimit`::\n  Defaults to 30.\n",
+}
+
+
+@pytest.mark.parametrize("form", LISTS)
+def test_the_value_of_what_is_asked_for_by_its_name_is_shown_without_those_of_its_neighbours(
+    engine: Ricordo, form: str
+) -> None:
+    engine.save("agent:/nets.md", LISTS[form])
+    for name, value in (("net.retry", "3"), ("net.retryDelay", "250"), ("net.retryLimit", "30")):
+        (hit,) = engine.search(f"default of {name}", track=False).hits
+        assert [one for one in ("3", "250", "30") if one in re.findall(r"\d+", hit.snippet)] == [value], hit.snippet

@@ -109,11 +109,14 @@ MARGIN = 40
 """So many characters before a word are shown where its sentence begins too far away."""
 
 
-_NAME = late(r"(?<![\w.-])(?:--\w[\w-]*|\w+(?:(?:[._]|::)\w+)+|[a-z]+[A-Z]\w*)(?![\w-])")
+_NAMED = r"(?:--\w[\w-]*|(?>\w+(?:(?:[._]|::)\w+)+)|[a-z]+[A-Z]\w*)"
+_NAME = late(rf"(?<![\w.-]){_NAMED}(?![\w-])")
 """The name of a setting, an option or a function, which no sentence has by chance."""
 _BEFORE_A_NAME = r"^[^\w\n-]*(?:-\w, *)?"
 _AFTER_A_NAME = r"(?![\w-])(?=[`*\"' ]*(?:$|[=:,;(<\[{|]|\s\s|\s[-\u2013\u2014]\s))"
 """What stands around a name on a line that begins to say what it is; other lines begin with one by chance."""
+_DEFINITION = late(rf"(?m){_BEFORE_A_NAME}{_NAMED}{_AFTER_A_NAME}")
+_WORD = late(r"\w")
 MOST_NAMES = 8
 
 
@@ -137,6 +140,16 @@ class Marker:
         """Where the line of a text begins that says what something is that the query names; None if there is none."""
         found = self.named.search(text) if self.named is not None else None
         return found.start() if found is not None else None
+
+    def definition_in(self, text: str) -> tuple[int, int] | None:
+        """Where a text says what something is that the query names, up to where it does so of the next thing, whose
+        value is not what was asked for. Lines that name several things at once are said of all of them.
+        """
+        found = self.named.search(text) if self.named is not None else None
+        if found is None:
+            return None
+        following = (match.start() for match in _DEFINITION.finditer(text, found.end()))
+        return found.start(), next((at for at in following if _WORD.search(text, found.end(), at)), len(text))
 
     def look_at(self, texts: Iterable[str]) -> None:
         """Find out which words of some texts were asked for."""
@@ -195,13 +208,15 @@ def window_of(text: str, marker: Marker, size: int = SNIPPET) -> tuple[int, int]
 
     It begins where a sentence does, if it can: of several parts with as many words, the one that begins with them.
     """
-    if len(text) <= size:
+    if (defined := marker.definition_in(text)) is not None:
+        start, last = defined
+    elif len(text) <= size:
         return 0, len(text)
-    places = marker.places(text)
-    named = marker.defined_at(text) if marker.named is not None else None
-    start = named if named is not None else _best_start(places, _starts(text, places, size), size) if places else 0
-    end = min(len(text), start + size)
-    if end < len(text):
+    else:
+        places = marker.places(text)
+        start, last = _best_start(places, _starts(text, places, size), size) if places else 0, len(text)
+    end = min(last, start + size)
+    if end < last:
         cut = text.rfind(" ", start + size // 2, end)
         end = cut if cut > 0 else end
     return start, end
