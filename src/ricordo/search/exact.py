@@ -20,7 +20,20 @@ from ricordo.search.ranking import Ranked
 from ricordo.text.words import Analyzer, fold, folded_words
 from ricordo.values.items import Item
 from ricordo.values.kinds import RECORD_DRIVES, REMEMBERED_KINDS, SESSION
-from ricordo.values.times import LOOSE, MONTHS, SPOKEN, WEEKDAYS, WRITTEN, YEAR, in_english, may_begin, spoken_days
+from ricordo.values.times import (
+    LOOSE,
+    MONTHS,
+    SPOKEN,
+    WEEKDAYS,
+    WRITTEN,
+    YEAR,
+    in_english,
+    may_begin,
+    names_alone,
+    plain,
+    spoken_days,
+    with_english_dates,
+)
 from ricordo.values.times import MOST_WORDS as DAY_WORDS
 
 LOOKED_AT = 20
@@ -181,7 +194,8 @@ _OLDEST = late(
     re.IGNORECASE,
 )
 
-_DAY_SIGNS = ("day", "week", "month", "year", *MONTHS, *"0123456789")
+_DAY_SIGNS = ("day", "week", "month", "year", "19", "20", *MONTHS)
+_SHORT_MONTHS = tuple(month[:3] for month in MONTHS)
 _NEWEST_SIGNS = ("latest", "newest", "recent", "last")
 _OLDEST_SIGNS = ("earliest", "first", "originally")
 """One of these is in every match of those, whose compilation takes as long as a search."""
@@ -206,8 +220,11 @@ def time_in(text: str, now: datetime) -> NamedTime | None:
     'last week'
     >>> time_in("how are keys kept", datetime(2026, 11, 18, 9))
     """
-    holds = text.casefold().__contains__
-    for match in _DAY.finditer(text) if any(map(holds, _DAY_SIGNS)) else ():
+    has_number = any(map(text.__contains__, "0123456789"))
+    english = with_english_dates(text) if has_number or not text.isascii() else text
+    holds = english.casefold().__contains__
+    may_name = any(map(holds, _DAY_SIGNS)) or (has_number and any(map(holds, _SHORT_MONTHS)))
+    for match in _DAY.finditer(english) if may_name else ():
         day = match["day"]
         asked = match["since"] or match["before"] or match["within"]
         if day.lower() in (*WEEKDAYS, *MONTHS):  # "we march on" names no time
@@ -227,11 +244,13 @@ def time_in(text: str, now: datetime) -> NamedTime | None:
         if match["before"]:
             return NamedTime(named.words, datetime.min.replace(tzinfo=UTC), named.start)
         return replace(named, end=max(named.end, last.end))
-    words = text.strip(" ?.!").split()
+    words = [word.rstrip("?.!,;:") for word in text.split()]
     places = [at for at, word in enumerate(words) if may_begin(word)]
-    for count in range(DAY_WORDS, 1, -1):  # single words of other languages are too often words of this one
+    for count in range(DAY_WORDS, 0, -1):
         for at in (place for place in places if place + count <= len(words)):
             name = " ".join(words[at : at + count])
+            if count == 1 and plain(name) not in names_alone():  # most are too often words of this language
+                continue
             if (english := in_english(name)) != name:
                 return _named(name, english, now)
     return None

@@ -127,6 +127,18 @@ def may_begin(word: str) -> bool:
     return first in _first_words() or first[:1].isdecimal()
 
 
+_ALSO_OTHER_WORDS = ("hier", "morgen")
+"""In German the first is "here"; the second is "morning" there and a name in English."""
+
+
+@cache
+def names_alone() -> frozenset[str]:
+    """The single words of other languages that name a day near today wherever they stand."""
+    near = ("today", "yesterday", "2 days ago", "tomorrow")
+    names = (plain(name) for english in near for name in _listed(_NAMES[english]))
+    return frozenset(name for name in names if len(name) > 3 and " " not in name and name not in _ALSO_OTHER_WORDS)
+
+
 def joined(words: str) -> str:
     """Words of which the first name a day in another language, with these joined to one word; the others as they are.
 
@@ -197,17 +209,88 @@ MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
 )  # fmt: skip
+_MONTHS_OF_OTHERS = {
+    "january": "januar, janvier, enero, gennaio, janeiro, januari, stycznia, январь, января, ocak",
+    "february": "februar, février, fevrier, febrero, febbraio, fevereiro, februari, lutego, февраль, февраля, şubat",
+    "march": "märz, mars, marzo, março, maart, marca, март, марта, mart",
+    "april": "april, avril, abril, aprile, kwietnia, апрель, апреля, nisan",
+    "may": "mai, mayo, maggio, maio, mei, maja, май, мая, mayıs",
+    "june": "juni, juin, junio, giugno, junho, czerwca, июнь, июня, haziran",
+    "july": "juli, juillet, julio, luglio, julho, lipca, июль, июля, temmuz",
+    "august": "august, août, aout, agosto, augustus, sierpnia, август, августа, ağustos",
+    "september": "september, septembre, septiembre, settembre, setembro, września, сентябрь, сентября, eylül",
+    "october": "oktober, octobre, octubre, ottobre, outubro, października, октябрь, октября, ekim",
+    "november": "november, novembre, noviembre, novembro, listopada, ноябрь, ноября, kasım",
+    "december": "dezember, décembre, diciembre, dicembre, dezembro, grudnia, декабрь, декабря, aralık",
+}
+_ASIAN_DATE = late(r"(?:(\d{4})[年년]\s?)?(\d{1,2})[月월](?:\s?(\d{1,2})[日일])?")
+_ASIAN_AGO = late(
+    r"(\d{1,3}|[一二两兩三四五六七八九十])\s?(天|日|周|週間|个星期|个月|か月|ヶ月|年|일|주|개월|년)\s?(?:之?前|전)"
+)
+_ASIAN_NUMBERS = {digit: at for at, digit in enumerate("一二三四五六七八九十", start=1)} | {"两": 2, "兩": 2}
+_ASIAN = late(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+_WIDE_DIGITS = str.maketrans("０１２３４５６７８９", "0123456789")
 YEAR = r"(?:19|20)\d\d"
 _MONTH = rf"(?:{'|'.join(MONTHS)}|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?)"
-_NTH = r"[0-3]?\d(?:st|nd|rd|th)?"
+_NTH = r"[0-3]?\d(?:st|nd|rd|th|\.)?"
 WRITTEN = (
     rf"{YEAR}[-/]\d\d?[-/]\d\d?|\d\d?[./]\d\d?[./]{YEAR}"
-    rf"|{_NTH}\s+(?:of\s+)?{_MONTH}(?:,?\s+{YEAR})?"
-    rf"|{_MONTH}\s+(?:the\s+)?{_NTH}\b(?:,?\s+{YEAR})?|{_MONTH},?\s+{YEAR}"
+    rf"|{_NTH}\s+(?:(?:of|de)\s+)?{_MONTH}(?:(?:,|\s+del?)?\s+{YEAR})?"
+    rf"|{_MONTH}\s+(?:the\s+)?{_NTH}(?!\d)(?:,?\s+{YEAR})?|{_MONTH}(?:,|\s+del?)?\s+{YEAR}"
 )
 """Days and months of the calendar as people write them, as a regular expression: 13 July 2026, March 3rd, july 2025."""
 _WRITTEN = late(rf"{WRITTEN}|{'|'.join(MONTHS)}|{YEAR}", re.IGNORECASE)
 _PART = late(r"\d+|[a-z]{3,}", re.IGNORECASE)
+
+
+@cache
+def _months_of_others() -> dict[str, str]:
+    return {name: month for month, names in _MONTHS_OF_OTHERS.items() for name in _listed(names)}
+
+
+@cache
+def _month_beside_a_number() -> re.Pattern[str]:
+    """Months of other languages, where a number says that they are none of the other words that they may be."""
+    beside = r"(?<=\d\s)|(?<=\d\.\s)|(?<=\sde\s)|\b(?=\w+\s(?:del?\s)?\d{4})"
+    return re.compile(rf"(?:{beside})({'|'.join(_months_of_others())})\b", re.IGNORECASE)
+
+
+@cache
+def _asian_days() -> dict[str, str]:
+    """Names in writing without spaces, the longest first. A name of one letter is a part of too many words."""
+    found = {
+        name: f" on {english} " if english in WEEKDAYS else f" {english} "
+        for english, names in _NAMES.items()
+        for name in _listed(names)
+        if len(name) > 1 and _ASIAN.match(name)
+    }
+    return dict(sorted(found.items(), key=lambda pair: -len(pair[0])))
+
+
+def with_english_dates(text: str) -> str:
+    """A question with dates in English that are written in another language, and days where no spaces divide words.
+
+    >>> with_english_dates("la reunión del 7 de marzo de 2025"), with_english_dates("昨天做了什么").split()[0]
+    ('la reunión del 7 de march de 2025', 'yesterday')
+    """
+    months = _months_of_others()
+    if any(map(text.lower().__contains__, months)):
+        text = _month_beside_a_number().sub(lambda match: months[match[1].lower()], text)
+    if _ASIAN.search(text) is None:
+        return text
+    text = _ASIAN_DATE.sub(_in_english_order, text.translate(_WIDE_DIGITS))
+    text = _ASIAN_AGO.sub(
+        lambda ago: f" {_ASIAN_NUMBERS.get(ago[1], ago[1])} {_units().get(plain(ago[2]), ago[2])}s ago ", text
+    )
+    name = next((name for name in _asian_days() if name in text), None)
+    return text if name is None else text.replace(name, _asian_days()[name], 1)
+
+
+def _in_english_order(date_of: re.Match[str]) -> str:
+    year, month, day = date_of.groups()
+    if not 1 <= int(month) <= 12:
+        return date_of[0]
+    return " ".join(("", day or ("" if year else "in"), MONTHS[int(month) - 1], year or "", ""))
 
 
 def written_days(text: str, now: datetime) -> tuple[datetime, datetime] | None:
