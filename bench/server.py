@@ -179,7 +179,7 @@ def bench(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         figures["clients"]["cpu_ms_each"] = round(taken * 1000, 1)
         figures["hook"] = hooks(running, file, questions, options.rounds)
     finally:
-        subprocess.run([sys.executable, "-m", "ricordo", "service", "stop"], check=True, capture_output=True)
+        subprocess.run([sys.executable, "-m", "ricordo", "serve", "stop"], check=True, capture_output=True)
     return figures | {"machine": machine()}
 
 

@@ -2,6 +2,8 @@
 
 It needs Chromium and the packages playwright and pillow (the groups dev and docs have them). The store is made for it
 (tour_store.py) and thrown away; folders of this machine are shown as those of nobody. ``--only NAME`` makes one.
+``--states FOLDER`` makes others, to look at after a change: ten states of the page at two widths, light and dark,
+four of each state in one file.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from tour_store import HOME, QUESTION, fill
+from tour_store import DEPLOYS, GUIDE, HOME, OPEN, QUESTION, fill
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "docs" / "images" / "tour"
@@ -83,6 +86,12 @@ def _graph(page: Any) -> None:
     page.locator("#graph-chosen h2").wait_for()
 
 
+def _edit(page: Any) -> None:
+    page.locator("textarea").first.press("Control+End")
+    page.keyboard.type(" The old keys are kept for a week.")
+    page.locator(".see ins").first.wait_for()
+
+
 Step = Callable[[Any], None]
 SHOTS: dict[str, tuple[str, Step | None, Step | None]] = {
     "home": ("/", _home, None),
@@ -100,6 +109,19 @@ SHOTS: dict[str, tuple[str, Step | None, Step | None]] = {
     "phone": (f"/?q={QUESTION}", None, None),
 }
 """Of each picture: the address, what is done before it is taken, and what is done afterwards to leave no trace."""
+STATES: dict[str, tuple[str, Step | None]] = {
+    "home": ("/", _home),
+    "search": (f"/?q={QUESTION}", None),
+    "nothing": (f"/?q={OPEN[1]}", None),
+    "memory": (f"/item?ref={DEPLOYS}", None),
+    "document": (f"/item?ref={quote(GUIDE)}&q={QUESTION}", None),
+    "edit": (f"/edit?ref={quote(DEPLOYS)}", _edit),
+    "review": ("/review", None),
+    "browse": ("/browse?prefix=note:/", None),
+    "log": ("/log", None),
+    "settings": ("/settings", None),
+}
+"""Of each state: the address, and what is done before the picture is taken."""
 
 
 def main() -> int:
@@ -108,7 +130,9 @@ def main() -> int:
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=(*SHOTS, "recording"))
-    only = parser.parse_args().only
+    parser.add_argument("--states", type=Path, metavar="FOLDER")
+    options = parser.parse_args()
+    only = options.only
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:
         print("there is no Chromium here", file=sys.stderr)
@@ -119,6 +143,12 @@ def main() -> int:
         first = browser.new_context()
         first.new_page().goto(link)
         start = Start(browser, first.storage_state(), link.partition("/sign-in")[0], str(folder))
+        if options.states:
+            options.states.mkdir(parents=True, exist_ok=True)
+            for name in STATES:
+                state(start, name, options.states)
+            browser.close()
+            return 0
         for name in SHOTS if only is None else {only} & set(SHOTS):
             for scheme in ("light", "dark"):
                 take(start, name, scheme)
@@ -185,6 +215,28 @@ def take(start: Start, name: str, scheme: str) -> None:
     if after is not None:
         after(page)
     page.context.close()
+
+
+def state(start: Start, name: str, folder: Path) -> None:
+    """Four pictures of a state side by side: wide and narrow, light and dark."""
+    from PIL import Image
+
+    address, before = STATES[name]
+    pictures = []
+    for size in (SIZE, PHONE):
+        for scheme in ("light", "dark"):
+            page = start.page(size, scheme)
+            page.goto(start.address + address)
+            if before is not None:
+                before(page)
+            page.wait_for_load_state("networkidle")
+            pictures.append(start.shot(page))
+            page.context.close()
+    sheet = Image.new("RGB", (sum(one.width for one in pictures), max(one.height for one in pictures)), "white")
+    for at, picture in enumerate(pictures):
+        sheet.paste(picture, (sum(one.width for one in pictures[:at]), 0))
+    sheet.save(folder / f"{name}.png")
+    print(f"wrote {folder / name}.png")
 
 
 def record(start: Start) -> None:

@@ -19,6 +19,8 @@ from ricordo.values.provenance import Provenance, stored
 ROOT = Path(__file__).parents[1]
 HOME = "/home/you"
 QUESTION = "how do I know that a token is genuine?"
+GUIDE = f"disk:{HOME}/notes/jwt-validation.md"
+DEPLOYS = "memory:/deploys"
 AGENT = Provenance("agent", "claude-code", session="tokens", via="mcp")
 ASKED = ("how do I know that a token is genuine?", "notes about productivity", "retry with backoff",
          "what did we decide about search?")  # fmt: skip
@@ -76,6 +78,10 @@ def _changes(memory: Ricordo) -> None:
     memory.remember("The signing keys are rotated in the first week of every quarter.", tags=["security"], importance=4)
     wrong = memory.remember("The staging cluster has four nodes.", title="Staging cluster")
     memory.correct(wrong.ref, "The staging cluster has six nodes.")
+    memory.remember("We deploy on Mondays.", ref=DEPLOYS, title="When we deploy", tags=["team"], loading="always")
+    memory.edit(DEPLOYS, "We deploy on Tuesdays, after `make check` has passed.")
+    with speaking(AGENT):
+        memory.remember("We never deploy on Tuesdays.", title="No deploys", on_duplicate="save")
     memory.remember("The old badge opens the side gate.", title="Side gate", valid_until="2026-01-31")
     memory.save("note:/old-office", "The printer is on the second floor.", fields={"title": "The old office"})
     memory.rm("note:/old-office")

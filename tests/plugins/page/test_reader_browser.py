@@ -160,6 +160,22 @@ def test_on_a_phone_a_hit_opens_as_a_page_that_leads_back_to_the_results(
     assert tab.complaints == []
 
 
+def test_on_a_phone_no_word_of_a_hit_stands_over_another(tab: Tab) -> None:
+    tags = [f"a-tag-of-some-length-{number}" for number in range(4)]
+    tab.site.engine.save("note:/tagged", "A lifeboat.", fields={"tags": tags})
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    page = tab.go("/?q=lifeboat")
+    page.locator(".hit .why").first.wait_for()
+    over = page.evaluate("""() => {
+        const at = document.querySelector(".hit .why summary").getBoundingClientRect();
+        const words = Array.from(document.querySelectorAll(".hit .meta .dots > span, .hit .meta .tag"));
+        return words.flatMap(one => Array.from(one.getClientRects())).filter(
+            one => one.right > at.left && one.left < at.right && one.bottom > at.top && one.top < at.bottom).length;
+    }""")
+    tab.site.engine.rm("note:/tagged")
+    assert over == 0
+
+
 def test_without_scripts_forms_and_links_work(running: Any, site: Listening, signed_in: Any) -> None:
     context = running.new_context(storage_state=signed_in, java_script_enabled=False)
     page = context.new_page()
