@@ -48,6 +48,7 @@ COMMANDS = {
     "status": ("look after", "Show what the store holds."),
     "config": ("look after", "Read and change settings."),
     "backup": ("look after", "Copy the store while it is in use."),
+    "blame": ("find", "Say why a line is there: its commit, the turn, and what the agent knew."),
     "completion": ("look after", "Print the completion script of a shell."),
     "deps": ("add", "Read what installed packages offer."),
     "diff": ("find", "Show what changed between two versions."),

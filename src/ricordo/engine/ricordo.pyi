@@ -2,6 +2,7 @@
 from ricordo.engine.core import CoreVerbs
 from ricordo.plugins.deps.verbs import DepsVerbs
 from ricordo.plugins.gateway.engine import GatewayVerbs
+from ricordo.plugins.history.verbs import HistoryVerbs
 from ricordo.plugins.llm.use import LanguageModelUse
 from ricordo.plugins.postgres.verbs import TeamVerbs
 from ricordo.plugins.qdrant.verbs import IndexVerbs
@@ -13,6 +14,7 @@ from ricordo.plugins.transfer.verbs import TransferVerbs
 class Ricordo(
     DepsVerbs,
     GatewayVerbs,
+    HistoryVerbs,
     LanguageModelUse,
     TeamVerbs,
     IndexVerbs,

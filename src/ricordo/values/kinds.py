@@ -36,6 +36,8 @@ CHECKPOINT = "checkpoint"
 """The category of checkpoints (points in sessions to fork from); a search finds them only if it asks for them."""
 SESSION = "session"
 """The category of the item that describes a whole session; the items of its turns have none."""
+WROTE = "wrote"
+"""In the metadata of a turn: by file, the marks of the lines that it wrote (``text.line_marks``)."""
 FACETS = ("correction", "frustration", "praise")
 """What a turn of a session may be."""
 

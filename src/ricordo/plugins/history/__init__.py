@@ -1,10 +1,13 @@
-"""The history of git repositories: each commit is an item, linked to the files that it changed."""
+"""The history of git repositories: commits as items, linked to the files that they changed, and why lines are there."""
 
 from ricordo.plugin import Plugin
 
 PLUGIN = Plugin(
     __name__,
-    "Adds the commits of git repositories.",
+    "Adds the commits of git repositories, and says why a line is there.",
+    verbs=("verbs:HistoryVerbs",),
+    cli="show",
+    public={"BlameReport": "values:BlameReport"},
     drives={"git": "commits:refresh"},
     on={
         "add_history": "commits:add",

@@ -38,7 +38,7 @@ from ricordo.secrets.find import redact, redact_values
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, FileState
 from ricordo.values.items import Item, Parsed, Ref, Saved
-from ricordo.values.kinds import CHECKPOINT, SESSION
+from ricordo.values.kinds import CHECKPOINT, SESSION, WROTE
 
 if TYPE_CHECKING:
     from ricordo.plugins.sessions.transcripts.files import Transcript
@@ -54,6 +54,7 @@ def turn_item(session: str, seq: int, key: str, event: SessionEvent, *, at: date
     metadata: dict[str, Any] = {"key": key, "role": event.role, "direction": event.direction, "at": at.isoformat()}
     metadata |= {"tool": event.tool} if event.tool else {}
     metadata |= {"files": list(event.files)} if event.files else {}
+    metadata |= {WROTE: dict(event.wrote)} if event.wrote else {}
     flags = {"request": event.is_request, "aside": event.is_aside, "error": event.is_error}
     metadata |= {name: True for name, held in flags.items() if held}
     if event.role == "user" and not event.is_aside:

@@ -49,6 +49,8 @@ class SessionEvent:
     is_aside: bool = False
     """Whether it was said between the agent and a sub-agent, not with the user."""
     is_error: bool = False
+    wrote: Mapping[str, str] = field(default_factory=dict)
+    """By file, the marks of the lines that it wrote (``text.line_marks``)."""
 
 
 @frozen

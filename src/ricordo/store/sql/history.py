@@ -212,6 +212,17 @@ class Threads(StorePart):
             )
         return [json_or(row[0], {}) for row in rows]
 
+    def turns_with(self, name: str, thread: str | None = None) -> list[tuple[int, str, int, datetime, str]]:
+        """The turns whose metadata may hold a name: number, thread, place, time, and the metadata as JSON."""
+        condition, values = all_of(("instr(metadata, ?) > 0", f'"{name}"'), ("thread=?", thread))
+        with self._database.read() as connection:
+            rows = connection.rows(
+                "SELECT n, thread, seq, created_at, metadata FROM items WHERE kind='session' AND state='live'"
+                f" AND seq IS NOT NULL AND {condition} ORDER BY created_at, thread, seq",
+                values,
+            )
+        return [(n, turn_of, seq, moment(at), metadata) for n, turn_of, seq, at, metadata in rows]
+
     def items(self, thread: str, first: int, last: int) -> list[Item]:
         with self._database.read() as connection:
             rows = connection.rows(

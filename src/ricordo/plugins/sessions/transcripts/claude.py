@@ -22,6 +22,7 @@ from ricordo.plugins.sessions.transcripts.records import (
     string_in,
     text_of,
 )
+from ricordo.plugins.sessions.transcripts.written import Written, written_as_told, written_by
 from ricordo.plugins.sessions.values import SessionEvent, SessionHint, called_name
 
 _READERS = frozenset({"Read", "NotebookRead"})
@@ -62,8 +63,8 @@ class ClaudeFormat:
 
     def __init__(self, session: str) -> None:
         self.session = session
-        self._tools: dict[str, tuple[str, tuple[str, ...]]] = {}
-        """The names of the tools that were called, and the files that they were to read, by the calls."""
+        self._tools: dict[str, tuple[str, tuple[str, ...], Written]] = {}
+        """By the calls, the names of their tools, the files that they were to read, and what they were to write."""
 
     def read(self, line: Line) -> Iterable[LineContent] | None:
         kind = line.get("type")
@@ -101,11 +102,13 @@ class ClaudeFormat:
             own = not summary and line.get("isSidechain") is not True and not text.startswith(INTERRUPTED)
             yield self._event(line, 0, "system" if summary else "user", text, is_request=own)
         for place, block in enumerate(results, start=1):
-            name, read = self._tools.get(str(block.get("tool_use_id")), ("", ()))
+            name, read, asked = self._tools.get(str(block.get("tool_use_id")), ("", (), {}))
             result = result_text(block.get("content"))
             if result:
                 error = block.get("is_error") is True
-                yield self._event(line, place, "tool", result, tool=name, files=read, is_error=error)
+                told = written_as_told(line.get("toolUseResult")) if len(results) == 1 else None
+                wrote: Written = {} if error else asked if told is None else told
+                yield self._event(line, place, "tool", result, tool=name, files=read, is_error=error, wrote=wrote)
 
     def _assistant(self, line: Line, message: Mapping[str, Any]) -> Iterator[SessionEvent]:
         content = message.get("content")
@@ -117,7 +120,7 @@ class ClaudeFormat:
                 given = block.get("input")
                 name = called_name(str(block.get("name") or "tool"), given)
                 files = files_of(given)
-                self._tools[str(block.get("id"))] = name, files if name in _READERS else ()
+                self._tools[str(block.get("id"))] = name, files if name in _READERS else (), written_by(given)
                 yield self._event(line, place, "tool", call_text(name, given), tool=name, files=files, sent=True)
 
 

@@ -25,6 +25,7 @@ from ricordo.plugins.sessions.transcripts.records import (
     text_of,
     time_of,
 )
+from ricordo.plugins.sessions.transcripts.written import written_by
 from ricordo.plugins.sessions.values import SessionEvent, SessionHint, called_name
 
 _WRAPPED = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
@@ -131,7 +132,15 @@ class CodexFormat:
                 given = json.loads(given)
         name = called_name(name, given, item.get("namespace"))
         self._tools[str(item.get("call_id") or item.get("id"))] = name
-        yield self._event(line, "tool", call_text(name, given), tool=name, files=files_of(given), sent=True)
+        yield self._event(
+            line,
+            "tool",
+            call_text(name, given),
+            tool=name,
+            sent=True,
+            files=files_of(given),
+            wrote=written_by(given),
+        )
 
     def _result(self, line: Line, item: Mapping[str, Any]) -> Iterator[SessionEvent]:
         output = item.get("output")

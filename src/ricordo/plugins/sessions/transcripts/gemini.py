@@ -34,6 +34,7 @@ from ricordo.plugins.sessions.transcripts.records import (
     string_in,
     text_of,
 )
+from ricordo.plugins.sessions.transcripts.written import written_by
 from ricordo.plugins.sessions.values import SessionEvent, SessionHint
 
 _ADDED = ("<session_context>", "<system-reminder>", "<hook_context>")
@@ -96,7 +97,15 @@ class GeminiFormat:
             name, given = str(call.get("name") or "tool"), call.get("args")
             shown = call_text(name, given)
             yield named_event(
-                self.session, line, 2 * place - 1, "tool", text=shown, tool=name, files=files_of(given), sent=True
+                self.session,
+                line,
+                2 * place - 1,
+                "tool",
+                text=shown,
+                tool=name,
+                sent=True,
+                files=files_of(given),
+                wrote=written_by(given),
             )
             if result := _result(call.get("result")):
                 failed = call.get("status") == "error"
@@ -157,7 +166,15 @@ class QwenFormat:
                 name, given = str(call.get("name") or "tool"), call.get("args")
                 shown = call_text(name, given)
                 yield named_event(
-                    self.session, line, place, "tool", text=shown, tool=name, files=files_of(given), sent=True
+                    self.session,
+                    line,
+                    place,
+                    "tool",
+                    text=shown,
+                    tool=name,
+                    sent=True,
+                    files=files_of(given),
+                    wrote=written_by(given),
                 )
             elif isinstance(answer, Mapping) and (result := _result(answer)):
                 failed = isinstance(answer.get("response"), Mapping) and "error" in answer["response"]

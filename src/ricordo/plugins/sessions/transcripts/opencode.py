@@ -29,6 +29,7 @@ from ricordo.plugins.sessions.transcripts.records import (
     session_id,
     time_of,
 )
+from ricordo.plugins.sessions.transcripts.written import written_by
 from ricordo.plugins.sessions.values import SessionEvent, SessionHint
 
 LARGEST_FILE = 32 << 20
@@ -194,7 +195,8 @@ def _part(
     state = part["state"] if isinstance(part.get("state"), Mapping) else {}
     given, at = state.get("input"), time_of(_time(state, "start") or None) or at
     shared: dict[str, Any] = {"tool": tool, "is_aside": aside}
-    call = SessionEvent(session.id, name, "tool", "sent", call_text(tool, given), at, files=files_of(given), **shared)
+    touched: dict[str, Any] = {"files": files_of(given), "wrote": written_by(given)}
+    call = SessionEvent(session.id, name, "tool", "sent", call_text(tool, given), at, **touched, **shared)
     stopped = state.get("status") == "error"
     result = result_text(state.get("error") if stopped else state.get("output"))
     about = state.get("metadata")
