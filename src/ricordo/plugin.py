@@ -205,6 +205,7 @@ class Plugin(NamedTuple):
     - ``accept_finding(engine, finding)``: do what a finding suggests, and return what was ``Saved``; None for a kind of
       another plugin.
     - ``refuse_finding(engine, finding)``: remember that nothing is to be done about a finding; the same returns.
+    - ``read_place(engine, name)``: what an agent gets to read at a name that is no item's (a mapping), or None.
     - ``page_of(item, query)``: the address of a page that shows an item in place of the page of every item, or "".
     """
 

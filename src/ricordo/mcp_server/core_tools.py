@@ -17,6 +17,7 @@ from ricordo.mcp_server.tool import (
     schema,
     tool,
 )
+from ricordo.plugin import ask
 from ricordo.values.kinds import ON_CONFLICT, ON_DUPLICATE, REMEMBERED_KINDS
 
 if TYPE_CHECKING:
@@ -93,6 +94,9 @@ def get(
         try:
             item = engine.get(ref)
         except NotFound as error:
+            if (place := next(filter(None, ask("read_place", engine, ref)), None)) is not None:
+                items.append({"ref": ref} | place)
+                continue
             if len(refs) == 1:
                 raise
             near = shapes.without_empty({"near": shapes.near_refs(engine, ref)})

@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from tests.git.conftest import Checkout, Opened
+from tests.server.http_sites import make_site
 
-from ricordo import NotFound, Ricordo, UsageError, told_log
+from ricordo import Forbidden, NotFound, Ricordo, UsageError, told_log
 from ricordo.cli.program import program
 from ricordo.config.files import standing_in
+from ricordo.mcp_server.core_tools import get
+from ricordo.permissions import asked_with
 from ricordo.values.provenance import AGENT, Provenance, stored
 
 SESSION = "3f2a91c0-6a60-4d34-9d0e-2f1f0a7b6c77"
@@ -264,3 +267,40 @@ def test_the_command_shows_a_line_with_its_causes(engine: Ricordo, shop: Checkou
     assert f"turn    session:/{SESSION}/2" in shown.output
     assert "asked   The bank drops calls on Mondays" in shown.output
     assert json.loads(plain.stdout)["data"]["causes"][0]["turns"][0]["turn"] == 2
+
+
+def test_an_agent_that_gets_a_line_reads_why_it_is_there_and_one_over_a_network_does_not(
+    engine: Ricordo, shop: Checkout, talk: Talk, tmp_path: Path
+) -> None:
+    talk.add_to(engine, tmp_path)
+    engine.save("agent:/plan", "The plan.")
+    plan, line = get.run(engine, refs=["agent:/plan", "pay.py:3"])["items"]
+    assert plan["content"] == "The plan."
+    (cause,) = line["causes"]
+    assert (line["ref"], cause["turns"][0]["ref"]) == ("pay.py:3", f"session:/{SESSION}/2")
+    assert get.run(engine, refs=["agent:/plan", "gone.py:3"])["missing"][0]["ref"] == "gone.py:3"
+    with asked_with("read"):
+        with pytest.raises(NotFound):
+            get.run(engine, refs=["pay.py:3"])
+        with pytest.raises(Forbidden, match=r"pay\.py"):
+            engine.blame("pay.py:3")
+
+
+def test_the_page_of_a_file_shows_its_lines_with_their_causes_to_those_who_may_read_files(tmp_path: Path) -> None:
+    shop = Checkout(tmp_path / "shop")
+    shop.top.mkdir()
+    shop.git("init", "-q", "-b", "main")
+    shop.commit("Add payments", when="2026-10-05T10:00:00Z", pay__py=PAY)
+    site = make_site(tmp_path)
+    try:
+        Talk(shop.top).asks(ASKED).writes("pay.py", PAY).add_to(site.engine, tmp_path)
+        site.engine.add(shop.top / "pay.py")
+        address = "/lines?ref=disk:" + str(shop.top / "pay.py")
+        shown = site.client.get(address).text
+        assert "Add payments" in shown
+        assert f"/session?id={SESSION}&amp;turn=2#turn-2" in shown
+        assert "let pay try three attempts" in shown
+        assert "Why these lines" in site.client.get(address.replace("/lines", "/item")).text
+        assert site.as_scope("write").get(address).status_code == 403
+    finally:
+        site.serving.close()

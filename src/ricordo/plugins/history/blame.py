@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ricordo.config.repository import repository_around
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.patterns import late
+from ricordo.permissions import is_admin, refuse_files
 from ricordo.plugins.history.causes import Found, Writing, Writings, of_lines, same_file
 from ricordo.plugins.history.lines import BlamedFile, WroteLine, read
 from ricordo.plugins.history.told import MOST_TOLD, Telling, ToldLog, clipped, correction, outdated
@@ -25,6 +27,7 @@ from ricordo.text.sentences import answering
 
 if TYPE_CHECKING:
     from ricordo.engine.context import EngineContext
+    from ricordo.engine.ricordo import Ricordo
     from ricordo.store.base import Store
 
 _PLACE = late(r"(?P<file>.+?):(?P<first>\d+)(?:-(?P<last>\d+))?")
@@ -36,6 +39,16 @@ CALLS_BEFORE = 20
 """A tool answers within so many turns: a program may call several at once."""
 KNOWN_AGAIN = 3
 """So many lines that a turn wrote say that a file may hold what it wrote."""
+
+
+def read_place(engine: Ricordo, name: str) -> dict[str, Any] | None:
+    """Why lines are there, for an agent that gets ``FILE:LINE``; None for names of anything else."""
+    match = _PLACE.fullmatch(name)
+    if match is None or not is_admin() or not Path(match["file"]).expanduser().suffix:
+        return None
+    with suppress(NotFound):
+        return engine.blame(name).to_dict()
+    return None
 
 
 class Blaming:
@@ -58,6 +71,7 @@ class Blaming:
 
     def lines(self, place: str) -> BlameReport:
         """Why lines are there: ``FILE:LINE``, ``FILE:FIRST-LAST``, or all lines of a file."""
+        refuse_files([place])
         path, wanted = self._named(place)
         source = read(path, wanted)
         numbers = list(wanted or range(len(source.lines)))

@@ -41,8 +41,8 @@ NAVIGATION = (
 """Address, name, the key that leads there after ``g``, and the icon."""
 ENTRIES = {
     "/hits": "/", "/why": "/", "/item": "/browse", "/around": "/browse", "/edit": "/browse", "/tags": "/browse",
-    "/graph": "/browse", "/bin": "/browse", "/session": "/log", "/profiles": "/settings", "/compare": "/settings",
-    "/jobs": "/settings", "/api": "/settings",
+    "/graph": "/browse", "/bin": "/browse", "/session": "/log", "/lines": "/browse", "/profiles": "/settings",
+    "/compare": "/settings", "/jobs": "/settings", "/api": "/settings",
 }  # fmt: skip
 """Under which entry a page stands that is none itself."""
 KEYS = (
