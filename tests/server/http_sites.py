@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,10 +55,21 @@ class Site:
         return TestClient(self.app, base_url="http://127.0.0.1", headers=headers or {})
 
 
-def composed(folder: Path, port: int = 0, toolsets: tuple[str, ...] = (), **settings: Any) -> tuple[Serving, Any]:
-    """The parts of a server and its application, put together as ``ricordo serve`` does."""
+def composed(
+    folder: Path,
+    port: int = 0,
+    toolsets: tuple[str, ...] = (),
+    *,
+    env: Mapping[str, str] | None = None,
+    **settings: Any,
+) -> tuple[Serving, Any]:
+    """The parts of a server and its application, put together as ``ricordo serve`` does; without the user's settings,
+    if ``env`` does not say where they are.
+    """
     given = {"embedding.provider": "none", **settings}
-    service = ToolService(toolsets, store=str(folder / "store.db"), config=ConfigProvider(given, env={}, start=folder))
+    service = ToolService(
+        toolsets, store=str(folder / "store.db"), config=ConfigProvider(given, env=env or {}, start=folder)
+    )
     credentials = Credentials(folder / "credentials.json")
     serving = Serving(service, credentials=credentials, local_token=LOCAL)
     return serving, app_for(serving, McpOverHttp(service, serving.threads), port=port)

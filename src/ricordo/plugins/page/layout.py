@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 NAVIGATION = (
-    ("/", "Search", "s", "search"),
-    ("/browse", "Browse", "b", "folder"),
-    ("/review", "Review", "r", "inbox"),
-    ("/log", "Log", "l", "clock"),
-    ("/add", "Add", "a", "plus"),
-    ("/settings", "Settings", ",", "sliders"),
+    ("/", "Search", "s", "search", "read"),
+    ("/browse", "Browse", "b", "folder", "read"),
+    ("/review", "Review", "r", "inbox", "admin"),
+    ("/log", "Log", "l", "clock", "read"),
+    ("/add", "Add", "a", "plus", "write"),
+    ("/settings", "Settings", ",", "sliders", "read"),
 )
-"""Address, name, the key that leads there after ``g``, and the icon."""
+"""Address, name, the key that leads there after ``g``, the icon, and who may go there."""
 ENTRIES = {
     "/hits": "/", "/why": "/", "/item": "/browse", "/around": "/browse", "/edit": "/browse", "/tags": "/browse",
     "/graph": "/browse", "/bin": "/browse", "/session": "/log", "/lines": "/browse", "/profiles": "/settings",

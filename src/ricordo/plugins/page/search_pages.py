@@ -17,7 +17,7 @@ from ricordo.config.loading import SETTINGS
 from ricordo.frozen import frozen
 from ricordo.hosting.credentials import Caller
 from ricordo.http_api.state import Here, Who
-from ricordo.plugins.page.layout import author_of, page, page_router, shows, who_is
+from ricordo.plugins.page.layout import NAVIGATION, author_of, page, page_router, shows, who_is
 from ricordo.plugins.page.markup import item_address, terms_of
 from ricordo.told_log import ShownItem, answers_of_hooks, with_openings
 from ricordo.values.hits import Filters, Hit
@@ -403,7 +403,8 @@ async def palette_part(
 ) -> Response:
     """What fits the letters; on the page of an item, also what can be done with it."""
     wanted = q.strip()
-    places = [Choice("Go to", words, address) for address, words in PLACES]
+    needs = {address: scope for address, _, _, _, scope in NAVIGATION}
+    places = [Choice("Go to", words, address) for address, words in PLACES if who.may(needs.get(address, "read"))]
     deeds = [Choice("Do", words, address) for words, address, scope in DEEDS if who.may(scope)]
     fixed = [choice for choice in (*_of_item(ref, who), *places, *deeds) if _fits(choice.words, wanted)]
 
