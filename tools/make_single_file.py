@@ -19,6 +19,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 from ricordo._version import __version__
 
 LEFT_OUT = shutil.ignore_patterns(

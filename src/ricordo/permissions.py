@@ -105,10 +105,9 @@ def refuse_secrets(*, allowed: bool) -> None:
 
 def refuse_agents(what: str) -> None:
     """Refuse what only the user may do, because it gives trust: at the terminal, on the page, or in Python."""
-    from ricordo.speaking import speaker
-    from ricordo.values.provenance import PERSON
+    from ricordo.speaking import is_person
 
-    if speaker().author != PERSON:
+    if not is_person():
         raise Forbidden(f"only the user may {what}, not an agent or a program", hint=_BY_USER)
 
 

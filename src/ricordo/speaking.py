@@ -44,6 +44,11 @@ def user_name() -> str:
         return ""
 
 
+def is_person() -> bool:
+    """Whether the user speaks, and no agent or program. Nothing is written down for it."""
+    return (_OF_REQUEST.get() or _process()).author == PERSON
+
+
 def speaker() -> Provenance:
     """Who speaks now."""
     global _last_named

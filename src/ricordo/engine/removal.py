@@ -23,7 +23,7 @@ from ricordo.steps import no_step, undoable
 from ricordo.store.values import PreparedItem
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Ref, Saved
-from ricordo.values.kinds import CHECKPOINT, SESSION
+from ricordo.values.kinds import CHECKPOINT, DRIVES_APART, SESSION
 from ricordo.values.log import UNDO, Step, StepItem, UndoReport
 from ricordo.values.reports import AddReport, RemovalReport
 from ricordo.values.times import parse_duration
@@ -254,7 +254,8 @@ class RemoveVerbs(ItemVerbs):
             text = str(name)
             if text.endswith(("/", "/*")) and not self._is_page(text):
                 ref = self._folder(text)
-                below = self._below(ref, (*ANYWHERE, "deleted") if in_bin else ("live",))
+                states = ("live", "archived") if ref.drive in DRIVES_APART else ("live",)
+                below = self._below(ref, (*ANYWHERE, "deleted") if in_bin else states)
                 if not below:
                     raise NotFound(f"there is nothing below {ref}", hint="‹:tree› shows what is in the store.")
                 own = self._of_this_machine(below)

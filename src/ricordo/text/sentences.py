@@ -37,6 +37,16 @@ def answering(text: str, count: Callable[[str], int]) -> tuple[int, int] | None:
     return start, start + len(text[start:end].rstrip())
 
 
+def sentences_with(text: str, count: Callable[[str], int]) -> str:
+    """The sentences that have some of the words asked for, by ``count``; the whole text if none has.
+
+    >>> sentences_with("Hello. It says 503. Retry three times. Thanks!", lambda said: "503" in said or "Retry" in said)
+    'It says 503. Retry three times.'
+    """
+    said = [text[start:end].strip() for start, end in _sentences(text)]
+    return " ".join(filter(count, said)) or text.strip()
+
+
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
     """Where each sentence begins and ends; a heading above one is left out."""
     for start, end in pairwise(sentence_starts(text)):

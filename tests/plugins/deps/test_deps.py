@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from ricordo import Filters, NotFound, Ricordo
+from ricordo import ConfigProvider, Filters, NotFound, Ricordo, UsageError
 from ricordo.values.items import CitedNow
 
 from .conftest import CLIENT, SHOPKIT, Project
@@ -165,9 +166,19 @@ def test_another_project_is_not_told_of_these_packages(
     assert refs(engine, "shopkit.Client.fetch_order") == []
 
 
-def test_a_memory_says_that_the_signature_it_cites_changed(engine: Ricordo, project: Project) -> None:
+@pytest.mark.parametrize(
+    ("text", "cite"),
+    [
+        ("Call `shopkit.Client.fetch_order` with strict, always.", ()),
+        ("Call shopkit.Client.fetch_order with strict, always.", ()),
+        ("Be strict, always.", ["shopkit.Client.fetch_order"]),
+    ],
+)
+def test_a_memory_says_that_the_signature_it_cites_changed(
+    engine: Ricordo, project: Project, text: str, cite: Sequence[str]
+) -> None:
     engine.deps_add(project.folder)
-    engine.remember("Call `shopkit.Client.fetch_order` with strict, always.")
+    engine.remember(text, cites=cite)
     cited = "api:/shopkit.Client.fetch_order"
     (hit,) = engine.search("always strict", filters=Filters(kinds=("memory",)))
     assert hit.citations == (str(CitedNow(cited, "fresh")),)
@@ -198,6 +209,23 @@ def test_packages_of_node_are_read_from_their_types(engine: Ricordo, project: Pr
     assert "Carts for shops" in engine.get("api:/npm/cartlib").content
     project.install_for_node("cartlib", "4.0.0", {"index.d.ts": types})
     assert refs(engine, "what does mergeCarts do") == []
+
+
+def test_all_packages_are_removed_by_the_folder_of_their_refs(engine: Ricordo, project: Project) -> None:
+    engine.deps_add(project.folder)
+    engine.rm("api:/")
+    assert refs(engine, "shopkit.Client.fetch_order") == []
+    assert engine.status()["archived"] == 0
+
+
+def test_what_a_project_has_installed_is_not_taken_into_the_users_own_store(project: Project) -> None:
+    config = ConfigProvider({"embedding.provider": "none"}, start=project.folder)
+    with (
+        Ricordo.open(config=config, start=project.folder) as own,
+        pytest.raises(UsageError, match="no store of its own") as refused,
+    ):
+        own.deps_add(project.folder)
+    assert "init" in str(refused.value.hint)
 
 
 def test_a_folder_without_packages_is_refused_with_what_to_do(

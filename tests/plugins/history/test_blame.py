@@ -294,10 +294,12 @@ def test_the_page_of_a_file_shows_its_lines_with_their_causes_to_those_who_may_r
     site = make_site(tmp_path)
     try:
         Talk(shop.top).asks(ASKED).writes("pay.py", PAY).add_to(site.engine, tmp_path)
+        shop.commit("By hand", when="2026-10-06T10:00:00Z", pay__py=f"import bank\n\n{PAY}")
         site.engine.add(shop.top / "pay.py")
         address = "/lines?ref=disk:" + str(shop.top / "pay.py")
         shown = site.client.get(address).text
         assert "Add payments" in shown
+        assert "By hand" in shown
         assert f"/session?id={SESSION}&amp;turn=2#turn-2" in shown
         assert "let pay try three attempts" in shown
         assert "Why these lines" in site.client.get(address.replace("/lines", "/item")).text

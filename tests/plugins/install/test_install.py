@@ -272,6 +272,12 @@ def test_uninstall_does_not_touch_the_copy_until_the_end_and_keeps_later_changes
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_an_installation_that_is_taken_back_leaves_no_file_at_all(house: Any, home: Path) -> None:
+    house.run("install", "claude-code")
+    house.run("uninstall", "claude-code")
+    assert [path for path in home.rglob("*") if path.is_file()] == []
+
+
 def test_a_skill_that_the_user_edited_is_kept_as_a_copy(house: Any, home: Path) -> None:
     house.run("install", "claude-code")
     skill = home / ".claude/skills/ricordo/SKILL.md"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo.engine.context import OpenEngine
-from ricordo.errors import NotFound
+from ricordo.errors import NotFound, UsageError
 from ricordo.values.reports import AddReport, Progress
 from ricordo.verbs.declare import verb
 
@@ -47,6 +47,11 @@ class DepsVerbs(OpenEngine):
         if not folder.is_dir():
             raise NotFound(f"there is no folder {folder}", hint="Name the folder of the project.")
         context = self._context
+        if context.located.location.origin == "default":
+            raise UsageError(
+                f"{folder} has no store of its own, and what is installed for it would be told everywhere",
+                hint="‹:init› makes a store in the project; ‹--store FILE› names another one.",
+            )
         intake = PackageIntake(context.store, context.pipeline, context.models.backlog(), folder)
         intake.collect(progress)
         return AddReport(tuple(intake.done), notes=tuple(intake.notes))

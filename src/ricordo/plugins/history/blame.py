@@ -23,7 +23,7 @@ from ricordo.plugins.history.values import BlameReport, Cause, Correction, Writi
 from ricordo.secrets.find import redact
 from ricordo.sources.git import output_of
 from ricordo.text.line_marks import marks_of_lines
-from ricordo.text.sentences import answering
+from ricordo.text.sentences import sentences_with
 
 if TYPE_CHECKING:
     from ricordo.engine.context import EngineContext
@@ -140,8 +140,7 @@ class Blaming:
         if asked is None:
             return "", ""
         words = _names(like)
-        span = answering(asked[2], lambda said: len(words & _names(said)))
-        return asked[1], clipped(asked[2][slice(*span)] if span else asked[2])
+        return asked[1], clipped(sentences_with(asked[2], lambda said: len(words & _names(said))))
 
     def _call(self, store: Store, writing: Writing) -> tuple[int, datetime]:
         """The place and the time of the call, where what a turn wrote is known from the answer of the tool."""
@@ -170,7 +169,7 @@ class Blaming:
                 f"{source.path} is in no git repository, so no commit is known: git init, git add, git commit"
             )
         elif not source.is_known:
-            self.notes.append(f"{source.name} is in no commit yet: git add {source.name}")
+            self.notes.append(f"{source.name} is in no commit yet: git add {source.name}, git commit")
         elif any(not cause.commit for cause in causes):
             self.notes.append("lines without a commit are not committed yet: git diff shows them")
         if not self.writings.all:

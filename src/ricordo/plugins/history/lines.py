@@ -60,6 +60,8 @@ class BlamedFile:
 
 def read(path: Path, wanted: range | None = None) -> BlamedFile:
     """A file with the commits of some of its lines, or of all."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder", hint="Name a file of it, with a line: src/app.py:10")
     if not path.is_file():
         raise NotFound(f"there is no file {path}", hint="Name a file of your work tree, with a line: src/app.py:10")
     data = path.read_bytes() if path.stat().st_size <= LARGEST_FILE else b"\0"

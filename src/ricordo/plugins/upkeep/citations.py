@@ -67,6 +67,8 @@ _SYMBOL = re.compile(
     r"|`(?P<quoted>[A-Za-z_$][\w$]{2,}(?:(?:\.|::|#)[A-Za-z_$][\w$]*)*)`"
     r"|\b(?P<dotted>[A-Z]\w+(?:\.|::)[a-z_]\w+)\b(?!\()"
 )
+_DOTTED = re.compile(r"(?<![\w./$-])[A-Za-z_]\w{0,200}+(?:\.[A-Za-z_]\w{0,200}+){1,20}+(?![\w/-])")
+"""A name with its package, as `click.option`: it is cited if it is stored."""
 _REF = re.compile(rf"(?<![\w:/])(?:{'|'.join(sorted(DRIVES))}):/[^\s<>\"'`|)\]}}]+")
 _URL = re.compile(r"https?://[^\s<>\"'`|)\]}]+")
 
@@ -218,7 +220,7 @@ def citations_in(
         finder = _Finder(project)
     for name in given:
         named = (list(finder.cited(f"`{name}`" if "`" not in name else name)) if finder else []) or cited_items(
-            store, refs_named(name) or [name], ref_of
+            store, refs_named(name) or [name, *_apart([name])], ref_of
         )
         if not named:
             raise UsageError(
@@ -229,8 +231,7 @@ def citations_in(
     text = text[:LONGEST_TEXT]
     if finder is not None:
         citations += finder.cited(text)
-    offered = [name for match in _SYMBOL.finditer(text) if "." in (name := next(filter(None, match.groups())))]
-    if names := [*refs_named(text), *(f"{drive}:/{name}" for drive in DRIVES_APART for name in offered)]:
+    if names := [*refs_named(text), *_apart(_DOTTED.findall(text))]:
         citations += cited_items(store, names[:MOST_LOOKED_AT], ref_of)
     return _without_repeats(citations)
 
@@ -348,6 +349,11 @@ def refs_named(text: str) -> list[str]:
     """The refs and URLs in a text, without the marks behind them."""
     matches = (match[0].rstrip(".,;:!?*_") for pattern in (_REF, _URL) for match in pattern.finditer(text))
     return list(dict.fromkeys(matches))
+
+
+def _apart(names: Sequence[str]) -> list[str]:
+    """The refs that names in texts have on drives of their own."""
+    return [f"{drive}:/{name}" for drive in DRIVES_APART for name in dict.fromkeys(names)]
 
 
 def cited_items(store: Store, names: Sequence[str], ref_of: RefOf) -> list[dict[str, Any]]:
