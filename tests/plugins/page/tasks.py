@@ -347,7 +347,7 @@ def asked(hand: Hand) -> None:
     """See what an agent asked, and what it opened"""
     hand.go("/")
     hand.click("nav >> text=Log")
-    hand.wait(".log li:has-text('signing keys'):has-text('claude-code') >> text=opened")
+    hand.wait(".log li:has-text('signing keys'):has-text('Claude Code') >> text=opened")
 
 
 def unanswered(hand: Hand) -> None:

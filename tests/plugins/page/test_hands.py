@@ -60,7 +60,7 @@ def test_questions_are_listed_with_asker_and_what_became_of_them(kept: Site) -> 
         kept.engine.get("note:/keys")
     kept.engine.search("doors")
     page = shown(kept, "/log")
-    row = r"signing keys</a>.*agent claude-code \(mcp\).*session s-7.*Keys</a> opened"
+    row = r"signing keys</a>.*Claude Code.*session s-7.*Keys</a> opened"
     assert re.search(row, page, re.DOTALL)
     assert len(re.findall(r"fitted \d+%", page)) == 2
     mine = shown(kept, "/log", view="asked", by="claude-code")

@@ -420,7 +420,7 @@ def inline_html(text: str, terms: Iterable[str] = (), language: str = "english")
     """A short Markdown text in one run, as a title or a snippet shows it: without headings, links and blocks."""
     if text[:1].isalpha() and _SIGNS.isdisjoint(text):
         return mark_words(" ".join(text[:LONGEST_SNIPPET].split()), terms, language)
-    html = rendered(text[:LONGEST_SNIPPET]).html
+    html = rendered(text[:LONGEST_SNIPPET], links={}).html
     blocks = _HEADINGS.sub("", html) or html
     run = nh3.clean(_BLOCK_END.sub(" ", blocks), tags=INLINE, attributes={})
     return mark_html(" ".join(run.split()), terms, language)

@@ -164,7 +164,6 @@ def _fields(engine: Ricordo, item: Item, **_: Any) -> dict[str, Any]:
     return {"fields": shown, "metadata": plain["metadata"]}
 
 
-MOST_BACKLINKS = 50
 MOST_SIMILAR = 4
 MOST_VERSIONS = 4
 """Versions that are listed with the words that changed."""
@@ -188,7 +187,6 @@ def text_view(engine: Ricordo, item: Item, *, q: str = "", lines: str = "", **_:
         "outline": part.outline if len(part.outline) > 1 else (),
         "place": place,
         "current_heading": current_heading(part.outline, wanted[0]) if wanted else "",
-        "backlinks": [one for one in links if one.direction == "in"][:MOST_BACKLINKS],
         "is_memory": is_memory,
         "words": inline_html(item.content, terms, engine.config.lexical.language) if is_memory else "",
         "told": _told(engine, item),

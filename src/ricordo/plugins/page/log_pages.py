@@ -15,7 +15,7 @@ from fastapi import Query, Request, Response
 from ricordo.errors import Error, UsageError
 from ricordo.frozen import frozen
 from ricordo.http_api.state import Here
-from ricordo.plugins.page.layout import by_day, has_page, page, page_router, picture_of, shows
+from ricordo.plugins.page.layout import by_day, has_page, page, page_router, picture_of, shows, who_is
 from ricordo.plugins.page.markup import item_address
 from ricordo.told_log import answers_of_hooks, shown_by_hooks, with_openings
 
@@ -38,6 +38,7 @@ DAYS = 30
 SPANS = (7, 30, 90)
 VIEWS = {"all": "Everything", "changed": "Changed", "asked": "Asked", "unanswered": "Without an answer", "told": "Told",
          "sessions": "Sessions", "summary": "Figures"}  # fmt: skip
+HOW = {"page": "on the page"}
 EMPTY = {
     "changed": "Nothing was changed in this time.", "asked": "Nothing was asked in this time.",
     "unanswered": "Every question found something that fits.",
@@ -167,7 +168,7 @@ def _asked(engine: Ricordo, one: AskedQuestion) -> LogLine:
     fitted = f"fitted {one.fit:.0%}" if one.fit is not None and not doubt else ""
     items = tuple((hit.title, item_address(hit.ref, q=one.text), hit.verdict or ("opened" if hit.opened else ""))
                   for hit in one.shown)  # fmt: skip
-    more = (one.asker.short or "unknown", one.tool, fitted)
+    more = (who_is(one.asker) or one.asker.via or "somebody", one.asker.token, HOW.get(one.tool, one.tool), fitted)
     return LogLine(
         one.at, "asked", "question", one.text, f"/?q={quote(one.text, safe='')}", more, one.asker.session, items, doubt
     )
@@ -196,7 +197,7 @@ def _told(engine: Ricordo, by: str) -> tuple[list[LogLine], int]:
             titles[ref] = (ref, "", "(gone)")
     rows = []
     for one in answers:
-        more = (one.asker.short or "unknown", f"{one.tokens:,} tokens" if one.tokens else "")
+        more = (who_is(one.asker) or "an agent", f"{one.tokens:,} tokens" if one.tokens else "")
         words = f"Told at {one.event.replace('-', ' ')}"
         items = tuple(titles[ref] for ref in one.refs)
         rows.append(LogLine(one.at, "told", "told", words, "", more, one.asker.session, items))

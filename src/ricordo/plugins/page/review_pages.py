@@ -51,8 +51,9 @@ def decisions(engine: Ricordo, report: ReviewReport) -> list[Decision]:
     """All that waits, by sort: proposals, versions that others wrote, then findings by their kinds."""
     kinds = list(finding_kinds())
     return [
-        *(Decision(one.ref, 0, one.text, f"{one.kind}, {when(one.at)}", "inbox", one) for one in report.proposals),
-        *(Decision(one.ref, 1, one.title or one.ref, who_is(one.provenance) or "unknown", "pen", one)
+        *(Decision(one.ref, 0, one.text, f"Proposed {one.kind}, {when(one.at)}", "inbox", one)
+          for one in report.proposals),
+        *(Decision(one.ref, 1, one.title or one.ref, f"{who_is(one.provenance) or 'Somebody'} changed it", "pen", one)
           for one in report.waiting),
         *(Decision(one.id, 2 + kinds.index(one.kind), _title(engine, one.refs), one.why, "warn", one)
           for one in report.findings),

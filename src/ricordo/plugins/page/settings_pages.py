@@ -100,12 +100,12 @@ OFTEN_CHANGED = {
         ("tiers.automatic", "Your own memories, too", "In a project, agents also find what holds for you everywhere."),
     ),
     "What sessions teach": (
-        ("memory.capture", "Lessons from sessions", "Off finds none, propose asks you first, accept keeps them."),
+        ("memory.capture", "Lessons from sessions", "What is found waits for your review, or is kept at once."),
         ("hooks.transcripts", "Keep transcripts", "Sessions are stored when they end, so that they can be searched."),
     ),
     "Search": (
         ("search.limit", "Hits", "How many a search returns."),
-        ("search.backend", "Find by", "Words and meaning find the most; substring finds exact letters."),
+        ("search.backend", "Find by", "Words and meaning together find the most."),
         ("search.profile", "Ranking", "The profile that orders hits."),
         ("search.min_fit", "What counts as a fit", "From 0 to 1. Weaker hits are folded, and tools leave them out."),
     ),
@@ -118,6 +118,9 @@ OFTEN_CHANGED = {
     "Models": (("embedding.provider", "Meaning by", "Who computes vectors; none finds by words alone."),),
 }
 """The settings that people change, by group: the name, what it is called on the page, and one line."""
+CALLED = {"hybrid": "words and meaning", "lexical": "words", "grep": "exact letters",
+          "off": "off", "propose": "ask me first", "accept": "keep them"}  # fmt: skip
+"""What choices are called on the page."""
 
 
 @shows(pages, "/settings")
@@ -149,6 +152,7 @@ async def settings_page(
     return page(
         request, "settings.html", groups=list(rows.items()), count=len(found), q=q, all=all, tokens=tokens,
         credentials=here.credentials.all() if tokens else [], may_change=who.may("admin"),
+        called=CALLED,
     )  # fmt: skip
 
 

@@ -114,7 +114,7 @@
         if (button && "reloads" in button.dataset) return location.reload();
         put(html, targetOf(form), form.dataset.how);
         if ("saves" in form.dataset && !form.querySelector(".banner.bad")) refresh(form, html);
-        if (form.dataset.into === "#saved") offer(); // settings and tasks are no steps
+        if (form.dataset.into === "#saved") offer();
       }).catch(quiet);
   });
   // A setting that was saved says what it was before.
