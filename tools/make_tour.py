@@ -1,4 +1,4 @@
-"""Make pictures of the page, light and dark, and the recording in README: docs/images/tour/.
+"""Make the pictures of the page in the documentation and the recording in README: docs/images/tour/.
 
 It needs Chromium and the packages playwright and pillow (the groups dev and docs have them). The store is made for it
 (tour_store.py) and thrown away; folders of this machine are shown as those of nobody. ``--only NAME`` makes one.
@@ -27,8 +27,10 @@ from tour_store import DEPLOYS, GUIDE, HOME, OPEN, QUESTION, fill
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "docs" / "images" / "tour"
 COLOURS = 64
+FEW_COLOURS = 24
 SIZE = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 760}
+RECORDED = {"width": 1000, "height": 570}
 PLAIN = """([folder, plain]) => {
     const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     while (walk.nextNode()) walk.currentNode.data = walk.currentNode.data.replaceAll(folder, plain);
@@ -37,53 +39,9 @@ PLAIN = """([folder, plain]) => {
 """Shows a folder of this machine as a plain one."""
 
 
-def _preview(page: Any) -> None:
-    page.keyboard.press("j")
-    page.locator("#reader .peek").wait_for()
-
-
-def _why(page: Any) -> None:
-    page.locator(".why summary").first.click()
-
-
-def _palette(page: Any) -> None:
-    page.keyboard.press("Control+k")
-    page.keyboard.type("sea")
-    page.locator("#palette .choice >> text=search.limit").first.wait_for()
-
-
-def _choice(page: Any) -> None:
-    page.locator(".pick").first.wait_for()
-    for key in ("j", "x", "j", "x", "t"):
-        page.keyboard.press(key)
-    page.locator(".selection-bar input").fill("security")
-    page.keyboard.press("Enter")
-    page.locator("[data-undo]").wait_for()
-    page.keyboard.press("Escape")
-
-
-def _undo(page: Any) -> None:
-    page.keyboard.press("u")
-    page.locator("#done >> text=Undone").wait_for()
-
-
-def _reader(page: Any) -> None:
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/item?**")
-    page.wait_for_load_state("load")
-
-
 def _home(page: Any) -> None:
     for words in ("Asking again…", "Looking…"):
         page.locator(f"text={words}").wait_for(state="detached")
-
-
-def _graph(page: Any) -> None:
-    page.wait_for_selector("#graph-canvas[data-settled]")
-    page.fill("#graph-find", "gateway")
-    page.keyboard.press("Enter")
-    page.locator("#graph-chosen h2").wait_for()
 
 
 def _edit(page: Any) -> None:
@@ -93,22 +51,6 @@ def _edit(page: Any) -> None:
 
 
 Step = Callable[[Any], None]
-SHOTS: dict[str, tuple[str, Step | None, Step | None]] = {
-    "home": ("/", _home, None),
-    "search": (f"/?q={QUESTION}", _preview, None),
-    "why": (f"/?q={QUESTION}", _why, None),
-    "reader": (f"/?q={QUESTION}", _reader, None),
-    "palette": ("/browse", _palette, None),
-    "choice": ("/?q=token", _choice, _undo),
-    "log": ("/log", None, None),
-    "review": ("/review", None, None),
-    "graph": ("/graph", _graph, None),
-    "memory": ("/item?ref=memory:/how-we-write", None, None),
-    "settings": ("/settings", None, None),
-    "ranking": ("/profiles?name=brain", None, None),
-    "phone": (f"/?q={QUESTION}", None, None),
-}
-"""Of each picture: the address, what is done before it is taken, and what is done afterwards to leave no trace."""
 STATES: dict[str, tuple[str, Step | None]] = {
     "home": ("/", _home),
     "search": (f"/?q={QUESTION}", None),
@@ -122,6 +64,9 @@ STATES: dict[str, tuple[str, Step | None]] = {
     "settings": ("/settings", None),
 }
 """Of each state: the address, and what is done before the picture is taken."""
+SHOTS = {"search": (SIZE, ("light", "dark")), "memory": (SIZE, ("light",)), "review": (SIZE, ("light",)),
+         "phone": (PHONE, ("light",))}  # fmt: skip
+"""Of each picture in the documentation: its size, and in which light; the phone shows a search."""
 
 
 def main() -> int:
@@ -150,8 +95,7 @@ def main() -> int:
             browser.close()
             return 0
         for name in SHOTS if only is None else {only} & set(SHOTS):
-            for scheme in ("light", "dark"):
-                take(start, name, scheme)
+            take(start, name)
         if only in (None, "recording"):
             record(start)
         browser.close()
@@ -201,49 +145,51 @@ class Start:
         return Image.open(BytesIO(page.screenshot(animations="disabled"))).convert("RGB")
 
 
-def take(start: Start, name: str, scheme: str) -> None:
-    """One picture."""
-    address, before, after = SHOTS[name]
-    page = start.page(PHONE if name == "phone" else SIZE, scheme)
+def taken(start: Start, state: str, size: dict[str, int], scheme: str) -> Any:
+    """What a state of the page looks like."""
+    address, before = STATES[state]
+    page = start.page(size, scheme)
     page.goto(start.address + address)
     if before is not None:
         before(page)
-    page.wait_for_timeout(300)
-    file = TARGET / f"{name}-{scheme}.png"
-    start.shot(page).quantize(COLOURS, dither=0).save(file, optimize=True)
-    print(f"wrote {file.relative_to(ROOT)} ({file.stat().st_size // 1000} KB)")
-    if after is not None:
-        after(page)
+    page.wait_for_load_state("networkidle")
+    picture = start.shot(page)
     page.context.close()
+    return picture
+
+
+def take(start: Start, name: str) -> None:
+    """A picture for the documentation, in one light or two."""
+    size, schemes = SHOTS[name]
+    for scheme in schemes:
+        file = TARGET / f"{name}-{scheme}.png"
+        picture = taken(start, "search" if name == "phone" else name, size, scheme)
+        picture.quantize(COLOURS, dither=0).save(file, optimize=True)
+        wrote(file)
 
 
 def state(start: Start, name: str, folder: Path) -> None:
     """Four pictures of a state side by side: wide and narrow, light and dark."""
     from PIL import Image
 
-    address, before = STATES[name]
-    pictures = []
-    for size in (SIZE, PHONE):
-        for scheme in ("light", "dark"):
-            page = start.page(size, scheme)
-            page.goto(start.address + address)
-            if before is not None:
-                before(page)
-            page.wait_for_load_state("networkidle")
-            pictures.append(start.shot(page))
-            page.context.close()
+    pictures = [taken(start, name, size, scheme) for size in (SIZE, PHONE) for scheme in ("light", "dark")]
     sheet = Image.new("RGB", (sum(one.width for one in pictures), max(one.height for one in pictures)), "white")
     for at, picture in enumerate(pictures):
         sheet.paste(picture, (sum(one.width for one in pictures[:at]), 0))
     sheet.save(folder / f"{name}.png")
-    print(f"wrote {folder / name}.png")
+    wrote(folder / f"{name}.png")
+
+
+def wrote(file: Path) -> None:
+    """Say what was made."""
+    print(f"wrote {file} ({file.stat().st_size // 1000} kB)")
 
 
 def record(start: Start) -> None:
-    """Half a minute of use as a moving picture: each frame with how long it stands."""
+    """Some seconds of use as a moving picture: each frame with how long it stands."""
     from PIL import Image
 
-    page = start.page(SIZE, "light")
+    page = start.page(RECORDED, "light")
     frames: list[tuple[Any, int]] = []
 
     def keep(milliseconds: int) -> None:
@@ -257,74 +203,44 @@ def record(start: Start) -> None:
     together = Image.new("RGB", (width, height * len(frames)))
     for number, (picture, _) in enumerate(frames):
         together.paste(picture, (0, number * height))
-    palette = together.quantize(40, dither=0)
+    palette = together.quantize(FEW_COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=0)
     pictures = [picture.quantize(palette=palette, dither=0) for picture, _ in frames]
     file = TARGET / "recording.png"
     durations = [milliseconds for _, milliseconds in frames]
     pictures[0].save(file, save_all=True, append_images=pictures[1:], duration=durations, loop=0, optimize=True)
-    print(f"wrote {file.relative_to(ROOT)} ({file.stat().st_size // 1000} KB, {sum(durations) / 1000:.0f} s)")
+    print(f"{len(frames)} frames, {sum(durations) / 1000:.0f} s")
+    wrote(file)
 
 
 def played(page: Any, address: str) -> Iterator[int]:
-    """Half a minute of use, step by step; after each, how long it is to be seen."""
+    """A search, why its best hit is there, two hits tagged, a decision; after each, how long it is to be seen."""
     press = page.keyboard.press
     page.goto(address)
     _home(page)
     yield 1800
-    for part in ("how do ", "I know that ", "a token ", "is genuine?"):
-        page.keyboard.type(part)
-        yield 300
+    page.keyboard.type(QUESTION)
     page.locator(".hit mark").first.wait_for()
-    page.wait_for_timeout(700)
-    yield 1700
-    press("Escape")
-    _preview(page)
+    page.locator(".found >> text=1 hit").wait_for()
+    page.wait_for_load_state("networkidle")
     yield 1800
+    press("Escape")
     press("j")
-    yield 1200
-    press("k")
     press("w")
-    yield 2200
-    press("Enter")
-    page.wait_for_url("**/item?**")
-    page.wait_for_load_state("load")
-    yield 2200
-    press("n")
-    page.wait_for_timeout(500)
-    yield 1500
+    page.locator("#reader .peek").wait_for()
+    yield 2500
     page.goto(f"{address}/?q=token")
     page.locator(".pick").first.wait_for()
-    for key in ("j", "x", "j", "x"):
+    page.wait_for_load_state("networkidle")
+    for key in ("j", "x", "j", "x", "t"):
         press(key)
-    yield 1300
-    press("t")
     page.keyboard.type("security")
-    yield 900
+    yield 2000
     press("Enter")
     page.locator("[data-undo]").wait_for()
-    yield 1800
-    press("Escape")
-    _undo(page)
-    page.wait_for_load_state("load")
-    yield 1400
-    press("Control+k")
-    page.keyboard.type("graph")
-    page.locator("#palette .choice").first.wait_for()
-    page.wait_for_timeout(300)
-    yield 1200
-    press("Escape")
-    page.goto(f"{address}/graph")
-    page.wait_for_selector("#graph-canvas[data-settled]")
-    yield 1800
-    _graph(page)
-    yield 2000
-    for path, milliseconds in (("/log", 2200), ("/review", 2200), ("/settings", 1600)):
-        page.goto(address + path)
-        yield milliseconds
-    page.goto(address)
-    _home(page)
-    page.emulate_media(color_scheme="dark")
-    yield 2000
+    yield 2500
+    page.goto(f"{address}/review")
+    page.wait_for_load_state("networkidle")
+    yield 2500
 
 
 def ricordo(*words: str) -> str:
