@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from ricordo.frozen import frozen
+from ricordo.memory.slots import slot_features
 from ricordo.memory.statements import (
     MARKS,
     MOST_STATEMENTS,
@@ -33,7 +34,9 @@ RELATIONS = (SAME, PARALLEL, OPPOSITE, UNRELATED)
 RELATED = 0.45
 """Texts whose meanings are farther apart are unrelated; nothing else is looked at."""
 SHARED = 0.34
-"""Without meanings: statements that share less of the words of the shorter one are unrelated."""
+"""Without meanings: statements that share less of the words of the shorter one are unrelated, and not the same if they
+share less of the words of the longer one.
+"""
 MOST_JOINED = 3
 """A text of so many sentences is compared as one statement; of longer ones, each statement with each."""
 NEARLY_ALL = 0.8
@@ -167,7 +170,8 @@ def _judged(one: Statement, other: Statement, cosine: float | None) -> Likeness:
     is_near = same + opposite >= weights.near
     if opposite >= weights.opposite and opposite > same:
         return Likeness(OPPOSITE, same, opposite, is_near=True, why=_why(one, other, found))
-    if same >= weights.same and same > opposite:
+    is_thin = cosine is None and seen["shared of longer"] < SHARED
+    if same >= weights.same and same > opposite and not is_thin:
         return Likeness(SAME, same, opposite, is_near=True)
     return Likeness(PARALLEL if parallel >= unrelated else UNRELATED, same, opposite, is_near=is_near)
 
@@ -245,6 +249,8 @@ def _agree(token: Token, other: Token) -> bool:
     (kind, value), (twin, second) = token.value, other.value
     if kind == twin == "date" and not (value % 100 and second % 100):
         return value // 100 == second // 100
+    if kind == twin == "year":
+        return value == second
     is_amount = kind in _AMOUNTS and (kind == twin or {kind, twin} == {"frequency", "duration"})
     if is_amount or "number" in (kind, twin):
         return twin in _AMOUNTS and kind in _AMOUNTS and abs(value - second) <= 0.04 * max(abs(value), abs(second))
@@ -266,6 +272,8 @@ def _is_akin(token: Token, other: Token) -> bool:
 def _is_spelled_alike(token: Token, other: Token) -> bool:
     """Whether two words are forms of one, or one is a slip of the other; names and numbers never are."""
     one, two = token.stem, other.stem
+    if _digits(one) != _digits(two):
+        return False
     if one[0] != two[0] or (token.kind == other.kind == "name" and not token.text.islower()):
         return False
     least, most = sorted((len(one), len(two)))
@@ -278,6 +286,10 @@ def _is_spelled_alike(token: Token, other: Token) -> bool:
     from rapidfuzz.distance import OSA
 
     return OSA.distance(one, two, score_cutoff=1) <= 1
+
+
+def _digits(word: str) -> str:
+    return "".join(filter(str.isdigit, word))
 
 
 def _is_opposite(token: Token, other: Token) -> bool:
@@ -303,7 +315,12 @@ def _denies(one: Statement) -> bool:
 
 def features(one: Statement, other: Statement, found: Pairing, cosine: float | None) -> dict[str, float]:
     """What is seen of two statements, each about from 0 to 1."""
-    seen = {**_of_words(one, other, found), **_of_marks(one, other, found), **_of_order(one, other, found)}
+    seen = {
+        **_of_words(one, other, found),
+        **_of_marks(one, other, found),
+        **_of_order(one, other, found),
+        **slot_features(one, other, found),
+    }
     near = cosine or 0.0
     denied = seen["polarity differs"]
     both = seen["left on both sides"]

@@ -40,6 +40,10 @@ _FROM_TO = re.compile(
 )
 _LEAD = re.compile(r"^(?:no|nope|non|nein|não|yes|ok|actually)[,:;.!]\s+", re.IGNORECASE)
 """How a correction begins; it denies nothing that is said in it."""
+_NONE_BUT = re.compile(
+    r"\b(?:nobody|no one|no-one|nothing|none|no other \w+)\s+(?:but|except|other than|besides)\s+", re.IGNORECASE
+)
+_ANY_MORE = re.compile(r"\bany more(?=\W*$|[,;:]|\s(?:it|we|they|he|she|i|the|that|since|because)\b)", re.IGNORECASE)
 _PREFERRED_TO = re.compile(
     r"\b(?:prefer|picked?|chose|choose|pick)\w*\b[^.]*?\b(?:over|to)\s+(?P<rest>[\w.+#-]+)", re.IGNORECASE
 )
@@ -104,6 +108,23 @@ MARKS = (
     "also",
 )
 """The lists of words that turn or bind a statement."""
+_WORDS = (
+    "light",
+    "light_elsewhere",
+    "verbs",
+    "verbs_elsewhere",
+    "restricting",
+    "requiring",
+    "orders",
+    "subjects",
+    "definite",
+    "adverbs",
+    "opening",
+    "copulas",
+    "being",
+    "auxiliaries",
+    "pasts",
+)
 _STEMMER = Stemmer.Stemmer("english")
 
 
@@ -115,9 +136,9 @@ def word_lists() -> Mapping[str, Any]:
 
     table = tomllib.loads(files(__package__).joinpath("statements.toml").read_text("utf-8"))
     lists: dict[str, Any] = {}
-    for name in (*MARKS, "light", "light_elsewhere", "verbs"):
+    for name in (*MARKS, *_WORDS):
         lists[name] = frozenset(map(fold, table[name].split()))
-    for name in ("identifying", "one_place", "one_doer", "several", "common_verbs"):
+    for name in ("identifying", "one_place", "one_doer", "several", "common_verbs", "scopes", "exclusive"):
         lists[name] = frozenset(map(stem, table[name].split()))
     for name in ("weekdays", "months", "numbers", "ordinals"):
         lists[name] = {
@@ -190,7 +211,7 @@ def _pattern() -> re.Pattern[str]:
         | \b(?P<month2>{months})\s(?P<day2>\d{{1,2}})\b(?:st|nd|rd|th)?(?:,?\s\d{{4}}\b)?
         | (?P<ordinal>\b\d+(?:st|nd|rd|th)\b)
         | \b(?P<times>(?:{count})\stimes|once|twice)\s(?:an?|each|every|per)\s(?P<timeunit>{units}|night)\b
-        | \b(?:every|each|per)\s(?:(?P<nth>other|second|third|fourth|{count})\s)?
+        | \b(?:every|each|per)\s(?:single\s)?(?:(?P<nth>other|second|third|fourth|{count})\s)?
             (?P<period>{units}|night|morning|evening)s?\b
         | \b(?P<many>{count})[\s-]?
             (?P<unit>(?:{units})s?|%|percent|prozent|euros?|dollars?|€|million|thousand|degrees|°c)(?!\w)
@@ -216,7 +237,8 @@ def sentences(text: str) -> list[str]:
 def statement(sentence: str) -> Statement:
     """What is known of one sentence; one save after the other compares with the same memories."""
     lists = word_lists()
-    text, ruled_out, changes = _without_ruled_out(_LEAD.sub("", sentence))
+    plain = _ANY_MORE.sub("anymore", _NONE_BUT.sub("only ", _LEAD.sub("", sentence)))
+    text, ruled_out, changes = _without_ruled_out(plain)
     tokens = tuple(_tokens(text))
     marks = dict.fromkeys(MARKS, 0.0)
     lower = [fold(token.text).replace("’", "'") for token in tokens]
@@ -230,6 +252,8 @@ def statement(sentence: str) -> Statement:
     for denied, word in pairwise(lower):
         if (denied.endswith("n't") or denied in ("not", "nobody")) and word in ("have", "need", "has", "needs"):
             marks["may"], marks["negations"], marks["must"] = 1.0, marks["negations"] - 1, 0.0
+    if marks["negations"] and not lists["requiring"].isdisjoint(lower):
+        marks["negations"], marks["must"] = max(0.0, marks["negations"] - 1 - ("without" in lower)), marks["must"] + 1
     if "used to" in sentence.lower():
         marks["past"] += 1
     turning = lists["negations"] | {"longer", "anymore"}
@@ -241,27 +265,40 @@ def statement(sentence: str) -> Statement:
         and not word.endswith("n't")
         and word not in ("longer", "anymore")
     )
-    verb = _verb(tokens, lower)
     here = sum(word in lists["light"] for word in lower)
     elsewhere = sum(word in lists["light_elsewhere"] for word in lower)
+    verb = _verb(tokens, lower, english=elsewhere <= here)
     stems = frozenset(token.stem for token in said)
     order = tuple(token.stem for token in tokens)
     return Statement(sentence, tokens, said, ruled_out, marks, verb, elsewhere <= here, stems, order)
 
 
-def _verb(tokens: tuple[Token, ...], lower: list[str]) -> int:
+def _verb(tokens: tuple[Token, ...], lower: list[str], *, english: bool) -> int:
     """Where what is said of the subject begins: at the first verb that is known; at the start, if none is."""
     lists = word_lists()
+    known = lists["verbs"] if english else lists["verbs"] | lists["verbs_elsewhere"]
+    if not lower or lower[0] in lists["orders"]:
+        return 0
+    if lower[0] in lists["subjects"]:
+        return next((at for at in range(1, len(lower)) if lower[at] not in lists["adverbs"]), 0)
+    guess = 0
     for place, (token, word) in enumerate(zip(tokens, lower, strict=True)):
-        if word in lists["verbs"] or word in lists["must"] or word in lists["may"] or word.endswith("n't"):
+        if word in known or word in lists["must"] or word in lists["may"] or word.endswith("n't"):
             return place
-        if token.kind != "word" or token.stem not in lists["common_verbs"]:
+        if not place or token.kind != "word":
             continue
-        after = tokens[place + 1] if place + 1 < len(tokens) else None
-        is_free = not place or tokens[place - 1].kind != "light" or lower[place - 1] in _PRONOUNS
-        if is_free and (after is None or after.kind != "word" or not place or word.endswith("s")):
+        after = lower[place + 1] if place + 1 < len(lower) else ""
+        is_free = (
+            tokens[place - 1].kind != "light" or lower[place - 1] in _PRONOUNS or lower[place - 1] in lists["adverbs"]
+        )
+        if not is_free or after in known or after in lists["must"] or after in lists["may"]:
+            continue
+        follows = after in lists["opening"] or not after or tokens[place + 1].kind in ("value", "name")
+        if token.stem in lists["common_verbs"] and (follows or word.endswith("s")):
             return place
-    return 0
+        if not guess and after in lists["opening"] and word.endswith(("s", "ed", "y", "e", "t", "n", "l", "r")):
+            guess = place
+    return guess
 
 
 def _without_ruled_out(sentence: str) -> tuple[str, frozenset[str], int]:
