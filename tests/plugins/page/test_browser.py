@@ -286,8 +286,12 @@ def test_a_setting_is_saved_at_once_and_put_back(tab: Tab) -> None:
     page = tab.go("/settings")
     form = page.locator("form", has=page.locator("input[value='search.limit']"))
     form.locator("[id='set-search.limit']").fill("7")
-    page.keyboard.press("Tab")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    with page.expect_response(lambda answer: answer.request.method == "GET" and answer.url.endswith("/settings")):
+        page.keyboard.press("Tab")
     form.locator(".answer", has_text="Saved").wait_for()
+    assert not [one for one in asked if one.endswith("/undo")], "a setting is no step, and another one is not offered"
     with Ricordo.open(tab.site.engine.location) as engine:
         assert engine.config.search.limit == 7
     page.locator("#find-setting").fill("hits are returned")

@@ -63,6 +63,11 @@ def test_questions_are_listed_with_asker_and_what_became_of_them(kept: Site) -> 
     row = r"signing keys</a>.*Claude Code.*session s-7.*Keys</a> opened"
     assert re.search(row, page, re.DOTALL)
     assert len(re.findall(r"fitted \d+%", page)) == 2
+    with speaking(AGENT):
+        kept.engine.save("note:/tide", "The tide turns at nine.")
+    changed = shown(kept, "/log", view="changed", by="claude-code")
+    assert re.search(r"The tide turns.*<span>remembered</span><span>note</span><span>Claude Code</span>", changed)
+    assert "note%3A%2Fkeys" not in changed
     mine = shown(kept, "/log", view="asked", by="claude-code")
     assert ("signing keys" in mine, ">doors<" in mine) == (True, False)
     assert "Nothing was asked in this time" in shown(kept, "/log", view="asked", day="2020-01-01")

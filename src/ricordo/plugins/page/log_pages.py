@@ -18,11 +18,11 @@ from ricordo.http_api.state import Here
 from ricordo.plugins.page.layout import by_day, has_page, page, page_router, picture_of, shows, who_is
 from ricordo.plugins.page.markup import item_address
 from ricordo.told_log import answers_of_hooks, shown_by_hooks, with_openings
+from ricordo.values.provenance import Provenance
 
 if TYPE_CHECKING:
     from ricordo.engine.ricordo import Ricordo
     from ricordo.values.kinds import LogSummary
-    from ricordo.values.provenance import Provenance
     from ricordo.values.reports import AskedQuestion
     from ricordo.values.use import QueryStats, StatsReport
 
@@ -101,8 +101,8 @@ def _rows(engine: Ricordo, view: str, by: str, day: str) -> dict[str, Any]:
     rows: list[LogLine] = []
     more, elsewhere = False, 0
     if view in ("all", "changed", "sessions"):
-        events, more = _happened(engine, view, since)
-        rows += [row for row in events if by.lower() in " ".join(row.more).lower()]
+        events, more = _happened(engine, view, since, by)
+        rows += events
     if view in ("all", "asked", "unanswered"):
         found = engine.log(since=since, until=until, by=by, unanswered=view == "unanswered", limit=MOST)
         rows += [_asked(engine, one) for one in found.questions]
@@ -128,12 +128,14 @@ def _called(asker: Provenance) -> str:
     return asker.name or asker.token or asker.via or asker.author
 
 
-def _happened(engine: Ricordo, view: str, since: Any) -> tuple[list[LogLine], bool]:
-    """What was made and changed, each event; and sessions, each with its turns of a day as one row."""
+def _happened(engine: Ricordo, view: str, since: Any, by: str) -> tuple[list[LogLine], bool]:
+    """What was made and changed, each event; and sessions, each with its turns of a day as one row; or what one did."""
     found = engine.timeline(since=since, limit=MOST_EVENTS, newest_first=True)
     rows: dict[object, LogLine] = {}
     turns: Counter[object] = Counter()
     for one in found.events:
+        if by.lower() not in one.by.lower():
+            continue
         if one.what in ("event", "session"):
             key: object = (one.thread, one.at.astimezone().date())
             turns[key] += 1
@@ -145,7 +147,8 @@ def _happened(engine: Ricordo, view: str, since: Any) -> tuple[list[LogLine], bo
             )
         elif view != "sessions":
             what = "commit" if one.ref.startswith("git:") else one.what
-            parts = (what, one.kind, one.by, "corrected since" if one.corrected_by else "")
+            author, _, name = one.by.partition(" (")[0].partition(" ")
+            parts = (what, one.kind, who_is(Provenance(author, name)), "corrected since" if one.corrected_by else "")
             picture = picture_of(one.kind, one.ref)
             rows[one.ref, one.at, one.what] = LogLine(
                 one.at, "changed", picture, one.title or one.ref, item_address(one.ref), parts

@@ -118,7 +118,7 @@ OFTEN_CHANGED = {
     "Models": (("embedding.provider", "Meaning by", "Who computes vectors; none finds by words alone."),),
 }
 """The settings that people change, by group: the name, what it is called on the page, and one line."""
-CALLED = {"hybrid": "words and meaning", "lexical": "words", "grep": "exact letters",
+CALLED = {"hybrid": "both", "lexical": "words", "grep": "exact letters",
           "off": "off", "propose": "ask me first", "accept": "keep them"}  # fmt: skip
 """What choices are called on the page."""
 
