@@ -19,7 +19,7 @@ from tests.git.conftest import Checkout
 from tests.server.http_sites import Site
 
 from ricordo.plugins.page import item_pages, search_pages
-from ricordo.plugins.page.formats import MOST_ROWS, MOST_SHOWN, rendered_rst, rendered_table, window
+from ricordo.plugins.page.formats import MOST_ROWS, MOST_SHOWN, inline_html, rendered_rst, rendered_table, window
 from ricordo.plugins.page.markdown import render, rendered
 from ricordo.plugins.page.markup import with_passage
 from ricordo.speaking import speaking
@@ -339,6 +339,7 @@ def test_a_hit_shows_its_text_as_it_reads_and_never_whole_in_bold(site: Site) ->
     page = site.client.get("/", params={"q": "cranes"}).text
     assert ">line 1</span>" in page
     assert "</mark>, see the other." in page
+    assert inline_html("__init__.py") == "__init__.py"
     site.engine.save("note:/two", "A lamp is lit. The lamp burns oil. It is <b onclick=x>old</b><script>x</script>.")
     page = site.client.get("/", params={"q": "lamp oil"}).text
     assert "A <mark>lamp</mark> is lit. The <mark>lamp</mark> burns <mark>oil</mark>. It is <b>old</b>" in page

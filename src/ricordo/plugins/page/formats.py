@@ -413,12 +413,14 @@ SEEN = 150
 _HEADINGS = re.compile(r"<h[2-6][^>]*>.*?</h[2-6]>", re.DOTALL)
 _SIGNS = frozenset("`*_[]<>#|~\\&\n")
 """What a text has in it, if it may be Markdown."""
+_NAME = re.compile(r"[\w.-]+")
+"""A title that is the name of a file, such as ``__init__.py``: nothing in it is emphasis."""
 _BLOCK_END = re.compile(r"</(?:p|li|pre|tr|td|th|div|blockquote|dt|dd)>|<br>")
 
 
 def inline_html(text: str, terms: Iterable[str] = (), language: str = "english") -> Markup:
     """A short Markdown text in one run, as a title or a snippet shows it: without headings, links and blocks."""
-    if text[:1].isalpha() and _SIGNS.isdisjoint(text):
+    if (text[:1].isalpha() and _SIGNS.isdisjoint(text)) or _NAME.fullmatch(text):
         return mark_words(" ".join(text[:LONGEST_SNIPPET].split()), terms, language)
     html = rendered(text[:LONGEST_SNIPPET], links={}).html
     blocks = _HEADINGS.sub("", html) or html

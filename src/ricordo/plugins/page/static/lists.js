@@ -32,7 +32,7 @@
       put(html, pane);
       pane.scrollTop = 0;
       var at = pane.querySelector("#passage");
-      if (at) pane.scrollTop = Math.max(0, at.getBoundingClientRect().top - pane.getBoundingClientRect().top - 160);
+      if (at) pane.scrollTop = Math.max(0, at.getBoundingClientRect().top - pane.getBoundingClientRect().top - 200);
     }).catch(problem => { if (problem.name !== "AbortError") wanted = ""; });
   }
   // The best hit is there to be read at once.
