@@ -50,6 +50,7 @@ READING: dict[str, Verb] = {
     "tiers": lambda engine, folder: engine.tiers(),
     "timeline": lambda engine, folder: engine.timeline(),
     "tree": lambda engine, folder: engine.tree(),
+    "blame": lambda engine, folder: engine.blame(rests_on=NOTE),
 }
 REPORTS_WHAT_DIFFERS = {"doctor"}
 ASKS_NO_ITEMS = {

@@ -32,7 +32,7 @@ def jobs() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_workflows_and_templates_are_yaml_that_github_can_read() -> None:
-    assert {path.stem for path in WORKFLOWS} == {"ci", "nightly", "publish"}
+    assert {path.stem for path in WORKFLOWS} == {"ci", "nightly", "publish", "vscode"}
     for path in WORKFLOWS:
         assert read(path)["permissions"] == {"contents": "read"}
     assert read(ROOT / ".github" / "dependabot.yml")["version"] == 2

@@ -50,7 +50,7 @@ class DepsVerbs(OpenEngine):
         if context.located.location.origin == "default":
             raise UsageError(
                 f"{folder} has no store of its own, and what is installed for it would be told everywhere",
-                hint="‹:init› makes a store in the project; ‹--store FILE› names another one.",
+                hint="‹:init› makes one in the project; or name another store.",
             )
         intake = PackageIntake(context.store, context.pipeline, context.models.backlog(), folder)
         intake.collect(progress)
