@@ -321,10 +321,12 @@ def features(one: Statement, other: Statement, found: Pairing, cosine: float | N
         **_of_order(one, other, found),
         **slot_features(one, other, found),
     }
+    if seen["aside"]:
+        seen |= dict.fromkeys(("values differ", "value differs, nothing left", "value differs, left on one side"), 0.0)
     near = cosine or 0.0
     denied = seen["polarity differs"]
     both = seen["left on both sides"]
-    is_other = seen["values in subject"] or (seen["subjects"] and seen["subject shared"] < 1.0)
+    is_other = seen["subjects"] and seen["subject shared"] < 1.0
     seen |= {
         "cosine": near,
         "cosine high": max(0.0, near - 0.7) * 3,
@@ -431,14 +433,8 @@ def _of_order(one: Statement, other: Statement, found: Pairing) -> dict[str, flo
     first, second = found.first, found.second
     subjects, predicates = _shares(one, other, found)
     has_subjects = min(subjects) >= 0
-    in_subject = (
-        sum(token.place < one.verb for token in first) / max(1, len(first))
-        + sum(token.place < other.verb for token in second) / max(1, len(second))
-    ) / 2
-    values_in_subject = sum((mine.place < one.verb) + (theirs.place < other.verb) for mine, theirs in found.differing)
     last = [each.said[-1].stem if each.said else "" for each in (one, other)]
     opening = [each.said[0].stem if each.said else "" for each in (one, other)]
-    before = one.tokens[start - 1].text.lower() if start and gap else ""
     is_swapped = bool(swaps and not first and not second and not found.differing)
     return {
         "begins alike": start / most,
@@ -448,7 +444,6 @@ def _of_order(one: Statement, other: Statement, found: Pairing) -> dict[str, flo
         "gap": min(gap, 8) / 8,
         "begins otherwise": start == 0,
         "ends otherwise": end == 0,
-        "other after a preposition": before in _PLACES,
         "opened by a word of its own": opening[0] not in other.stems and opening[1] not in one.stems,
         "same last word": last[0] == last[1],
         "swapped": swaps / all_pairs if all_pairs else 0.0,
@@ -456,16 +451,11 @@ def _of_order(one: Statement, other: Statement, found: Pairing) -> dict[str, flo
         "same words, other order": stems[0] != stems[1] and sorted(stems[0]) == sorted(stems[1]),
         "swapped, one passive": is_swapped and _is_passive(one) != _is_passive(other),
         "several": bool(one.stems & other.stems & lists["several"]),
-        "left in subject": in_subject,
-        "values in subject": min(values_in_subject, 2) / 2,
         "subjects": has_subjects,
         "subject shared": min(subjects) if has_subjects else 0.0,
         "predicate shared": max(0.0, min(predicates)),
         "other predicate": max(predicates) <= 0,
     }
-
-
-_PLACES = frozenset(("in", "on", "at", "from", "by", "called", "named", "to", "with", "as"))
 
 
 _BY = frozenset(("by", "von", "par", "por", "da", "pela", "pelo", "dal", "been", "be", "who", "what", "which"))

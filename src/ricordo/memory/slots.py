@@ -7,6 +7,7 @@ and so can what is said of *staging* and of *production*. The words that are kno
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,9 @@ _TIMES = frozenset(("weekday", "time", "date", "partday", "ordinal", "season", "
 _AMOUNTS = frozenset(("number", "money", "size", "percent", "duration", "frequency", "doubling"))
 _SLOTS = ("subject", "of subject", "verb", "object", "in", "for", "by", "when")
 _KINDS = ("name", "time", "amount", "class", "scope", "word")
+
+
+_OPENING = re.compile(r"(?:in|on|at|for|during|before|after|until|since|with)\b[^,.;:]{2,40}(?=,)", re.IGNORECASE)
 
 
 def slot(token: Token, statement: Statement) -> str:
@@ -131,8 +135,12 @@ def slot_features(one: Statement, other: Statement, found: Pairing) -> dict[str,
     """Which slots differ, by what, and what is known of them."""
     differing = _differing(one, other, found)
     seen = dict.fromkeys(NAMES, 0.0)
-    for part in (_of_slots, _of_traits, _of_times, _of_denials):
-        seen.update((name, float(value)) for name, value in part(differing).items())
+    times = _of_times(differing)
+    parts = [times, _of_denials(differing)]
+    if not times["aside"]:  # of what was once, or holds elsewhere, the slots say nothing
+        parts += [_of_slots(differing), _of_traits(differing)]
+    for part in parts:
+        seen.update((name, float(value)) for name, value in part.items())
     return seen
 
 
@@ -150,6 +158,7 @@ def _of_slots(differing: Differing) -> dict[str, float]:
             seen[f"one {name}"] = 1.0
     opposites = len(differing.found.opposites)
     seen["only opposites"] = bool(opposites) and len(differing.first) == len(differing.second) == opposites
+    seen["only opposites, not of the subject"] = seen["only opposites"] and not differing.in_subject
     sides = ((differing.first, differing.one), (differing.second, differing.other))
     seen["modifier"] = both and all(any(_is_modifier(token, each) for token in tokens) for tokens, each in sides)
     return seen
@@ -206,15 +215,39 @@ def _of_times(differing: Differing) -> dict[str, float]:
     one, other, both = differing.one, differing.other, differing.both
     turns = any(each.marks["changes"] or each.marks["endings"] for each in (one, other))
     is_past = not turns and _is_past(one) != _is_past(other)
+    scopes = [_scope(each) for each in (one, other)]
+    is_scoped = scopes[0] != scopes[1] and not (scopes[0] <= other.stems and scopes[1] <= one.stems)
     conditions = bool(one.marks["conditions"]) != bool(other.marks["conditions"])
     return {
+        "aside": (is_past or is_scoped or conditions) and both,
         "past, both left": is_past and both,
         "past, added": is_past and not both,
         "past, value": is_past and bool(differing.found.differing),
         "condition, both left": conditions and both,
         "condition, added": conditions and not both,
-        "fronted": _is_fronted(one.order, other.order),
+        "scoped, both left": is_scoped and both,
+        "scoped, added": is_scoped and not both,
+        "scoped, value": is_scoped and bool(differing.found.differing),
+        "roles swapped": _are_swapped(one, other),
+        "fronted": _is_fronted(one, other),
     }
+
+
+def _are_swapped(one: Statement, other: Statement) -> bool:
+    """Whether the subject of each is what the other says something of: "Ada trains Bob", "Bob trains Ada"."""
+    if sorted(one.order) != sorted(other.order) or _is_fronted(one, other):
+        return False
+    subject, its = ({token.stem for token in each.said if token.place < each.verb} for each in (one, other))
+    return bool(subject) and bool(its) and subject.isdisjoint(its)
+
+
+def _scope(statement: Statement) -> frozenset[str]:
+    """What it holds for, by how it begins: "*in August*, Timo writes it"."""
+    opening = _OPENING.match(statement.text)
+    if opening is None:
+        return frozenset()
+    count = len(opening.group().split())
+    return frozenset(token.stem for token in statement.said if token.place < count)
 
 
 def _of_denials(differing: Differing) -> dict[str, float]:
@@ -244,11 +277,18 @@ def _of_denials(differing: Differing) -> dict[str, float]:
     }
 
 
-def _is_fronted(order: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether one has the end of the other at its beginning: "by default it is on", "it is on by default"."""
-    if len(order) != len(other) or order == other:
+def _is_fronted(one: Statement, other: Statement) -> bool:
+    """Whether the two have the same parts in another order: "by default it is on", "it is on by default";
+    "Confluence is our wiki", "our wiki is Confluence".
+    """
+    order, wanted, verb = one.order, other.order, one.verb
+    if len(order) != len(wanted) or order == wanted:
         return False
-    return any(order[at:] + order[:at] == other for at in range(1, len(order)))
+    if verb and one.tokens[verb].text.lower() in word_lists()["copulas"]:
+        turned = order[verb + 1 :] + order[verb : verb + 1] + order[:verb]
+        if turned == wanted:
+            return True
+    return any(order[at:] + order[:at] == wanted for at in range(1, len(order)))
 
 
 _TRAITS = (
@@ -267,6 +307,7 @@ NAMES = (
     *(f"{what} {name}" for what in ("other", "added", "only") for name in _SLOTS),
     *(f"{what} {name}" for what in ("both", "one") for name in _KINDS),
     *(f"{trait}, {what}" for trait in _TRAITS for what in ("rest differs", "subject differs", "one differs")),
+    *("only opposites", "only opposites, not of the subject", "modifier"),
     *(f"subject {what}" for what in ("replaced", "refined")),
     *(f"replaced, {what}" for what in ("identity", "doer", "names", "doer, names", "definite object")),
 )

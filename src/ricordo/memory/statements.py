@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
@@ -124,6 +125,8 @@ _WORDS = (
     "being",
     "auxiliaries",
     "pasts",
+    "switching",
+    "after_on",
 )
 _STEMMER = Stemmer.Stemmer("english")
 
@@ -239,7 +242,7 @@ def statement(sentence: str) -> Statement:
     lists = word_lists()
     plain = _ANY_MORE.sub("anymore", _NONE_BUT.sub("only ", _LEAD.sub("", sentence)))
     text, ruled_out, changes = _without_ruled_out(plain)
-    tokens = tuple(_tokens(text))
+    tokens = _as_verbs(tuple(_tokens(text)))
     marks = dict.fromkeys(MARKS, 0.0)
     lower = [fold(token.text).replace("’", "'") for token in tokens]
     for place, word in enumerate(lower):
@@ -271,6 +274,20 @@ def statement(sentence: str) -> Statement:
     stems = frozenset(token.stem for token in said)
     order = tuple(token.stem for token in tokens)
     return Statement(sentence, tokens, said, ruled_out, marks, verb, elsewhere <= here, stems, order)
+
+
+def _as_verbs(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """The tokens, where "is on by default" and "I own it" say something by words that are light elsewhere."""
+    lists = word_lists()
+    found = list(tokens)
+    for before, token in pairwise(tokens):
+        word, led = token.text.lower(), before.text.lower()
+        after = tokens[token.place + 1].text.lower() if token.place + 1 < len(tokens) else "by"
+        if (word == "on" and led in lists["switching"] and after in lists["after_on"]) or (
+            word == "own" and led in lists["subjects"]
+        ):
+            found[token.place] = replace(token, kind="word")
+    return tuple(found)
 
 
 def _verb(tokens: tuple[Token, ...], lower: list[str], *, english: bool) -> int:
