@@ -158,11 +158,12 @@ def _judged(one: Statement, other: Statement, cosine: float | None) -> Likeness:
     weights = _weights(cosine is not None)
     seen = features(one, other, found, cosine)
     sums = list(weights.constant)
-    for name, row in zip(weights.names, weights.table, strict=True):
-        value = seen[name]
-        if value:
-            for column, weight in enumerate(row):
-                sums[column] += value * weight
+    for name, (same, parallel, opposite, unrelated) in zip(weights.names, weights.table, strict=True):
+        if value := seen[name]:
+            sums[0] += value * same
+            sums[1] += value * parallel
+            sums[2] += value * opposite
+            sums[3] += value * unrelated
     highest = max(sums)
     chances = [math.exp(value - highest) for value in sums]
     total = sum(chances)
@@ -315,12 +316,9 @@ def _denies(one: Statement) -> bool:
 
 def features(one: Statement, other: Statement, found: Pairing, cosine: float | None) -> dict[str, float]:
     """What is seen of two statements, each about from 0 to 1."""
-    seen = {
-        **_of_words(one, other, found),
-        **_of_marks(one, other, found),
-        **_of_order(one, other, found),
-        **slot_features(one, other, found),
-    }
+    seen = _of_words(one, other, found)
+    for part in (_of_marks, _of_order, slot_features):
+        seen |= part(one, other, found)
     if seen["aside"]:
         seen |= dict.fromkeys(("values differ", "value differs, nothing left", "value differs, left on one side"), 0.0)
     near = cosine or 0.0
@@ -345,7 +343,7 @@ def features(one: Statement, other: Statement, found: Pairing, cosine: float | N
         "value differs, another subject": bool(found.differing and is_other),
         "denied, same predicate": denied * (seen["predicate shared"] == 1.0),
     }
-    return {name: float(value) for name, value in seen.items()}
+    return seen
 
 
 _CHANGED = ("changes newer", "changes older", "ends newer", "ends older")

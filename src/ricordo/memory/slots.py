@@ -140,7 +140,7 @@ def slot_features(one: Statement, other: Statement, found: Pairing) -> dict[str,
     if not times["aside"]:  # of what was once, or holds elsewhere, the slots say nothing
         parts += [_of_slots(differing), _of_traits(differing)]
     for part in parts:
-        seen.update((name, float(value)) for name, value in part.items())
+        seen |= part
     return seen
 
 
