@@ -69,7 +69,7 @@ search = mapped(
 @tool(
     effects=READS,
     output=OBJECT,
-    refs=schema("Refs, ids, paths; FILE:LINE says why it is there.", "array"),
+    refs=schema("Refs, ids, paths, FILE:LINE.", "array"),
     from_line=schema("Go on there.", "integer", minimum=1),
     from_char=schema("In that line.", "integer", minimum=0),
     max_chars=schema("Default 20000.", "integer", minimum=1, maximum=200_000),
