@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -270,11 +271,12 @@ def _percentiles(times: Sequence[float]) -> dict[str, float]:
 
 def run_all(options: argparse.Namespace) -> dict[str, Any]:
     """Every collection that was asked for."""
-    reasons = {name: engine.missing() for name, engine in ENGINES.items()}
-    chosen = [name for name in ENGINES if not reasons[name] and (not options.engines or name in options.engines)]
+    asked = {name: engine for name, engine in ENGINES.items() if name in (options.engines or ENGINES)}
+    reasons = {name: engine.missing() for name, engine in asked.items()}
+    chosen = [name for name in asked if not reasons[name]]
     results: dict[str, Any] = {
         "command": _command(options), "machine": machine(), "threads": options.threads,
-        "engines": {name: (engine.__doc__ or "").rstrip(".") for name, engine in ENGINES.items()},
+        "engines": {name: (engine.__doc__ or "").rstrip(".") for name, engine in asked.items()},
         "missing": {name: reason for name, reason in reasons.items() if reason}, "sizes": {}, "judged": {},
     }  # fmt: skip
 
@@ -314,6 +316,7 @@ def _command(options: argparse.Namespace) -> str:
     """How to run the same again, without the paths of this machine."""
     names = ("sizes", "queries", "repeat", "turns", "timeout", "real")
     given = [f"--{name} {' '.join(map(str, _several(getattr(options, name))))}" for name in names]
+    given += [f"--engines {shlex.join(options.engines)}"] if options.engines else []
     judged = [f"--judged {' '.join(folder.name for folder in options.judged)}"] if options.judged else []
     return " ".join(["python bench/compare.py --corpus DIR", *given, *judged])
 
