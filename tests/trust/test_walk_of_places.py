@@ -285,7 +285,7 @@ AT_ONCE = 5
 
 @pytest.mark.parametrize(("who", "each"), [("person", 1), ("agent", 3), ("admin token", 3)])
 def test_a_walk_over_the_records_of_imports_changes_nothing(who: str, each: int, made: Path, tmp_path: Path) -> None:
-    """A person imports them all, others every third. What is told is looked at after so many imports as one look costs."""
+    """A person imports them all, others every third."""
     record, scope = SPEAKERS.get(who, (None, "admin"))
     count = taken = 0
     since: list[str] = []
