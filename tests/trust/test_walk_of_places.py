@@ -281,6 +281,7 @@ def changed_records(made: Path) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 
 AT_ONCE = 5
+"""After so many imports it is looked at what is told, which costs as much as they do."""
 
 
 @pytest.mark.parametrize(("who", "each"), [("person", 1), ("agent", 3), ("admin token", 3)])
