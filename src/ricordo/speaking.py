@@ -45,7 +45,7 @@ def user_name() -> str:
 
 
 def is_person() -> bool:
-    """Whether the user speaks, and no agent or program. Nothing is written down for it."""
+    """Whether the user speaks, and no agent or program. Unlike ``speaker``, it gives this machine no id."""
     return (_OF_REQUEST.get() or _process()).author == PERSON
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ricordo.errors import NotFound, UsageError
+from ricordo.errors import Error, NotFound, UsageError
 from ricordo.mcp_server import shapes
 from ricordo.mcp_server.tool import (
     OBJECT,
@@ -93,12 +93,16 @@ def get(
     for ref in dict.fromkeys(refs):
         try:
             item = engine.get(ref)
-        except NotFound as error:
-            if (place := next(filter(None, ask("read_place", engine, ref)), None)) is not None:
-                items.append({"ref": ref} | place)
-                continue
+        except NotFound as not_found:
+            error: Error = not_found
+            try:
+                if place := next(filter(None, ask("read_place", engine, ref)), None):
+                    items.append({"ref": ref} | place)
+                    continue
+            except Error as wrong:  # such as a line that the file does not have
+                error = wrong
             if len(refs) == 1:
-                raise
+                raise error from None
             near = shapes.without_empty({"near": shapes.near_refs(engine, ref)})
             missing.append({"ref": ref, "message": error.message} | near)
             continue

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 _PREPOSITIONS = {
     word: slot
     for slot, words in {
-        "in": "in on at inside under over near behind onto into to im am auf a à en dans em no na",
-        "for": "for of about für de des du di do da del della von",
-        "by": "by with via through using from as than par por mit",
+        "in": "in on at inside under over near behind onto into to im am auf a à en dans em na",
+        "for": "for of about für de des du di da del della von",
+        "by": "with via through using from as than par por mit",
         "when": "before after until till since during within between every each per by",
     }.items()
     for word in words.split()

@@ -279,6 +279,10 @@ def test_an_agent_that_gets_a_line_reads_why_it_is_there_and_one_over_a_network_
     (cause,) = line["causes"]
     assert (line["ref"], cause["turns"][0]["ref"]) == ("pay.py:3", f"session:/{SESSION}/2")
     assert get.run(engine, refs=["agent:/plan", "gone.py:3"])["missing"][0]["ref"] == "gone.py:3"
+    (beyond,) = get.run(engine, refs=["agent:/plan", "pay.py:99"])["missing"]
+    assert beyond["message"] == "pay.py has 4 lines, and no line 99"
+    with pytest.raises(UsageError, match="no line 99"):
+        get.run(engine, refs=["pay.py:99"])
     with asked_with("read"):
         with pytest.raises(NotFound):
             get.run(engine, refs=["pay.py:3"])

@@ -28,7 +28,6 @@ class DepsVerbs(OpenEngine):
         path="deps add",
         is_long=True,
         examples=("ricordo deps add", "ricordo deps add ~/work/shop"),
-        creates=True,
     )
     def deps_add(
         self,
@@ -49,7 +48,7 @@ class DepsVerbs(OpenEngine):
         context = self._context
         if context.located.location.origin == "default":
             raise UsageError(
-                f"{folder} has no store of its own, and what is installed for it would be told everywhere",
+                f"{folder} has no store of its own, and what is installed for it would be told in other projects, too",
                 hint="‹:init› makes one in the project; or name another store.",
             )
         intake = PackageIntake(context.store, context.pipeline, context.models.backlog(), folder)

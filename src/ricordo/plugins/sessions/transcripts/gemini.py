@@ -94,22 +94,11 @@ class GeminiFormat:
         for place, call in enumerate(calls if isinstance(calls, list) else (), start=1):
             if not isinstance(call, Mapping):
                 continue
-            name, given = str(call.get("name") or "tool"), call.get("args")
-            shown = call_text(name, given)
-            yield named_event(
-                self.session,
-                line,
-                2 * place - 1,
-                "tool",
-                text=shown,
-                tool=name,
-                sent=True,
-                files=files_of(given),
-                wrote=written_by(given),
-            )
+            event = _called(self.session, line, 2 * place - 1, call)
+            yield event
             if result := _result(call.get("result")):
                 failed = call.get("status") == "error"
-                yield named_event(self.session, line, 2 * place, "tool", text=result, tool=name, is_error=failed)
+                yield named_event(self.session, line, 2 * place, "tool", text=result, tool=event.tool, is_error=failed)
 
 
 def gemini_file(path: Path) -> RecordsTranscript:
@@ -163,19 +152,7 @@ class QwenFormat:
         for place, part in enumerate(said, start=1):
             call, answer = part.get("functionCall"), part.get("functionResponse")
             if isinstance(call, Mapping):
-                name, given = str(call.get("name") or "tool"), call.get("args")
-                shown = call_text(name, given)
-                yield named_event(
-                    self.session,
-                    line,
-                    place,
-                    "tool",
-                    text=shown,
-                    tool=name,
-                    sent=True,
-                    files=files_of(given),
-                    wrote=written_by(given),
-                )
+                yield _called(self.session, line, place, call)
             elif isinstance(answer, Mapping) and (result := _result(answer)):
                 failed = isinstance(answer.get("response"), Mapping) and "error" in answer["response"]
                 name = str(answer.get("name") or "tool")
@@ -187,6 +164,13 @@ def _own_words(content: object) -> str:
     parts = content if isinstance(content, list) else [content]
     texts = [_BLOCK.sub("", text_of(part)).strip() for part in parts]
     return "\n".join(text for text in texts if text and not _TOLD.match(text))
+
+
+def _called(session: str, line: Line, place: int, call: Mapping[str, Any]) -> SessionEvent:
+    """A call of a tool."""
+    name, given = str(call.get("name") or "tool"), call.get("args")
+    about = {"tool": name, "files": files_of(given), "wrote": written_by(given)}
+    return named_event(session, line, place, "tool", text=call_text(name, given), sent=True, **about)
 
 
 def _result(value: object) -> str:
