@@ -165,6 +165,7 @@ def bench(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     else:
         chunks, questions = fill(options, file)
     command = [sys.executable, "-m", "ricordo", "serve", "start", "--port", "0", "--store", str(file), "--json"]
+    command += ["--workers", str(options.workers)]
     started = time.perf_counter()
     link = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["data"]["link"]
     figures: dict[str, Any] = {"chunks": chunks, "start_seconds": round(time.perf_counter() - started, 1)}
@@ -194,6 +195,7 @@ def main() -> None:
     parser.add_argument("--real", type=int, default=500, metavar="N", help="how many vectors are true (500)")
     parser.add_argument("--store", type=Path, metavar="FILE", help="ask a store there is instead of filling one")
     parser.add_argument("--clients", type=int, default=50, metavar="N", help="how many ask at once (50)")
+    parser.add_argument("--workers", type=int, default=0, metavar="N", help="processes that answer searches (0)")
     parser.add_argument("--seconds", type=float, default=60, help="for how long (60)")
     parser.add_argument("--rounds", type=int, default=10, metavar="N", help="hooks of each way (10)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -207,7 +209,8 @@ def main() -> None:
     rows = [["one client", *_times(figures["one client"])]]
     rows += [[f"page: {name}", *_times(row)] for name, row in (figures["page"] or {}).items()]
     many = figures["clients"]
-    rows.append([f"{many['clients']} clients, {many['answers']} answers, {many['errors']} errors", *_times(many)])
+    said = f"{many['per_second']:.0f} answers a second, {many['errors']} errors"
+    rows.append([f"{many['clients']} clients: {said}", *_times(many)])
     rows += [[f"hook: {way}", *_times(figures["hook"][way])] for way in ("server", "alone")]
     rows.append(["hook: alone / server", f"{figures['hook']['times_faster']}x", ""])
     rows.append(["hook: the same, processor time", f"{figures['hook']['times_less_cpu']}x", ""])

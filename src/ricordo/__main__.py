@@ -2,4 +2,5 @@
 
 from ricordo.cli import main
 
-main()
+if __name__ == "__main__":  # a worker of the server imports this module, too
+    main()

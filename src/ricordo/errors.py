@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 Face = Literal["cli", "http", "mcp", "python"]
 _PARAMETER = re.compile(r"‹([a-z_]+)(?:=([^›]*))?›")
@@ -57,6 +57,10 @@ class Error(Exception):
         self.parameter = parameter
         """The parameter that is wrong, if one is."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy from another process is made of what it holds, as some kinds are made from other arguments.
+        return _remade, (type(self), self.args, self.__dict__)
+
     @property
     def message(self) -> str:
         """What is wrong, in the words of Python."""
@@ -70,6 +74,13 @@ class Error(Exception):
     def to_dict(self, face: Face = "python") -> dict[str, str]:
         """The error as plain values, in the words of a face."""
         return {"code": self.code, "message": in_words_of(face, self._message), "hint": in_words_of(face, self._hint)}
+
+
+def _remade(kind: type[Error], arguments: tuple[Any, ...], state: dict[str, Any]) -> Error:
+    error = kind.__new__(kind, *arguments)
+    error.args = arguments
+    error.__dict__.update(state)
+    return error
 
 
 class UsageError(Error):

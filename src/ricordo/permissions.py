@@ -35,6 +35,11 @@ def asked_with(scope: str) -> Iterator[None]:
         _SCOPE.reset(before)
 
 
+def asking_scope() -> str:
+    """The scope of whoever asks now, for work in another process."""
+    return _SCOPE.get()
+
+
 def refuse_files(sources: Sequence[str | Path]) -> None:
     """Refuse files of the machine, because a caller that may only write must not read them."""
     files = [source for source in map(str, sources) if not source.lower().startswith(("http://", "https://"))]

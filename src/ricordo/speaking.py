@@ -44,6 +44,11 @@ def user_name() -> str:
         return ""
 
 
+def request_speaker() -> Provenance | None:
+    """Who a request of a server comes from, for work in another process; None where no server serves."""
+    return _OF_REQUEST.get()
+
+
 def is_person() -> bool:
     """Whether the user speaks, and no agent or program. Unlike ``speaker``, it gives this machine no id."""
     return (_OF_REQUEST.get() or _process()).author == PERSON

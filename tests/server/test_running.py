@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import multiprocessing
 import os
 import signal
 import socket
@@ -11,7 +12,7 @@ import stat
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ from click.testing import CliRunner
 from ricordo.cli.program import program
 from ricordo.hosting import background, sockets
 from ricordo.hosting.running import RunningServer, read_running, state_path, write_running
+from ricordo.hosting.workers import Workers
 
-from .http_sites import LOCAL, Listening, listen
+from .http_sites import LOCAL, Listening, Site, listen
 
 ENDED_EARLY = """
 import os, signal, sys, uvicorn
@@ -160,6 +162,26 @@ def test_tokens_are_made_listed_and_taken_away_by_commands() -> None:
     ricordo("serve", "tokens", "rm", "laptop")
     assert ricordo("serve", "tokens", "list")["tokens"] == []
     assert ricordo("serve", "tokens", "rm", "laptop", code=3)["code"] == "not_found"
+
+
+def test_workers_answer_for_whoever_asks_and_the_server_does_without_them(
+    quiet: None, new_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = new_site()
+    site.serving.workers = Workers(1, site.engine.location)
+    site.client.post("/api/v1/remember", json={"text": "The ferry leaves at nine."})
+    with monkeypatch.context() as alone:
+        alone.setattr(site.serving, "answer", None)  # so that the server could not answer it
+        found = site.client.get("/api/v1/search", params={"q": "ferry"}).json()
+        refused = site.client.get("/api/v1/search", params={"q": "ferry", "profile": "nowhere"})
+        for process in multiprocessing.active_children():
+            process.kill()
+    assert [hit["title"] for hit in found["hits"]] == ["The ferry leaves at nine."]
+    assert refused.status_code == 400
+    assert "vault" in refused.json()["error"]["hint"]
+    asked = site.client.get("/api/v1/search", params={"q": "ferry"})
+    assert asked.json()["hits"] == found["hits"]
+    assert site.serving.workers is None
 
 
 @pytest.fixture(scope="module")

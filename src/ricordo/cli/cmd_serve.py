@@ -28,6 +28,13 @@ _OPTIONS = (
     ),
     click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Another name the server is called by."),
     click.option("--toolset", "toolsets", multiple=True, metavar="NAME", help="Offer these tools over MCP too."),
+    click.option(
+        "--workers",
+        type=click.IntRange(0, 64),
+        default=0,
+        metavar="N",
+        help="So many more processes answer searches of the API, for many callers at once; each takes 200 MB.",
+    ),
     click.option("--open", "opens", is_flag=True, help="Open the page in the browser."),
 )
 
@@ -61,7 +68,7 @@ def _place(
     ],
 )
 @_listening
-def _serve(call: Call, opens: bool, **where: Any) -> int:
+def _serve(call: Call, opens: bool, workers: int, **where: Any) -> int:
     """The page, the API under /api/v1, MCP at /mcp, and what hooks ask, from one process that keeps model and indexes
     warm, follows the folders you added and makes vectors. Unless you name another address, only this machine can reach
     it. The link it prints signs one browser in, once, within ten minutes; 'ricordo serve link' makes another.
@@ -87,6 +94,7 @@ def _serve(call: Call, opens: bool, **where: Any) -> int:
         names=names,
         make_mcp=lambda threads: McpOverHttp(tools, threads, host=host, names=names),
         announce=announce,
+        workers=workers,
     )
     return 0
 
@@ -112,13 +120,13 @@ def _store_flags(call: Call) -> list[str]:
     examples=["ricordo serve start", "ricordo serve start --open"],
 )
 @_listening
-def start(call: Call, opens: bool, **where: Any) -> int:
+def start(call: Call, opens: bool, workers: int, **where: Any) -> int:
     """Hooks and agents ask a server that runs in the background, and do without when there is none."""
     host, port, names, toolsets = _place(**where)
     from ricordo.config.files import current_folder
     from ricordo.hosting import background
 
-    arguments = ["--host", host, "--port", str(port)]
+    arguments = ["--host", host, "--port", str(port), "--workers", str(workers)]
     for flag, values in (("--allow-host", names), ("--toolset", toolsets)):
         arguments += [part for value in values for part in (flag, value)]
     running = background.start(arguments + _store_flags(call), current_folder())

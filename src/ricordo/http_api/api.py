@@ -406,6 +406,8 @@ def _answer(engine: Ricordo, row: VerbRow, given: Given) -> Any:
 def _answers(row: VerbRow, asked_as: Any, answer: Answers) -> Callable[..., Any]:
     async def answers(here: Here, asked: Any) -> Response:
         given = given_by(row, asked) | _said_by_server(row)
+        if answer is _answer and (answered := await here.by_worker(row.path, given)) is not None:
+            return answered
         return await here.answer(lambda engine: answer(engine, row, given), writes=row.scope != "read")
 
     answers.__annotations__["asked"] = asked_as

@@ -25,6 +25,7 @@ from ricordo.hosting.credentials import Credentials
 from ricordo.hosting.running import RunningServer, forget_running, read_running, write_running
 from ricordo.hosting.service import CallThreads, Service
 from ricordo.hosting.sockets import allowed_hosts, bracketed, is_loopback, is_mcp, listen
+from ricordo.hosting.workers import Workers
 from ricordo.http_api import shapes
 from ricordo.http_api.api import failure, install_failures, install_routes, operation_id, verb_routes
 from ricordo.http_api.guard import Guard, send_json
@@ -56,8 +57,10 @@ def serve(
     names: Sequence[str] = (),
     make_mcp: Callable[[CallThreads], McpApp],
     announce: Callable[[str, str], None],
+    workers: int = 0,
 ) -> None:
-    """Serve until interrupted. ``announce`` is called with the address and ``Serving.new_link``.
+    """Serve until interrupted. ``announce`` is called with the address and ``Serving.new_link``; ``workers`` says how
+    many processes beside this one answer searches.
 
     ``make_mcp`` makes what answers MCP, from the threads that it may use.
     """
@@ -65,8 +68,8 @@ def serve(
     from ricordo.hosting.service import leave
 
     token = secrets.token_urlsafe(32)
-    serving = Serving(service, local_token=token)
     service.engine()  # if the store cannot be opened, this raises the error before the port is taken
+    serving = Serving(service, local_token=token, workers=Workers(workers, *service.where) if workers else None)
     listening = listen(host, port)
     real_port = listening.getsockname()[1]
     serving.address = f"http://{bracketed(_reachable(host))}:{real_port}"

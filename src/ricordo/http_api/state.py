@@ -10,8 +10,9 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -26,9 +27,11 @@ from ricordo.hooks.answers import for_hooks
 from ricordo.hosting.credentials import Caller, Credentials, SignInCodes
 from ricordo.hosting.open_stores import OpenStores
 from ricordo.hosting.service import CallThreads, Service
+from ricordo.hosting.workers import SHARED_OUT, Workers
 from ricordo.masking import masked_in
 from ricordo.plugin import has_page
 from ricordo.values.reports import Progress
+from ricordo.verbs.rows import to_json
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config
@@ -51,9 +54,11 @@ class Serving:
         *,
         credentials: Credentials | None = None,
         local_token: str = "",
+        workers: Workers | None = None,
     ) -> None:
         self.service = service
         self.threads = CallThreads()
+        self.workers = workers
         self.credentials = credentials or Credentials()
         self.codes = SignInCodes()
         self.started = time.time()
@@ -78,6 +83,20 @@ class Serving:
         if writes:
             self.service.wake()
         return Response(body, status, media_type="application/json")
+
+    async def by_worker(self, path: str, given: Mapping[str, Any]) -> Response | None:
+        """What a verb answers in another process; None where no worker answers it."""
+        if self.workers is None or path not in SHARED_OUT:
+            return None
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                body = await asyncio.wrap_future(self.workers.answer(path, given))
+        except BrokenProcessPool:
+            log.warning("a worker was ended; from now on the server answers by itself")
+            self.workers.close()
+            self.workers = None
+            return None
+        return Response(body, media_type="application/json")
 
     async def begin(
         self,
@@ -117,18 +136,11 @@ class Serving:
         """End: accept no new work, then close the store."""
         self.tasks.close()
         self.threads.close()
+        if self.workers is not None:
+            self.workers.close()
         if not self.threads.busy and not self.tasks.busy:
             self.open_stores.close()
             self.service.close()
-
-
-def to_json(plain: Any) -> bytes:
-    """JSON in UTF-8; values of the engine by their ``to_dict``."""
-    return json.dumps(plain, ensure_ascii=False, default=_plain, separators=(",", ":")).encode("utf-8", "replace")
-
-
-def _plain(value: Any) -> Any:
-    return value.to_dict() if hasattr(value, "to_dict") else str(value)
 
 
 async def body_of(request: Request) -> bytes:

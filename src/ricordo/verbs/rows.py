@@ -168,6 +168,17 @@ def plain_answer(row: VerbRow, result: Any) -> dict[str, Any]:
     return plain if isinstance(plain, dict) else {"done": True}
 
 
+def to_json(plain: Any) -> bytes:
+    """JSON in UTF-8; values of the engine by their ``to_dict``."""
+    import json
+
+    return json.dumps(plain, ensure_ascii=False, default=_as_dict, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _as_dict(value: Any) -> Any:
+    return value.to_dict() if hasattr(value, "to_dict") else str(value)
+
+
 def _plain(value: Any) -> Any:
     if hasattr(value, "to_dict"):
         return value.to_dict()
