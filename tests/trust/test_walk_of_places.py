@@ -36,7 +36,7 @@ from ricordo.verbs.index import all_verbs
 from ricordo.verbs.rows import call
 
 from .test_walk import cases
-from .walking import EVIL, NO_VECTORS, RULE, SPEAKERS, TASK, is_same, make, outside, told, told_by_hooks
+from .walking import EVIL, NO_VECTORS, RULE, SPEAKERS, TASK, files_of, is_same, make, outside, told, told_by_hooks
 
 
 @pytest.fixture(scope="module")
@@ -287,6 +287,7 @@ def test_a_walk_over_the_records_of_imports_changes_nothing(who: str, made: Path
     store = tmp_path / "mine.db"
     shutil.copy(made / "mine.db", store)
     with Ricordo.open(store, config=ConfigProvider(NO_VECTORS)) as engine:
+        told_of: dict[Path, bytes] = {}
         for name, lines in changed_records(made):
             seen = [line.get("record") for line in lines[1:]]
             lines[0]["counts"] = {kind: seen.count(kind) for kind in TYPES if kind in seen}
@@ -296,8 +297,13 @@ def test_a_walk_over_the_records_of_imports_changes_nothing(who: str, made: Path
                 with speaking(record) if record is not None else nullcontext(), asked_with(scope), suppress(Error):
                     engine.import_(io.BytesIO(data), on_conflict=policy)
                     taken += 1
-            if not wrong and not is_same(told(engine, tmp_path)):
-                wrong.append(name)
+            # Most leave each byte as it was when it was looked at last, of which the same is told.
+            if not wrong and files_of(tmp_path) != told_of:
+                if not is_same(told(engine, tmp_path)):
+                    wrong.append(name)
+                told_of = files_of(tmp_path)
+        if not wrong and not is_same(told(engine, tmp_path)):
+            wrong.append("after all")
     print(f"{who}: {len(TYPES) - 1} kinds of records, {count:,} imports, {taken:,} of them taken in")  # noqa: T201
     assert wrong == []
     assert taken > 100
