@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -313,8 +312,13 @@ class TestWindow:
     @pytest.mark.parametrize("structure", ["markdown", "rst", "code", "table", "text"])
     def test_the_work_for_a_huge_line_without_spaces_grows_with_its_length_only(self, structure: str) -> None:
         text = "x" * 4_000_000
-        assert len(covered(text, chunk(text, structure=structure, counter=None))) > 4_000
-        assert growth(lambda size: chunk(text[:size], structure=structure, counter=None), len(text)) < TOO_MUCH
+        passages: list[Passage] = []
+
+        def cut(size: int) -> None:
+            passages[:] = chunk(text[:size], structure=structure, counter=None)
+
+        assert growth(cut, len(text)) < TOO_MUCH
+        assert len(covered(text, passages)) > 4_000
 
     @pytest.mark.parametrize("structure", ["markdown", "rst", "code", "table", "text"])
     @pytest.mark.parametrize(
@@ -322,9 +326,13 @@ class TestWindow:
     )
     def test_time_grows_with_the_text_only(self, structure: str, unit: str) -> None:
         text = unit * (300_000 // len(unit))
-        covered(text, chunk(text, structure=structure, language="python", counter=None))
-        cut = partial(chunk, structure=structure, language="python", counter=None)
-        assert growth(lambda size: cut(text[:size]), len(text)) < TOO_MUCH
+        passages: list[Passage] = []
+
+        def cut(size: int) -> None:
+            passages[:] = chunk(text[:size], structure=structure, language="python", counter=None)
+
+        assert growth(cut, len(text)) < TOO_MUCH
+        covered(text, passages)
 
     def test_a_character_keeps_its_accents(self, counter: WordPiece) -> None:
         text = "e\u0301" * 2_000
