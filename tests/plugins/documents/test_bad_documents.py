@@ -89,7 +89,7 @@ def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_without_the_plugin_documents_fail_alone_and_say_what_to_install(tmp_path: Path) -> None:
-    ignored = shutil.ignore_patterns("__pycache__", "documents")
+    ignored = shutil.ignore_patterns("documents")  # what was compiled of the rest is used
     shutil.copytree(Path(FOLDER).parent, tmp_path / "site" / "ricordo", copy_function=os.symlink, ignore=ignored)
     env = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-c", ADD, str(tmp_path / "store.db"), str(FORMATS)]

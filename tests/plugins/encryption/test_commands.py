@@ -49,7 +49,7 @@ def test_without_the_plugin_an_encrypted_store_is_refused_and_stays_as_it_is(hou
     fresh = tmp_path / "fresh.db"
     shutil.copy(note, note_path(fresh))
     site = tmp_path / "site" / "ricordo"
-    left_out = shutil.ignore_patterns("encryption", "__pycache__")
+    left_out = shutil.ignore_patterns("encryption")  # what was compiled of the rest is used
     shutil.copytree(Path(FOLDER).parent, site, copy_function=os.symlink, ignore=left_out)
 
     def run(*words: str, code: int) -> str:
