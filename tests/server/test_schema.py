@@ -11,8 +11,6 @@ from hypothesis import HealthCheck, Phase, settings
 
 from .http_sites import LOCAL, Site, make_site
 
-schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
-
 EXAMPLES = 3
 """Calls made up for each verb. They are the same in every run, so that a failure can be repeated."""
 LEFT_OUT = {
@@ -53,6 +51,7 @@ def signed(app: Any) -> Any:
 
 
 def test_every_verb_answers_as_described_and_never_with_a_fault_of_the_server(served: Site) -> None:
+    schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
     schema = schemathesis.openapi.from_asgi("/api/v1/openapi.json", signed(served.app))
     checks = [
         schemathesis.checks.not_a_server_error,
