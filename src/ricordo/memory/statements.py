@@ -16,43 +16,44 @@ from typing import Any
 import Stemmer
 
 from ricordo.frozen import frozen
+from ricordo.patterns import late
 from ricordo.text.words import fold
 
 MOST_CHARACTERS = 2_000
 MOST_STATEMENTS = 16
 """Only so much of a text is looked at: what says the same as a short memory, or the contrary, is another short one."""
 
-_ENDS = re.compile(r"(?<=[.!?…])[\"'”’)\]*_]*\s+(?![a-z])|(?<=[。！？])\s*|[;\n]+")
+_ENDS = late(r"(?<=[.!?…])[\"'”’)\]*_]*\s+(?![a-z])|(?<=[。！？])\s*|[;\n]+")
 _EDGES = " .,!?\"'`()*_#>-"
-_TAIL = re.compile(
+_TAIL = late(
     r"(?:,\s*(?:and\s+|but\s+|und\s+|et\s+|y\s+|e\s+)?|\b(?:and|but|und|et)\s+)"
     r"(?:not|never|nicht|nie|pas|jamais|non|não|no|nunca|mai)\b(?!\s+longer)(?P<rest>.*)",
     re.IGNORECASE,
 )
-_IN_PLACE_OF = re.compile(
+_IN_PLACE_OF = late(
     r"\b(?:instead of|rather than|in place of|statt|anstatt|au lieu d[e']|plutôt que|en lugar de|en vez de|invece di|"
     r"em vez de)\s*(?:the\s+|using\s+|calling\s+)?(?P<rest>[\w.+#-]+)",
     re.IGNORECASE,
 )
-_FROM_TO = re.compile(
+_FROM_TO = late(
     r"\b(?:from|von|de|da)\s+(?P<rest>[^\W\d][\w.+#-]*(?:\s[A-Z\d][\w.]*)?)"
     r"(?=\s+(?:to|into|auf|nach|à|a|para|zu)\s+[^\W\d])",
     re.IGNORECASE,
 )
-_LEAD = re.compile(r"^(?:no|nope|non|nein|não|yes|ok|actually)[,:;.!]\s+", re.IGNORECASE)
+_LEAD = late(r"^(?:no|nope|non|nein|não|yes|ok|actually)[,:;.!]\s+", re.IGNORECASE)
 """How a correction begins; it denies nothing that is said in it."""
-_NONE_BUT = re.compile(
+_NONE_BUT = late(
     r"\b(?:nobody|no one|no-one|nothing|none|no other \w+)\s+(?:but|except|other than|besides)\s+", re.IGNORECASE
 )
-_ANY_MORE = re.compile(r"\bany more(?=\W*$|[,;:]|\s(?:it|we|they|he|she|i|the|that|since|because)\b)", re.IGNORECASE)
-_PREFERRED_TO = re.compile(
+_ANY_MORE = late(r"\bany more(?=\W*$|[,;:]|\s(?:it|we|they|he|she|i|the|that|since|because)\b)", re.IGNORECASE)
+_PREFERRED_TO = late(
     r"\b(?:prefer|picked?|chose|choose|pick)\w*\b[^.]*?\b(?:over|to)\s+(?P<rest>[\w.+#-]+)", re.IGNORECASE
 )
-_REPLACED = re.compile(
+_REPLACED = late(
     r"\b(?:replaces?|replaced|dropped|ditched|left|abandoned|drop)\s+(?P<rest>[^\W\d][\w.+#-]*)(?=\s+(?:with|by|for|as)\b|$)",
     re.IGNORECASE,
 )
-_UNSPACED = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
+_UNSPACED = late("[\u3040-\u30ff\u4e00-\u9fff]")
 
 Value = tuple[str, float]
 """The kind of a value (``weekday``, ``time``, ``number`` …) and how much it is; of a name in a class, its place."""

@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from ricordo.patterns import late
 from ricordo.secrets.forms import (
     FoundSecret,
     is_chosen,
@@ -35,24 +36,22 @@ _KINDS = {
 STEMS = tuple(_KINDS)
 WHOLE_STEMS = tuple(stem for stem, kind in _KINDS.items() if kind == "weak")
 """Stems that name a secret only where they are a word of their own."""
-_OPENING_KEYS = re.compile(
+_OPENING_KEYS = late(
     r"(?i)(?:api|access|auth|encryption|decryption|signing|account|secret|private|master|service|license|x|eth|wallet"
     r"|server|shared|spend|spending|viewing|deploy|admin|storage|webhook|hmac|validator)[ _.-]?$"
 )
 """Words that show that a key gives access; a sort key or a primary key does not."""
-_CLOSED_KEYS = re.compile(
-    r"(?i)(?:public|primary|foreign|sort|partition|cache|index|object|s3|row|hash|lookup|host)[ _.-]?$"
-)
-_ABOUT = re.compile(
+_CLOSED_KEYS = late(r"(?i)(?:public|primary|foreign|sort|partition|cache|index|object|s3|row|hash|lookup|host)[ _.-]?$")
+_ABOUT = late(
     r"(?i)^(?:[a-z]$|.*[_-]?(?:name|id|ids|ref|refs|path|file|dir|url|uri|type|kind|count|counts|len|length|size|limit|ttl"
     r"|expir\w*|policy|version|arn|alias|hint|field|column|label|prefix|suffix|index|hash|algorithm|format|usage|budget"
     r"|required|enabled|placeholder|encryption|strength|message|text|title|error|help|header|manager|store|provider|sort|order|map|list|set|date|time|day|ring|board|word|words|command)s?$)"
 )
 """Names that only describe a secret, such as ``token_count``, or that are other words, such as ``keyboard``."""
-_REST = re.compile(r"([A-Za-z0-9_-]{0,30})")
-_OTHER_REST = re.compile("([A-Za-z\u00c0-\u06ff]{0,3})")
-_IS_NO_WORD = re.compile(r"[sS]?(?:[_\d-].*|[A-Z].*|)$")
-_ENDING = re.compile(r"(?:e?n|ene?|et|es)$")
+_REST = late(r"([A-Za-z0-9_-]{0,30})")
+_OTHER_REST = late("([A-Za-z\u00c0-\u06ff]{0,3})")
+_IS_NO_WORD = late(r"[sS]?(?:[_\d-].*|[A-Z].*|)$")
+_ENDING = late(r"(?:e?n|ene?|et|es)$")
 """What other languages add to a noun: "adgangskoden", "passordet"."""
 _LINKS = (
     "is|are|was|lautet|ist|est|es|é|è|to|är|er|jest|je|la|là|adalah|είναι|هي|is still|is now"
@@ -61,8 +60,8 @@ _LINKS = (
 _WORD = "[\\w'\u0900-\u0dff\u0e00-\u0e7f-]{1,20}"
 """A word between a name and its value. The vowel signs of Indian and Thai words are no letters."""
 _WITH_ATTRIBUTES = r"(?:\s{1,4}[\w:.-]{1,40}=[\"'][^\"'<>\n]{0,80}[\"']){0,3}"
-_LINK = re.compile(rf"(?i)\s(?:{_LINKS}):?\s|[は是为為]")
-_JOINED = re.compile(
+_LINK = late(rf"(?i)\s(?:{_LINKS}):?\s|[は是为為]")
+_JOINED = late(
     r"(?xi) (?P<close> \\?[\"'`*]{0,3} \]? ) (?:\ ?\([^()\n]{1,20}\))? (?:"
     r"(?P<typed> (?: :\s?[&\w.<>\[\]|?\ ]{1,30}? | \sas\s[\w.]{1,30} | \[\d{0,4}\] ) \s?=(?![=>])\s{0,3} )"
     r"|(?P<sign> \s{0,3}(?: :=|=>|->|==?|[:：＝] ) \*{0,2} \s{0,3} \*{0,2} | \s{1,2}[—–]\s{1,2} )"
@@ -83,35 +82,31 @@ _JOINED = re.compile(
 
 In a record, the name is one field and the value the next: ``"name": "DB_PASS", "value": "kaboom77"``.
 """
-_AT_END = re.compile(rf"(?:[^\S\n]{_WORD}){{1,4}}[^\S\n]([^\s\"'`<>\[\]{{}}(),;|\\/@:=]{{8,40}}?)[.!]?(?:\n|$)")
+_AT_END = late(rf"(?:[^\S\n]{_WORD}){{1,4}}[^\S\n]([^\s\"'`<>\[\]{{}}(),;|\\/@:=]{{8,40}}?)[.!]?(?:\n|$)")
 """What ends a line a few words behind a name: "the password for the printer Br4ndungX"."""
-_CODE = re.compile(r"[\d#*][\d#*-]{3,19}(?:[ ,;\n]{1,3}[\d-]{4,20}){0,19}(?![\w-])")
+_CODE = late(r"[\d#*][\d#*-]{3,19}(?:[ ,;\n]{1,3}[\d-]{4,20}){0,19}(?![\w-])")
 """Digits that open a door or an account, perhaps a list of them."""
-_QUOTED = re.compile(
+_QUOTED = late(
     r"(?:(?i:md5|sha\d{1,3}|password|n?crypt|\w{0,10}hash\w{0,10}|secret\w{0,10}(?:::new)?|string::from|buffer\.from)\(\s?)?"
     r"\\?(?:[bru]?\"([^\"\n]{1,500})\"|[bru]?'([^'\n]{1,500})'|`([^`\n]{1,500})`|„([^“”\n]{1,100})[“”]|“([^”\n]{1,100})”"
     r"|«([^»\n]{1,100})»|「([^」\n]{1,100})」)"
 )
-_BARE = re.compile(r"\\?[\"'`]?([^\s\"'`<>\[\]{}(),;|\\]{4,500})")
-_GOES_ON = re.compile(r"[;,|][^\s\"'`<>\[\]{}(),;|\\:=]{2,40}(?=\n|$)")
+_BARE = late(r"\\?[\"'`]?([^\s\"'`<>\[\]{}(),;|\\]{4,500})")
+_GOES_ON = late(r"[;,|][^\s\"'`<>\[\]{}(),;|\\:=]{2,40}(?=\n|$)")
 """What follows a sign inside a value that is alone on its line: "password : heron;4418"."""
-_BEFORE_EAST_ASIAN = re.compile("[!-~]{4,}(?=[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])")
+_BEFORE_EAST_ASIAN = late("[!-~]{4,}(?=[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])")
 """A value in a language that puts no space before the next word."""
-_VALUE_BEFORE = re.compile(
+_VALUE_BEFORE = late(
     r"(?i)(?:^|[\s\"'`(])([^\s\"'`()<>]{6,80})[\"'`]?\s{1,2}(?:as|for|is|was)\s{1,2}"
     r"(?:(?:the|your|my|our|his|her|its|their|a)\s{1,2})?(?:[\w'-]{1,20}\s{1,2}){0,2}$"
 )
 """A value that stands before its name: "use Br4ndung as the password"."""
-_BESIDE = re.compile(
-    r"[^\n\w]{1,3}(?:\w{1,12}[^\n\w]{1,3}){0,3}?(?<![\w/+.@-])([A-Za-z0-9+/_-]{32,200}={0,2})(?![\w/+.@-])"
-)
+_BESIDE = late(r"[^\n\w]{1,3}(?:\w{1,12}[^\n\w]{1,3}){0,3}?(?<![\w/+.@-])([A-Za-z0-9+/_-]{32,200}={0,2})(?![\w/+.@-])")
 """A long run of letters and digits a few words behind a name; if it is random, it is what the name is about."""
-_ELEMENT = re.compile(r"([^<>\n]{4,500})</")
-_SETTER = re.compile(
-    r"(?i)(?:define|set\w{0,20}|put\w{0,8}|add\w{0,12}|env|header\w?|append|property)\(\s{0,3}[\"'][\w.-]*$"
-)
-_FLAG = re.compile(r"(?:^|\s)--?[A-Za-z][\w.-]*$|(?:^|\s)--?$")
-_LINE_END = re.compile(r"[.!?]?[^\S\n]*(?:[#;/].*)?(?:\n|$)")
+_ELEMENT = late(r"([^<>\n]{4,500})</")
+_SETTER = late(r"(?i)(?:define|set\w{0,20}|put\w{0,8}|add\w{0,12}|env|header\w?|append|property)\(\s{0,3}[\"'][\w.-]*$")
+_FLAG = late(r"(?:^|\s)--?[A-Za-z][\w.-]*$|(?:^|\s)--?$")
+_LINE_END = late(r"[.!?]?[^\S\n]*(?:[#;/].*)?(?:\n|$)")
 
 
 class _Name(NamedTuple):

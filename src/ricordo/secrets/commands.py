@@ -5,44 +5,43 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
+from ricordo.patterns import late
 from ricordo.secrets.forms import OPTIONS, FoundSecret, is_chosen, is_made_up, is_placeholder, listed_words, matches_at
 
 _VALUE = r"[^\s\"'$<>|;()\[\]]"
-_IN_URL = re.compile(r"(?:://|sips?:)[^\s:/@\"'<>`\[\]]{0,100}:([^\s@/\"'<>`]{1,200})@[^\s@/]")
-_PGPASS = re.compile(r"(?m)^[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w*-]{1,64}:[\w-]{1,64}:([^\s:\[]{4,200})$")
-_NETRC = re.compile(
+_IN_URL = late(r"(?:://|sips?:)[^\s:/@\"'<>`\[\]]{0,100}:([^\s@/\"'<>`]{1,200})@[^\s@/]")
+_PGPASS = late(r"(?m)^[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w*-]{1,64}:[\w-]{1,64}:([^\s:\[]{4,200})$")
+_NETRC = late(
     r"(?:machine\s{1,8}\S{1,200}|default)\s{1,8}login\s{1,8}\S{1,200}\s{1,8}(?:account\s{1,8}\S{1,200}\s{1,8})?password\s{1,8}"
     r"([^\s\[]{1,200})"
 )
-_PIPED = re.compile(
+_PIPED = late(
     rf"(?:echo|printf) +(?:-\w +)?[\"']?(?:[\w.-]{{1,40}}:)?({_VALUE}{{4,200}})[\"']?"
     r" *\| *(?:sudo|chpasswd|passwd|smbpasswd|[^\n|]{0,80}(?:stdin|-fd))"
 )
-_ASKED = re.compile(rf"pass[\w-]{{0,20}}[= ]{{1,2}}[\"'<(]{{0,3}}echo +({_VALUE}{{4,200}})")
-_NET_USE = re.compile(rf"net use [^\n]{{0,150}}?/user:\S{{1,80}} +({_VALUE}{{4,100}})")
-_NET_USE_FIRST = re.compile(rf"net use (?:[A-Za-z*]: +)?\\\\\S{{1,100}} +(?!/)({_VALUE}{{4,100}}) +/user:")
-_WEP = re.compile(rf"iwconfig \w{{1,20}} key (?:restricted |open )?s:({_VALUE}{{4,64}})")
-_WITH_USER = re.compile(rf"-U ?[\"']?[\w.\\-]{{1,60}}%({_VALUE}{{3,100}})")
-_ORACLE = re.compile(
-    r"(?:(?:sqlplus|expdp|impdp|sqlldr) [^\n/]{0,60}|oracle:(?:thin|oci):\w{1,60})/([^\s@/\"'$<>]{3,100})@"
-)
-_OPENSSL = re.compile(rf"-pass(?:in|out|word)? +pass:({_VALUE}{{4,100}})")
-_HTPASSWD = re.compile(rf"htpasswd +-\w{{0,6}}b\w{{0,6}} +(?:[^\s]{{1,100}} +){{1,2}}({_VALUE}{{4,100}}) *(?=\n|$)")
-_PASSWD = re.compile(rf"(?:passwd|net user) +[\w.-]{{1,40}} +({_VALUE}{{4,100}})")
-_HERE_STRING = re.compile(rf"chpasswd *<<< *[\"']?[\w.-]{{1,40}}:({_VALUE}{{4,100}})")
-_SET_FOR = re.compile(r"(?i)password for [^\n=]{1,80}= *(?:password\()?['\"]([^'\"\n]{4,100})['\"]")
-_AUTH_PAIR = re.compile(r"auth=\(\s{0,4}[\"'][^\"'\n]{1,80}[\"']\s{0,4},\s{0,4}[\"']([^\"'\n]{4,100})[\"']")
-_COMMUNITY = re.compile(r"(?:snmp-server |r[ow])community +([^\s\"'<>\[]{4,100})")
-_SECURE_STRING = re.compile(r"SecureString +(?:-String +)?[\"']([^\"'$\n]{4,100})[\"']")
-_CALL = re.compile(
+_ASKED = late(rf"pass[\w-]{{0,20}}[= ]{{1,2}}[\"'<(]{{0,3}}echo +({_VALUE}{{4,200}})")
+_NET_USE = late(rf"net use [^\n]{{0,150}}?/user:\S{{1,80}} +({_VALUE}{{4,100}})")
+_NET_USE_FIRST = late(rf"net use (?:[A-Za-z*]: +)?\\\\\S{{1,100}} +(?!/)({_VALUE}{{4,100}}) +/user:")
+_WEP = late(rf"iwconfig \w{{1,20}} key (?:restricted |open )?s:({_VALUE}{{4,64}})")
+_WITH_USER = late(rf"-U ?[\"']?[\w.\\-]{{1,60}}%({_VALUE}{{3,100}})")
+_ORACLE = late(r"(?:(?:sqlplus|expdp|impdp|sqlldr) [^\n/]{0,60}|oracle:(?:thin|oci):\w{1,60})/([^\s@/\"'$<>]{3,100})@")
+_OPENSSL = late(rf"-pass(?:in|out|word)? +pass:({_VALUE}{{4,100}})")
+_HTPASSWD = late(rf"htpasswd +-\w{{0,6}}b\w{{0,6}} +(?:[^\s]{{1,100}} +){{1,2}}({_VALUE}{{4,100}}) *(?=\n|$)")
+_PASSWD = late(rf"(?:passwd|net user) +[\w.-]{{1,40}} +({_VALUE}{{4,100}})")
+_HERE_STRING = late(rf"chpasswd *<<< *[\"']?[\w.-]{{1,40}}:({_VALUE}{{4,100}})")
+_SET_FOR = late(r"(?i)password for [^\n=]{1,80}= *(?:password\()?['\"]([^'\"\n]{4,100})['\"]")
+_AUTH_PAIR = late(r"auth=\(\s{0,4}[\"'][^\"'\n]{1,80}[\"']\s{0,4},\s{0,4}[\"']([^\"'\n]{4,100})[\"']")
+_COMMUNITY = late(r"(?:snmp-server |r[ow])community +([^\s\"'<>\[]{4,100})")
+_SECURE_STRING = late(r"SecureString +(?:-String +)?[\"']([^\"'$\n]{4,100})[\"']")
+_CALL = late(
     r"(?:login|auth|authenticate|sign_?in|wifi\.begin)\(\s{0,4}[\"'][^\"'\n]{1,80}[\"']\s{0,4},\s{0,4}[\"']([^\"'\n]{4,100})[\"']",
     re.IGNORECASE,
 )
-_KEYED = re.compile(r"(?:Fernet|SecretKeySpec|AES\.new|hmac\.new|SigningKey)\(\s{0,4}b?[\"']([^\"'\n]{8,200})[\"']")
-_SIGNED = re.compile(
+_KEYED = late(r"(?:Fernet|SecretKeySpec|AES\.new|hmac\.new|SigningKey)\(\s{0,4}b?[\"']([^\"'\n]{8,200})[\"']")
+_SIGNED = late(
     r"(?i)jwt\.(?:sign|verify|encode|decode)\(\s{0,4}(?:\{[^{}\n]{0,150}\}|[^\s\"'{}(),]{1,60}),\s{0,4}[\"']([^\"'\n]{6,200})[\"']"
 )
-_PAIRED = re.compile(
+_PAIRED = late(
     r"(?:reds|redentials|ogins?|ugangsdaten|dentifiants|redenciales)\b[^\n:/-]{0,20}?[:\s]\s?[\w.@+-]{2,40}\s?[:/]\s?"
     r"([^\s\"'`<>|,;()\[\]]{6,80})"
 )
@@ -72,9 +71,9 @@ _LOOSE = (
 """What an expression starts with, so that it is tried only there. Searching for a literal is far faster."""
 _MUST_LOOK_CHOSEN = (_CALL, _PAIRED, _COMMUNITY, _KEYED, _SIGNED, _PASSWD, _AUTH_PAIR)
 _NO_PASSWORDS = frozenset({"pass", "pw", "passwd", "password", "pwd"})
-_AUTHORIZATION = re.compile(r"(?:earer|EARER|asic|ASIC|oken|SSWS|[Aa]pi[Kk]ey) {1,4}([A-Za-z0-9._~+/-]{16,500}={0,2})")
+_AUTHORIZATION = late(r"(?:earer|EARER|asic|ASIC|oken|SSWS|[Aa]pi[Kk]ey) {1,4}([A-Za-z0-9._~+/-]{16,500}={0,2})")
 _AUTHORIZATION_SIGNS = ("earer ", "EARER ", "asic ", "ASIC ", "oken ", "SSWS ", "apikey ", "apiKey ", "ApiKey ")
-_USER = re.compile(r"(?:-u|--user|--proxy-user|-U)[ =]{0,2}[\"']?[^\s:\"'<>$]{1,100}:([^\s\"'<>$]{3,200})")
+_USER = late(r"(?:-u|--user|--proxy-user|-U)[ =]{0,2}[\"']?[^\s:\"'<>$]{1,100}:([^\s\"'<>$]{3,200})")
 
 
 COMMAND_SIGNS = (*(sign for _, signs, _ in _LOOSE for sign in signs), *_AUTHORIZATION_SIGNS, "curl")
@@ -113,11 +112,11 @@ def _line_before(text: str, at: int) -> str:
     return text[max(0, at - 300) : at].rpartition("\n")[2]
 
 
-_OPTION = re.compile(
+_OPTION = late(
     r" (-(?:pw|hp|[pPawskKcAXN])|/p:)( ?)"
     r"(?:\"([^\"$\n]{4,100})\"|'([^'\n]{4,100})'|([^\s\"'$<>|;()\[\]=-][^\s\"'$<>|;()\[\]]{3,100}))"
 )
-_NAMES_A_USER = re.compile(r" (?:-[uUD]|--user(?:name)?)[ =]?\S")
+_NAMES_A_USER = late(r" (?:-[uUD]|--user(?:name)?)[ =]?\S")
 
 
 def _in_options(text: str) -> Iterator[FoundSecret]:
@@ -137,8 +136,8 @@ def _in_options(text: str) -> Iterator[FoundSecret]:
             yield FoundSecret("password", *match.span(group))
 
 
-_COOKIE = re.compile(r"(?i)(?:cookie:|--cookie|-b)[ \t=]{0,3}[\"']?([^\n\r]{1,4000})")
-_PAIR = re.compile(r"[\w.-]{1,80}=(\"?)([^\s;,\"'\[\]]{12,2000})")
+_COOKIE = late(r"(?i)(?:cookie:|--cookie|-b)[ \t=]{0,3}[\"']?([^\n\r]{1,4000})")
+_PAIR = late(r"[\w.-]{1,80}=(\"?)([^\s;,\"'\[\]]{12,2000})")
 
 
 def in_cookies(text: str) -> Iterator[FoundSecret]:
@@ -153,11 +152,11 @@ def in_cookies(text: str) -> Iterator[FoundSecret]:
                 yield FoundSecret("cookie", *pair.span(2))
 
 
-_WALLET = re.compile(
+_WALLET = late(
     r"(?i)\b(?:seed|recovery|mnemonic|backup|wallet)\b[ _-]?(?:phrase|words?|mnemonic|seed|key)?\b(?: is\b| are\b)?"
 )
 WALLET_SIGNS = ("seed", "recovery", "mnemonic", "backup", "wallet")
-_WALLET_WORD = re.compile(r"[\s,\"'`:=.\d)*-]{1,12}([a-z]{3,8})(?![A-Za-z])")
+_WALLET_WORD = late(r"[\s,\"'`:=.\d)*-]{1,12}([a-z]{3,8})(?![A-Za-z])")
 _WORD_COUNTS = (24, 21, 18, 15, 12)
 _PROSE = listed_words("prose")
 

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ricordo.patterns import late
 from ricordo.secrets.assignments import STEMS, WHOLE_STEMS, assigned
 from ricordo.secrets.commands import COMMAND_SIGNS, WALLET_SIGNS, in_commands, in_cookies, wallet_words
 from ricordo.secrets.forms import FORMS, SHORTEST, FoundSecret, by_form, private_keys
@@ -108,7 +109,7 @@ def _held(signs: Mapping[str, int], pieces: Sequence[str], together: str, signed
 def _standing_alone(word: str) -> re.Pattern[str]:
     """An expression for a word with no letter next to it, or at the end of a name in code, such as ``smtpPass``."""
     alone = rf"(?i:(?<![^\W\d_]){re.escape(word)}(?![^\W\d_]))"
-    return re.compile(rf"{alone}|(?<=[a-z0-9]){word[:1].upper()}{re.escape(word[1:])}(?![a-z])")
+    return late(rf"{alone}|(?<=[a-z0-9]){word[:1].upper()}{re.escape(word[1:])}(?![a-z])")
 
 
 def _longest_word(sign: str) -> str:
@@ -122,7 +123,7 @@ def _by_longest_word(signs: Sequence[str]) -> dict[str, list[str]]:
     return by_word
 
 
-_INVISIBLE = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]")
+_INVISIBLE = late("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]")
 """Characters that show nothing; between the letters of a token they hide it from a search for its form."""
 
 _SIGNS = SignFinder()

@@ -20,6 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ricordo.patterns import late
+
 
 class FoundSecret(NamedTuple):
     """A secret: what it is, and where it stands."""
@@ -149,11 +151,11 @@ def matches_at(signs: Sequence[str], pattern: re.Pattern[str], text: str) -> Ite
             at = text.find(sign, match.end() if match else at + 1)
 
 
-_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_BODY = re.compile(r"(?:(?:\\n|\\r|\s){0,4}+[A-Za-z0-9+/=]{16,128}+)*+")
+_KEY_BEGINS = late(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_ENDS = late(r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_BODY = late(r"(?:(?:\\n|\\r|\s){0,4}+[A-Za-z0-9+/=]{16,128}+)*+")
 _LONGEST_KEY = 16_000
-_PUTTY = re.compile(
+_PUTTY = late(
     r"Private-Lines: {0,4}\d{1,4}\s{1,4}(?:[A-Za-z0-9+/=]{1,80}\s{1,4}){1,200}+(?:Private-MAC: ?[a-f0-9]{1,80})?"
 )
 
@@ -184,25 +186,25 @@ def private_keys(text: str) -> Iterator[FoundSecret]:
             yield FoundSecret("private key", *match.span())
 
 
-_TEMPLATE = re.compile(
+_TEMPLATE = late(
     r"^(?:[<\[{$%*].*|.*[>\]}*]|!(?:[A-Z].*|vault|secret|env\w*|ref\w*|include|encrypted\S*)|[xX]+|\.+|-+|_+|…+|[&:@][A-Za-z_]+|\[?redacted.*)$"
 )
 _PLACEHOLDERS = listed_words("placeholders")
-_ASKED_FOR = re.compile(
+_ASKED_FOR = late(
     r"(?i)^(?:your|my|the|some|new|old|change|replace|insert|enter|example|sample|dummy|fake|put|set|todo|add|use|see|any)"
     r"(?:[-_ ]?[a-z]+){0,5}$"
 )
 """Letters that ask for a value, such as ``YOUR_API_KEY`` or ``replace-me``."""
-_IS_UUID = re.compile(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-_CODE_NAME = re.compile(r"(?!.*[a-z]\d\d+$)[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)+$")
-_PASSPHRASE = re.compile(r"^[A-Za-z]{2,15}(?:[-_.][A-Za-z]{2,15}){3,9}$")
-_PART = re.compile(r"[A-Za-z0-9!@#$%^&*+=~?]+")
-_KNOWN_WORDS = re.compile(
+_IS_UUID = late(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+_CODE_NAME = late(r"(?!.*[a-z]\d\d+$)[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)+$")
+_PASSPHRASE = late(r"^[A-Za-z]{2,15}(?:[-_.][A-Za-z]{2,15}){3,9}$")
+_PART = late(r"[A-Za-z0-9!@#$%^&*+=~?]+")
+_KNOWN_WORDS = late(
     r"(?i)^(?:v\d{1,2}\w{0,6}|sha-?\d+\w*|md5\w*|hs\d+|rs\d+|es\d+|utf-?\d+\w*|base\d+\w*|bcrypt\w*|argon2\w*|aes-?\d+\w*"
     r"|rsa-?\d+|ed25519\w*|ed448\w*|secp\d+\w\d|x25519|oauth2\w*|pbkdf2\w*|p?k?cs\d+\w*|int\d+|str\d*|http[s12]\w*|i18n|l10n)$"
 )
-_PATH = re.compile(r"^(?:[~.]{0,2}/|[A-Za-z]:[\\/])|\.(?:[a-z]{2,4}|json|yaml|html)$")
-_EAST_ASIAN = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+_PATH = late(r"^(?:[~.]{0,2}/|[A-Za-z]:[\\/])|\.(?:[a-z]{2,4}|json|yaml|html)$")
+_EAST_ASIAN = late("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 """Letters of languages that put no space between words, so that a value is more likely the rest of a sentence."""
 _TELLING = tuple(
     word for name in ("password", "secret") for word in listed_names(name) if word[0] not in '_"' and len(word) > 2
@@ -298,7 +300,7 @@ def is_grouped(value: str) -> bool:
     return mixed * 2 >= len(parts) and not any(part.isalpha() and len(part) >= 5 for part in parts)
 
 
-_DENSE = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[A-Za-z0-9+/=_%.~-]{24,}")
+_DENSE = late(r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[A-Za-z0-9+/=_%.~-]{24,}")
 
 
 def is_dense(value: str) -> bool:

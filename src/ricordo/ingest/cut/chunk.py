@@ -7,7 +7,6 @@ and stores nothing, and reads no files; ``structure`` finds the boundaries it ch
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import pairwise, zip_longest
@@ -24,6 +23,7 @@ from ricordo.ingest.cut.structure import (
     outline_text,
 )
 from ricordo.models.base import TokenCounter
+from ricordo.patterns import late
 from ricordo.store.prepare import embedded_text
 from ricordo.values.items import Passage
 
@@ -35,9 +35,9 @@ SPECIAL_TOKENS = 2  # [CLS] and [SEP]: kept free, whether or not a counter count
 _STRETCH = 1.2  # a block may outgrow the target by this much rather than be cut
 _FULL = 0.5  # a chunk this full does not take in the next section
 _LONGEST_TOKEN = 100  # characters; a text with more characters per token is not counted as a whole
-_SPACE = re.compile(r"\s*")
-_SENTENCE = re.compile(r"[.!?…][\"'”’)\]*_]*\s+(?![a-z])|[。！？][\"”’）」』]*\s*")
-_ITEM_START = re.compile(r"\n(?=(?:[-*+]|\d{1,9}[.)])[ \t])")
+_SPACE = late(r"\s*")
+_SENTENCE = late(r"[.!?…][\"'”’)\]*_]*\s+(?![a-z])|[。！？][\"”’）」』]*\s*")
+_ITEM_START = late(r"\n(?=(?:[-*+]|\d{1,9}[.)])[ \t])")
 
 
 def chunk(

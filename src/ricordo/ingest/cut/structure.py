@@ -18,18 +18,19 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from ricordo.frozen import frozen
+from ricordo.patterns import late
 
 CRUMB = " › "
 _ADORNMENTS = frozenset("=-~^\"'`#*+.:_<>!$%&,/;?@")
 _LONGEST_ROW = 8_000
 _LONGEST_CRUMB = 120
 
-_ATX = re.compile(r" {0,3}(#{1,6})(?=[ \t\r]|\Z)")
-_FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(`{3,}(?=[^`]*\Z)|~{3,})")
-_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
-_LINK = re.compile(r"!?\[([^\][]*)\](?:\([^()]*\)|\[[^\][]*\])")
-_ANCHOR = re.compile(r"\s*(?:\{#[^{}]*\}|\{\{[^{}]*\}\}|<a\s[^<>]*>(?:</a>)?)\s*")
-_EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
+_ATX = late(r" {0,3}(#{1,6})(?=[ \t\r]|\Z)")
+_FENCE = late(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(`{3,}(?=[^`]*\Z)|~{3,})")
+_ITEM = late(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
+_LINK = late(r"!?\[([^\][]*)\](?:\([^()]*\)|\[[^\][]*\])")
+_ANCHOR = late(r"\s*(?:\{#[^{}]*\}|\{\{[^{}]*\}\}|<a\s[^<>]*>(?:</a>)?)\s*")
+_EMPHASIS = late(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
 
 
 @frozen
@@ -267,29 +268,29 @@ _AFTER = (
     r"(?=\s*(?:[({:<\[=;,|]|$|(?:extends|implements|for|where|is|struct|interface|func|with|do|begin|returns?|final"
     r"|permits)\b))"
 )
-_ARROW = re.compile(
+_ARROW = late(
     r"(?:export\s+)?(?:default\s+)?(?:const|let|var)\s+(?P<name>[\w$]+)\s*(?::[^=]{1,80})?=\s*(?:async\b\s*)?"
     r"(?:function\b|\([^()]*\)\s*(?::[^=]{1,80})?=>|[\w$]+\s*=>|\($)"
 )
-_METHOD = re.compile(r"(?:(?:async|static|get|set|public|private|protected)\s+|[*#])*(?P<name>[\w$]+)\s*\([^;]*\{\s*$")
-_SIGNATURE = re.compile(
+_METHOD = late(r"(?:(?:async|static|get|set|public|private|protected)\s+|[*#])*(?P<name>[\w$]+)\s*\([^;]*\{\s*$")
+_SIGNATURE = late(
     r"(?!(?:return|else|new|throw|delete|using|goto|case|await|typedef|if|for|while|switch|catch|do)\b)"
     r"(?:[\w:<>,\[\]*&?.@]{1,80}\s+){1,8}?[*&]{0,3}(?P<name>~?[A-Za-z_][\w:~]*)\s*\([^;=]*[{),(]\s*$"
 )
 _OWN: dict[str, re.Pattern[str]] = {
-    "bash": re.compile(r"(?:function\s+)?(?P<name>[\w-]+)\s*\(\)|function\s+(?P<name2>[\w-]+)"),
-    "sql": re.compile(
+    "bash": late(r"(?:function\s+)?(?P<name>[\w-]+)\s*\(\)|function\s+(?P<name2>[\w-]+)"),
+    "sql": late(
         r"(?i)create\s+(?:or\s+replace\s+)?(?:\w+\s+){1,3}?(?:if\s+not\s+exists\s+)?(?P<name>[\w.\"`\[\]]+)"
         r"\s*(?:\(|$|as\b|on\b|returns\b)"
     ),
-    "toml": re.compile(r"\[+(?P<name>[^\]]+)\]+"),
-    "yaml": re.compile(r"(?P<name>[\w./\"'-]+):(?:\s|$)"),
-    "json": re.compile(r"\"(?P<name>[^\"]+)\"\s*:\s*[\[{]"),
-    "css": re.compile(r"(?P<name>[^\s{}/;][^{};]*?)\s*(?:\{|,$)"),
-    "make": re.compile(r"(?P<name>[\w.%/$()-]+(?: [\w.%/$()-]+)*)\s*:(?![=:])"),
-    "hcl": re.compile(r"(?P<name>\w+(?:\s+\"[^\"]+\")*)\s*\{"),
-    "graphql": re.compile(r"(?:extend\s+)?(?:type|input|query|mutation|fragment|enum)\s+(?P<name>\w+)"),
-    "dockerfile": re.compile(r"(?i)from\s+(?P<name>\S+)"),
+    "toml": late(r"\[+(?P<name>[^\]]+)\]+"),
+    "yaml": late(r"(?P<name>[\w./\"'-]+):(?:\s|$)"),
+    "json": late(r"\"(?P<name>[^\"]+)\"\s*:\s*[\[{]"),
+    "css": late(r"(?P<name>[^\s{}/;][^{};]*?)\s*(?:\{|,$)"),
+    "make": late(r"(?P<name>[\w.%/$()-]+(?: [\w.%/$()-]+)*)\s*:(?![=:])"),
+    "hcl": late(r"(?P<name>\w+(?:\s+\"[^\"]+\")*)\s*\{"),
+    "graphql": late(r"(?:extend\s+)?(?:type|input|query|mutation|fragment|enum)\s+(?P<name>\w+)"),
+    "dockerfile": late(r"(?i)from\s+(?P<name>\S+)"),
 }  # fmt: skip
 _SAME_OWN = {"ini": "toml", "scss": "css", "fish": "bash", "just": "make"}
 _C_LIKE = frozenset({"c", "cpp", "cuda", "objc", "java", "csharp", "d", "dart", "groovy", "glsl", "hlsl"})

@@ -16,6 +16,7 @@ from pathlib import Path
 from ricordo.errors import Error, Unreadable
 from ricordo.frozen import frozen
 from ricordo.log import report
+from ricordo.patterns import late
 from ricordo.values.items import Parsed
 
 
@@ -127,7 +128,7 @@ def _cause(problem: Exception) -> str:
     return "mistake" if is_here and isinstance(problem, _MISTAKES) else "file"
 
 
-_BY_PROGRAM = re.compile(
+_BY_PROGRAM = late(
     r"""(untitled|no\ title|title|unknown|none|null|normal|template|new\ document)[\s\d]*
     | (microsoft\ )?(word|excel|powerpoint)(\ (document|presentation|worksheet|workbook))?(\ -\ .*)?
     | (document|presentation|slide|book|sheet|page|doc|pptx?|workbook)\s*\d*

@@ -23,6 +23,7 @@ from ricordo.config.files import random_key
 from ricordo.errors import Unreadable, UsageError
 from ricordo.frozen import frozen
 from ricordo.nofollow import real_path
+from ricordo.patterns import late
 from ricordo.trust.level import is_vouched
 from ricordo.values.items import FIELD_NAMES, Draft, Fields, Item, Ref
 from ricordo.values.kinds import DRIVES_WITH_FILES, KNOWLEDGE_FOLDERS
@@ -37,7 +38,7 @@ _SHARED = ("id", "source")
 _OWN_KEYS = ("id", "ref", "created", "updated", "text_hash", "archived", "mime_type", "sealed")
 _DEFAULTS = Fields(mime_type=MARKDOWN).to_dict()
 _TEXT_FIELDS = ("title", "description", "category", "domain", "context", "source_adapter", "source_url", "thread")
-_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_ID = late(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _LONGEST_FRONT = 4 << 20
 _MOST_VALUES = 200_000
 _HASH_LENGTH = 12
@@ -46,13 +47,13 @@ _UNACCEPTED = ", not accepted"
 for theirs. Whoever changes the text by hand makes it their own.
 """
 
-_UNSAFE = re.compile(r'[<>:"\\|?*\x00-\x1f\x7f]')
-_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+_UNSAFE = late(r'[<>:"\\|?*\x00-\x1f\x7f]')
+_DEVICES = late(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 _LONGEST_NAME = 120
 
-_PLAIN = re.compile(r"[^\W\d][\w /.'()@+-]*")
+_PLAIN = late(r"[^\W\d][\w /.'()@+-]*")
 _RESERVED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"})
-_ESCAPED = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
+_ESCAPED = late(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 

@@ -24,6 +24,7 @@ from ricordo.frozen import frozen
 from ricordo.ingest.cut.structure import CRUMB, outline_code
 from ricordo.ingest.formats.detect import language_of_name
 from ricordo.nofollow import real_path
+from ricordo.patterns import late
 from ricordo.sources.git import earlier_texts, renamed_to
 from ricordo.store.base import Store
 from ricordo.values.hits import Answer, Hit
@@ -57,20 +58,20 @@ RefOf = Callable[[str], Ref]
 """Gives the ref that a ref or a URL means."""
 _LEFT_OUT = frozenset({".git", ".hg", ".venv", "node_modules", "__pycache__", ".ricordo"})
 _NO_CODE = frozenset({"yaml", "toml", "json", "css", "scss", "ini", "make", "just", "dockerfile", "hcl", ""})
-_PATH = re.compile(
+_PATH = late(
     r"(?<![\w/:.])(?:\./)?"
     r"(?P<path>(?<![@-])(?:(?:[\w.@-]+/)*[\w@-][\w.@-]*\.\w{1,8}|(?:[\w.@-]+/)+[\w.@-]+)"
     r"|Makefile|Dockerfile|[Jj]ustfile|Jenkinsfile|Procfile|Gemfile|Rakefile)(?![\w/])"
 )
-_SYMBOL = re.compile(
+_SYMBOL = late(
     r"(?<![\w$])(?P<called>[A-Za-z_$][\w$]{0,200}+(?:(?:\.|::|#)[A-Za-z_$][\w$]{0,200}+){0,20}+)\(\)"
     r"|`(?P<quoted>[A-Za-z_$][\w$]{2,}(?:(?:\.|::|#)[A-Za-z_$][\w$]*)*)`"
     r"|\b(?P<dotted>[A-Z]\w+(?:\.|::)[a-z_]\w+)\b(?!\()"
 )
-_DOTTED = re.compile(r"(?<![\w./$-])[A-Za-z_]\w{0,200}+(?:\.[A-Za-z_]\w{0,200}+){1,20}+(?![\w/-])")
+_DOTTED = late(r"(?<![\w./$-])[A-Za-z_]\w{0,200}+(?:\.[A-Za-z_]\w{0,200}+){1,20}+(?![\w/-])")
 """A name with its package, as `click.option`: it is cited if it is stored."""
-_REF = re.compile(rf"(?<![\w:/])(?:{'|'.join(sorted(DRIVES))}):/[^\s<>\"'`|)\]}}]+")
-_URL = re.compile(r"https?://[^\s<>\"'`|)\]}]+")
+_REF = late(rf"(?<![\w:/])(?:{'|'.join(sorted(DRIVES))}):/[^\s<>\"'`|)\]}}]+")
+_URL = late(r"https?://[^\s<>\"'`|)\]}]+")
 
 
 def digest(data: bytes) -> str:
