@@ -31,7 +31,9 @@ def browser() -> Iterator[Any]:
     driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = chromium()
     with driver.sync_playwright() as play:
-        running = play.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        # One process for the pages of a context: new ones for each site and in advance cost more than the tests.
+        args = ["--no-sandbox", "--disable-dev-shm-usage", "--renderer-process-limit=1"]
+        running = play.chromium.launch(executable_path=program, args=args)
         yield running
         running.close()
 
