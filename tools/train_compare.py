@@ -1,14 +1,18 @@
 """Trains what says of two sentences whether they are the same, parallel, opposite or unrelated: ``compare.tsv`` in
 ``src/ricordo/memory``.
 
-``python tools/train_compare.py`` reads the pairs in ``tools/data/pairs.txt``, prints how well those of each voice are
+``python tools/train_compare.py`` reads the pairs in ``tools/data/pairs``, prints how well those of each voice are
 judged by weights that the other voices trained, and with ``--write`` trains on all and writes the weights. ``--wrong
-VOICE`` lists what is judged wrongly of one voice.
+VOICE`` lists what is judged wrongly of one voice. ``--pairs FILE`` writes the pairs for ``train_reader.py``; ``--read
+FOLDER`` takes in what that made: what the reader said of pairs of voices that it was not trained on, and what it
+learned.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
+import json
 import random
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -18,10 +22,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ricordo.memory.compare import RELATIONS, features, joined, pairing
-from ricordo.models.local_onnx import LocalEmbedder
+from ricordo.memory.compare import READ, RELATIONS, WEIGHED, features, joined, pairing, readings
+from ricordo.models.local_onnx import SHIPPED, LocalEmbedder
+from ricordo.models.pairs import PairReader
 
-DATA = Path(__file__).parent / "data" / "pairs.txt"
+DATA = Path(__file__).parent / "data" / "pairs"
+READINGS = DATA / "readings.npz"
+"""What the reader says of the pairs that were written, each judged by one that other voices trained."""
 WEIGHTS = Path(__file__).resolve().parents[1] / "src" / "ricordo" / "memory" / "compare.tsv"
 SIGNS = "=/!~"
 """How a line of a group begins: what it is to the first line, in the order of ``RELATIONS``."""
@@ -34,6 +41,8 @@ SAME_WRONG, OPPOSITE_WRONG, NEAR_WRONG = 0.02, 0.024, 0.07
 """What the thresholds are chosen for, on voices left out: of parallel pairs the share called the same; of others the
 share called opposite; of parallel pairs the share that is held up for a decision.
 """
+UNREAD = 0.04
+"""Of pairs that are the same or opposite, the share that is not read, as nothing seen speaks for it."""
 
 Numbers = npt.NDArray[np.float32]
 
@@ -51,7 +60,8 @@ class Pair(NamedTuple):
 def groups() -> Iterator[tuple[str, str, list[tuple[int, str]]]]:
     """Each voice with a first line and those beside it."""
     voice, first, others = "", "", list[tuple[int, str]]()
-    for line in [*DATA.read_text("utf-8").splitlines(), ""]:
+    texts = [file.read_text("utf-8") for file in sorted(DATA.glob("*.txt"))]
+    for line in [*"\n\n".join(texts).splitlines(), ""]:
         if line[:2] in [f"{sign} " for sign in SIGNS]:
             others.append((SIGNS.index(line[0]), line[2:]))
             continue
@@ -120,7 +130,7 @@ def embedded() -> dict[str, npt.NDArray[np.float32]]:
 
 
 class Training(NamedTuple):
-    """All pairs as numbers, for one of the two sets of weights."""
+    """All pairs as numbers, for one of the sets of weights."""
 
     every: Sequence[Pair]
     names: tuple[str, ...]
@@ -134,15 +144,37 @@ class Training(NamedTuple):
     def weights(self) -> Numbers:
         return np.array([pair.weight for pair in self.every], np.float32)
 
+    @property
+    def written(self) -> npt.NDArray[np.bool_]:
+        return self.weights == 1.0
 
-def training(every: Sequence[Pair], vectors: dict[str, npt.NDArray[np.float32]], *, by_meaning: bool) -> Training:
+
+def seen_of(every: Sequence[Pair], vectors: dict[str, npt.NDArray[np.float32]]) -> Training:
+    """What is seen of pairs, and their cosines."""
     rows = []
     for pair in every:
         one, other = joined(pair.older), joined(pair.newer)
-        cosine = float(vectors[pair.older] @ vectors[pair.newer]) if by_meaning else None
-        rows.append(features(one, other, pairing(one, other), cosine))
-    names = tuple(name for name in rows[0] if by_meaning or not name.startswith("cosine"))
-    return Training(every, names, np.array([[row[name] for name in names] for row in rows], np.float32))
+        seen = features(one, other, pairing(one, other), float(vectors[pair.older] @ vectors[pair.newer]))
+        rows.append(np.fromiter(seen.values(), np.float32, len(seen)))
+    return Training(every, tuple(seen), np.array(rows))
+
+
+def without_cosines(data: Training) -> Training:
+    kept = [place for place, name in enumerate(data.names) if not name.startswith("cosine")]
+    return Training(data.every, tuple(data.names[place] for place in kept), data.matrix[:, kept])
+
+
+def with_readings(data: Training) -> Training:
+    """The pairs that were written, with what the reader says of them."""
+    written = data.written
+    sums = np.load(READINGS)["sums"]
+    if len(sums) != written.sum():
+        raise SystemExit("the readings are of other pairs: train the reader again (train_reader.py)")
+    read = [readings(row) for row in sums.astype(np.float64).tolist()]
+    names = tuple(read[0])
+    columns = np.array([[row[name] for name in names] for row in read], np.float32)
+    every = [pair for pair, is_written in zip(data.every, written, strict=True) if is_written]
+    return Training(every, (*data.names, *names), np.hstack([data.matrix[written], columns]))
 
 
 def fit(matrix: Numbers, relations: npt.NDArray[np.int64], weight: Numbers) -> tuple[Numbers, Numbers]:
@@ -164,18 +196,26 @@ def fit(matrix: Numbers, relations: npt.NDArray[np.int64], weight: Numbers) -> t
 
 
 def chances(matrix: Numbers, table: Numbers, constant: Numbers) -> Numbers:
-    sums = matrix @ table + constant
+    return chances_of(matrix @ table + constant)
+
+
+def chances_of(sums: Numbers) -> Numbers:
     odds = np.exp(sums - sums.max(axis=1, keepdims=True))
     share: Numbers = odds / odds.sum(axis=1, keepdims=True)
     return share
 
 
-def left_out(data: Training) -> Numbers:
-    """How each pair is judged by weights that other voices trained."""
-    voices = sorted({pair.voice for pair in data.every})
+def folds_of(every: Sequence[Pair]) -> npt.NDArray[np.int64]:
+    """In which part of the voices each pair is."""
+    voices = sorted({pair.voice for pair in every})
     random.Random(3).shuffle(voices)
     fold = {voice: place % FOLDS for place, voice in enumerate(voices)}
-    folds = np.array([fold[pair.voice] for pair in data.every])
+    return np.array([fold[pair.voice] for pair in every])
+
+
+def left_out(data: Training) -> Numbers:
+    """How each pair is judged by weights that other voices trained."""
+    folds = folds_of(data.every)
     judged = np.zeros((len(data.every), len(RELATIONS)), np.float32)
     for n in range(FOLDS):
         table, constant = fit(data.matrix[folds != n], data.relations[folds != n], data.weights[folds != n])
@@ -183,13 +223,14 @@ def left_out(data: Training) -> Numbers:
     return judged
 
 
-def thresholds(judged: Numbers, relations: npt.NDArray[np.int64]) -> tuple[float, float, float]:
-    """From which chances on two texts are called the same, opposite, and held up for a decision."""
+def thresholds(judged: Numbers, relations: npt.NDArray[np.int64]) -> tuple[float, float, float, float]:
+    """From which chances on two texts are called the same, opposite, held up for a decision, and read together."""
     same, opposite = judged[:, 0], judged[:, 2]
     return (
         _exceeded(same[relations == 1], SAME_WRONG),
         _exceeded(opposite[relations != 2], OPPOSITE_WRONG),
         _exceeded((same + opposite)[relations == 1], NEAR_WRONG),
+        float(np.quantile((same + opposite)[(relations == 0) | (relations == 2)], UNREAD)),
     )
 
 
@@ -197,7 +238,9 @@ def _exceeded(values: Numbers, share: float) -> float:
     return float(np.quantile(values, 1 - share))
 
 
-def told(judged: Numbers, limits: tuple[float, float, float]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def told(
+    judged: Numbers, limits: tuple[float, float, float, float]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Which relation is told of each pair, and whether it is held up for a decision."""
     same, parallel, opposite, unrelated = judged.T
     relation = np.where(parallel >= unrelated, 1, 3)
@@ -206,54 +249,92 @@ def told(judged: Numbers, limits: tuple[float, float, float]) -> tuple[npt.NDArr
     return relation, (same + opposite >= limits[2]) | (relation == 0) | (relation == 2)
 
 
+def export(every: Sequence[Pair], file: Path) -> None:
+    """Write the pairs for ``train_reader.py``, each with its part of the voices."""
+    rows = [
+        (pair.older, pair.newer, pair.relation, int(fold), pair.weight)
+        for pair, fold in zip(every, folds_of(every), strict=True)
+    ]
+    with gzip.open(file, "wt", encoding="utf-8") as out:
+        json.dump(rows, out, ensure_ascii=False)
+
+
+def take_in(every: Sequence[Pair], folder: Path) -> None:
+    """Keep what ``train_reader.py`` made: the readings of the pairs that were written, and the graph."""
+    from reader_graph import build
+
+    sums = np.zeros((len(every), len(RELATIONS)), np.float16)
+    for file in sorted(folder.glob("readings-*.npz")):
+        part = np.load(file)
+        sums[part["rows"]] = part["sums"]
+    written = np.array([pair.weight == 1.0 for pair in every])
+    np.savez_compressed(READINGS, sums=sums[written])
+    graph = build(SHIPPED / "model.onnx", dict(np.load(folder / "learned.npz")), len(RELATIONS))
+    (SHIPPED / "pairs.onnx").write_bytes(graph.SerializeToString())
+    control, reader = np.load(folder / "control.npz"), PairReader()
+    ours = [reader.read(every[row].older, every[row].newer) for row in control["rows"]]
+    off = np.abs(chances_of(np.array(ours)) - chances_of(control["sums"])).max(axis=1)
+    print(f"{len(off)} pairs: chances by the graph and in training differ by {off.mean():.3f}, at most {off.max():.3f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=Path, metavar="FILE")
+    parser.add_argument("--read", type=Path, metavar="FOLDER")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--wrong", metavar="VOICE", default="")
     given = parser.parse_args()
     vectors = embedded()
     every = pairs(vectors)
-    written = np.array([pair.weight == 1.0 for pair in every])
+    if given.pairs:
+        export(every, given.pairs)
+        return
+    if given.read:
+        take_in(every, given.read)
+    meaning = seen_of(every, vectors)
     voices = {pair.voice for pair in every}
-    print(f"{int(written.sum())} pairs written in {len(voices)} voices, {len(every)} with those that follow from them")
+    print(
+        f"{meaning.written.sum()} pairs written in {len(voices)} voices, {len(every)} with those that follow from them"
+    )
     print("| judged by | same | opposite | parallel: same | others: opposite | held up: same, opposite, parallel |")
     print("|---|---|---|---|---|---|")
     sets = []
-    for name, by_meaning in (("meaning and words", True), ("words", False)):
-        data = training(every, vectors, by_meaning=by_meaning)
-        judged = left_out(data)
-        relations = data.relations
+    for name, data in zip(WEIGHED, (without_cosines(meaning), meaning, with_readings(meaning)), strict=True):
+        judged, relations, written = left_out(data), data.relations, data.written
         limits = thresholds(judged[written], relations[written])
         sets.append((data, limits))
         relation, held = told(judged, limits)
 
-        def share(which: npt.NDArray[np.bool_], of: npt.NDArray[np.bool_]) -> str:
-            return f"{which[written & of].mean():.2f}"
-
-        ups = ", ".join(share(held, relations == n) for n in (0, 2, 1))
-        figures = [share(relation == n, relations == n) for n in (0, 2)]
-        figures += [share(relation == 0, relations == 1), share(relation == 2, relations != 2), ups]
-        print(f"| {name} | {' | '.join(figures)} |")
-        if given.wrong and by_meaning:
-            for n, pair in enumerate(every):
-                if written[n] and given.wrong in pair.voice and relation[n] != pair.relation:
+        print(f"| {name} | {' | '.join(_figures(relation[written], held[written], relations[written]))} |")
+        if given.wrong and name == READ:
+            for n, pair in enumerate(data.every):
+                if given.wrong in pair.voice and relation[n] != pair.relation:
                     print(f"{RELATIONS[pair.relation]} → {RELATIONS[relation[n]]}: {pair.older} | {pair.newer}")
     if given.write:
         write(sets)
 
 
-def write(sets: Sequence[tuple[Training, tuple[float, float, float]]]) -> None:
+def _figures(
+    relation: npt.NDArray[np.int64], held: npt.NDArray[np.bool_], wanted: npt.NDArray[np.int64]
+) -> Iterator[str]:
+    for told_as, of in ((0, wanted == 0), (2, wanted == 2), (0, wanted == 1), (2, wanted != 2)):
+        yield f"{(relation == told_as)[of].mean():.2f}"
+    yield ", ".join(f"{held[wanted == n].mean():.2f}" for n in (0, 2, 1))
+
+
+def write(sets: Sequence[tuple[Training, tuple[float, ...]]]) -> None:
     """Train on everything, and write the weights."""
     tables = [fit(data.matrix, data.relations, data.weights) for data, _ in sets]
     lines = [
-        "# For each relation, what each thing seen says for it: beside a cosine, then without one.",
-        f"# {', '.join(RELATIONS)}. The thresholds: same, opposite, held up. Written by tools/train_compare.py.",
+        f"# For each relation, what each thing seen says for it: by {', '.join(WEIGHED)}.",
+        f"# {', '.join(RELATIONS)}. Thresholds: same, opposite, held up, read. Written by tools/train_compare.py.",
     ]
     rows = [("thresholds", [value for _, limits in sets for value in limits])]
     rows.append(("constant", [value for _, constant in tables for value in constant]))
-    plain = {name: tables[1][0][n] for n, name in enumerate(sets[1][0].names)}
     nothing = np.zeros(len(RELATIONS))
-    rows += [(name, [*tables[0][0][n], *plain.get(name, nothing)]) for n, name in enumerate(sets[0][0].names)]
+    by_name = [dict(zip(data.names, table, strict=True)) for (data, _), (table, _) in zip(sets, tables, strict=True)]
+    names = sets[-1][0].names
+    rows += [(name, [value for table in by_name for value in table.get(name, nothing)]) for name in names]
     lines += ["\t".join((name, *(f"{value:.3f}" for value in row))) for name, row in rows]
     WEIGHTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"{WEIGHTS.stat().st_size:,} bytes, {sum(len(row) for _, row in rows)} numbers: {WEIGHTS}")

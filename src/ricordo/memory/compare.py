@@ -2,16 +2,17 @@
 number or object differs, and both are facts), opposite (both cannot hold), or unrelated.
 
 A linear classifier decides, over how near the meanings of the two are and over what is seen of their words: which are
-each other's, what is left over on each side and where, values, denials, what is ruled out (``statements``).
-``compare.tsv`` holds its weights, which ``tools/train_compare.py`` writes. Nothing is embedded here: where there is no
-cosine of the model in the package, what is seen decides alone, by weights of its own. Long texts are compared sentence
-by sentence.
+each other's, what is left over on each side and where, values, denials, what is ruled out (``statements``). Pairs that
+could be the same or opposite are read by a model that sees both together (``models.pairs``), and what it says counts
+with the rest. ``compare.tsv`` holds the weights, which ``tools/train_compare.py`` writes: for words and meaning, for
+these and what was read, and for words alone, where there is no cosine of the model in the package. Long texts are
+compared sentence by sentence.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -26,11 +27,14 @@ from ricordo.memory.statements import (
     statement,
     word_lists,
 )
+from ricordo.models.pairs import reading
 from ricordo.text.alike import plain_text
 
 SAME, PARALLEL, OPPOSITE, UNRELATED = "same", "parallel", "opposite", "unrelated"
 RELATIONS = (SAME, PARALLEL, OPPOSITE, UNRELATED)
 """In the order of the columns of the weights."""
+WORDS, MEANING, READ = WEIGHED = ("words", "meaning", "read")
+"""What the weights are for, in the order of their columns: words alone, with a cosine, and with what was read."""
 RELATED = 0.45
 """Texts whose meanings are farther apart are unrelated; nothing else is looked at."""
 SHARED = 0.34
@@ -68,14 +72,17 @@ class Likeness:
     """Whether somebody should decide before both are kept: they are the same or opposite, even if not surely which."""
     why: str = ""
     """Of opposite texts, how they contradict each other."""
+    doubt: float = 0.0
+    """How likely the two are the same or opposite, if it is so likely that they should be read together; else 0."""
 
 
 IDENTICAL = Likeness(SAME, 1.0, 0.0, is_near=True)
 FAR = Likeness(UNRELATED)
 
 
-def compare(older: str, newer: str, cosine: float | None = None) -> Likeness:
-    """What two texts are to each other; ``cosine`` is that of their vectors by the model in the package.
+def compare(older: str, newer: str, cosine: float | None = None, *, read: Sequence[float] | None = None) -> Likeness:
+    """What two texts are to each other; ``cosine`` is that of their vectors by the model in the package, ``read`` what
+    its reader of pairs says of them.
 
     >>> compare("Host db1 has 64 GB.", "Host db2 has 64 GB.").relation
     'parallel'
@@ -99,11 +106,23 @@ def compare(older: str, newer: str, cosine: float | None = None) -> Likeness:
     elif shared:
         found = Likeness(PARALLEL, shared, is_near=shared >= HALF)
     else:
-        found = _judged(joined(older), joined(newer), cosine)
+        found = _judged(joined(older), joined(newer), cosine, read)
     if found.relation == OPPOSITE or len(some) == len(others) == 1 or max(len(mine), len(theirs)) > MOST_STATEMENTS:
         return found
     pairs = (_judged(one, other, None) for one in mine for other in theirs)
     return next((pair for pair in pairs if pair.relation == OPPOSITE), found)
+
+
+def compare_closely(older: str, newer: str, cosine: float | None = None) -> Likeness:
+    """The same, with a reading where there is doubt."""
+    found = compare(older, newer, cosine)
+    return read_closely(older, newer, cosine, found) if found.doubt else found
+
+
+def read_closely(older: str, newer: str, cosine: float | None, found: Likeness) -> Likeness:
+    """What two texts are to each other once they were read together; what was found before, if nothing reads them."""
+    read = reading(older, newer)
+    return found if read is None else compare(older, newer, cosine, read=read)
 
 
 def _of_long(mine: Sequence[Statement], theirs: Sequence[Statement], shared: float) -> Likeness:
@@ -136,27 +155,50 @@ class RelationWeights:
     same: float
     opposite: float
     near: float
+    doubt: float
 
 
 @cache
-def _weights(by_meaning: bool) -> RelationWeights:
+def _weights(of: str) -> RelationWeights:
+    place = WEIGHED.index(of) * len(RELATIONS)
     rows: dict[str, tuple[float, ...]] = {}
     for line in _WEIGHTS.read_text("utf-8").splitlines():
         name, *numbers = line.split("\t")
         if not name.startswith("#"):
-            values = tuple(map(float, numbers))
-            rows[name] = values[: len(values) // 2] if by_meaning else values[len(values) // 2 :]
-    same, opposite, near = rows.pop("thresholds")
+            rows[name] = tuple(map(float, numbers[place : place + len(RELATIONS)]))
+    same, opposite, near, doubt = rows.pop("thresholds")
     constant = rows.pop("constant")
-    return RelationWeights(tuple(rows), tuple(rows.values()), constant, same, opposite, near)
+    rows = {name: row for name, row in rows.items() if any(row)}
+    return RelationWeights(tuple(rows), tuple(rows.values()), constant, same, opposite, near, doubt)
 
 
-def _judged(one: Statement, other: Statement, cosine: float | None) -> Likeness:
+def _judged(one: Statement, other: Statement, cosine: float | None, read: Sequence[float] | None = None) -> Likeness:
     if cosine is None and _share_few(one, other):
         return FAR
     found = pairing(one, other)
-    weights = _weights(cosine is not None)
-    seen = features(one, other, found, cosine)
+    weights = _weights(WORDS if cosine is None else MEANING if read is None else READ)
+    seen = features(one, other, found, cosine) | (readings(read) if read is not None else {})
+    same, parallel, opposite, unrelated = _chances(seen, weights)
+    doubt = same + opposite
+    is_near = doubt >= weights.near
+    if read is not None or doubt < weights.doubt or cosine is None:
+        doubt = 0.0
+    if opposite >= weights.opposite and opposite > same:
+        return Likeness(OPPOSITE, same, opposite, is_near=True, why=_why(one, other, found), doubt=doubt)
+    is_thin = cosine is None and seen["shared of longer"] < SHARED
+    if same >= weights.same and same > opposite and not is_thin:
+        return Likeness(SAME, same, opposite, is_near=True, doubt=doubt)
+    relation = PARALLEL if parallel >= unrelated else UNRELATED
+    return Likeness(relation, same, opposite, is_near=is_near, doubt=doubt)
+
+
+def readings(read: Sequence[float]) -> dict[str, float]:
+    """What was read, as the classifier takes it: by how much it speaks for each relation."""
+    shares = _shared_out(read)
+    return {f"read {name}": math.log(share + 0.003) / 6 for name, share in zip(RELATIONS, shares, strict=True)}
+
+
+def _chances(seen: Mapping[str, float], weights: RelationWeights) -> list[float]:
     sums = list(weights.constant)
     for name, (same, parallel, opposite, unrelated) in zip(weights.names, weights.table, strict=True):
         if value := seen[name]:
@@ -164,17 +206,14 @@ def _judged(one: Statement, other: Statement, cosine: float | None) -> Likeness:
             sums[1] += value * parallel
             sums[2] += value * opposite
             sums[3] += value * unrelated
+    return _shared_out(sums)
+
+
+def _shared_out(sums: Sequence[float]) -> list[float]:
     highest = max(sums)
-    chances = [math.exp(value - highest) for value in sums]
-    total = sum(chances)
-    same, parallel, opposite, unrelated = (chance / total for chance in chances)
-    is_near = same + opposite >= weights.near
-    if opposite >= weights.opposite and opposite > same:
-        return Likeness(OPPOSITE, same, opposite, is_near=True, why=_why(one, other, found))
-    is_thin = cosine is None and seen["shared of longer"] < SHARED
-    if same >= weights.same and same > opposite and not is_thin:
-        return Likeness(SAME, same, opposite, is_near=True)
-    return Likeness(PARALLEL if parallel >= unrelated else UNRELATED, same, opposite, is_near=is_near)
+    odds = [math.exp(value - highest) for value in sums]
+    total = sum(odds)
+    return [value / total for value in odds]
 
 
 def _share_few(one: Statement, other: Statement) -> bool:

@@ -22,6 +22,7 @@ from ricordo.memory.compare import (
     compare,
     joined,
     pairing,
+    read_closely,
 )
 from ricordo.store.base import Store
 from ricordo.store.query import Ask, AskedWord, QueryVector, Shown
@@ -136,6 +137,9 @@ COMPARED = 12
 MOST_COMPARED = 8
 """How many of them are compared at most, the nearest first."""
 
+MOST_READ = 3
+"""How many of those are read together with it at most, the most doubtful first."""
+
 MERGED = 0.5
 """Texts are merged, and nearly the same of any kind, only if it is at least so likely that they say the same."""
 
@@ -228,8 +232,12 @@ class DuplicateFinder:
             cosine = cosines.get(n) if is_ours and n in self._short else None
             comparison = compare(other.content, item.draft.content, cosine)
             if comparison is not FAR:
-                found[n] = self._as_claimed(item, other, comparison), cosine
-        return found
+                found[n] = comparison, cosine
+        for n in sorted(found, key=lambda n: -found[n][0].doubt)[:MOST_READ]:
+            comparison, cosine = found[n]
+            if comparison.doubt:
+                found[n] = read_closely(items[n].content, item.draft.content, cosine, comparison), cosine
+        return {n: (self._as_claimed(item, items[n], comparison), cosine) for n, (comparison, cosine) in found.items()}
 
     @staticmethod
     def _as_claimed(item: PreparedItem, other: Item, found: Likeness) -> Likeness:

@@ -23,7 +23,7 @@ from ricordo.models.onnx import CHARACTERS_PER_TOKEN, cores, load_session, load_
 from ricordo.patterns import late
 
 if TYPE_CHECKING:
-    from onnxruntime import InferenceSession
+    from onnxruntime import InferenceSession, SessionOptions
     from tokenizers import Encoding, Tokenizer
 
     from ricordo.models.base import Vectors
@@ -53,7 +53,7 @@ _ASCII_SIGNS = bytes(code for code in range(0x21, 0x7F) if not chr(code).isalnum
 _PRINTABLE = b"\t\n\r" + bytes(range(0x20, 0x7F))
 _WORDS_ALONE = bytes(code if code < 0x80 and chr(code).isalnum() else ord(" ") for code in range(256))
 
-_REINSTALL = "Reinstall ricordo: pip install --force-reinstall ricordo"
+REINSTALL = "Reinstall ricordo: pip install --force-reinstall ricordo"
 
 
 class WordPieceCounter:
@@ -69,7 +69,7 @@ class WordPieceCounter:
         if self._loaded is None:
             with self._lock:
                 if self._loaded is None:
-                    self._loaded = load_tokenizer(self._file, hint=_REINSTALL)
+                    self._loaded = load_tokenizer(self._file, hint=REINSTALL)
         return self._loaded
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -170,7 +170,7 @@ class LocalEmbedder:
         try:
             about: dict[str, Any] = json.loads((self._folder / "checksums.json").read_text("utf-8"))
         except (OSError, ValueError) as error:
-            raise Unavailable(f"the model in {self._folder} cannot be read: {error}", hint=_REINSTALL) from error
+            raise Unavailable(f"the model in {self._folder} cannot be read: {error}", hint=REINSTALL) from error
         return about
 
     @property
@@ -242,19 +242,24 @@ class LocalEmbedder:
 
     def _open(self) -> InferenceSession:
         model = self._folder / "model.onnx"
-        onnxruntime = runtime()
         verify(model, self._about["sha256"]["model.onnx"], self._cache)
-        options = onnxruntime.SessionOptions()
-        # One thread per run, and as many runs at a time as there are cores: no core waits for another within a run.
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        # The graph is built as it should run. Planning reuse of buffers takes quadratic time, 90 ms here, and saves
-        # no memory: the arena hands freed buffers out again.
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.enable_mem_reuse = False
-        options.enable_mem_pattern = False
-        options.log_severity_level = 3
-        return load_session(model, options, hint=_REINSTALL)
+        return load_session(model, session_options(), hint=REINSTALL)
+
+
+def session_options() -> SessionOptions:
+    """How the models in the package run."""
+    onnxruntime = runtime()
+    options: SessionOptions = onnxruntime.SessionOptions()
+    # One thread per run, and as many runs at a time as there are cores: no core waits for another within a run.
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    # The graph is built as it should run. Planning reuse of buffers takes quadratic time, 90 ms here, and saves
+    # no memory: the arena hands freed buffers out again.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.enable_mem_reuse = False
+    options.enable_mem_pattern = False
+    options.log_severity_level = 3
+    return options
 
 
 def _words_and_signs(text: str) -> tuple[list[str], int] | None:

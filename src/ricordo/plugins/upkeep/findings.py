@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ricordo.engine.removal import is_protected, last_use
 from ricordo.errors import CorruptStore, NotFound
 from ricordo.frozen import frozen
-from ricordo.memory.compare import OPPOSITE, SAME, compare
+from ricordo.memory.compare import OPPOSITE, SAME, compare_closely
 from ricordo.memory.duplicates import CLAIMING, OUR_MODEL, DuplicateFinder, overlap
 from ricordo.memory.remember import BESIDE
 from ricordo.memory.statements import statements
@@ -78,7 +78,7 @@ def pairs(
         if older in paired or Pair(older, newer) in kept or Pair(newer, older) in kept:
             continue
         cosine = float(vectors[older] @ vectors[newer]) if older in vectors and newer in vectors else None
-        found = compare(contents[older], contents[newer], cosine)
+        found = compare_closely(contents[older], contents[newer], cosine)
         if found.relation == SAME or (
             found.relation == OPPOSITE and overlap(memories[older].fields, memories[newer].fields)
         ):
