@@ -46,6 +46,8 @@ Changes: the float32 weights were rebuilt as an ONNX graph with mean pooling and
 positions past 256 and the unused pooler were dropped, the matrices and the word table were quantised to 8 bits,
 GELU is computed by its tanh approximation, and padding and truncation were taken out of the tokenizer's file.
 tools/build_model.py in Ricordo's source makes these files.
+
+pairs.onnx holds what tools/train_reader.py trained on pairs of sentences; its matrices are those of model.onnx.
 """
 
 

@@ -17,16 +17,17 @@ import random
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ricordo.memory.compare import READ, RELATIONS, WEIGHED, features, joined, pairing, readings
+from ricordo.memory.compare import MEANING, READ, RELATIONS, WEIGHED, WORDS, features, joined, pairing, readings
 from ricordo.models.local_onnx import SHIPPED, LocalEmbedder
 from ricordo.models.pairs import PairReader
 
 DATA = Path(__file__).parent / "data" / "pairs"
+CASES = DATA.with_name("cases")
 READINGS = DATA / "readings.npz"
 """What the reader says of the pairs that were written, each judged by one that other voices trained."""
 WEIGHTS = Path(__file__).resolve().parents[1] / "src" / "ricordo" / "memory" / "compare.tsv"
@@ -34,14 +35,16 @@ SIGNS = "=/!~"
 """How a line of a group begins: what it is to the first line, in the order of ``RELATIONS``."""
 DERIVED, FAR, VARIED = 0.6, 0.35, 0.05
 """How much a pair counts that follows from two others, that was drawn by lot, that is the same but for a slip."""
+DRAWN = 2.0
+"""The weights of what is seen are trained on some of these pairs: this many times fewer than they count."""
 PENALTY = 0.006
 STEPS = 120
 FOLDS = 6
-SAME_WRONG, OPPOSITE_WRONG, NEAR_WRONG = 0.02, 0.024, 0.07
-"""What the thresholds are chosen for, on voices left out: of parallel pairs the share called the same; of others the
-share called opposite; of parallel pairs the share that is held up for a decision.
+SAME_WRONG, OPPOSITE_WRONG, NEAR_WRONG = 0.02, 0.025, 0.06
+"""What the thresholds are chosen for, on the cases: of others the share called the same, and called opposite; of
+parallel pairs the share that is held up for a decision.
 """
-UNREAD = 0.04
+UNREAD = 0.06
 """Of pairs that are the same or opposite, the share that is not read, as nothing seen speaks for it."""
 
 Numbers = npt.NDArray[np.float32]
@@ -124,7 +127,7 @@ def embedded() -> dict[str, npt.NDArray[np.float32]]:
             text
             for _, first, others in groups()
             for text in (first, *_varied(first, chance), *(text for _, text in others))
-        }
+        }.union(*((pair.older, pair.newer) for pair in cases()))
     )
     return dict(zip(texts, LocalEmbedder().embed_documents(texts), strict=True))
 
@@ -164,10 +167,9 @@ def without_cosines(data: Training) -> Training:
     return Training(data.every, tuple(data.names[place] for place in kept), data.matrix[:, kept])
 
 
-def with_readings(data: Training) -> Training:
+def with_readings(data: Training, sums: Numbers) -> Training:
     """The pairs that were written, with what the reader says of them."""
     written = data.written
-    sums = np.load(READINGS)["sums"]
     if len(sums) != written.sum():
         raise SystemExit("the readings are of other pairs: train the reader again (train_reader.py)")
     read = [readings(row) for row in sums.astype(np.float64).tolist()]
@@ -223,14 +225,29 @@ def left_out(data: Training) -> Numbers:
     return judged
 
 
+def cases() -> list[Pair]:
+    """Pairs that nothing is trained on, written as people write notes: by them the thresholds are chosen."""
+    found = []
+    for file in sorted(CASES.glob("contradictions*.json")):
+        found += [Pair(one["old"], one["new"], 2 if one["contradicts"] else 1, "", 1.0) for one in _read(file)]
+    for file in sorted(CASES.glob("duplicates*.json")):
+        found += [Pair(one["a"], one["b"], 0 if one["same"] else 1, "", 1.0) for one in _read(file)]
+    return found
+
+
+def _read(file: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(file.read_text("utf-8"))
+    return rows
+
+
 def thresholds(judged: Numbers, relations: npt.NDArray[np.int64]) -> tuple[float, float, float, float]:
     """From which chances on two texts are called the same, opposite, held up for a decision, and read together."""
     same, opposite = judged[:, 0], judged[:, 2]
     return (
-        _exceeded(same[relations == 1], SAME_WRONG),
+        _exceeded(same[relations != 0], SAME_WRONG),
         _exceeded(opposite[relations != 2], OPPOSITE_WRONG),
         _exceeded((same + opposite)[relations == 1], NEAR_WRONG),
-        float(np.quantile((same + opposite)[(relations == 0) | (relations == 2)], UNREAD)),
+        float(np.quantile((same + opposite)[relations != 1], UNREAD)),
     )
 
 
@@ -291,20 +308,26 @@ def main() -> None:
         return
     if given.read:
         take_in(every, given.read)
-    meaning = seen_of(every, vectors)
+    chance = random.Random(2)
+    every = [pair for pair in every if pair.weight == 1.0 or chance.random() < pair.weight / DRAWN]
+    meaning, judged_by = seen_of(every, vectors), seen_of(cases(), vectors)
     voices = {pair.voice for pair in every}
-    print(
-        f"{meaning.written.sum()} pairs written in {len(voices)} voices, {len(every)} with those that follow from them"
-    )
+    print(f"{meaning.written.sum()} pairs written in {len(voices)} voices; thresholds by {len(judged_by.every)} cases")
     print("| judged by | same | opposite | parallel: same | others: opposite | held up: same, opposite, parallel |")
     print("|---|---|---|---|---|---|")
+    reader = PairReader()
+    sums = np.array([reader.read(pair.older, pair.newer) for pair in judged_by.every])
     sets = []
-    for name, data in zip(WEIGHED, (without_cosines(meaning), meaning, with_readings(meaning)), strict=True):
+    for name, data, tried in (
+        (WORDS, without_cosines(meaning), without_cosines(judged_by)),
+        (MEANING, meaning, judged_by),
+        (READ, with_readings(meaning, np.load(READINGS)["sums"]), with_readings(judged_by, sums)),
+    ):
+        table, constant = fit(data.matrix, data.relations, data.weights)
+        limits = thresholds(chances(tried.matrix, table, constant), tried.relations)
+        sets.append((data, table, constant, limits))
         judged, relations, written = left_out(data), data.relations, data.written
-        limits = thresholds(judged[written], relations[written])
-        sets.append((data, limits))
         relation, held = told(judged, limits)
-
         print(f"| {name} | {' | '.join(_figures(relation[written], held[written], relations[written]))} |")
         if given.wrong and name == READ:
             for n, pair in enumerate(data.every):
@@ -322,17 +345,15 @@ def _figures(
     yield ", ".join(f"{held[wanted == n].mean():.2f}" for n in (0, 2, 1))
 
 
-def write(sets: Sequence[tuple[Training, tuple[float, ...]]]) -> None:
-    """Train on everything, and write the weights."""
-    tables = [fit(data.matrix, data.relations, data.weights) for data, _ in sets]
+def write(sets: Sequence[tuple[Training, Numbers, Numbers, tuple[float, ...]]]) -> None:
     lines = [
         f"# For each relation, what each thing seen says for it: by {', '.join(WEIGHED)}.",
         f"# {', '.join(RELATIONS)}. Thresholds: same, opposite, held up, read. Written by tools/train_compare.py.",
     ]
-    rows = [("thresholds", [value for _, limits in sets for value in limits])]
-    rows.append(("constant", [value for _, constant in tables for value in constant]))
+    rows = [("thresholds", [value for *_, limits in sets for value in limits])]
+    rows.append(("constant", [value for _, _, constant, _ in sets for value in constant]))
     nothing = np.zeros(len(RELATIONS))
-    by_name = [dict(zip(data.names, table, strict=True)) for (data, _), (table, _) in zip(sets, tables, strict=True)]
+    by_name = [dict(zip(data.names, table, strict=True)) for data, table, _, _ in sets]
     names = sets[-1][0].names
     rows += [(name, [value for table in by_name for value in table.get(name, nothing)]) for name in names]
     lines += ["\t".join((name, *(f"{value:.3f}" for value in row))) for name, row in rows]
