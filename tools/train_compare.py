@@ -14,7 +14,7 @@ import argparse
 import gzip
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,10 +33,10 @@ READINGS = DATA / "readings.npz"
 WEIGHTS = Path(__file__).resolve().parents[1] / "src" / "ricordo" / "memory" / "compare.tsv"
 SIGNS = "=/!~"
 """How a line of a group begins: what it is to the first line, in the order of ``RELATIONS``."""
-DERIVED, FAR, VARIED = 0.6, 0.35, 0.05
+DERIVED, FAR, VARIED = 0.6, 0.35, 0.3
 """How much a pair counts that follows from two others, that was drawn by lot, that is the same but for a slip."""
 DRAWN = 2.0
-"""The weights of what is seen are trained on some of these pairs: this many times fewer than they count."""
+"""The weights of what is seen are trained on some of the pairs that were not written: so many times fewer."""
 PENALTY = 0.006
 STEPS = 120
 FOLDS = 6
@@ -44,8 +44,6 @@ SAME_WRONG, OPPOSITE_WRONG, NEAR_WRONG = 0.02, 0.025, 0.06
 """What the thresholds are chosen for, on the cases: of others the share called the same, and called opposite; of
 parallel pairs the share that is held up for a decision.
 """
-UNREAD = 0.06
-"""Of pairs that are the same or opposite, the share that is not read, as nothing seen speaks for it."""
 
 Numbers = npt.NDArray[np.float32]
 
@@ -83,8 +81,8 @@ def pairs(vectors: dict[str, npt.NDArray[np.float32]]) -> list[Pair]:
         by_voice.setdefault(voice, []).append([first, *(text for _, text in others)])
         for relation, text in others:
             found += [Pair(first, text, relation, voice, 1.0), Pair(text, first, relation, voice, 0.5)]
-        for text in _varied(first, chance):
-            found += [Pair(first, text, 0, voice, VARIED), Pair(text, first, 0, voice, VARIED)]
+        varied = _varied(first, chance)
+        found.append(Pair(*chance.sample((first, varied), 2), 0, voice, VARIED))
         same = [text for relation, text in others if not relation]
         found += [Pair(one, text, relation, voice, DERIVED) for one in same for relation, text in others if relation]
         found += [Pair(one, other, 0, voice, DERIVED) for one, other in combinations(same, 2)]
@@ -97,20 +95,46 @@ def pairs(vectors: dict[str, npt.NDArray[np.float32]]) -> list[Pair]:
     return found
 
 
-def _varied(text: str, chance: random.Random) -> list[str]:
-    """The same text as it is also written: with a slip, in small letters, with a word that says nothing new."""
-    words = text.rstrip(".").split()
-    long = [place for place, word in enumerate(words) if len(word) > 6 and word.isalpha() and word.islower()]
-    varied = [
-        " ".join(words).lower(),
-        chance.choice((f"{' '.join(words)} now.", f"Remember: {text}", f"Please note: {text}")),
+def _varied(text: str, chance: random.Random) -> str:
+    """The same text as it is also written: with a slip, in small letters, shortened, marked, with a word that says
+    nothing new.
+    """
+    ways = [
+        *(text.replace(one, other) for one, other in WRITTEN_ALSO if one in text),
+        *(text.replace(other, one) for one, other in WRITTEN_ALSO if other in text),
+        text.rstrip(".").lower(),
+        text.replace(" the ", " "),
+        f"{text.rstrip('.')} now.",
+        chance.choice(("Remember: ", "Please note: ", "Note: ", "FYI: ", "As said, ")) + text,
+        _with_word(text, lambda word: f"`{word}`", chance),
+        _with_word(text, lambda word: f"**{word}**", chance),
+        _with_word(text, lambda word: _slipped(word, chance), chance, least=7),
     ]
+    return chance.choice([way for way in ways if way != text] or [text])
+
+
+WRITTEN_ALSO = (
+    ("do not", "don't"), ("does not", "doesn't"), ("is not", "isn't"), ("are not", "aren't"), ("will not", "won't"),
+    ("cannot", "can't"), ("must not", "mustn't"), ("It is", "It's"), ("We are", "We're"), ("I am", "I'm"),
+    (" two ", " 2 "), (" three ", " 3 "), (" four ", " 4 "), (" five ", " 5 "), (" six ", " 6 "), (" ten ", " 10 "),
+    ("every day", "daily"), ("every hour", "hourly"), ("every week", "weekly"), ("every month", "monthly"),
+    ("every ", "every single "), ("each ", "every "), (" percent", "%"), (" minutes", " min"), (" all ", " all the "),
+    ("We ", "We always "), (" is ", " is really "), (" and ", " & "), (" until ", " till "),
+)  # fmt: skip
+
+
+def _with_word(text: str, change: Callable[[str], str], chance: random.Random, least: int = 3) -> str:
+    words = text.split()
+    long = [place for place, word in enumerate(words) if len(word) >= least and word.isalpha()]
     if long:
         place = chance.choice(long)
-        word, cut = words[place], chance.randrange(2, len(words[place]) - 2)
-        slip = word[:cut] + chance.choice((word[cut + 1] + word[cut] + word[cut + 2 :], word[cut + 1 :]))
-        varied.append(" ".join([*words[:place], slip, *words[place + 1 :]]) + ".")
-    return varied
+        words[place] = change(words[place])
+    return " ".join(words)
+
+
+def _slipped(word: str, chance: random.Random) -> str:
+    cut = chance.randrange(2, len(word) - 2)
+    return word[:cut] + chance.choice((word[cut + 1] + word[cut] + word[cut + 2 :], word[cut + 1 :]))
 
 
 def _nearest(lines: list[list[str]], place: int, vectors: dict[str, npt.NDArray[np.float32]]) -> list[list[str]]:
@@ -122,13 +146,9 @@ def _nearest(lines: list[list[str]], place: int, vectors: dict[str, npt.NDArray[
 
 def embedded() -> dict[str, npt.NDArray[np.float32]]:
     chance = random.Random(1)
-    texts = sorted(
-        {
-            text
-            for _, first, others in groups()
-            for text in (first, *_varied(first, chance), *(text for _, text in others))
-        }.union(*((pair.older, pair.newer) for pair in cases()))
-    )
+    found = {text for _, first, others in groups() for text in (first, *(text for _, text in others))}
+    varied = {_varied(first, chance) for _, first, _ in groups()}
+    texts = sorted(found.union(varied, *((pair.older, pair.newer) for pair in cases())))
     return dict(zip(texts, LocalEmbedder().embed_documents(texts), strict=True))
 
 
@@ -152,6 +172,11 @@ class Training(NamedTuple):
         return self.weights == 1.0
 
 
+def is_read(pair: Pair) -> bool:
+    """Whether the weights beside a reading are trained on the pair: one that was written, or varied."""
+    return pair.weight in (1.0, VARIED)
+
+
 def seen_of(every: Sequence[Pair], vectors: dict[str, npt.NDArray[np.float32]]) -> Training:
     """What is seen of pairs, and their cosines."""
     rows = []
@@ -168,15 +193,15 @@ def without_cosines(data: Training) -> Training:
 
 
 def with_readings(data: Training, sums: Numbers) -> Training:
-    """The pairs that were written, with what the reader says of them."""
-    written = data.written
-    if len(sums) != written.sum():
+    """Pairs with what the reader says of them."""
+    kept = np.array([is_read(pair) for pair in data.every])
+    if len(sums) != kept.sum():
         raise SystemExit("the readings are of other pairs: train the reader again (train_reader.py)")
     read = [readings(row) for row in sums.astype(np.float64).tolist()]
     names = tuple(read[0])
     columns = np.array([[row[name] for name in names] for row in read], np.float32)
-    every = [pair for pair, is_written in zip(data.every, written, strict=True) if is_written]
-    return Training(every, (*data.names, *names), np.hstack([data.matrix[written], columns]))
+    every = [pair for pair in data.every if is_read(pair)]
+    return Training(every, (*data.names, *names), np.hstack([data.matrix[kept], columns]))
 
 
 def fit(matrix: Numbers, relations: npt.NDArray[np.int64], weight: Numbers) -> tuple[Numbers, Numbers]:
@@ -240,14 +265,13 @@ def _read(file: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def thresholds(judged: Numbers, relations: npt.NDArray[np.int64]) -> tuple[float, float, float, float]:
-    """From which chances on two texts are called the same, opposite, held up for a decision, and read together."""
+def thresholds(judged: Numbers, relations: npt.NDArray[np.int64]) -> tuple[float, float, float]:
+    """From which chances on two texts are called the same, opposite and held up for a decision."""
     same, opposite = judged[:, 0], judged[:, 2]
     return (
         _exceeded(same[relations != 0], SAME_WRONG),
         _exceeded(opposite[relations != 2], OPPOSITE_WRONG),
         _exceeded((same + opposite)[relations == 1], NEAR_WRONG),
-        float(np.quantile((same + opposite)[relations != 1], UNREAD)),
     )
 
 
@@ -255,9 +279,7 @@ def _exceeded(values: Numbers, share: float) -> float:
     return float(np.quantile(values, 1 - share))
 
 
-def told(
-    judged: Numbers, limits: tuple[float, float, float, float]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def told(judged: Numbers, limits: tuple[float, float, float]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Which relation is told of each pair, and whether it is held up for a decision."""
     same, parallel, opposite, unrelated = judged.T
     relation = np.where(parallel >= unrelated, 1, 3)
@@ -277,15 +299,14 @@ def export(every: Sequence[Pair], file: Path) -> None:
 
 
 def take_in(every: Sequence[Pair], folder: Path) -> None:
-    """Keep what ``train_reader.py`` made: the readings of the pairs that were written, and the graph."""
+    """Keep what ``train_reader.py`` made: the readings of the pairs that are read, and the graph."""
     from reader_graph import build
 
     sums = np.zeros((len(every), len(RELATIONS)), np.float16)
     for file in sorted(folder.glob("readings-*.npz")):
         part = np.load(file)
         sums[part["rows"]] = part["sums"]
-    written = np.array([pair.weight == 1.0 for pair in every])
-    np.savez_compressed(READINGS, sums=sums[written])
+    np.savez_compressed(READINGS, sums=sums[[is_read(pair) for pair in every]])
     graph = build(SHIPPED / "model.onnx", dict(np.load(folder / "learned.npz")), len(RELATIONS))
     (SHIPPED / "pairs.onnx").write_bytes(graph.SerializeToString())
     control, reader = np.load(folder / "control.npz"), PairReader()
@@ -309,7 +330,8 @@ def main() -> None:
     if given.read:
         take_in(every, given.read)
     chance = random.Random(2)
-    every = [pair for pair in every if pair.weight == 1.0 or chance.random() < pair.weight / DRAWN]
+    some = [pair for pair in every if is_read(pair) or chance.random() < pair.weight / DRAWN]
+    every = [pair if is_read(pair) else pair._replace(weight=DRAWN) for pair in some]
     meaning, judged_by = seen_of(every, vectors), seen_of(cases(), vectors)
     voices = {pair.voice for pair in every}
     print(f"{meaning.written.sum()} pairs written in {len(voices)} voices; thresholds by {len(judged_by.every)} cases")
@@ -348,7 +370,7 @@ def _figures(
 def write(sets: Sequence[tuple[Training, Numbers, Numbers, tuple[float, ...]]]) -> None:
     lines = [
         f"# For each relation, what each thing seen says for it: by {', '.join(WEIGHED)}.",
-        f"# {', '.join(RELATIONS)}. Thresholds: same, opposite, held up, read. Written by tools/train_compare.py.",
+        f"# {', '.join(RELATIONS)}. Thresholds: same, opposite, held up. Written by tools/train_compare.py.",
     ]
     rows = [("thresholds", [value for *_, limits in sets for value in limits])]
     rows.append(("constant", [value for _, _, constant, _ in sets for value in constant]))

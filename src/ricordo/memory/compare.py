@@ -2,11 +2,11 @@
 number or object differs, and both are facts), opposite (both cannot hold), or unrelated.
 
 A linear classifier decides, over how near the meanings of the two are and over what is seen of their words: which are
-each other's, what is left over on each side and where, values, denials, what is ruled out (``statements``). Pairs that
-could be the same or opposite are read by a model that sees both together (``models.pairs``), and what it says counts
-with the rest. ``compare.tsv`` holds the weights, which ``tools/train_compare.py`` writes: for words and meaning, for
-these and what was read, and for words alone, where there is no cosine of the model in the package. Long texts are
-compared sentence by sentence.
+each other's, what is left over on each side and where, values, denials, what is ruled out (``statements``). Texts of
+near meanings are read by a model that sees both together (``models.pairs``), and what it says counts with the rest.
+``compare.tsv`` holds the weights, which ``tools/train_compare.py`` writes: for words alone, where there is no cosine of
+the model in the package; for words and meaning; and for these and what was read. Long texts are compared sentence by
+sentence.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RELATIONS = (SAME, PARALLEL, OPPOSITE, UNRELATED)
 """In the order of the columns of the weights."""
 WORDS, MEANING, READ = WEIGHED = ("words", "meaning", "read")
 """What the weights are for, in the order of their columns: words alone, with a cosine, and with what was read."""
-RELATED = 0.45
+RELATED = 0.35
 """Texts whose meanings are farther apart are unrelated; nothing else is looked at."""
 SHARED = 0.34
 """Without meanings: statements that share less of the words of the shorter one are unrelated, and not the same if they
@@ -72,8 +72,6 @@ class Likeness:
     """Whether somebody should decide before both are kept: they are the same or opposite, even if not surely which."""
     why: str = ""
     """Of opposite texts, how they contradict each other."""
-    doubt: float = 0.0
-    """How likely the two are the same or opposite, if it is so likely that they should be read together; else 0."""
 
 
 IDENTICAL = Likeness(SAME, 1.0, 0.0, is_near=True)
@@ -113,16 +111,10 @@ def compare(older: str, newer: str, cosine: float | None = None, *, read: Sequen
     return next((pair for pair in pairs if pair.relation == OPPOSITE), found)
 
 
-def compare_closely(older: str, newer: str, cosine: float | None = None) -> Likeness:
-    """The same, with a reading where there is doubt."""
-    found = compare(older, newer, cosine)
-    return read_closely(older, newer, cosine, found) if found.doubt else found
-
-
-def read_closely(older: str, newer: str, cosine: float | None, found: Likeness) -> Likeness:
-    """What two texts are to each other once they were read together; what was found before, if nothing reads them."""
-    read = reading(older, newer)
-    return found if read is None else compare(older, newer, cosine, read=read)
+def compare_closely(older: str, newer: str, cosine: float | None, least: float) -> Likeness:
+    """The same; texts whose meanings are at least so near are read together."""
+    read = reading(older, newer) if cosine is not None and cosine >= least else None
+    return compare(older, newer, cosine, read=read)
 
 
 def _of_long(mine: Sequence[Statement], theirs: Sequence[Statement], shared: float) -> Likeness:
@@ -155,21 +147,20 @@ class RelationWeights:
     same: float
     opposite: float
     near: float
-    doubt: float
 
 
 @cache
 def _weights(of: str) -> RelationWeights:
-    place = WEIGHED.index(of) * len(RELATIONS)
     rows: dict[str, tuple[float, ...]] = {}
     for line in _WEIGHTS.read_text("utf-8").splitlines():
         name, *numbers = line.split("\t")
         if not name.startswith("#"):
-            rows[name] = tuple(map(float, numbers[place : place + len(RELATIONS)]))
-    same, opposite, near, doubt = rows.pop("thresholds")
+            width, place = len(numbers) // len(WEIGHED), WEIGHED.index(of)
+            rows[name] = tuple(map(float, numbers[place * width : (place + 1) * width]))
+    same, opposite, near = rows.pop("thresholds")
     constant = rows.pop("constant")
     rows = {name: row for name, row in rows.items() if any(row)}
-    return RelationWeights(tuple(rows), tuple(rows.values()), constant, same, opposite, near, doubt)
+    return RelationWeights(tuple(rows), tuple(rows.values()), constant, same, opposite, near)
 
 
 def _judged(one: Statement, other: Statement, cosine: float | None, read: Sequence[float] | None = None) -> Likeness:
@@ -179,17 +170,13 @@ def _judged(one: Statement, other: Statement, cosine: float | None, read: Sequen
     weights = _weights(WORDS if cosine is None else MEANING if read is None else READ)
     seen = features(one, other, found, cosine) | (readings(read) if read is not None else {})
     same, parallel, opposite, unrelated = _chances(seen, weights)
-    doubt = same + opposite
-    is_near = doubt >= weights.near
-    if read is not None or doubt < weights.doubt or cosine is None:
-        doubt = 0.0
+    is_near = same + opposite >= weights.near
     if opposite >= weights.opposite and opposite > same:
-        return Likeness(OPPOSITE, same, opposite, is_near=True, why=_why(one, other, found), doubt=doubt)
+        return Likeness(OPPOSITE, same, opposite, is_near=True, why=_why(one, other, found))
     is_thin = cosine is None and seen["shared of longer"] < SHARED
     if same >= weights.same and same > opposite and not is_thin:
-        return Likeness(SAME, same, opposite, is_near=True, doubt=doubt)
-    relation = PARALLEL if parallel >= unrelated else UNRELATED
-    return Likeness(relation, same, opposite, is_near=is_near, doubt=doubt)
+        return Likeness(SAME, same, opposite, is_near=True)
+    return Likeness(PARALLEL if parallel >= unrelated else UNRELATED, same, opposite, is_near=is_near)
 
 
 def readings(read: Sequence[float]) -> dict[str, float]:

@@ -6,6 +6,7 @@ Only live items of the same kind count. Nothing is written here; the caller deci
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,9 +21,9 @@ from ricordo.memory.compare import (
     SAME,
     Likeness,
     compare,
+    compare_closely,
     joined,
     pairing,
-    read_closely,
 )
 from ricordo.store.base import Store
 from ricordo.store.query import Ask, AskedWord, QueryVector, Shown
@@ -137,8 +138,8 @@ COMPARED = 12
 MOST_COMPARED = 8
 """How many of them are compared at most, the nearest first."""
 
-MOST_READ = 3
-"""How many of those are read together with it at most, the most doubtful first."""
+MOST_READ, READ_FROM = 2, 0.42
+"""How many of them are read together with the text, and how near their meanings must be."""
 
 MERGED = 0.5
 """Texts are merged, and nearly the same of any kind, only if it is at least so likely that they say the same."""
@@ -230,14 +231,11 @@ class DuplicateFinder:
                 continue
             # A passage is not the text: the cosine of an item of several passages says nothing about the whole.
             cosine = cosines.get(n) if is_ours and n in self._short else None
-            comparison = compare(other.content, item.draft.content, cosine)
+            least = READ_FROM if len(found) < MOST_READ else math.inf
+            comparison = compare_closely(other.content, item.draft.content, cosine, least)
             if comparison is not FAR:
-                found[n] = comparison, cosine
-        for n in sorted(found, key=lambda n: -found[n][0].doubt)[:MOST_READ]:
-            comparison, cosine = found[n]
-            if comparison.doubt:
-                found[n] = read_closely(items[n].content, item.draft.content, cosine, comparison), cosine
-        return {n: (self._as_claimed(item, items[n], comparison), cosine) for n, (comparison, cosine) in found.items()}
+                found[n] = self._as_claimed(item, other, comparison), cosine
+        return found
 
     @staticmethod
     def _as_claimed(item: PreparedItem, other: Item, found: Likeness) -> Likeness:

@@ -48,6 +48,8 @@ LONGEST = 2_000
 """Longer texts are no single facts: only whether they are the same is looked at."""
 NEAR = 0.75
 """Memories whose meanings are at least so near are compared, …"""
+READ_FROM = 0.6
+"""Those whose meanings are at least so near are read together, which takes five milliseconds."""
 MOST_NEAR = 10_000
 """… unless there are more than this; then a rare word must join them."""
 _ROWS = 1_000
@@ -78,7 +80,7 @@ def pairs(
         if older in paired or Pair(older, newer) in kept or Pair(newer, older) in kept:
             continue
         cosine = float(vectors[older] @ vectors[newer]) if older in vectors and newer in vectors else None
-        found = compare_closely(contents[older], contents[newer], cosine)
+        found = compare_closely(contents[older], contents[newer], cosine, READ_FROM)
         if found.relation == SAME or (
             found.relation == OPPOSITE and overlap(memories[older].fields, memories[newer].fields)
         ):
