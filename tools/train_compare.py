@@ -14,7 +14,7 @@ import argparse
 import gzip
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +35,8 @@ SIGNS = "=/!~"
 """How a line of a group begins: what it is to the first line, in the order of ``RELATIONS``."""
 DERIVED, FAR, VARIED = 0.6, 0.35, 0.3
 """How much a pair counts that follows from two others, that was drawn by lot, that is the same but for a slip."""
+SLIGHT = 0.05
+"""How much the last kind counts beside a reading; more changed nothing for the cases."""
 DRAWN = 2.0
 """The weights of what is seen are trained on some of the pairs that were not written: so many times fewer."""
 PENALTY = 0.006
@@ -144,12 +146,9 @@ def _nearest(lines: list[list[str]], place: int, vectors: dict[str, npt.NDArray[
     return [lines[n] for n in np.argsort(-nearness)[:2]]
 
 
-def embedded() -> dict[str, npt.NDArray[np.float32]]:
-    chance = random.Random(1)
-    found = {text for _, first, others in groups() for text in (first, *(text for _, text in others))}
-    varied = {_varied(first, chance) for _, first, _ in groups()}
-    texts = sorted(found.union(varied, *((pair.older, pair.newer) for pair in cases())))
-    return dict(zip(texts, LocalEmbedder().embed_documents(texts), strict=True))
+def embedded(texts: Iterable[str]) -> dict[str, npt.NDArray[np.float32]]:
+    wanted = sorted(set(texts))
+    return dict(zip(wanted, LocalEmbedder().embed_documents(wanted), strict=True))
 
 
 class Training(NamedTuple):
@@ -197,10 +196,11 @@ def with_readings(data: Training, sums: Numbers) -> Training:
     kept = np.array([is_read(pair) for pair in data.every])
     if len(sums) != kept.sum():
         raise SystemExit("the readings are of other pairs: train the reader again (train_reader.py)")
-    read = [readings(row) for row in sums.astype(np.float64).tolist()]
-    names = tuple(read[0])
-    columns = np.array([[row[name] for name in names] for row in read], np.float32)
-    every = [pair for pair in data.every if is_read(pair)]
+    rows = [readings(row) for row in sums.astype(np.float64).tolist()]
+    names = tuple(rows[0])
+    columns = np.array([[row[name] for name in names] for row in rows], np.float32)
+    read = [pair for pair in data.every if is_read(pair)]
+    every = [pair._replace(weight=SLIGHT) if pair.weight == VARIED else pair for pair in read]
     return Training(every, (*data.names, *names), np.hstack([data.matrix[kept], columns]))
 
 
@@ -322,8 +322,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--wrong", metavar="VOICE", default="")
     given = parser.parse_args()
-    vectors = embedded()
-    every = pairs(vectors)
+    every = pairs(embedded(first for _, first, _ in groups()))
     if given.pairs:
         export(every, given.pairs)
         return
@@ -332,6 +331,7 @@ def main() -> None:
     chance = random.Random(2)
     some = [pair for pair in every if is_read(pair) or chance.random() < pair.weight / DRAWN]
     every = [pair if is_read(pair) else pair._replace(weight=DRAWN) for pair in some]
+    vectors = embedded(text for pair in (*every, *cases()) for text in (pair.older, pair.newer))
     meaning, judged_by = seen_of(every, vectors), seen_of(cases(), vectors)
     voices = {pair.voice for pair in every}
     print(f"{meaning.written.sum()} pairs written in {len(voices)} voices; thresholds by {len(judged_by.every)} cases")

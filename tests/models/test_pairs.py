@@ -19,7 +19,7 @@ from ricordo.models.pairs import LONGEST, PairReader, shipped_reader
     [
         ("The office closes at six.", "At six the office shuts.", "same"),
         ("Ines feeds the cat in the morning.", "Ines feeds the dog in the morning.", "parallel"),
-        ("Ines lives alone.", "Ines shares a flat with her sister.", "opposite"),
+        ("Payroll is done by hand.", "Payroll is fully automated.", "opposite"),
         ("Ana pays Ben for the garden.", "Ben pays Ana for the garden.", "opposite"),
         ("The kettle is broken.", "The train to Graz leaves at nine.", "unrelated"),
     ],

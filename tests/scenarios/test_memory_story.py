@@ -33,13 +33,15 @@ def test_what_an_agent_learns_stays_true(meaning: Ricordo) -> None:
     assert (heard_again.status, heard_again.ref) == ("skipped", learned.ref)
 
     # Something very close comes up. It is asked what to do, and until then nothing is written.
-    close = agent.remember("The office is in Lisbon, near the old river.", source="agent")
+    close = agent.remember("The office is in Lisbon, near the river. It has a terrace.", source="agent")
     assert close.status == "needs_decision"
     assert [one.ref for one in close.candidates] == [learned.ref]
     assert agent.count() == 1
-    merged = agent.remember("The office is in Lisbon, near the old river.", source="agent", on_duplicate="merge")
+    merged = agent.remember(
+        "The office is in Lisbon, near the river. It has a terrace.", source="agent", on_duplicate="merge"
+    )
     assert (merged.ref, merged.status, merged.version) == (learned.ref, "updated", 2)
-    assert "old river" in agent.get(learned.ref).content
+    assert "terrace" in agent.get(learned.ref).content
 
     before_the_move = moment()
 

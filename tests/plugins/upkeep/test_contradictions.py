@@ -43,7 +43,7 @@ def test_each_decision_about_a_contradiction_does_what_it_says(mind: Ricordo) ->
     assert mind.remember(NEVER, on_duplicate="skip").status == "skipped"
     new = mind.remember(NEVER, on_duplicate="supersede")
     assert (new.status, mind.get(old.ref).state) == ("created", "archived")
-    third = mind.remember("Deployments happen on Friday.", on_duplicate="save")
+    third = mind.remember("We do deploy on Fridays.", on_duplicate="save")
     assert mind.get(new.ref).state == "live"
     links = {(one.type, one.ref) for one in mind.links(third.ref, depth=1).links}
     assert links == {("contradicts", new.ref), ("beside", new.ref)}
@@ -71,10 +71,10 @@ def test_a_search_puts_the_newer_first_and_marks_the_older(mind: Ricordo) -> Non
 
 def test_an_agent_is_told_that_the_older_is_contradicted(mind: Ricordo) -> None:
     old = mind.remember(FRIDAYS, loading="always")
-    older = mind.remember("The office is in Lisbon.")
+    older = mind.remember("The office closes at six.")
     new = mind.remember(NEVER, on_duplicate="save")
-    newer = mind.remember("The office is in Porto now.", on_duplicate="save")
-    told = mind.context("where is the office").text
+    newer = mind.remember("The office closes at seven.", on_duplicate="save")
+    told = mind.context("when does the office close").text
     day = mind.get(new.ref).updated_at.date()
     assert f"[{old.ref} contradicted by item {new.id} of {day}, which is newer]" in told
     assert f"[{older.ref} line 1 contradicted by item {newer.id} of {day}, which is newer" in told

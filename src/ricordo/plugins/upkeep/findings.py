@@ -50,6 +50,8 @@ NEAR = 0.75
 """Memories whose meanings are at least so near are compared, …"""
 READ_FROM = 0.6
 """Those whose meanings are at least so near are read together, which takes five milliseconds."""
+SURE = 0.8
+"""How likely two memories say the same, by words and meaning, if one is offered for archiving."""
 MOST_NEAR = 10_000
 """… unless there are more than this; then a rare word must join them."""
 _ROWS = 1_000
@@ -81,9 +83,8 @@ def pairs(
             continue
         cosine = float(vectors[older] @ vectors[newer]) if older in vectors and newer in vectors else None
         found = compare_closely(contents[older], contents[newer], cosine, READ_FROM)
-        if found.relation == SAME or (
-            found.relation == OPPOSITE and overlap(memories[older].fields, memories[newer].fields)
-        ):
+        is_same = found.relation == SAME and (cosine is None or found.same >= SURE)
+        if is_same or (found.relation == OPPOSITE and overlap(memories[older].fields, memories[newer].fields)):
             paired.add(older)
             yield Pair(older, newer, found.why)
 
