@@ -126,7 +126,7 @@ def test_a_search_after_a_while_in_a_project(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_long_question(filled: Ricordo) -> None:
-    sentences = (f"On day {n} the {WORDS} of ship number {n} was moved to pier {n * 7}. " for n in range(20))
+    sentences = [f"On day {n} the {WORDS} of ship number {n} was moved to pier {n * 7}. " for n in range(20)]
     check("long question", least(lambda: filled.search("".join(sentences) + QUESTION, track=False, literal=True)))
 
 
