@@ -138,8 +138,8 @@ COMPARED = 12
 MOST_COMPARED = 8
 """How many of them are compared at most, the nearest first."""
 
-MOST_READ, READ_FROM = 2, 0.42
-"""How many of them are read together with the text, and how near their meanings must be."""
+READ_FROM = (0.42, 0.5)
+"""How near in meaning the nearest of them must be, and the next, to be read together with the text."""
 
 MERGED = 0.5
 """Texts are merged, and nearly the same of any kind, only if it is at least so likely that they say the same."""
@@ -231,7 +231,7 @@ class DuplicateFinder:
                 continue
             # A passage is not the text: the cosine of an item of several passages says nothing about the whole.
             cosine = cosines.get(n) if is_ours and n in self._short else None
-            least = READ_FROM if len(found) < MOST_READ else math.inf
+            least = READ_FROM[len(found)] if len(found) < len(READ_FROM) else math.inf
             comparison = compare_closely(other.content, item.draft.content, cosine, least)
             if comparison is not FAR:
                 found[n] = self._as_claimed(item, other, comparison), cosine
