@@ -138,7 +138,7 @@ COMPARED = 12
 MOST_COMPARED = 8
 """How many of them are compared at most, the nearest first."""
 
-READ_FROM = (0.42, 0.5)
+READ_FROM = (RELATED, 0.5)
 """How near in meaning the nearest of them must be, and the next, to be read together with the text."""
 
 MERGED = 0.5
