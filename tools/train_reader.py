@@ -3,7 +3,7 @@
 It needs torch, and a graphics card unless there is much time. ``python tools/train_compare.py --pairs FILE`` writes the
 pairs. ``python tools/train_reader.py FILE OUT --fold N`` trains on the voices that are not in fold N, judges those that
 are, and writes ``readings-N.npz``; without ``--fold`` it trains on all and writes ``learned.npz``. Then
-``python tools/train_compare.py --learned OUT/learned.npz --readings OUT/readings-*.npz --write`` takes both in.
+``python tools/train_compare.py --read OUT --write`` takes both in.
 """
 
 from __future__ import annotations
