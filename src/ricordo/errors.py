@@ -78,7 +78,6 @@ class Error(Exception):
 
 def _remade(kind: type[Error], arguments: tuple[Any, ...], state: dict[str, Any]) -> Error:
     error = kind.__new__(kind, *arguments)
-    error.args = arguments
     error.__dict__.update(state)
     return error
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ricordo import Ricordo
 from ricordo.memory.compare import RELATIONS
 from ricordo.models import pairs
-from ricordo.models.local_onnx import SHIPPED
+from ricordo.models.local_onnx import SHIPPED, shipped_counter
 from ricordo.models.pairs import LONGEST, PairReader, shipped_reader
 
 
@@ -31,8 +32,30 @@ def test_two_sentences_are_read_together(older: str, newer: str, relation: str) 
 
 def test_of_long_texts_the_longer_one_is_cut() -> None:
     short, long = "The office closes at six.", "The office closes at six. " + "It rained. " * LONGEST
+    longer = long + "The office closes at seven."
     reader = shipped_reader()
-    assert reader.read(short, long) == reader.read(short, long + "The office closes at seven.")
+    assert reader.read(short, long) == reader.read(short, longer)
+    assert reader.read(long, short) == reader.read(longer, short)
+
+
+def test_the_older_sentence_comes_before_the_newer_one_in_all_the_room_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def run(_: object, inputs: dict[str, Any], *__: object, **___: object) -> list[Any]:
+        asked.append(inputs)
+        return [[[0.0] * 4]]
+
+    monkeypatch.setattr(pairs, "run_session", run)
+    [words] = shipped_counter().encode(["six seven"])
+    start, six, seven, end = words.ids
+    shipped_reader().read("six six", "seven")
+    shipped_reader().read("six " * LONGEST, "seven")
+    [short], [long] = (one["input_ids"].tolist() for one in asked)
+    assert short == [start, six, six, end, seven, end]
+    assert asked[0]["is_second"].tolist() == [[0, 0, 0, 0, 1, 1]]
+    assert long == [start, *[six] * (LONGEST - 4), end, seven, end]
 
 
 def test_its_matrices_are_those_of_the_sentence_model() -> None:
@@ -58,4 +81,5 @@ def test_without_the_reader_a_memory_is_saved_all_the_same(
     with Ricordo.open(tmp_path / "store.db") as engine:
         engine.remember("We deploy on Fridays.")
         assert engine.remember("We no longer deploy on Fridays.").status == "needs_decision"
+    assert pairs.reading("We deploy on Fridays.", "We no longer deploy on Fridays.") is None
     assert "compared by their words" in caplog.text

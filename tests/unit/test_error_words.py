@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pickle
 import re
 from pathlib import Path
 
@@ -34,6 +35,22 @@ def test_each_face_writes_parameters_and_commands_in_its_own_way(face: Face, wor
 
 def test_a_text_of_users_in_an_error_stays_as_it_is() -> None:
     assert UsageError("'‹Käse›' is not a ref").message == "'‹Käse›' is not a ref"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UsageError("‹limit=0› is not a number", hint="Use ‹limit=1›; see ‹:list›.", parameter="limit"),
+        errors.MissingExtra("documents", "PDF files"),
+    ],
+    ids=lambda error: error.code,
+)
+def test_an_error_of_another_process_is_the_same_here(error: errors.Error) -> None:
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert (str(copy), copy.message, copy.to_dict("cli")) == (str(error), error.message, error.to_dict("cli"))
+    assert vars(copy) == vars(error)
+    assert copy.hint
 
 
 def test_no_error_below_the_faces_names_a_flag_or_a_command_without_a_mark() -> None:
