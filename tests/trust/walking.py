@@ -89,8 +89,3 @@ def is_same(after: tuple[str, ...]) -> bool:
     """The user's rule is told, and neither what the user put away nor another's words."""
     rules = all(RULE in text for text in (after[0], after[2]))
     return rules and not any(text in "".join(after) for text in (GONE, STORED, EVIL))
-
-
-def files_of(folder: Path) -> dict[Path, bytes]:
-    """All that is kept in a folder, and so all of a store: its shared memory is made again from the log."""
-    return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file() and file.suffix != ".db-shm"}
