@@ -300,7 +300,7 @@ def test_a_walk_over_the_records_of_imports_changes_nothing(who: str, made: Path
                 with speaking(record) if record is not None else nullcontext(), asked_with(scope), suppress(Error):
                     engine.import_(io.BytesIO(data), on_conflict=policy)
                     taken += 1
-            # Most write nothing: only what is held in memory could then be told otherwise, which is asked for each column.
+            # Most write nothing: only what is held in memory could then be told otherwise; each column asks for that.
             if not wrong and beside_it.execute("PRAGMA data_version").fetchone() != told_of:
                 if not is_same(told(engine, tmp_path)):
                     wrong.append(name)
