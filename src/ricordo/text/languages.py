@@ -42,10 +42,12 @@ _OTHER_LETTERS = late("[\u0370-\u1fff\u3040-\ud7ff\uf900-\uffff\U00020000-\U0003
 """Every letter of ``_SCRIPTS``, and others; quicker to look for than each script."""
 _ADDRESS = late(r"(?<!\S)\S*://\S*")
 _SIGNS_OF_CODE = b"{}();=<>[]$`\\|&#"
-_BETWEEN_WORDS = dict.fromkeys(map(ord, "\t\n\r'\"’‘“”„«»(),;:!?¿¡*_…–—·"), " ")
-"""What stands around words, as a table for ``str.translate``. Other signs join what is between them: an address, a path
-or a name of a program is no text, whatever its parts mean (k8s-io, github.com, Michelle-Au).
+_SIGNS_BETWEEN = "\t\n\r'\"’‘“”„«»(),;:!?¿¡*_…–—·"
+"""What stands around words. Other signs join what is between them: an address, a path or the name of a program is no
+text, whatever its parts mean (k8s-io, github.com, Michelle-Au).
 """
+_BETWEEN_WORDS = bytes(ord(" ") if code < 128 and chr(code) in _SIGNS_BETWEEN else code for code in range(256))
+_WIDE_SIGNS_BETWEEN = tuple(sign for sign in _SIGNS_BETWEEN if not sign.isascii())
 _CODE_SHARE = 0.06
 """From this share of such signs on, a text in Latin letters is code."""
 
@@ -162,10 +164,21 @@ def _cyrillic(text: str) -> str:
 
 def _by_small_words(text: str, *, short: bool, least: int) -> str:
     """The language with the most small words, if these are enough and more than the English ones."""
-    words = _words(text.lower())
-    total = len(words)
-    if not words or (not short and _signs_of_code(text) > _CODE_SHARE * len(text)):
+    if not short and _signs_of_code(text) > _CODE_SHARE * len(text):
         return UNKNOWN
+    written = _words(text)
+    words = list(map(str.lower, written)) if text.isascii() else _words(text.lower())
+    total = len(words)
+    beyond = "" if text.isascii() else _ASCII.sub("", text.lower())
+    special = Counter([letter for letter in beyond if letter.isalpha()])
+    there = words if least == _LEAST_WORDS else written  # Niels de Vos, Michelle Au: most are written small
+    votes = _english_votes()
+    cast = list(map(votes.__getitem__, filter(votes.__contains__, words)))
+    if not special and sum(cast) >= 0:  # as in most texts, no other language can have more of these words
+        english = len(cast) - cast.count(-1)
+        different = sum(votes[word] >= 0 for word in set(filter(votes.__contains__, there)))
+        enough = different > 0 if short else different >= least and english >= _LEAST_SHARE * total
+        return ENGLISH if enough else UNKNOWN
     languages_of = _telling_words()
     small = Counter([word for word in words if word in languages_of])
     hits: Counter[str] = Counter()
@@ -173,8 +186,6 @@ def _by_small_words(text: str, *, short: bool, least: int) -> str:
         for code in languages_of[word]:
             hits[code] = hits.get(code, 0) + count
     english = hits[ENGLISH]
-    beyond = "" if text.isascii() else _ASCII.sub("", text.lower())
-    special = Counter([letter for letter in beyond if letter.isalpha()])
     for code, letters in _LETTERS_OF.items() if special else ():
         own = sum(special[letter] for letter in letters)
         if special.total() - own > (0 if short else _FOREIGN_LETTERS * total):
@@ -184,8 +195,7 @@ def _by_small_words(text: str, *, short: bool, least: int) -> str:
     best = max(hits, key=lambda code: (hits[code], code == ENGLISH, _LIKELY.find(code)), default=UNKNOWN)
     if not best or hits[best] <= (english if best != ENGLISH else 0):
         return UNKNOWN
-    there = small if least == _LEAST_WORDS else set(_words(text))  # Niels de Vos, Michelle Au: most are written small
-    different = len([word for word in there if best in languages_of.get(word, ())])
+    different = len({word for word in there if best in languages_of.get(word, ())})
     if not english and sum(special[letter] for letter in _LETTERS_OF[best]) >= _LEAST_LETTERS:
         different += 1  # short texts have few small words
     enough = short or (different >= least and hits[best] >= _LEAST_SHARE * total)
@@ -205,7 +215,10 @@ def is_sentence(text: str, code: str) -> bool:
 
 def _words(text: str) -> list[str]:
     """What stands between the spaces of a text: its words, and addresses, names of programs, numbers."""
-    return f"{text} ".translate(_BETWEEN_WORDS).replace(". ", " ").split()
+    apart = text.encode("utf-8", "surrogatepass").translate(_BETWEEN_WORDS).decode("utf-8", "surrogatepass")
+    for sign in () if text.isascii() else _WIDE_SIGNS_BETWEEN:
+        apart = apart.replace(sign, " ")
+    return f"{apart} ".replace(". ", " ").split()
 
 
 def _signs_of_code(text: str) -> int:
@@ -217,6 +230,13 @@ def _signs_of_code(text: str) -> int:
 def _telling_words() -> dict[str, tuple[str, ...]]:
     """The small words without single letters from a to z: these stand for many other things."""
     return {word: codes for word, codes in SMALL_WORDS.items() if len(word) > 1 or not word.isascii()}
+
+
+@cache
+def _english_votes() -> dict[str, int]:
+    """For each telling word: 1 if it is English alone, -1 if it is not English, and 0 if it is of others, too."""
+    telling = _telling_words().items()
+    return {word: int(len(codes) == 1) if ENGLISH in codes else -1 for word, codes in telling}
 
 
 def passage_languages(whole: str, passages: Sequence[str]) -> list[str]:
