@@ -12,9 +12,10 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import cache, cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,22 +75,22 @@ class WordPieceCounter:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         cut = [_words_and_signs(text) for text in texts]
-        sizes = self._learn({word for parts in cut if parts for word in parts[0]})
+        if len(self._sizes) > MOST_WORDS:
+            self._sizes = {}  # a new one, as other threads may be reading the old
+        sizes = self._sizes
+        fresh = set(chain.from_iterable([parts[0] for parts in cut if parts])).difference(sizes)
+        if too_long := {word for word in fresh if len(word) > _LONGEST_WORD}:
+            cut = [parts if parts and too_long.isdisjoint(parts[0]) else None for parts in cut]
+        self._learn(sizes, fresh - too_long)
         others = iter(self._count([text for text, parts in zip(texts, cut, strict=True) if parts is None]))
         return [next(others) if parts is None else sum(map(sizes.__getitem__, parts[0]), parts[1]) for parts in cut]
 
-    def _learn(self, words: set[str]) -> dict[str, int]:
-        """How many tokens each word has; a plain text has as many as its words and signs together."""
-        sizes = self._sizes
-        if len(sizes) > MOST_WORDS:
-            # A new one, as other threads may be reading the old.
-            self._sizes = sizes = {}
-        fresh = [word for word in words if word not in sizes]
-        whole = [word for word in fresh if word.isascii() and word.lower() in self._vocabulary]
+    def _learn(self, sizes: dict[str, int], words: Collection[str]) -> None:
+        """Note how many tokens each word has; a plain text has as many as its words and signs together."""
+        whole = [word for word in words if word.isascii() and word.lower() in self._vocabulary]
         sizes.update(dict.fromkeys(whole, 1))
-        others = [word for word in fresh if word not in sizes]
+        others = [word for word in words if word not in sizes]
         sizes.update(zip(others, self._count_words(others), strict=True))
-        return sizes
 
     def _count_words(self, words: Sequence[str]) -> list[int]:
         """The tokens of each word, all in one text: a batch would wake other threads for a few words each time."""
@@ -275,9 +276,7 @@ def _words_and_signs(text: str) -> tuple[list[str], int] | None:
         words = _WORD.findall(text)
     else:
         return None
-    if ("[" in text and _SPECIAL.search(text)) or (words and max(map(len, words)) > _LONGEST_WORD):
-        return None
-    return words, signs
+    return None if "[" in text and _SPECIAL.search(text) else (words, signs)
 
 
 def _runs(lengths: Sequence[int]) -> list[list[int]]:
