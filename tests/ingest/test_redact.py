@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from ricordo.secrets.find import find_secrets, redact, redact_values
-from ricordo.secrets.forms import FoundSecret
+from ricordo.secrets.forms import FORMS, LEAST, SHORTEST, Form, FoundSecret
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,6 +40,22 @@ def test_a_token_is_known_by_its_form_and_replaced_by_its_name(name: str) -> Non
 def test_a_finding_says_exactly_where_the_secret_stands() -> None:
     token = TOKENS["aws key"]
     assert find_secrets(f"key: {token}.") == [FoundSecret("aws key", 5, 5 + len(token))]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.kind)
+def test_a_form_is_looked_for_in_pieces_that_are_not_longer_than_its_shortest_token(form: Form) -> None:
+    least = min(SHORTEST.get(sign, LEAST) for sign in form.signs)
+    assert least <= re._parser.parse(form.expression).getwidth()[0]  # type: ignore[attr-defined]
+    assert least == 0 or not any(space in form.expression for space in (" ", r"\s", "[^")), "it may hold a space"
+
+
+@pytest.mark.parametrize("count", [3, 30])
+def test_tokens_of_one_form_are_all_found_wherever_they_stand(count: int) -> None:
+    tokens = [f"AKIA{number:016}" for number in range(count)]
+    text = "".join(f"a {token}, {token}\n{token}\n" for token in tokens)
+    assert [text[found.start : found.end] for found in find_secrets(text)] == [
+        t for token in tokens for t in [token] * 3
+    ]
 
 
 def test_a_private_key_goes_as_a_block_and_so_does_one_that_was_cut_off() -> None:

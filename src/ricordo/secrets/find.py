@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ricordo.patterns import late
 from ricordo.secrets.assignments import STEMS, WHOLE_STEMS, assigned
 from ricordo.secrets.commands import COMMAND_SIGNS, WALLET_SIGNS, in_commands, in_cookies, wallet_words
-from ricordo.secrets.forms import FORMS, SHORTEST, FoundSecret, by_form, private_keys
+from ricordo.secrets.forms import FORMS, LEAST, SHORTEST, FoundSecret, by_form, private_keys
 from ricordo.secrets.private import PRIVATE_MARK, without_private
 
 _MOST_PIECES = 100_000
@@ -38,7 +38,7 @@ _NO_SIGNS = HeldSigns({}, frozenset(), frozenset())
 
 
 class SignFinder:
-    """Finds signs in texts. A sign that plain texts are full of counts only in pieces that are long enough.
+    """Finds signs in texts. The sign of a form counts only in pieces that are long enough to hold what it begins.
 
     A stem that is a whole word counts only where no letter stands next to it. A sign with spaces is looked for by its
     longest word.
@@ -47,9 +47,9 @@ class SignFinder:
     def __init__(self) -> None:
         forms = [sign for form in FORMS for sign in form.signs]
         stems = (*STEMS, *WALLET_SIGNS)
-        self._rare_forms = {sign: 0 for sign in forms if sign not in SHORTEST}
-        self._common_forms = {sign: shortest for sign, shortest in SHORTEST.items() if sign in forms}
-        self._shortest = min(SHORTEST.values())
+        shortest = {sign: SHORTEST.get(sign, LEAST) for sign in forms}
+        self._short_forms = {sign: least for sign, least in shortest.items() if least < LEAST}
+        self._long_forms = {sign: least for sign, least in shortest.items() if least >= LEAST}
         self._commands = _by_longest_word(COMMAND_SIGNS)
         self._ascii_stems = _by_longest_word([stem for stem in stems if stem.isascii()])
         self._all_stems = _by_longest_word(stems)
@@ -64,10 +64,10 @@ class SignFinder:
         pieces = list(fresh)
         together = " ".join(pieces)
         signed: set[str] = set()
-        long = [piece for piece in pieces if len(piece) >= self._shortest]
+        long = [piece for piece in pieces if len(piece) >= LEAST]
         forms = {
-            **_held(self._rare_forms, pieces, together, signed),
-            **_held(self._common_forms, long, " ".join(long), signed),
+            **_held(self._short_forms, pieces, together, signed),
+            **_held(self._long_forms, long, " ".join(long), signed),
         }
         commands: set[str] = set()
         for word, signs in self._commands.items():
@@ -137,7 +137,8 @@ def find_secrets(text: str) -> list[FoundSecret]:
     """
     if text.isascii() or not _INVISIBLE.search(text):
         return _secrets_in(text)
-    places = [place for place, character in enumerate(text) if not _INVISIBLE.match(character)]
+    visible = [0, *(place for match in _INVISIBLE.finditer(text) for place in match.span()), len(text)]
+    places = [place for start, end in zip(visible[::2], visible[1::2], strict=True) for place in range(start, end)]
     behind_invisible = (
         FoundSecret(finding.kind, places[finding.start], places[finding.end - 1] + 1)
         for finding in _secrets_in(_INVISIBLE.sub("", text))

@@ -13,6 +13,7 @@ import binascii
 import json
 import math
 import re
+import sys
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -111,11 +112,15 @@ _BY_SIGN: dict[str, list[int]] = {}
 for _number, _one in enumerate(FORMS):
     for _sign in _one.signs:
         _BY_SIGN.setdefault(_sign, []).append(_number)
+LEAST = 20
+"""So many characters without a space a token of nearly every form has at least."""
 SHORTEST = {
     "-": 50, "s.": 26, "b.": 26, "M": 59, "N": 59, "O": 59, "https://": 74, "pat": 82, "figu": 43, "-us": 36,
-    "1/": 48, "2/": 48, "5H": 51, "5J": 51, "5K": 51, "K": 52, "L": 52, "prv": 104,
+    "1/": 48, "2/": 48, "5H": 51, "5J": 51, "5K": 51, "K": 52, "L": 52, "prv": 104, "AKC": 13, "xox": 15,
+    **dict.fromkeys(("PrivateKey", "PresharedKey", "client-key-data:", '"d"', '"k"', "SSWS"), 0),
 }  # fmt: skip
-"""For signs that plain texts are full of: how many characters without a space what matches has at least."""
+"""The same for signs of tokens that may hold spaces or are short, and for signs that plain texts are full of."""
+_FEW_PIECES = 8
 
 
 def by_form(text: str, signs: Mapping[str, Sequence[str]]) -> Iterator[FoundSecret]:
@@ -124,31 +129,43 @@ def by_form(text: str, signs: Mapping[str, Sequence[str]]) -> Iterator[FoundSecr
         form = FORMS[number]
         held = [sign for sign in form.signs if sign in signs]
         pieces = {piece for sign in held for piece in signs[sign]}
-        for match in _within(form, pieces, text) if form.within else matches_at(held, form.pattern, text):
+        for match in _matches(form, held, pieces, text):
             if form.accepts is None or form.accepts(match):
                 yield FoundSecret(form.kind, *match.span(form.group))
 
 
-def _within(form: Form, pieces: Collection[str], text: str) -> Iterator[re.Match[str]]:
-    """What matches in some pieces of a text. Neither a sign nor anything that matches has a space."""
+def _matches(form: Form, held: Sequence[str], pieces: Collection[str], text: str) -> Iterator[re.Match[str]]:
+    """What matches a form; where few pieces hold its signs only there, as a sign may stand in thousands of others."""
+    if not form.within and len(pieces) > _FEW_PIECES:
+        yield from matches_at(held, form.pattern, text)
+        return
+    for span in _standing(pieces, text):
+        yield from form.pattern.finditer(text, *span) if form.within else matches_at(held, form.pattern, text, span)
+
+
+def _standing(pieces: Collection[str], text: str) -> Iterator[tuple[int, int]]:
+    """Where some pieces of a text stand."""
     for piece in pieces:
         at = text.find(piece)
         while at >= 0:
             end = at + len(piece)
             if text[at - 1 : at].strip() == "" and text[end : end + 1].strip() == "":  # not a part of a longer one
-                yield from form.pattern.finditer(text, at, end)
+                yield at, end
             at = text.find(piece, end)
 
 
-def matches_at(signs: Sequence[str], pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """What matches where one of the signs stands, with which the expression must start."""
+def matches_at(
+    signs: Sequence[str], pattern: re.Pattern[str], text: str, within: tuple[int, int] = (0, sys.maxsize)
+) -> Iterator[re.Match[str]]:
+    """What matches where one of the signs stands, with which the expression must start; ``within`` bounds the signs."""
+    start, end = within
     for sign in signs:
-        at = text.find(sign)
+        at = text.find(sign, start, end)
         while at >= 0:
             match = pattern.match(text, at)
             if match:
                 yield match
-            at = text.find(sign, match.end() if match else at + 1)
+            at = text.find(sign, match.end() if match else at + 1, end)
 
 
 _KEY_BEGINS = late(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
