@@ -18,6 +18,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote, urljoin
 
@@ -39,7 +40,7 @@ _ADDRESS = late(r"^https?://", re.IGNORECASE)
 _SCHEME = late(r"^[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _WIKI = late(r"\[\[([^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]\]")
 _BRACKETS = late(
-    r"(?P<open>!?\[)"
+    r"\["
     r"|\](?:\(\s*(?P<target><[^<>\n]*>|(?:[^\s()<>\\]|\\.|\([^\s()<>]*\))+)"
     r"(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?\s*\))?"
 )
@@ -52,6 +53,8 @@ _NUMBER = late(r"^\d+[-_. ]+(?=\S)")
 """The number that orders a file among others: ``02-setup`` is ``setup``."""
 _INDEX = frozenset({"index", "readme"})
 """Files that are the page of their folder, without what folding leaves out."""
+_PATHS_KEPT = 4_000
+"""The words of so many paths are remembered: a link is compared with every item that has its name."""
 
 
 @frozen
@@ -108,13 +111,13 @@ def _wiki_targets(prose: str, ref: Ref) -> Iterator[LinkTarget]:
 def _markdown_targets(prose: str, ref: Ref) -> Iterator[LinkTarget]:
     opened: list[bool] = []
     for match in _BRACKETS.finditer(prose):
-        if match["open"]:
-            opened.append(match["open"] == "![")
+        if match[0] == "[":
+            opened.append(prose[match.start() - 1 : match.start()] == "!")
             continue
         is_picture = opened.pop() if opened else False
         if match["target"] and not is_picture:
             yield from _target_of_path(match["target"], ref)
-    for match in _DEFINITION.finditer(prose):
+    for match in _DEFINITION.finditer(prose) if "]:" in prose else ():
         yield from _target_of_path(match.group(1), ref)
 
 
@@ -256,7 +259,7 @@ def _match(target: LinkTarget, source: Ref, candidate: LinkCandidate) -> int | N
     if candidate.ref.drive == source.drive:
         folder = _path_words(posixpath.dirname(source.path))
         joined = posixpath.normpath(f"/{'/'.join((*folder, *wanted))}").strip("/").split("/")
-        if own in (joined, wanted):
+        if own in (tuple(joined), wanted):
             return 0 if own != wanted else 1
     if len(wanted) > 1 and own[-len(wanted) :] == wanted:
         return 2
@@ -276,15 +279,17 @@ def _site_match(written: str, path: str) -> int | None:
     return 2 if own[-len(wanted) :] == wanted else None
 
 
-def _site_words(path: str) -> list[str]:
+@lru_cache(_PATHS_KEPT)
+def _site_words(path: str) -> tuple[str, ...]:
     """The parts of a path as addresses of a site have them: folded, without numbers and endings, and without index."""
     bare = _SITE_ENDING.sub("", _ENDING.sub("", path.rstrip("/")))
-    words = [plain_name(_NUMBER.sub("", part)) for part in bare.split("/") if part and part != "."]
+    words = tuple([plain_name(_NUMBER.sub("", part)) for part in bare.split("/") if part and part != "."])
     return words[:-1] if len(words) > 1 and words[-1] in _INDEX else words
 
 
-def _path_words(path: str) -> list[str]:
-    return [_GAPS.sub("-", part.casefold()) for part in _ENDING.sub("", path).split("/") if part and part != "."]
+@lru_cache(_PATHS_KEPT)
+def _path_words(path: str) -> tuple[str, ...]:
+    return tuple([_GAPS.sub("-", part.casefold()) for part in _ENDING.sub("", path).split("/") if part and part != "."])
 
 
 def _distance(source: Ref, other: Ref) -> int:

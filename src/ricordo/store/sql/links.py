@@ -201,14 +201,14 @@ def count_astray(connection: Connection) -> int:
 def _redirected(connection: Connection, rows: Collection[Row]) -> list[tuple[int | None, int]]:
     """The links, as ``_TEXT_LINK`` gives them, that mean another item now, with it."""
     candidates = _candidates(connection, {name for _, _, _, _, name, *_ in rows})
-    meant: dict[tuple[LinkTarget, str, str], int | None] = {}
+    meant: dict[tuple[str, str, str, str], int | None] = {}
     changed = []
     for identity, source, target, text, name, drive, path in rows:
-        wanted, ref = LinkTarget(text, name), shown_ref(drive, path, source)
         # Two links with the same words in the same folder mean the same item.
-        key = (wanted, ref.drive, posixpath.dirname(ref.path))
+        key = (text, name, drive, posixpath.dirname(path))
         if key not in meant:
-            meant[key] = best_candidate(wanted, ref, candidates.get(wanted.name, ()))
+            ref = shown_ref(drive, path, source)
+            meant[key] = best_candidate(LinkTarget(text, name), ref, candidates.get(name, ()))
         best = meant[key] if meant[key] != source else None
         if best != target:
             changed.append((best, identity))
