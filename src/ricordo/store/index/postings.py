@@ -66,11 +66,13 @@ def invert(chunks: Sequence[TermCounts]) -> Iterator[tuple[str, bytes]]:
     if not owners:
         return
     terms = sorted(numbers)
-    rank = np.empty(len(terms), np.int64)
+    # Entries come by chunk and field, and a stable sort keeps that order; numbers of 16 bits are sorted in linear time.
+    rank = np.empty(len(terms), np.uint16 if len(terms) <= 1 << 16 else np.int64)
     rank[[numbers[term] for term in terms]] = np.arange(len(terms))
-    block = np.repeat(np.arange(len(sizes)), sizes)  # which chunk and field an entry belongs to
-    order = np.argsort(rank[owners] * len(sizes) + block)
-    owner, block = rank[owners][order], block[order]
+    ranked = rank[np.array(owners)]
+    order = np.argsort(ranked, kind="stable")
+    owner = ranked[order]
+    block = np.repeat(np.arange(len(sizes)), sizes)[order]  # which chunk and field an entry belongs to
     values = np.minimum(np.array(frequencies)[order], MAX_FREQUENCY)
     ordinals, field = np.divmod(block, len(FIELDS))
     fresh = np.empty(len(owner), bool)  # where a new (term, chunk) starts: its fields share one row
@@ -94,7 +96,12 @@ def _write(terms: Sequence[str], counts: Array, ordinals: Array, planes: Array) 
     narrow = [plane.astype(np.uint8).tobytes() for plane in planes]
     wide = [plane.tobytes() for plane in planes]
     layouts = {flag: [f for f in range(len(FIELDS)) if flag >> f & 1] for flag in set(flags.tolist())}
+    alone = {1 << field: (plane, bytes((1 << field,))) for field, plane in enumerate(narrow)}
     for term, start, end, flag in zip(terms, starts.tolist(), ends.tolist(), flags.tolist(), strict=True):
+        if flag in alone:  # most terms stand in one field only
+            plane, last = alone[flag]
+            yield term, ordinal_bytes[4 * start : 4 * end] + plane[start:end] + last
+            continue
         if flag & _WIDE:
             parts = [wide[field][2 * start : 2 * end] for field in layouts[flag]]
         else:

@@ -62,15 +62,14 @@ def _add_chunks(connection: Connection, chunks: Sequence[NewChunk], made: _Inver
     """Index the chunks of one transaction as one segment."""
     if not chunks:
         return
-    lengths = lengths_of(chunks)
     write_segment(connection, READY, chunks, made.rows_for(chunks))
     live = np.array([chunk.state == LIVE for chunk in chunks])
-    _count(connection, lengths[:, live], 1)
+    _count(connection, _lengths(chunks)[:, live], 1)
 
 
-def lengths_of(chunks: Sequence[NewChunk]) -> Array:
+def _lengths(chunks: Sequence[NewChunk]) -> Array:
     """How many terms each field of each chunk has, field by field."""
-    return np.ascontiguousarray(np.array([chunk.lengths() for chunk in chunks], np.uint32).T)
+    return np.frombuffer(b"".join([chunk.lengths for chunk in chunks]), np.uint32).reshape(-1, len(FIELDS)).T
 
 
 def write_segment(
@@ -82,7 +81,7 @@ def write_segment(
         len(chunks),
         np.array([chunk.chunk for chunk in chunks], np.int64).tobytes(),
         np.array([chunk.item for chunk in chunks], np.int64).tobytes(),
-        lengths_of(chunks).tobytes(),
+        _lengths(chunks).tobytes(),
         bytes(chunk.state for chunk in chunks),
     )
     segment = connection.insert_numbered("segments", SEGMENT_COLUMNS, row)

@@ -27,7 +27,7 @@ from ricordo.store.index.segments import (
 )
 from ricordo.store.index.sketches import sketch
 from ricordo.store.search.vectors import BLOCK_ENTRIES, VectorIndex, bump_vectors, write_block
-from ricordo.store.sql.database import DELETED, FIELDS, LIVE, Connection, Database, NewChunk
+from ricordo.store.sql.database import DELETED, FIELDS, LIVE, Connection, Database, NewChunk, lengths_of
 from ricordo.store.sql.items import fields_of
 from ricordo.store.values import Languages, TermCounts
 from ricordo.text.words import Analyzer
@@ -139,7 +139,9 @@ def rebuild_lexical(database: Database, analyzer: Analyzer) -> None:
         last = connection.rows("SELECT coalesce(max(id), 0) FROM chunks")[0][0]
         old = [row[0] for row in connection.rows("SELECT id FROM segments WHERE state=?", (READY,))]
         entries = [
-            NewChunk(chunk, n, counts) for chunk, n, counts in chunks_with_terms(connection, analyzer) if chunk <= last
+            NewChunk(chunk, n, counts, lengths_of(counts))
+            for chunk, n, counts in chunks_with_terms(connection, analyzer)
+            if chunk <= last
         ]
     built: list[int] = []
     for at in range(0, len(entries), _BATCH):
@@ -158,10 +160,7 @@ def rebuild_lexical(database: Database, analyzer: Analyzer) -> None:
 
 def _building_segment(connection: Connection, chunks: list[NewChunk]) -> int:
     segment = write_segment(connection, BUILDING, chunks, invert([chunk.counts for chunk in chunks]))
-    connection.run_many(
-        "UPDATE chunks SET lengths=? WHERE id=?",
-        [(np.array(chunk.lengths(), np.uint32).tobytes(), chunk.chunk) for chunk in chunks],
-    )
+    connection.run_many("UPDATE chunks SET lengths=? WHERE id=?", [(chunk.lengths, chunk.chunk) for chunk in chunks])
     return segment
 
 

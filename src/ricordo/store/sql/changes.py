@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,7 +23,17 @@ from ricordo.store.index import segments
 from ricordo.store.index.lexical import EPOCH
 from ricordo.store.prepare import stored_language
 from ricordo.store.sql import history, items, links, usage
-from ricordo.store.sql.database import DELETED, LIVE, SUPERSEDED, Connection, NewChunk, Row, micros, now_micros
+from ricordo.store.sql.database import (
+    DELETED,
+    LIVE,
+    SUPERSEDED,
+    Connection,
+    NewChunk,
+    Row,
+    lengths_of,
+    micros,
+    now_micros,
+)
 from ricordo.store.sql.items import (
     Head,
     counts_of,
@@ -47,7 +56,6 @@ from ricordo.values.provenance import PERSON, Provenance, stored
 if TYPE_CHECKING:
     from ricordo.store.base import OpenStore
 
-LENGTHS = struct.Struct("=6I")
 VERSION_COLUMNS, CHUNK_COLUMNS, SECRET_COLUMNS = map(column_names, ("versions", "chunks", "secrets"))
 
 
@@ -296,13 +304,12 @@ def _write_chunks(
             ids.append(spare.pop())
             continue
         counts = part.counts if part.counts is not None else counts_of(connection, n, part, analyzer)
-        new = NewChunk(following, n, counts, embed_hash=part.embed_hash)
+        new = NewChunk(following, n, counts, lengths_of(counts), embed_hash=part.embed_hash)
         following += 1
-        measured = LENGTHS.pack(*new.lengths())
         rows.append(
             (
-                new.chunk, n, LIVE, now, None, part.key, part.embed_hash, measured, part.heading, part.prefix,
-                part.text, part.language,
+                new.chunk, n, LIVE, now, None, part.key, part.embed_hash, new.lengths, part.heading,
+                part.prefix, part.text, part.language,
             )
         )  # fmt: skip
         ids.append(new.chunk)

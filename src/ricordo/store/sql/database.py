@@ -31,11 +31,18 @@ class NewChunk:
     chunk: int
     item: int
     counts: TermCounts
+    lengths: bytes
+    """As ``lengths_of`` packs them."""
     state: int = LIVE
     embed_hash: bytes = b""
 
-    def lengths(self) -> list[int]:
-        return [sum(field.values()) for field in self.counts]
+
+_LENGTHS = struct.Struct("=6I")
+
+
+def lengths_of(counts: TermCounts) -> bytes:
+    """How many terms each field of a chunk has, as they are stored: uint32."""
+    return _LENGTHS.pack(*[sum(field.values()) for field in counts])
 
 
 Row = tuple[Any, ...]

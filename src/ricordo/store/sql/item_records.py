@@ -31,7 +31,7 @@ from ricordo.store.backlog import enqueue_chunks
 from ricordo.store.index import segments
 from ricordo.store.prepare import prepare
 from ricordo.store.sql import changes, files, items, links
-from ricordo.store.sql.database import DELETED, Connection, NewChunk, micros, moment, optional_moment
+from ricordo.store.sql.database import DELETED, Connection, NewChunk, lengths_of, micros, moment, optional_moment
 from ricordo.store.sql.database import Row as Columns
 from ricordo.store.sql.items import Head, all_fields, fields_json, stored_ref
 from ricordo.store.sql.user_words import user_words
@@ -267,11 +267,11 @@ def insert_texts(connection: Connection, n: int, ready: Analysed) -> list[NewChu
     for at, (chunk, part) in enumerate(zip(item.chunks, ready.chunks, strict=True)):
         state = CHUNK_STATES.index(chunk.state)
         assert part.counts is not None, "every chunk was analysed"
-        new = NewChunk(first + at, n, part.counts, state)
+        new = NewChunk(first + at, n, part.counts, lengths_of(part.counts), state)
         rows.append(
             (
                 new.chunk, n, state, micros(chunk.live_from), _optional(chunk.live_until), part.key, part.embed_hash,
-                changes.LENGTHS.pack(*new.lengths()), chunk.heading, chunk.prefix, chunk.text, part.language,
+                new.lengths, chunk.heading, chunk.prefix, chunk.text, part.language,
             )
         )  # fmt: skip
         if state != DELETED:
