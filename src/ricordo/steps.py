@@ -11,12 +11,15 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
+
+from ricordo.frozen import frozen
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class CurrentStep(NamedTuple):
+@frozen
+class CurrentStep:
     """A step that is being taken."""
 
     id: str

@@ -6,8 +6,6 @@ Without such a plugin an encrypted store is refused, and every other store works
 from __future__ import annotations
 
 import base64
-import hashlib
-import hmac
 import json
 from functools import cache
 from pathlib import Path
@@ -114,8 +112,10 @@ class Seal:
     """Seals what is kept of an encrypted store outside of it."""
 
     def __init__(self, keys: Vault, key: bytes) -> None:
+        import hmac
+
         self._vault = keys
-        self._key = hmac.new(key, b"ricordo: beside the store", hashlib.sha256).digest()
+        self._key = hmac.digest(key, b"ricordo: beside the store", "sha256")
 
     def sealed(self, value: Any) -> str:
         """A value of JSON that only the store's key opens."""

@@ -159,12 +159,15 @@ class TestLoading:
         )
         assert modules_after(code) == set()
 
-    def test_counting_tokens_loads_the_tokenizer_alone(self) -> None:
+    @pytest.mark.parametrize(("text", "modules"), [("two words", set()), ("naïve café", {"tokenizers"})])
+    def test_counting_tokens_loads_no_model_and_the_tokenizer_only_if_a_text_is_not_plain(
+        self, text: str, modules: set[str]
+    ) -> None:
         code = (
             "from ricordo.models.local_onnx import WordPieceCounter\n"
-            "assert WordPieceCounter().count_tokens(['two words']) == [2]"
+            f"assert WordPieceCounter().count_tokens([{text!r}]) == [2]"
         )
-        assert modules_after(code) == {"tokenizers"}
+        assert modules_after(code) == modules
 
     def test_threads_may_share_an_embedder_from_the_first_call(self, tmp_path: Path) -> None:
         shared = LocalEmbedder(cache=tmp_path)
@@ -182,25 +185,41 @@ class TestLoading:
         assert LocalEmbedder(copy).fingerprint != LocalEmbedder().fingerprint
 
 
+ANY_TEXTS = st.lists(
+    st.text(max_size=40)
+    | st.text(st.characters(min_codepoint=9, max_codepoint=126), max_size=40)
+    | st.text(st.sampled_from("ab Z9_'-.[]()\n\t“—…·§éßŁİ×\xa0\0"), max_size=40)
+    | st.text(st.sampled_from("aeiounrstl "), max_size=60)
+    | st.sampled_from(
+        ["[SEP]", "a[PAD]b", "x" * 100, "x" * 101, "_" + "x" * 101, "e\u0301", "naïve", "foo_bar()", "a" * 2_001]
+    )
+)
+
+
+def _as_utf8(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
 class TestTokens:
     def test_tokens_are_counted_without_the_two_the_model_adds(self) -> None:
         texts = ["hello world", "", "embeddings", "\ud800", "x" * 500]
         assert WordPieceCounter().count_tokens(texts) == [2, 0, 4, 1, 1]
 
-    @given(
-        st.lists(
-            st.text(max_size=40)
-            | st.text(st.sampled_from("ab Z9_'-.[]()\n\t“—…·§éßŁİ×\xa0\0"), max_size=40)
-            | st.sampled_from(
-                ["[SEP]", "a[PAD]b", "x" * 100, "x" * 101, "_" + "x" * 101, "e\u0301", "naïve", "foo_bar()"]
-            )
-        )
-    )
+    @given(ANY_TEXTS)
     @settings(max_examples=300, deadline=None)
     def test_counts_are_those_of_the_tokenizer(self, counter: WordPieceCounter, texts: list[str]) -> None:
-        exact = [len(one) for one in counter.encode(texts, add_special_tokens=False)]
+        exact = [len(counter.load().encode(_as_utf8(text), add_special_tokens=False)) for text in texts]
         assert counter.count_tokens(texts) == exact
         assert counter.count_tokens(texts) == exact, "also when the words are known"
+
+    @given(ANY_TEXTS)
+    @settings(max_examples=300, deadline=None)
+    def test_tokens_are_those_of_the_tokenizer_for_one_text_and_for_many(
+        self, counter: WordPieceCounter, texts: list[str]
+    ) -> None:
+        exact = [counter.load().encode(_as_utf8(text)).ids for text in texts]
+        assert [counter.ids([text])[0] for text in texts] == exact
+        assert counter.ids(texts) == exact
 
     def test_long_texts_are_counted_in_full(self) -> None:
         assert WordPieceCounter().count_tokens(["word " * 5000]) == [5000]
@@ -261,7 +280,7 @@ class TestFailures:
         monkeypatch.setitem(sys.modules, package, None)
         shipped_counter.cache_clear()  # another test may have read the tokenizer that all share
         with pytest.raises(Unavailable, match=package) as caught:
-            LocalEmbedder(cache=tmp_path).embed_documents(["anything"])
+            LocalEmbedder(cache=tmp_path).embed_documents(["déjà vu"])
         assert package in caught.value.hint
 
 

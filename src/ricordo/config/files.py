@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-import tomllib
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -163,6 +162,8 @@ def read_bytes(path: Path) -> bytes | None:
 
 def parse_toml(content: bytes, path: Path) -> dict[str, Any]:
     """The tables of a configuration file; text that is not TOML is a usage error that names the line."""
+    import tomllib  # a command without such a file need not wait for it
+
     try:
         return tomllib.loads(content.decode("utf-8-sig"))  # some editors write a byte order mark
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:

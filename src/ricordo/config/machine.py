@@ -5,7 +5,6 @@ Both are in the user's data folder, not among the settings, because people copy 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -13,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ricordo.config.files import data_home, locked, random_key, read_bytes, write_json
+from ricordo.digests import hash_of
 from ricordo.errors import Unavailable, UsageError
 from ricordo.frozen import frozen
 
@@ -67,7 +67,7 @@ def _known(home: Path) -> Machine:
         import socket
 
         host = socket.gethostname()
-        return Machine(hashlib.sha256(host.encode()).hexdigest()[: 2 * _ID_BYTES], host)
+        return Machine(hash_of(host.encode())[: 2 * _ID_BYTES], host)
 
 
 def _read(home: Path) -> Machine | None:

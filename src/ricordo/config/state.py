@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # type checkers take it for true; importing typing costs 
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-_ON_LINUX = {"state": "~/.local/state", "config": "~/.config", "data": "~/.local/share"}
+_ON_LINUX = {"state": "~/.local/state", "config": "~/.config", "data": "~/.local/share", "cache": "~/.cache"}
 
 
 def state_folder(env: Mapping[str, str]) -> str:
@@ -19,7 +19,7 @@ def state_folder(env: Mapping[str, str]) -> str:
 
 
 def user_folder(kind: str, env: Mapping[str, str]) -> str:
-    """The user's folder of a kind (``state``, ``config``, ``data``): the one that is set, else the platform's."""
+    """The folder of a kind (``state``, ``config``, ``data``, ``cache``): the one that is set, else the platform's."""
     if folder := env.get(f"RICORDO_{kind.upper()}_HOME"):
         return os.path.expanduser(folder)  # noqa: PTH111 - pathlib is what this module does without
     if "linux" in sys.platform:  # the same path as platformdirs gives; importing it would take longer than a hook may

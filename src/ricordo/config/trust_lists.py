@@ -8,7 +8,6 @@ changes, it is not trusted any more. If a list is damaged or cannot be read, not
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ricordo.config.files import Environment, data_home, locked, read_bytes, read_json, write_json
+from ricordo.digests import hash_of
 from ricordo.errors import NotFound
 from ricordo.nofollow import real_path
 from ricordo.values.provenance import TrustedPlace
@@ -32,7 +32,7 @@ def is_trusted(path: Path, *, env: Environment | None = None, content: bytes | N
     """
     if content is None:
         content = read_bytes(path)
-    return content is not None and _files(env).get(str(path.resolve())) == hashlib.sha256(content).hexdigest()
+    return content is not None and _files(env).get(str(path.resolve())) == hash_of(content)
 
 
 def trust(path: Path, *, env: Environment | None = None) -> None:
@@ -42,7 +42,7 @@ def trust(path: Path, *, env: Environment | None = None) -> None:
         raise NotFound(f"there is no file {path}", hint="Name the project's .ricordo/config.toml.")
     listed = trust_file(env)
     with locked(listed):
-        write_json(listed, _files(env) | {str(path.resolve()): hashlib.sha256(content).hexdigest()})
+        write_json(listed, _files(env) | {str(path.resolve()): hash_of(content)})
 
 
 def distrust(path: Path, *, env: Environment | None = None) -> bool:

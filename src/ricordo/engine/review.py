@@ -4,7 +4,6 @@ done about memories: duplicates, contradictions, what is out of date.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -458,6 +457,8 @@ class ReviewVerbs(MemoryVerbs):
         if not is_asked:
             return None
         mine = store.items.get(n, version=ours) if ours is not None else None
+        import difflib
+
         is_always = "always" in (item.fields.loading, mine.fields.loading if mine is not None else None)
         if mine is None:
             lines = difflib.unified_diff([], item.content.splitlines(), "yours", "new", lineterm="")

@@ -14,13 +14,13 @@ the same as the store, what is stored stays.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from datetime import datetime
 from typing import Any
 
+from ricordo.digests import hash_of
 from ricordo.exchange.codec import BadRecord, check_field
 from ricordo.frozen import frozen
 from ricordo.speaking import speaker
@@ -171,7 +171,7 @@ def check_item(item: ItemRecord) -> None:
     held: set[int] = set()
     blobs = {blob.hash: blob.data for blob in item.blobs}
     for digest, data in blobs.items():
-        if hashlib.sha256(data).hexdigest() != digest:
+        if hash_of(data) != digest:
             raise BadRecord(f"the bytes {digest[:12]} are not what their hash says")
     for version in item.versions:
         _check_version(item, version, blobs)
@@ -202,7 +202,7 @@ def _check_version(item: ItemRecord, version: VersionRecord, blobs: Mapping[str,
     if version.blob is not None and version.blob not in blobs:
         raise BadRecord(f"{name}: its bytes are missing")
     whole = blobs[version.blob] if version.blob is not None else item.content(version).encode()
-    if hashlib.sha256(whole).hexdigest() != version.text_hash:
+    if hash_of(whole) != version.text_hash:
         raise BadRecord(f"{name}: the text is not what its hash says")
 
 

@@ -5,7 +5,6 @@ The secrets are long and random, so they cannot be guessed, and a plain SHA-256 
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import os
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ricordo.config.files import data_home, locked, read_bytes, write_json
+from ricordo.digests import hash_of
 from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.frozen import frozen
 from ricordo.values.provenance import AGENT, PERSON, Provenance
@@ -182,7 +182,7 @@ def is_same(secret: str, other: str) -> bool:
 
 def digest(secret: str) -> str:
     """The hash of a secret, which is stored in its place."""
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+    return hash_of(secret.encode("utf-8", "surrogatepass"))
 
 
 def _moment(seconds: float) -> str:

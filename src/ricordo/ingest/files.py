@@ -6,7 +6,6 @@ recognised by its bytes (``Gone``).
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +17,7 @@ from typing import Any
 
 from ricordo.config.settings import Config
 from ricordo.config.trust_lists import is_in_trusted_folder
+from ricordo.digests import hash_of
 from ricordo.errors import Error, Unreadable, UsageError
 from ricordo.ingest.formats.markdown import in_vault, with_text_tags
 from ricordo.ingest.formats.read import parse_bytes, read_file
@@ -179,11 +179,6 @@ def _first_time(said: Mapping[str, Any], names: Sequence[str]) -> datetime | Non
             with suppress(UsageError):
                 return parse_time(value)
     return None
-
-
-def hash_of(data: bytes) -> str:
-    """SHA-256 of a file's bytes, by which a touched or renamed file is recognised."""
-    return hashlib.sha256(data).hexdigest()
 
 
 def authored(fields: Fields) -> dict[str, Any]:

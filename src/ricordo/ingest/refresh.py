@@ -17,8 +17,9 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, TypeVar
 
+from ricordo.digests import hash_of
 from ricordo.errors import Error, MissingExtra, NotFound, StoreError, Unavailable, Unreadable, UsageError
-from ricordo.ingest.files import SAME, VALIDATORS, FileReader, Gone, NewFiles, folder_line, hash_of, with_stored_fields
+from ricordo.ingest.files import SAME, VALIDATORS, FileReader, Gone, NewFiles, folder_line, with_stored_fields
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.plugin import ask, brought_as, names_of
 from ricordo.sources.disk import FoundFile, disk_ref, is_mailbox, printable, ref_path, under_glob

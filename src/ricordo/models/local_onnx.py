@@ -49,6 +49,10 @@ _PLAIN = late(rf"[\t\n\r\xa0\x20-~{_SIGNS}{_ACCENTED}]*")
 _WORD = late(rf"[A-Za-z0-9{_ACCENTED}]+|[!-/:-@\[-`{{-~{_SIGNS}]")
 _SPECIAL = late(r"\[(?:CLS|MASK|PAD|SEP|UNK)]")
 _LONGEST_WORD = 100
+_FEW, _SHORT = 2, 2_000
+"""Loading the tokenizer takes five times as long as reading its vocabulary. So up to so many texts of up to so many
+characters are cut into tokens here, if they are plain ASCII; more are faster in the library.
+"""
 # The same for ASCII as tables for ``bytes.translate``, which is several times as fast as an expression.
 _ASCII_SIGNS = bytes(code for code in range(0x21, 0x7F) if not chr(code).isalnum())
 _PRINTABLE = b"\t\n\r" + bytes(range(0x20, 0x7F))
@@ -87,8 +91,7 @@ class WordPieceCounter:
 
     def _learn(self, sizes: dict[str, int], words: Collection[str]) -> None:
         """Note how many tokens each word has; a plain text has as many as its words and signs together."""
-        whole = [word for word in words if word.isascii() and word.lower() in self._vocabulary]
-        sizes.update(dict.fromkeys(whole, 1))
+        sizes.update((word, len(self._pieces(word.lower()))) for word in words if word.isascii())
         others = [word for word in words if word not in sizes]
         sizes.update(zip(others, self._count_words(others), strict=True))
 
@@ -101,17 +104,51 @@ class WordPieceCounter:
             return self._count(words)
         return [counts[place] for place in range(len(words))]
 
+    def is_whole(self, word: str) -> bool:
+        """Whether a folded word is one token."""
+        return word in self._vocabulary
+
     @cached_property
-    def _vocabulary(self) -> frozenset[str]:
-        """The words that are one token."""
-        return frozenset(self.load().get_vocab(with_added_tokens=False))
+    def _vocabulary(self) -> dict[str, int]:
+        """The tokens with their numbers."""
+        try:
+            vocabulary: dict[str, int] = json.loads(self._file.read_bytes())["model"]["vocab"]
+        except (OSError, ValueError, KeyError) as error:
+            raise Unavailable(f"the tokenizer {self._file} cannot be read: {error}", hint=REINSTALL) from error
+        return vocabulary
+
+    def _pieces(self, word: str) -> list[int]:
+        """The tokens of a word of small ASCII letters and digits, or of a sign: always the longest that fits next."""
+        if (whole := self._vocabulary.get(word)) is not None:
+            return [whole]
+        if len(word) > _LONGEST_WORD:
+            return [self._vocabulary["[UNK]"]]
+        pieces, start, begin = [], 0, ""
+        while start < len(word):
+            end = len(word)
+            while (piece := self._vocabulary.get(begin + word[start:end])) is None:
+                end -= 1
+                if end == start:
+                    return [self._vocabulary["[UNK]"]]
+            pieces.append(piece)
+            start, begin = end, "##"
+        return pieces
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         slices = (texts[at : at + TEXTS_PER_SLICE] for at in range(0, len(texts), TEXTS_PER_SLICE))
-        return [len(encoding) for part in slices for encoding in self.encode(part, add_special_tokens=False)]
+        return [len(encoding) for part in slices for encoding in self._encode(part, add_special_tokens=False)]
 
-    def encode(self, texts: Sequence[str], *, add_special_tokens: bool = True) -> list[Encoding]:
-        """Tokens of each text, neither cut nor padded."""
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Tokens of each text with those that open and close it, neither cut nor padded."""
+        if len(texts) <= _FEW and all(
+            len(text) <= _SHORT and text.isascii() and _words_and_signs(text) for text in texts
+        ):
+            first, last = self._vocabulary["[CLS]"], self._vocabulary["[SEP]"]
+            words = (_WORD.findall(text.lower()) for text in texts)
+            return [[first, *chain.from_iterable(map(self._pieces, some)), last] for some in words]
+        return [encoding.ids for encoding in self._encode(texts)]
+
+    def _encode(self, texts: Sequence[str], *, add_special_tokens: bool = True) -> list[Encoding]:
         tokenizer = self.load()
         try:
             return tokenizer.encode_batch_fast(list(texts), add_special_tokens=add_special_tokens)
@@ -193,7 +230,7 @@ class LocalEmbedder:
 
     def is_whole(self, word: str) -> bool:
         """Whether a folded word is one token: English texts, of which the tokenizer was made, have it often."""
-        return self.tokenizer.load().token_to_id(word) is not None
+        return self.tokenizer.is_whole(word)
 
     def load(self) -> InferenceSession:
         if self._loaded is None:
@@ -230,7 +267,7 @@ class LocalEmbedder:
         """Token ids of each text, cut to the window; the closing token stays."""
         longest = self.max_tokens * CHARACTERS_PER_TOKEN
         near = [text if len(text) <= longest else text.lstrip()[:longest] for text in texts]
-        tokens = [encoding.ids for encoding in self.tokenizer.encode(near)]
+        tokens = self.tokenizer.ids(near)
         window = self.max_tokens
         return [ids if len(ids) <= window else [*ids[: window - 1], ids[-1]] for ids in tokens]
 

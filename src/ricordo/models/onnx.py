@@ -8,12 +8,12 @@ and time of change, and if that is lost, the file is read once more (about 20 ms
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.config.files import read_json, write_json
+from ricordo.config.state import user_folder
 from ricordo.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -96,6 +96,8 @@ def verify(file: Path, sha256: str, cache: Path | None = None, *, hint: str = _R
         verified = verified if isinstance(verified, dict) else {}
         if verified.get(str(file)) == identity:
             return
+        import hashlib
+
         with file.open("rb") as content:
             digest = hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
@@ -108,9 +110,7 @@ def verify(file: Path, sha256: str, cache: Path | None = None, *, hint: str = _R
 
 def user_cache() -> Path:
     """The folder for what can be made again."""
-    from platformdirs import user_cache_path
-
-    return user_cache_path("ricordo")
+    return Path(user_folder("cache", os.environ))
 
 
 def cores() -> int:

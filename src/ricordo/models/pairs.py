@@ -37,7 +37,7 @@ class PairReader:
         """The sums that speak for each relation, in the order of ``memory.compare.RELATIONS``."""
         import numpy as np
 
-        (start, *first, end), (_, *second, _) = (found.ids for found in shipped_counter().encode([older, newer]))
+        (start, *first, end), (_, *second, _) = shipped_counter().ids([older, newer])
         while len(first) + len(second) + 3 > LONGEST:
             (first if len(first) > len(second) else second).pop()
         tokens = [start, *first, end, *second, end]

@@ -1,4 +1,9 @@
-"""Profiles: named ways to rank, as data. ``profiles.toml`` has the built-in ones; users add theirs in the settings.
+"""Profiles: named ways to rank, as data. ``profiles.json`` has the built-in ones; users add theirs in the settings.
+
+Each side gives at least ``per_side.minimum`` candidates, or ``per_side.factor`` times a usual page. ``signals`` says
+by a label which row of ``SIGNALS`` counts, and how much; weights are relative. A limit does not cut away more than half
+of fewer results by words than ``guard``. With ``sessions_last``, sources that fit come before sessions, and each
+session is one hit; ``memory_score`` is what memories and sessions score when they are searched apart.
 
 A user's profile starts from another one (``base``; without signals of its own that is ``default``) and changes weights,
 or lists signals of its own; it may also hold ``description``, ``sides``, ``per_side``, ``min_score`` and ``guard``::
@@ -12,8 +17,8 @@ A value that cannot be used is an error that names what can.
 
 from __future__ import annotations
 
+import json
 import math
-import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import field, replace
 from functools import lru_cache
@@ -237,8 +242,8 @@ def _refuse_unknown(what: str, table: Mapping[str, Any], allowed: tuple[str, ...
 @lru_cache(maxsize=1)
 def built_in() -> Mapping[str, Profile]:
     """The profiles that come with Ricordo."""
-    text = Path(__file__).with_name("profiles.toml").read_text("utf-8")
-    return {name: read_profile(name, table) for name, table in tomllib.loads(text).items()}
+    text = Path(__file__).with_name("profiles.json").read_text("utf-8")
+    return {name: read_profile(name, table) for name, table in json.loads(text).items()}
 
 
 def profiles(config: Config) -> dict[str, Profile]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
@@ -88,7 +88,8 @@ def since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
 
 
-class CoreStep(NamedTuple):
+@frozen
+class CoreStep:
     """A step from the order of the candidates to the page."""
 
     is_needed: Callable[[Search], bool]

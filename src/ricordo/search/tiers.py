@@ -10,7 +10,6 @@ A single store is searched directly; its hits only gain the name of its tier.
 from __future__ import annotations
 
 import atexit
-import difflib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -472,6 +471,8 @@ def _elsewhere(reply: Reply, hit: Hit, other_reply: Reply, other: Hit) -> Elsewh
     mine, theirs = reply.marks.get(hit.id), other_reply.marks.get(other.id)
     if mine is None or theirs is None or mine.text_hash == theirs.text_hash:
         return None
+    import difflib
+
     texts: list[list[str]] = []
     for tier, version in ((reply.tier, hit), (other_reply.tier, other)):
         ref = tier.store.items.ref_by_id(version.id)

@@ -11,7 +11,6 @@ by its Message-ID, so that its ref stays the same while other mails come and go.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import re
 import stat
@@ -21,6 +20,7 @@ from pathlib import Path, PurePath, PureWindowsPath
 from typing import IO, TYPE_CHECKING
 
 from ricordo.config.files import current_folder
+from ricordo.digests import hash_of
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.nofollow import open_below, real_path
@@ -312,7 +312,7 @@ def bytes_like(path: Path, digest: str) -> bytes | None:
         data = path.read_bytes()
     except OSError:
         return None
-    return data if hashlib.sha256(data).hexdigest() == digest else None
+    return data if hash_of(data) == digest else None
 
 
 class _Walk:
@@ -535,6 +535,8 @@ def _opened(path: Path, within: Path | None) -> IO[bytes]:
 
 def _mails_in(file: IO[bytes]) -> Iterator[tuple[int, int, str]]:
     """Where each mail begins and ends, and what it is called."""
+    import hashlib
+
     start, at, head, digest = 0, 0, bytearray(), hashlib.sha256()
     in_head = after_blank = True
     for line in file:

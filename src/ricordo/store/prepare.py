@@ -5,19 +5,23 @@ All of it happens before the write transaction begins, so that the transaction s
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
+from ricordo.digests import hash_of
 from ricordo.store.values import FileState, PreparedChunk, PreparedItem, TermCounts
 from ricordo.text.languages import ENGLISH, passage_languages
 from ricordo.text.links import targets_in
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Draft, version_hash
 
+if TYPE_CHECKING:
+    from hashlib import blake2b
+
 
 def text_hash(content: str, blob: bytes | None = None) -> str:
     """SHA-256 of the content alone."""
-    return hashlib.sha256(blob if blob is not None else content.encode("utf-8", "surrogatepass")).hexdigest()
+    return hash_of(blob if blob is not None else content.encode("utf-8", "surrogatepass"))
 
 
 def embedded_text(prefix: str, text: str) -> str:
@@ -31,7 +35,7 @@ def embedded_text(prefix: str, text: str) -> str:
 
 def embed_hash(prefix: str, text: str) -> bytes:
     """The key of the embedding cache: SHA-256 of exactly what is embedded."""
-    return hashlib.sha256(embedded_text(prefix, text).encode("utf-8", "surrogatepass")).digest()
+    return bytes.fromhex(hash_of(embedded_text(prefix, text).encode("utf-8", "surrogatepass")))
 
 
 def prepare(
@@ -91,8 +95,10 @@ def stored_language(code: str, analyzer: Analyzer) -> str:
     return "" if code == ENGLISH and analyzer.language in ("english", "porter") else code
 
 
-def _digest(*parts: str, after: hashlib.blake2b | None = None) -> hashlib.blake2b:
+def _digest(*parts: str, after: blake2b | None = None) -> blake2b:
     """A hash in which ("ab", "c") and ("a", "bc") differ; ``after`` continues one that others share."""
+    import hashlib
+
     digest = after.copy() if after is not None else hashlib.blake2b(digest_size=16)
     encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
     digest.update(b"".join(len(data).to_bytes(8, "little") + data for data in encoded))

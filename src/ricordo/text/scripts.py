@@ -54,4 +54,6 @@ def has_unspaced(text: str) -> bool:
     >>> has_unspaced("Tokyo"), has_unspaced("東京")
     (False, True)
     """
-    return not text.isascii() and unspaced_runs().search(text) is not None
+    if text.isascii() or max(text) < UNSPACED[0]:  # for most texts the expression need not be compiled
+        return False
+    return unspaced_runs().search(text) is not None

@@ -261,7 +261,7 @@ class Analyzer:
     def _analyse(self, word: str) -> tuple[str, ...]:
         if not _WORD.fullmatch(word):
             return tuple(term for inner in words_in(word) for term in self._analyse(inner))
-        if not word.isascii() and unspaced_runs().search(word):
+        if has_unspaced(word):
             return self._mixed_scripts(word)
         pieces = _split_apostrophes(word)
         terms: list[str] = []
@@ -350,7 +350,7 @@ def holds_phrase(sources: Iterable[str], phrase: str) -> bool:
     if not words:
         needle = fold(phrase)
         return any(needle in fold(source) for source in sources)
-    if not phrase.isascii() and any(has_unspaced(word) for word in words):
+    if any(has_unspaced(word) for word in words):
         needle = "".join(words)
         return any(needle in "".join(folded_words(source)) for source in sources)
     needle = f" {' '.join(words)} "

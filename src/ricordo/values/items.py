@@ -8,13 +8,13 @@ that were added before machines were recorded, and nobody knows whose they are.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
+from ricordo.digests import hash_of
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.patterns import late
@@ -491,7 +491,7 @@ def version_hash(draft: Draft, content_hash: str) -> str:
         "fields": draft.fields.to_dict(),
     }
     canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True, default=str)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return hash_of(canonical.encode())
 
 
 def items_as_text(items: Sequence[Item], form: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 from typing import Any
 
+from ricordo.digests import hash_of
 from ricordo.frozen import frozen
 from ricordo.plugin import installed
 from ricordo.values.items import Item, Saved
@@ -89,7 +89,7 @@ class ProposalRule(Plain):
 
 def proposal_id(session: str, turn: int, text: str) -> str:
     """The name of a sentence of a turn."""
-    return hashlib.sha256(f"{session}\n{turn}\n{text}".encode()).hexdigest()[:8]
+    return hash_of(f"{session}\n{turn}\n{text}".encode())[:8]
 
 
 def finding_kinds() -> dict[str, str]:
@@ -118,7 +118,7 @@ class Finding(Plain):
         """A finding about items, by number; its id is the same as long as they are."""
         refs = tuple(str(item.ref) for item in items.values())
         versions = tuple((n, item.version) for n, item in items.items())
-        digest = hashlib.sha256(repr((kind, refs, versions)).encode("utf-8", "surrogatepass")).hexdigest()
+        digest = hash_of(repr((kind, refs, versions)).encode("utf-8", "surrogatepass"))
         return cls(digest[:8], kind, refs, why, action=action, versions=versions)
 
 

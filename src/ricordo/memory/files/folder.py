@@ -9,7 +9,6 @@ files mean.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import re
 import stat
@@ -23,6 +22,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from ricordo.digests import hash_of
 from ricordo.errors import StoreError
 from ricordo.frozen import frozen
 from ricordo.memory.files.format import SUFFIX
@@ -170,11 +170,6 @@ class ReadFile:
     @property
     def hash(self) -> str:
         return hash_of(self.data)
-
-
-def hash_of(data: bytes) -> str:
-    """SHA-256 of a file's bytes."""
-    return hashlib.sha256(data).hexdigest()
 
 
 class KnowledgeFolder:

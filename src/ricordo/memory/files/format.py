@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ricordo.config.files import random_key
+from ricordo.digests import hash_of
 from ricordo.errors import Unreadable, UsageError
 from ricordo.frozen import frozen
 from ricordo.nofollow import real_path
@@ -279,7 +280,7 @@ def _own(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _short_hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_LENGTH]
+    return hash_of(text.encode("utf-8", "surrogatepass"))[:_HASH_LENGTH]
 
 
 def _time(moment: datetime) -> str:

@@ -11,8 +11,9 @@ from math import inf
 from typing import Any
 
 from ricordo.bounded import within_callers
+from ricordo.digests import hash_of
 from ricordo.errors import Conflict, Error, StoreError, Unavailable
-from ricordo.memory.files.folder import FileChanged, FileChanges, KnowledgeFolder, hash_of
+from ricordo.memory.files.folder import FileChanged, FileChanges, KnowledgeFolder
 from ricordo.memory.files.format import (
     Seals,
     belongs,

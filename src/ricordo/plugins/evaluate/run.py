@@ -7,7 +7,6 @@ results are shown apart (questions that something was chosen by, and others that
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ricordo.config.loading import Config, load_config
+from ricordo.digests import hash_of
 from ricordo.engine.ricordo import Ricordo
 from ricordo.errors import NotFound, Unreadable, UsageError
 from ricordo.frozen import frozen
@@ -310,7 +310,7 @@ def folder_store(
     """The file of a store that holds a folder as ``add`` reads it; built when its files or the settings change."""
     state = sorted((file.as_posix(), file.stat().st_size, file.stat().st_mtime_ns) for file in root.rglob("*"))
     known = json.dumps([state, index_settings(config)])
-    store = (cache_dir or default_cache_folder()) / f"folder-{hashlib.sha256(known.encode()).hexdigest()[:24]}"
+    store = (cache_dir or default_cache_folder()) / f"folder-{hash_of(known.encode())[:24]}"
     store.mkdir(parents=True, exist_ok=True)
     file = store / "store.db"
     with Ricordo.open(file, config=config) as engine:

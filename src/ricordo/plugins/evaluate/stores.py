@@ -23,6 +23,8 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 from ricordo import registry
 from ricordo.config.files import replace_file
 from ricordo.config.loading import Config
+from ricordo.config.state import user_folder
+from ricordo.digests import hash_of
 from ricordo.engine.models_in_use import ModelsInUse
 from ricordo.engine.ricordo import Ricordo
 from ricordo.errors import StoreError
@@ -86,9 +88,7 @@ def make_vectors(
 
 def default_cache_folder() -> Path:
     """Where cached stores are kept unless the caller says otherwise."""
-    from platformdirs import user_cache_path
-
-    return user_cache_path("ricordo") / "eval"
+    return Path(user_folder("cache", os.environ)) / "eval"
 
 
 def cached_store(
@@ -168,7 +168,7 @@ def _code_digest() -> str:
 
 
 def _short_hash(settings: dict[str, str]) -> str:
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+    return hash_of(json.dumps(settings, sort_keys=True).encode())[:16]
 
 
 def _build(dataset: Dataset, config: Config, store: str | Path, progress: Callable[[Progress], None] | None) -> None:

@@ -7,7 +7,6 @@ and tools come before resources and prompts; the search does the ranking (``benc
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
+from ricordo.digests import hash_of
 from ricordo.errors import Forbidden, NotFound, UsageError
 from ricordo.plugins.gateway.mcp_config import ServerTool
 from ricordo.plugins.gateway.values import ToolEntry
@@ -96,7 +96,7 @@ def ref_of(server: str, what: str, name: str) -> str:
     """The ref of a tool; resources and prompts have folders of their own, because they may have the name of a tool."""
     fit = _UNFIT.sub("-", name).strip("-.") or "unnamed"
     if fit != name:  # two names must not become the same
-        fit = f"{fit}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:6]}"
+        fit = f"{fit}-{hash_of(name.encode('utf-8', 'replace'))[:6]}"
     return f"tool:/{called_by(server, fit, what)}"
 
 

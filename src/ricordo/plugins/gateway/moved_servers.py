@@ -8,7 +8,6 @@ are put back.
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import shlex
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from ricordo.cli.call import Call
 from ricordo.cli.command import GLOBAL_OPTIONS, Verb
 from ricordo.cli.terminal import one_line
 from ricordo.config.files import read_bytes, replace_file, write_json
+from ricordo.digests import hash_of
 from ricordo.errors import Unreadable, UsageError
 from ricordo.plugins.install.file_edits import edited, parsed
 from ricordo.plugins.install.pieces import NAME, Piece
@@ -151,7 +151,7 @@ def _move_behind(engine: Ricordo, piece: Piece, agree: Agree) -> tuple[list[str]
         after = edited(piece, text, drops).encode()
         record = {
             "before": base64.b64encode(before).decode(),
-            "after": hashlib.sha256(after).hexdigest(),
+            "after": hash_of(after),
             "moved": {name: _servers(piece, text)[name] for name in moved},
             "new": [name for name in moved if name not in known],
         }
@@ -204,7 +204,7 @@ def _move_back(engine: Ricordo, piece: Piece) -> list[str]:
     except (ValueError, KeyError, TypeError) as problem:
         raise Unreadable(f"{_record_of(piece.path)} cannot be read: {problem}", hint="Nothing was changed.") from None
     now = read_bytes(piece.path)
-    if now is None or hashlib.sha256(now).hexdigest() == kept["after"]:
+    if now is None or hash_of(now) == kept["after"]:
         restored = before
     else:
         text = now.decode("utf-8-sig") or ("" if piece.form == "toml" else "{}")

@@ -7,7 +7,6 @@ hands out membership, and no right to make or change roles.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import secrets
 from contextlib import suppress
@@ -15,6 +14,7 @@ from typing import Any
 
 import psycopg
 
+from ricordo.digests import hash_of
 from ricordo.errors import Forbidden, NotFound, UsageError
 from ricordo.plugins.postgres.database import Database
 from ricordo.plugins.postgres.schema import grant_all
@@ -201,7 +201,7 @@ def group_names(database: str, schema: str) -> tuple[str, str]:
     """
     place = f"{database}.{schema}"
     if len(f"{place}.readers".encode()) > _LONGEST or not re.fullmatch(r"[\w.-]+", place):
-        place = f"ricordo.{hashlib.sha256(place.encode()).hexdigest()[:32]}"
+        place = f"ricordo.{hash_of(place.encode())[:32]}"
     return f"{place}.readers", f"{place}.writers"
 
 

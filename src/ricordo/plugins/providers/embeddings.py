@@ -5,10 +5,10 @@ A vector of the wrong length, with a NaN or of zeros only cannot be compared wit
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
+from ricordo.digests import hash_of
 from ricordo.errors import ContractError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def prefix_mark(document: str, query: str) -> str:
     """A short name for a pair of prefixes, for the fingerprint."""
     if not document and not query:
         return "plain"
-    return hashlib.sha256(f"{document}\0{query}".encode()).hexdigest()[:8]
+    return hash_of(f"{document}\0{query}".encode())[:8]
 
 
 def unit_vectors(rows: Any, count: int, model: str, dimensions: int | None, *, cuts: bool = False) -> Vectors:

@@ -25,6 +25,7 @@ from typing import Any
 
 from ricordo.config.files import replace_file
 from ricordo.config.machine import Machine, machine_key
+from ricordo.digests import hash_of
 from ricordo.errors import Unavailable, Unreadable, UsageError
 from ricordo.exchange.codec import BadRecord, decode, encode
 from ricordo.exchange.records import STATES, BlobRecord, ChunkRecord, ItemRecord, VersionRecord, check_item
@@ -74,7 +75,7 @@ class LogEntry:
             said += [json.dumps(dict(body), sort_keys=True)]
             if self.kind != FEEDBACK:  # a link may be made, unmade and made again; a verdict is given once
                 said += [self.clock, self.writer]
-        return hashlib.sha256(json.dumps(said).encode()).hexdigest()[: 2 * _UID_BYTES]
+        return hash_of(json.dumps(said).encode())[: 2 * _UID_BYTES]
 
     def to_line(self) -> bytes:
         plain = {
@@ -121,7 +122,7 @@ class VersionBody:
 
 def text_mark(item: str, text_hash: str) -> str:
     """What an erasure keeps of a text, to know it again in a version that its writer had not seen."""
-    return hashlib.sha256(f"{item} {text_hash}".encode()).hexdigest()[: 2 * _UID_BYTES]
+    return hash_of(f"{item} {text_hash}".encode())[: 2 * _UID_BYTES]
 
 
 def version_body(entry: LogEntry) -> VersionBody:
@@ -483,7 +484,7 @@ def _seal(machine: str, log: str, number: int, lines: Sequence[bytes]) -> str:
 
 def digest_of(data: bytes) -> str:
     """The hash that is part of a file's name."""
-    return hashlib.sha256(data).hexdigest()[:32]
+    return hash_of(data)[:32]
 
 
 def _folders(place: Path) -> list[str]:

@@ -9,7 +9,6 @@ Citations of another project than the one in which the search runs are not looke
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.config.files import current_folder
 from ricordo.config.repository import repository_around
+from ricordo.digests import hash_of
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.frozen import frozen
 from ricordo.ingest.cut.structure import CRUMB, outline_code
@@ -76,7 +76,7 @@ _URL = late(r"https?://[^\s<>\"'`|)\]}]+")
 
 def digest(data: bytes) -> str:
     """The hash that a citation keeps."""
-    return hashlib.sha256(data).hexdigest()[:24]
+    return hash_of(data)[:24]
 
 
 @frozen
@@ -377,7 +377,7 @@ def cited_items(store: Store, names: Sequence[str], ref_of: RefOf) -> list[dict[
 
 def text_hash(item: Item) -> str:
     """The hash of an item's text alone: other fields say nothing about what was cited."""
-    return hashlib.sha256(item.content.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+    return hash_of(item.content.encode("utf-8", "surrogatepass"))[:24]
 
 
 LOST = 0.5

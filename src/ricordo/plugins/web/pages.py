@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from ricordo.digests import hash_of
 from ricordo.errors import Error, NotFound, StoreError, Unavailable, Unreadable
 from ricordo.frozen import frozen
-from ricordo.ingest.files import VALIDATORS, authored, hash_of, with_stored_fields, without_secrets
+from ricordo.ingest.files import VALIDATORS, authored, with_stored_fields, without_secrets
 from ricordo.ingest.formats.html import ABOUT
 from ricordo.ingest.formats.plain import without_surrogates
 from ricordo.ingest.formats.read import parse_bytes

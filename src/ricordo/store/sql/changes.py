@@ -6,7 +6,6 @@ items they touch (``Connection.touched``), so that no way to change an item can 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ricordo import speaking
+from ricordo.digests import hash_of
 from ricordo.errors import Conflict, Error, NotFound, PathConflict, StaleVersion
 from ricordo.store.backlog import drop_chunks, enqueue_chunks, keep_vectors
 from ricordo.store.index import segments
@@ -227,7 +227,7 @@ def _write_version(
         [(chunk, part.start, *part.lines) for chunk, part in zip(ids, item.chunks, strict=True)], np.int64
     )
     draft = item.draft
-    blob = None if draft.blob is None else hashlib.sha256(draft.blob).hexdigest()
+    blob = None if draft.blob is None else hash_of(draft.blob)
     if blob is not None:
         connection.run("INSERT INTO blobs(hash, data) VALUES(?,?) ON CONFLICT DO NOTHING", (blob, draft.blob))
     row = (

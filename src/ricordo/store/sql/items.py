@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -442,7 +442,8 @@ def count(connection: Connection, filters: Filters) -> int:
     return int(connection.rows(f"SELECT count(*) FROM items i WHERE {condition}", values)[0][0])
 
 
-class StoredText(NamedTuple):
+@frozen
+class StoredText:
     """The text of a version and the line it starts at; the hash that it was saved with, and that of its bytes when it
     holds no text.
     """
@@ -521,7 +522,8 @@ def _layout(places: bytes, labels: str) -> Layout:
         return np.empty((0, 4), np.int64), []
 
 
-class PageRow(NamedTuple):
+@frozen
+class PageRow:
     """What a page shows of an item's current version."""
 
     item: Item
@@ -810,7 +812,7 @@ class Items(StorePart):
             while part := rows[at : at + size]:
                 texts = contents_of(connection, [row[0] for row in part])
                 for n, drive, path in part:
-                    yield n, shown_ref(drive, path, n), *texts[n][:2]
+                    yield n, shown_ref(drive, path, n), texts[n].content, texts[n].first_line
                 at, size = at + size, min(2 * size, _TEXTS_AT_ONCE)
 
     def passage_texts(self) -> Iterator[str]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import glob
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
+from ricordo.digests import hash_of
+from ricordo.frozen import frozen
 from ricordo.plugin import plugin_tables
 from ricordo.store.sql.changes import field_columns, insert_tags
 from ricordo.store.sql.items import fields_of
@@ -48,7 +48,8 @@ def integrity(database: Database) -> Check:
 
 def damaged_logs(database: Database) -> list[str]:
     """The names of the damaged logs that were kept when the store was opened."""
-    return sorted(path.name for path in database.path.parent.glob(f"{glob.escape(database.path.name)}-wal.damaged*"))
+    name = f"{database.path.name}-wal.damaged"
+    return sorted(entry.name for entry in database.path.parent.iterdir() if entry.name.startswith(name))
 
 
 def log(kept: Sequence[str]) -> Check:
@@ -104,7 +105,8 @@ def odd_tables(connection: Connection) -> tuple[list[str], list[str]]:
     return odd, sorted(indexes)
 
 
-class _Making(NamedTuple):
+@frozen
+class _Making:
     """How a table is made. An index is known by what it is over: earlier versions called some otherwise."""
 
     columns: dict[str, str]
@@ -253,7 +255,7 @@ def blobs(database: Database, repair: bool) -> Check:
         )[0][0]
         hashes = [row[0] for row in connection.rows("SELECT hash FROM blobs ORDER BY hash")]
         changed = sum(
-            hashlib.sha256(data).hexdigest() != digest
+            hash_of(data) != digest
             for digest in hashes[:: max(1, len(hashes) // _SAMPLE)]
             for (data,) in connection.rows("SELECT data FROM blobs WHERE hash=?", (digest,))
         )

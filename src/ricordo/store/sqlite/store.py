@@ -8,7 +8,6 @@ writes it again without its free pages.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -168,6 +167,8 @@ def _counts(connection: Connection) -> tuple[int, ...]:
 
 
 def _need_room(folder: Path, needed: int, what: str, hint: str) -> None:
+    import shutil
+
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise StoreError(f"{what} needs {needed / 1e6:,.0f} MB, and {folder} has {free / 1e6:,.0f} MB left", hint=hint)
