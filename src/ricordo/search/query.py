@@ -38,6 +38,8 @@ _PART = late(
     re.VERBOSE,
 )
 
+_SIGNS = frozenset('":*-')
+"""Without these, a query consists of words."""
 _FILTER_NAME = late(rf"(?:{FILTER_NAMES}):")
 _DAY = late(r"(?<!\S)(after:|before:)(\S+(?: [^\s:]+){1,4})")
 
@@ -67,6 +69,9 @@ def parse_query(text: str, *, literal: bool = False) -> ParsedQuery:
         text = text[:MAX_CHARACTERS]
         notes.append(f"the query was cut to its first {MAX_CHARACTERS:,} characters")
     text = text.replace("\x00", " ").encode("utf-8", "replace").decode()  # half a character cannot be looked for
+    if _SIGNS.isdisjoint(text):
+        text = " ".join(text.split())
+        literal = True
     if literal:
         return ParsedQuery(text=text, words=text, notes=tuple(notes))
     if "after:" in text or "before:" in text:

@@ -79,6 +79,8 @@ _AGO_IN_OTHERS = late(
 
 def plain(text: str) -> str:
     """A name as it is compared: lower case, accents dropped, one space between words."""
+    if text.isascii() and text.replace(" ", "").isalnum():
+        return " ".join(text.lower().split())
     letters = unicodedata.normalize("NFKD", text.strip().lower().replace("’", "'").replace("ı", "i"))
     return " ".join(re.split(r"[\s_-]+", "".join(letter for letter in letters if not unicodedata.combining(letter))))
 
