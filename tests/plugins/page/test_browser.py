@@ -51,24 +51,20 @@ def _write_session(file: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def signed_in(running: Any, site: Listening) -> Any:
-    """What a browser keeps once it has signed in."""
-    context = running.new_context()
+def opened(running: Any, site: Listening) -> Iterator[Tab]:
+    """The tab of all tests, which signed in."""
+    context = running.new_context(viewport={"width": 1280, "height": 900}, service_workers="block")
     context.set_default_timeout(120_000)
-    context.new_page().goto(site.link())
-    kept = context.storage_state()
+    tab = Tab(context, site)
+    tab.page.goto(site.link())
+    yield tab
     context.close()
-    return kept
 
 
 @pytest.fixture
-def tab(running: Any, site: Listening, signed_in: Any) -> Iterator[Tab]:
-    context = running.new_context(storage_state=signed_in, viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(120_000)
-    opened = Tab(context, site)
+def tab(opened: Tab) -> Iterator[Tab]:
     yield opened
-    context.close()
-    assert opened.complaints == []
+    opened.end_of_test()
 
 
 def test_a_browser_that_has_not_signed_in_is_told_how(running: Any, site: Listening) -> None:
@@ -319,10 +315,9 @@ def test_a_file_whose_name_is_hostile_is_added_and_nothing_runs(tab: Tab) -> Non
     assert page.evaluate("window.stolen") is None
 
 
-def test_a_page_elsewhere_reaches_nothing(running: Any, site: Listening, signed_in: Any, tmp_path: Path) -> None:
+def test_a_page_elsewhere_reaches_nothing(tab: Tab, site: Listening, tmp_path: Path) -> None:
     other, end = listen(tmp_path)
-    context = running.new_context(storage_state=signed_in)
-    page = context.new_page()
+    page = tab.page
     page.goto(other.address + "/healthz")
     before = site.engine.count()
     message = page.evaluate(
@@ -336,7 +331,8 @@ def test_a_page_elsewhere_reaches_nothing(running: Any, site: Listening, signed_
         }""",
         site.address,
     )
-    context.close()
+    page.goto(site.address)
     end()
+    tab.complaints.clear()
     assert message == [False, False]
     assert site.engine.count() == before

@@ -83,26 +83,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
 
 
 @pytest.fixture(scope="module")
-def signed_in(running: Any, site: Listening) -> Any:
-    context = running.new_context()
+def opened(running: Any, site: Listening) -> Iterator[Tab]:
+    """The tab of all tests, which signed in."""
+    # A test that answers in place of the server must not have the page's own worker between them.
+    context = running.new_context(viewport={"width": 1400, "height": 900}, service_workers="block")
     context.set_default_timeout(120_000)
-    context.new_page().goto(site.link())
-    kept = context.storage_state()
+    tab = Tab(context, site)
+    tab.page.goto(site.link())
+    yield tab
     context.close()
-    return kept
 
 
 @pytest.fixture
-def tab(running: Any, site: Listening, signed_in: Any) -> Iterator[Tab]:
-    # A test that answers in place of the server must not have the page's own worker between them.
-    context = running.new_context(
-        storage_state=signed_in, viewport={"width": 1400, "height": 900}, service_workers="block"
-    )
-    context.set_default_timeout(120_000)
-    opened = Tab(context, site)
+def tab(opened: Tab) -> Iterator[Tab]:
     yield opened
-    context.close()
-    assert opened.complaints == []
+    opened.end_of_test()
 
 
 def test_j_and_k_read_hits_beside_the_list_and_enter_opens_at_the_passage(tab: Tab) -> None:
@@ -141,11 +136,8 @@ def test_a_click_reads_a_hit_beside_the_list_and_another_one_opens_it(tab: Tab) 
     page.wait_for_url("**/item?**")
 
 
-def test_on_a_phone_a_hit_opens_as_a_page_that_leads_back_to_the_results(
-    running: Any, site: Listening, signed_in: Any
-) -> None:
-    context = running.new_context(storage_state=signed_in, viewport={"width": 390, "height": 844})
-    tab = Tab(context, site)
+def test_on_a_phone_a_hit_opens_as_a_page_that_leads_back_to_the_results(tab: Tab) -> None:
+    tab.page.set_viewport_size({"width": 390, "height": 844})
     page = tab.go("/?q=crane")
     ref = page.locator(".hit").first.get_attribute("data-ref")
     assert not page.locator("#reader").is_visible()
@@ -156,8 +148,6 @@ def test_on_a_phone_a_hit_opens_as_a_page_that_leads_back_to_the_results(
     page.click("text=‹ Results")
     page.wait_for_url("**/?q=crane")
     page.locator(f".hit[data-ref='{ref}']").wait_for()
-    context.close()
-    assert tab.complaints == []
 
 
 def test_on_a_phone_no_word_of_a_hit_stands_over_another(tab: Tab) -> None:
@@ -176,8 +166,8 @@ def test_on_a_phone_no_word_of_a_hit_stands_over_another(tab: Tab) -> None:
     assert over == 0
 
 
-def test_without_scripts_forms_and_links_work(running: Any, site: Listening, signed_in: Any) -> None:
-    context = running.new_context(storage_state=signed_in, java_script_enabled=False)
+def test_without_scripts_forms_and_links_work(opened: Tab, running: Any, site: Listening) -> None:
+    context = running.new_context(storage_state=opened.page.context.storage_state(), java_script_enabled=False)
     page = context.new_page()
     page.goto(site.address)
     page.fill("#q", "crane")
@@ -319,9 +309,9 @@ def test_hostile_texts_do_nothing_in_any_rendering(tab: Tab, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("path", ["/", "/?q=crane", "/item?ref=note:/harbour&q=tides", "/graph"])
 def test_a_first_visit_loads_little_and_nothing_from_elsewhere(
-    path: str, running: Any, site: Listening, signed_in: Any
+    path: str, opened: Tab, running: Any, site: Listening
 ) -> None:
-    context = running.new_context(storage_state=signed_in, service_workers="block")
+    context = running.new_context(storage_state=opened.page.context.storage_state(), service_workers="block")
     tab = Tab(context, site)
     sizes: dict[str, int] = {}
     tab.page.on("response", lambda answer: sizes.update({answer.url: len(answer.body())}))
