@@ -259,8 +259,8 @@ class Analyzer:
         return terms.intersection(chain.from_iterable(map(self._cache.__getitem__, runs(text))))
 
     def _analyse(self, word: str) -> tuple[str, ...]:
-        if word.isascii() and word.isalpha() and word.islower():  # as most are: nothing to split
-            return (self._term(word),)
+        if word.isascii() and word.isalpha() and (word[1:].islower() or word.isupper()):
+            return (self._term(word),)  # most words: there is nothing to split
         if not _WORD.fullmatch(word):
             return tuple(term for inner in words_in(word) for term in self._analyse(inner))
         if has_unspaced(word):
