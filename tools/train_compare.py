@@ -29,7 +29,7 @@ from ricordo.models.pairs import PairReader
 DATA = Path(__file__).parent / "data" / "pairs"
 CASES = DATA.with_name("cases")
 READINGS = DATA / "readings.npz"
-"""What the reader says of the pairs that were written, each judged by one that other voices trained."""
+"""What the reader says of the pairs, each judged by a reader that was trained on other voices."""
 WEIGHTS = Path(__file__).resolve().parents[1] / "src" / "ricordo" / "memory" / "compare.tsv"
 SIGNS = "=/!~"
 """How a line of a group begins: what it is to the first line, in the order of ``RELATIONS``."""

@@ -33,7 +33,7 @@ _OPTIONS = (
         type=click.IntRange(0, 64),
         default=0,
         metavar="N",
-        help="So many more processes answer searches of the API, for many callers at once; each takes 200 MB.",
+        help="Answer searches of the API in N more processes, for many callers at once; each takes 200 MB.",
     ),
     click.option("--open", "opens", is_flag=True, help="Open the page in the browser."),
 )
