@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import cache, cached_property, partial
-from itertools import chain
+from itertools import chain, filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,7 @@ MOST_WORDS = 300_000
 # Printable ASCII, typographic signs and Latin letters with accents: the tokenizer cuts such text at white space and at
 # every sign, so its words can be counted one by one. Not so if it names a special token; and words of over 100 letters
 # are not worth remembering.
-_SIGNS = "“”‘’–—…•·«»§¶¿¡"
+_SIGNS = "“”‘’–—…•·«»‹›§¶¿¡"
 _ACCENTED = "À-ÖØ-öø-ɏ"
 _PLAIN = late(rf"[\t\n\r\xa0\x20-~{_SIGNS}{_ACCENTED}]*")
 _WORD = late(rf"[A-Za-z0-9{_ACCENTED}]+|[!-/:-@\[-`{{-~{_SIGNS}]")
@@ -82,7 +82,7 @@ class WordPieceCounter:
         if len(self._sizes) > MOST_WORDS:
             self._sizes = {}  # a new one, as other threads may be reading the old
         sizes = self._sizes
-        fresh = set(chain.from_iterable([parts[0] for parts in cut if parts])).difference(sizes)
+        fresh = set(filterfalse(sizes.__contains__, chain.from_iterable([parts[0] for parts in cut if parts])))
         if too_long := {word for word in fresh if len(word) > _LONGEST_WORD}:
             cut = [parts if parts and too_long.isdisjoint(parts[0]) else None for parts in cut]
         self._learn(sizes, fresh - too_long)

@@ -75,10 +75,11 @@ def prefix_texts(
     title, description, context = (" ".join(part.split()) for part in (humanised(title), description, context))
     wholes = {heading: [title, _below(heading, title), description, context] for heading in distinct}
     prefixes = {heading: _joined(parts) for heading, parts in wholes.items()}
-    for heading in _too_long(prefixes, counter, room):
+    over = _too_long(prefixes, counter, room)
+    for heading in over:
         prefixes[heading] = _joined(_shortened(wholes[heading], counter, room))
     # With some tokenizers the counts of parts do not add up to the count of the whole: count again and cut the end.
-    while over := _too_long(prefixes, counter, room):
+    while over := _too_long({heading: prefixes[heading] for heading in over}, counter, room):
         for heading in over:
             prefixes[heading] = prefixes[heading][: int(len(prefixes[heading]) * 0.8)].rstrip()
     return [prefixes[heading] for heading in headings]
