@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 from weakref import WeakSet
@@ -77,6 +78,8 @@ def prepare_file(path: Path, create: bool) -> None:
 APPLICATION_ID = 0x5269_636F  # "Rico"
 _OPEN_AGAIN = "Open it again with Ricordo.open()."
 _LARGEST = (1 << 63) - 1
+ROWS_AT_ONCE = 32
+"""So many rows are written by one statement, which takes two thirds of the time of one for each."""
 MOST_ROWS_KEPT = 10_000
 """How many rows a reader keeps for the next snapshots; when there are more, it forgets all."""
 
@@ -131,7 +134,15 @@ class Connection(apsw.Connection):
         super().execute(sql, values).fetchall()
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        self.run_many(f"INSERT INTO {table}({', '.join(columns)}) VALUES({marks(columns)})", rows)
+        statement, row = f"INSERT INTO {table}({', '.join(columns)}) VALUES", f"({marks(columns)})"
+        held = list(rows)
+        several = len(held) // ROWS_AT_ONCE * ROWS_AT_ONCE
+        if several:
+            parts = (held[at : at + ROWS_AT_ONCE] for at in range(0, several, ROWS_AT_ONCE))
+            joined = (tuple(chain.from_iterable(part)) for part in parts)
+            self.run_many(statement + ",".join([row] * ROWS_AT_ONCE), joined)
+        if several < len(held):
+            self.run_many(statement + row, held[several:])
 
     def once(self, sql: str, *values: object) -> list[Row]:
         if not self.in_snapshot:
