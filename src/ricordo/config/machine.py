@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ricordo.config.files import data_home, locked, random_key, read_bytes, write_json
+from ricordo.config.state import user_folder
 from ricordo.digests import hash_of
 from ricordo.errors import Unavailable, UsageError
 from ricordo.frozen import frozen
@@ -36,7 +37,7 @@ class Machine:
 
 def this_machine() -> Machine:
     """The machine that this process runs on; its id is made when it is first asked for."""
-    return _known(data_home(os.environ))
+    return _known(user_folder("data", os.environ))  # every save asks, and a Path takes longer than all else
 
 
 def name_machine(name: str) -> Machine:
@@ -48,7 +49,7 @@ def name_machine(name: str) -> Machine:
             hint=f"At most {_LONGEST} letters, digits, spaces and . _ -, such as laptop.",
         )
     home = data_home(os.environ)
-    machine = Machine(_known(home).id, name)
+    machine = Machine(this_machine().id, name)
     _write(home, machine)
     _known.cache_clear()
     return machine
@@ -60,7 +61,8 @@ def machine_key() -> bytes:
 
 
 @lru_cache(maxsize=16)
-def _known(home: Path) -> Machine:
+def _known(folder: str) -> Machine:
+    home = Path(folder)
     try:
         return _read(home) or _make(home)
     except (OSError, Unavailable):  # the folder cannot be written: the host's name is all that is known

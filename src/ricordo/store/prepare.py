@@ -52,6 +52,7 @@ def prepare(
     fields = draft.fields
     shared_text = (fields.title, draft.ref.path, fields.description, "\n".join(fields.tags), fields.context)
     shared: dict[str, tuple[dict[str, int], ...]] = {}
+    contexts: dict[tuple[str, str], dict[str, int]] = {}
     base = _digest(analyzer.language, *shared_text)
     chunks = []
     texts = [draft.content[passage.start : passage.end] for passage in draft.passages]
@@ -62,11 +63,11 @@ def prepare(
         if key not in stored_keys:
             own = analyzer.in_language(code)
             if code not in shared:
-                shared[code] = tuple(own.counts(part) for part in shared_text)
-            context = shared[code][4]
-            if passage.heading:
-                context = own.counts(f"{fields.context}\n{passage.heading}")
-            counts = (*shared[code][:4], context, own.counts(text))
+                shared[code] = tuple(own.counts(part) for part in shared_text[:4])
+            within = (code, passage.heading)
+            if within not in contexts:
+                contexts[within] = own.counts(f"{fields.context}\n{passage.heading}")
+            counts = (*shared[code], contexts[within], own.counts(text))
         chunks.append(
             PreparedChunk(
                 start=passage.start,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 LEFT_OUT_WHEN_EMPTY: Mapping[str, Any] = {"omit": True}
@@ -36,17 +37,27 @@ class Plain:
     def to_dict(self) -> dict[str, Any]:
         """The value as JSON types."""
         values: dict[str, Any] = {}
-        for item in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
-            how = item.metadata
-            value = getattr(self, item.name)
-            if how.get("hide") or (how.get("omit") and _is_empty(value)):
-                continue
-            if how.get("null") and _is_empty(value):
-                value = None
-            if "round" in how and value is not None:
-                value = round(value, how["round"])
-            values[how.get("name", item.name)] = plain(value)
+        cls: Any = type(self)
+        for name, how in _shown(cls):
+            value = getattr(self, name)
+            if how:
+                if how.get("omit") and _is_empty(value):
+                    continue
+                if how.get("null") and _is_empty(value):
+                    value = None
+                if "round" in how and value is not None:
+                    value = round(value, how["round"])
+            values[how.get("name", name)] = value if type(value) in _AS_THEY_ARE else plain(value)
         return values
+
+
+@cache
+def _shown(cls: Any) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    """The fields of a class that are shown, and how."""
+    return tuple((item.name, item.metadata) for item in fields(cls) if not item.metadata.get("hide"))
+
+
+_AS_THEY_ARE = frozenset({str, int, bool, float, type(None)})
 
 
 def plain(value: Any) -> Any:
