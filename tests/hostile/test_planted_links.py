@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -148,7 +149,53 @@ def test_a_link_that_turns_into_a_folder_while_it_is_read_is_looked_at_again(
     assert engine.search("honest").hits
 
 
-def test_a_knowledge_folder_that_turns_into_a_link_is_neither_read_nor_written(tmp_path: Path) -> None:
+CALLS = ("open", "mkdir", "rename", "replace", "link", "unlink", "scandir", "listdir")
+"""What takes the name of a file to read or change something; a question beforehand helps nothing."""
+
+
+class Turning:
+    """Exchanges a folder for a link at one call to the system, before it is made."""
+
+    def __init__(self, place: Path, outside: Path, patch: pytest.MonkeyPatch) -> None:
+        self.place, self.aside, self.link = place, place.with_name("aside"), place.with_name("link")
+        self.link.symlink_to(outside, target_is_directory=True)
+        self.count, self.at = 0, -1
+        self._rename = os.rename
+        for module, names in ((os, CALLS), (io, ("open",))):
+            for name in names:
+                patch.setattr(module, name, self._counted(getattr(module, name)))
+
+    def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any, **options: Any) -> Any:
+            if self.count == self.at:
+                self._rename(self.place, self.aside)
+                self._rename(self.link, self.place)
+            self.count += 1
+            return call(*args, **options)
+
+        return counted
+
+    def each(self, act: Callable[[int], object]) -> Iterator[int]:
+        """Act until each of the calls that it makes was met; yields the number of the one that was, with the folder in
+        its place again.
+        """
+        self.at = 0
+        while True:
+            self.count = 0
+            with suppress(Error, OSError):
+                act(self.at)
+            was_met, met, self.at = self.count > self.at, self.at, -1
+            if not was_met:
+                return
+            self._rename(self.place, self.link)
+            self._rename(self.aside, self.place)
+            yield met
+            self.at = met + 1
+
+
+def test_a_knowledge_folder_that_turns_into_a_link_is_neither_read_nor_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place, outside = tmp_path / ".ricordo", tmp_path / "outside"
     place.mkdir()
     outside.mkdir()
@@ -156,18 +203,27 @@ def test_a_knowledge_folder_that_turns_into_a_link_is_neither_read_nor_written(t
     config = ConfigProvider({"embedding.provider": "none"})
     with Ricordo.open(place / "ricordo.db", config=config) as engine:
         engine.save("note:/plan", "the first plan", wait=False)
-        saved = 0
-        with swapping(place / "knowledge" / "notes", outside):
-            for number in range(150):
-                with suppress(Error):
-                    engine.save(f"note:/n{number % 5}", f"text {number}", on_conflict="overwrite", wait=False)
-                    saved += 1
-                with suppress(Error):
+        with monkeypatch.context() as patch:
+            turning = Turning(place / "knowledge" / "notes", outside, patch)
+            notes = place / "knowledge" / "notes"
+            for act in (
+                lambda at: engine.save("note:/plan", f"plan {at}", on_conflict="overwrite", wait=False),
+                lambda at: engine.save("note:/new", f"new {at}", on_conflict="overwrite", wait=False),
+                lambda at: engine.rm("note:/new"),
+                lambda at: engine.sync(),
+            ):
+                met = -1
+                for met in turning.each(act):
+                    assert met < 100, "calls for what was left before are met, too, and it never ends"
+                    assert [(one.name, one.read_text()) for one in outside.iterdir()] == [
+                        ("secret.md", "a secret diary")
+                    ]
+                    for left in notes.glob(".ricordo-*"):
+                        left.unlink()
                     engine.sync()
-        assert saved, "the race was too fast to write anything"
+                    (notes / "plan.md").write_text(f"edit {met}", encoding="utf-8")
+                assert met > 5
         assert engine.grep("secret") == []
-    assert sorted(path.name for path in outside.iterdir()) == ["secret.md"]
-    assert (outside / "secret.md").read_text(encoding="utf-8") == "a secret diary"
 
 
 @pytest.mark.parametrize("step", ["place", "flush_names"])
