@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import count
+from itertools import chain, count
 
 import numpy as np
 
@@ -55,25 +55,22 @@ def decode(data: bytes) -> Posting:
 def invert(chunks: Sequence[TermCounts]) -> Iterator[tuple[str, bytes]]:
     """The posting rows of a batch of chunks, in term order. The n-th chunk gets the ordinal n."""
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
-    owners: list[int] = []
-    frequencies: list[int] = []
-    sizes: list[int] = []
-    for fields in chunks:
-        for counts in fields:
-            owners.extend(map(numbers.__getitem__, counts))
-            frequencies.extend(counts.values())
-            sizes.append(len(counts))
-    if not owners:
+    fields = list(chain.from_iterable(chunks))
+    sizes = list(map(len, fields))
+    entries = sum(sizes)
+    if not entries:
         return
+    owners = np.fromiter(map(numbers.__getitem__, chain.from_iterable(fields)), np.int64, entries)
+    frequencies = np.fromiter(chain.from_iterable([counts.values() for counts in fields]), np.int64, entries)
     terms = sorted(numbers)
     # Entries come by chunk and field, and a stable sort keeps that order; numbers of 16 bits are sorted in linear time.
     rank = np.empty(len(terms), np.uint16 if len(terms) <= 1 << 16 else np.int64)
     rank[[numbers[term] for term in terms]] = np.arange(len(terms))
-    ranked = rank[np.array(owners)]
+    ranked = rank[owners]
     order = np.argsort(ranked, kind="stable")
     owner = ranked[order]
     block = np.repeat(np.arange(len(sizes)), sizes)[order]  # which chunk and field an entry belongs to
-    values = np.minimum(np.array(frequencies)[order], MAX_FREQUENCY)
+    values = np.minimum(frequencies[order], MAX_FREQUENCY)
     ordinals, field = np.divmod(block, len(FIELDS))
     fresh = np.empty(len(owner), bool)  # where a new (term, chunk) starts: its fields share one row
     fresh[0] = True
