@@ -7,7 +7,8 @@ A passage alone often does not say what it is about; the words in front of it do
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from math import ceil
 
 from ricordo.ingest.cut.structure import CRUMB
@@ -76,8 +77,9 @@ def prefix_texts(
     wholes = {heading: [title, _below(heading, title), description, context] for heading in distinct}
     prefixes = {heading: _joined(parts) for heading, parts in wholes.items()}
     over = _too_long(prefixes, counter, room)
+    first_words = cache(partial(_first_words, counter))  # many passages share a title and a description
     for heading in over:
-        prefixes[heading] = _joined(_shortened(wholes[heading], counter, room))
+        prefixes[heading] = _joined(_shortened(wholes[heading], counter, room, first_words))
     # With some tokenizers the counts of parts do not add up to the count of the whole: count again and cut the end.
     while over := _too_long({heading: prefixes[heading] for heading in over}, counter, room):
         for heading in over:
@@ -107,22 +109,27 @@ def _too_long(prefixes: dict[str, str], counter: TokenCounter | None, room: int)
     return [heading for heading, tokens in zip(uncertain, counts, strict=True) if tokens > room]
 
 
-def _shortened(parts: Sequence[str], counter: TokenCounter | None, room: int) -> list[str]:
+def _shortened(
+    parts: Sequence[str],
+    counter: TokenCounter | None,
+    room: int,
+    first_words: Callable[[str, int], tuple[str, int]],
+) -> list[str]:
     """The parts cut to share the room: the title first, then the nearest headings, then the rest in order."""
     title, heading, description, context = parts
-    title, used = _first_words(title, counter, int(room * _TITLE_SHARE) if heading or description else room)
+    title, used = first_words(title, int(room * _TITLE_SHARE) if heading or description else room)
     room -= used
     names = heading.split(CRUMB)
     while len(names) > 1 and sum(_counts([CRUMB.join(names)], counter)) > room * 2 * _HEADING_SHARE:
         names.pop(0)
-    heading, used = _first_words(CRUMB.join(names), counter, int(room * 2 * _HEADING_SHARE))
+    heading, used = first_words(CRUMB.join(names), int(room * 2 * _HEADING_SHARE))
     room -= used
-    description, used = _first_words(description, counter, room)
-    context, _ = _first_words(context, counter, room - used)
+    description, used = first_words(description, room)
+    context, _ = first_words(context, room - used)
     return [title, heading, description, context]
 
 
-def _first_words(text: str, counter: TokenCounter | None, room: int) -> tuple[str, int]:
+def _first_words(counter: TokenCounter | None, text: str, room: int) -> tuple[str, int]:
     """As many words from the start as fit, and the tokens they take."""
     units = _UNIT.findall(text[: 24 * max(room, 0)])
     if not units:
