@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import shutil
@@ -50,6 +51,11 @@ settings.register_profile(
     derandomize="RICORDO_TEST_EXPLORE" not in os.environ,
 )
 settings.load_profile("busy machine")
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: looking for garbage in it takes a fifth of a second, again and again."""
+    gc.freeze()
 
 
 HOMES = itertools.count()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import re
 import shutil
 import subprocess
@@ -51,7 +52,11 @@ LONG_FUNCTIONS = {"engine/ingest.py:add": "its signature declares what every fac
 def modules() -> tuple[tuple[str, ast.Module], ...]:
     """Every module, parsed; once for all tests here."""
     paths = sorted(PACKAGE.rglob("*.py"))
-    return tuple((path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))) for path in paths)
+    gc.disable()  # nothing of this is garbage, and looking for some takes longer than parsing
+    try:
+        return tuple((path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_bytes())) for path in paths)
+    finally:
+        gc.enable()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -61,9 +66,17 @@ def forgotten() -> Iterator[None]:
     modules.cache_clear()
 
 
+def statements(part: ast.AST) -> Iterator[ast.AST]:
+    """The statements inside one, and what catches errors; expressions, of which there are far more, hold none."""
+    for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for node in getattr(part, name, ()):
+            yield node
+            yield from statements(node)
+
+
 def imported(tree: ast.Module) -> Iterator[str]:
     """The dotted names inside the package that a module imports, anywhere in it, without ``ricordo.``."""
-    for node in ast.walk(tree):
+    for node in statements(tree):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -221,11 +234,11 @@ def without_checkers(tree: ast.Module) -> ast.Module:
     """The imports of a module, except those for type checkers alone."""
     unused = {
         inside
-        for node in ast.walk(tree)
+        for node in statements(tree)
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for inside in ast.walk(ast.Module(node.body, []))
+        for inside in statements(ast.Module(node.body, []))
     }
-    found = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    found = [node for node in statements(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
     return ast.Module([node for node in found if node not in unused], [])
 
 
@@ -242,7 +255,7 @@ def test_functions_stay_readable_or_say_why_not() -> None:
     long = {
         f"{file}:{node.name}"
         for file, tree in modules()
-        for node in ast.walk(tree)
+        for node in statements(tree)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         and (node.end_lineno or 0) - node.lineno >= LONGEST_FUNCTION
     }
@@ -254,7 +267,7 @@ def test_broad_excepts_are_few_and_each_says_why() -> None:
     without_reason: list[str] = []
     for file, tree in modules():
         lines = (PACKAGE / file).read_text(encoding="utf-8").splitlines()
-        for node in ast.walk(tree):
+        for node in statements(tree):
             if isinstance(node, ast.ExceptHandler) and catches_everything(node):
                 found.append(f"{file}:{node.lineno}")
                 comment = lines[node.lineno - 1].partition("  # ")[2]
@@ -326,6 +339,9 @@ def test_committed_files_name_no_place_outside_the_project() -> None:
         path = ROOT / name
         if not path.is_file() or path.stat().st_size > 1_000_000:  # models and tokenizers are not prose
             continue
-        text = path.read_bytes().decode("utf-8", "replace")
+        content = path.read_bytes()
+        if b"/work" not in content and b"shared" not in content:  # the expression takes far longer to say so
+            continue
+        text = content.decode("utf-8", "replace")
         found += [f"{name}: {text[hit.start() : hit.start() + 60]!r}" for hit in stray.finditer(text)]
     assert found == []
