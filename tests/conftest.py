@@ -16,6 +16,9 @@ from typing import Any, BinaryIO
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Threads for matrices wait for each other by spinning, on processors that other tests need. They are made at an import.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from ricordo import ConfigProvider, Ricordo, log, speaking
 from ricordo.config.machine import MACHINE_NAME
 from ricordo.config.trust_lists import TRUSTED, note_place, withdraw_place
