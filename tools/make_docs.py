@@ -68,7 +68,7 @@ def config_page() -> str:
     parts.append("| `RICORDO_CONFIG_HOME` | folder of the user's `config.toml` |\n")
     parts.append("| `RICORDO_DATA_HOME` | folder of the user's store and of the list of trusted files |\n")
     parts.append("| `RICORDO_STATE_HOME` | folder of the logs, `ricordo.log` and `hooks.log` |\n")
-    parts.append("| `RICORDO_CACHE_HOME` | folder of what can be made again |\n")
+    parts.append("| `RICORDO_CACHE_HOME` | folder of what may be deleted, such as stores of evaluations |\n")
     return "".join(parts)
 
 

@@ -1,4 +1,6 @@
-"""SHA-256 of bytes. Importing ``hashlib`` takes 3 ms, which a search, that needs no digest, does not wait for."""
+"""SHA-256 of bytes. Importing ``hashlib`` takes 3 ms, and a search needs no digest, so it is imported when the
+first one is made.
+"""
 
 from __future__ import annotations
 

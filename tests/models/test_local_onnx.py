@@ -273,6 +273,12 @@ class TestFailures:
         assert name in caught.value.message
         assert caught.value.hint
 
+    @pytest.mark.parametrize("content", ["", "[]", "{}", '{"model": {"vocab": null}}', '{"model": {"vocab": {}}}'])
+    def test_a_tokenizer_file_without_a_vocabulary_is_refused(self, copy: Path, content: str) -> None:
+        (copy / "tokenizer.json").write_text(content)
+        with pytest.raises(Unavailable, match="tokenizer"):
+            LocalEmbedder(copy).embed_query("plain words")
+
     @pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
     def test_a_missing_package_makes_the_model_unavailable(
         self, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

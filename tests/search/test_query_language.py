@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ricordo import Filters, Ricordo, UsageError
+from ricordo.search.query import parse_query
 from ricordo.search.words import topic_of
 from ricordo.speaking import speaking
 from ricordo.values.provenance import Provenance
@@ -31,6 +32,11 @@ def filled(engine: Ricordo) -> Ricordo:
     for ref, (text, fields) in TEXTS.items():
         engine.save(ref, text, fields=fields)
     return engine
+
+
+@pytest.mark.parametrize("text", ["What is old?\nThe keys  are", 'a "b\nc" -d'])
+def test_a_literal_query_keeps_its_lines_by_which_a_long_prompt_is_taken_apart(text: str) -> None:
+    assert parse_query(text, literal=True).text == text
 
 
 def refs(engine: Ricordo, query: str, **options: object) -> list[str]:

@@ -113,7 +113,8 @@ class WordPieceCounter:
         """The tokens with their numbers."""
         try:
             vocabulary: dict[str, int] = json.loads(self._file.read_bytes())["model"]["vocab"]
-        except (OSError, ValueError, KeyError) as error:
+            _ = [vocabulary[token] for token in ("[CLS]", "[SEP]", "[UNK]")]  # which every text may need
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise Unavailable(f"the tokenizer {self._file} cannot be read: {error}", hint=REINSTALL) from error
         return vocabulary
 

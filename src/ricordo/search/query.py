@@ -69,11 +69,11 @@ def parse_query(text: str, *, literal: bool = False) -> ParsedQuery:
         text = text[:MAX_CHARACTERS]
         notes.append(f"the query was cut to its first {MAX_CHARACTERS:,} characters")
     text = text.replace("\x00", " ").encode("utf-8", "replace").decode()  # half a character cannot be looked for
-    if _SIGNS.isdisjoint(text):
-        text = " ".join(text.split())
-        literal = True
     if literal:
         return ParsedQuery(text=text, words=text, notes=tuple(notes))
+    if _SIGNS.isdisjoint(text):
+        plain = " ".join(text.split())
+        return ParsedQuery(text=plain, words=plain, notes=tuple(notes))
     if "after:" in text or "before:" in text:
         text = _DAY.sub(lambda match: match[1] + joined(match[2]), text)
     parts: dict[str, list[str]] = {what: [] for what in (WORDS, *_LOOKED_UP)}
