@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 
 import ricordo.models.base
 from ricordo.ingest.cut.chunk import chunk, line_ranges
-from ricordo.ingest.cut.prefix import PREFIX_TOKENS, prefix_text, prefix_texts
+from ricordo.ingest.cut.prefix import PREFIX_TOKENS, WINDOW_TOKENS, prefix_room, prefix_texts
 from ricordo.store.prepare import embedded_text
 from ricordo.values.items import Passage
 
@@ -71,17 +71,12 @@ class TestWhole:
     def test_a_memory_that_fits_the_window_stays_whole(self, counter: WordPiece) -> None:
         text = paragraph(180) + "\n\n" + "A last line about anchors."
         assert counter.count_tokens([text])[0] > 206, "else it would be whole anyway"
-        assert len(chunk(text, counter=counter, single=True, title="Harbours")) == 1
-        assert len(chunk(text, counter=counter, title="Harbours")) > 1
+        assert len(chunk(text, counter=counter, single=True)) == 1
+        assert len(chunk(text, counter=counter)) > 1
 
     def test_a_memory_that_outgrows_the_window_is_cut(self, counter: WordPiece) -> None:
         text = paragraph(600)
         assert len(chunk(text, counter=counter, single=True)) > 1
-
-    def test_a_long_prefix_counts_against_the_window_of_a_memory(self, counter: WordPiece) -> None:
-        text = paragraph(198)
-        assert len(chunk(text, counter=counter, single=True)) == 1
-        assert len(chunk(text, counter=counter, single=True, description=paragraph(60, "ferry"))) > 1
 
 
 class TestMarkdown:
@@ -101,8 +96,8 @@ class TestMarkdown:
 
     def test_small_sections_stay_together_but_not_across_a_chapter(self) -> None:
         small = [f"### Option {n}\n\nSets option {n}." for n in range(4)]
-        text = "\n\n".join(["# One", "## Options", *small, "# Two", paragraph(60)])
-        passages = chunk(text, structure="markdown", counter=None, target_chars=400)
+        text = "\n\n".join(["# One", "## Options", *small, "# Two", paragraph(96)])
+        passages = chunk(text, structure="markdown", counter=None)
         parts = covered(text, passages)
         assert [passage.heading for passage in passages] == ["One", "Two"]
         assert "Option 3" in parts[0]
@@ -116,9 +111,9 @@ class TestMarkdown:
     def test_a_number_sign_in_a_fence_is_no_heading(self) -> None:
         fence = "```bash\n# not a heading\nrun\n```"
         text = "\n\n".join(
-            ["# Real", paragraph(60), fence, paragraph(60), "~~~~\n# nor this\n~~~\n# or this\n~~~~", "# End"]
+            ["# Real", paragraph(96), fence, paragraph(96), "~~~~\n# nor this\n~~~\n# or this\n~~~~", "# End"]
         )
-        passages = chunk(text + "\n\n" + paragraph(60), structure="markdown", counter=None, target_chars=300)
+        passages = chunk(text + "\n\n" + paragraph(96), structure="markdown", counter=None)
         assert {passage.heading for passage in passages} == {"Real", "End"}
 
     def test_other_number_signs_are_no_headings(self) -> None:
@@ -149,7 +144,7 @@ class TestMarkdown:
     )
     def test_a_block_that_fits_is_not_cut(self, block: str) -> None:
         text = f"# H\n\n{paragraph(66)}\n\n{block.strip()}\n\n{paragraph(66)}\n"
-        parts = covered(text, chunk(text, structure="markdown", counter=None, max_tokens=512))
+        parts = covered(text, chunk(text, structure="markdown", counter=None))
         assert any(block.strip() in part for part in parts)
 
     def test_a_long_list_is_cut_between_items(self) -> None:
@@ -162,14 +157,14 @@ class TestMarkdown:
 
     def test_a_long_paragraph_is_cut_between_sentences_evenly(self) -> None:
         text = paragraph(340)
-        parts = covered(text, chunk(text, structure="markdown", counter=None, max_tokens=512))
+        parts = covered(text, chunk(text, structure="markdown", counter=None))
         assert len(parts) == 3
         assert all(part.rstrip().endswith("dawn.") for part in parts)
         assert min(map(len, parts)) > 0.8 * max(map(len, parts))
 
     def test_white_space_belongs_to_what_stands_before_it_and_indentation_to_its_line(self) -> None:
-        text = "  \n" + "\n\n \n".join(["# H", paragraph(100), "    indented code " * 5, paragraph(100)]) + " \n\n"
-        parts = covered(text, chunk(text, structure="markdown", counter=None, target_chars=300))
+        text = "  \n" + "\n\n \n".join(["# H", paragraph(200), "    indented code " * 5, paragraph(200)]) + " \n\n"
+        parts = covered(text, chunk(text, structure="markdown", counter=None))
         assert len(parts) > 3
         assert all(not part[0].isspace() or part.startswith("    indented") for part in parts[1:])
 
@@ -297,7 +292,7 @@ class TestWindow:
         prefixes = prefix_texts(paragraph(60), paragraph(60), paragraph(60), headings, counter=counter)
         parts = [text[passage.start : passage.end] for passage in passages]
         embedded = list(map(embedded_text, prefixes, parts))
-        assert max(counter.count_tokens(embedded)) <= 254
+        assert max(counter.count_tokens(embedded)) <= WINDOW_TOKENS
 
     def test_the_counter_is_asked_in_batches(self, counter: WordPiece) -> None:
         text = "\n\n".join(paragraph(90, f"quay{n}") for n in range(200))
@@ -305,8 +300,9 @@ class TestWindow:
         assert len(counter.calls) <= 3
 
     def test_a_counter_is_not_asked_what_is_certain(self, counter: WordPiece) -> None:
-        text = "\n\n".join(f"# Part {n}\n\n" + paragraph(24) for n in range(20))
-        chunk(text, structure="markdown", counter=counter, target_chars=200)
+        text = "# Part\n\n" + paragraph(36)
+        assert len(text) < 200
+        chunk(text, structure="markdown", counter=counter, single=True)
         assert counter.calls == []
 
     @pytest.mark.parametrize("structure", ["markdown", "rst", "code", "table", "text"])
@@ -341,14 +337,14 @@ class TestWindow:
 
 class TestPrefix:
     def test_the_prefix_says_what_the_passage_is_about(self) -> None:
-        prefix = prefix_text("Guide", "How to start", "For editors", "Guide › Install › Linux")
+        [prefix] = prefix_texts("Guide", "How to start", "For editors", ["Guide › Install › Linux"])
         assert prefix == "Guide\nInstall › Linux\nHow to start\nFor editors"
         assert embedded_text(prefix, "\n make \n") == prefix + " | make"
         assert embedded_text("", " make ") == "make"
 
     def test_a_long_prefix_keeps_some_of_each_part_and_the_nearest_heading(self, counter: WordPiece) -> None:
         heading = " › ".join(["Guide", "A very long chapter about everything there is", "Another long one", "Linux"])
-        prefix = prefix_text(paragraph(60), paragraph(60, "ferry"), "Context", heading, counter=counter)
+        [prefix] = prefix_texts(paragraph(60), paragraph(60, "ferry"), "Context", [heading], counter=counter)
         title, crumbs, description = prefix.split("\n")
         assert counter.count_tokens([prefix])[0] <= PREFIX_TOKENS
         assert title.startswith("The harbour")
@@ -357,7 +353,7 @@ class TestPrefix:
 
     @pytest.mark.parametrize("title", ["漢" * 500, "한" * 500, "x" * 5_000, "x1" * 500, "é̂" * 300, "🎉" * 300])
     def test_any_title_is_cut_to_fit(self, title: str, counter: WordPiece) -> None:
-        prefix = prefix_text(title, title, title, title, counter=counter)
+        [prefix] = prefix_texts(title, title, title, [title], counter=counter)
         assert prefix
         assert counter.count_tokens([prefix])[0] <= PREFIX_TOKENS
 
@@ -368,9 +364,15 @@ class TestPrefix:
         assert prefixes[51] == "Guide\nChapter 1 about the harbour\nHow to moor a boat in a storm"
         assert len(counter.calls) <= 3
 
-    def test_a_title_edit_moves_no_cut(self, counter: WordPiece) -> None:
-        text = "\n\n".join(paragraph(90, f"quay{n}") for n in range(20))
-        assert chunk(text, counter=counter, title="A") == chunk(text, counter=counter, title=paragraph(60))
+    def test_a_memory_that_fills_the_window_gets_the_prefix_that_is_left(self, counter: WordPiece) -> None:
+        text = paragraph(200)
+        tokens = counter.count_tokens([text])[0]
+        assert WINDOW_TOKENS - PREFIX_TOKENS < tokens < WINDOW_TOKENS
+        assert len(chunk(text, counter=counter, single=True)) == 1
+        room = prefix_room(text, counter)
+        [prefix] = prefix_texts(paragraph(60, "ferry"), "", "", [""], counter=counter, room=room)
+        assert prefix.startswith("The ferry")
+        assert counter.count_tokens([embedded_text(prefix, text)])[0] <= WINDOW_TOKENS
 
 
 class TestLineRanges:

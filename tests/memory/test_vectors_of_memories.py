@@ -13,6 +13,7 @@ from tests.fakes import FakeEmbedder
 from ricordo import Ricordo
 from ricordo.errors import Unavailable
 from ricordo.memory import remember
+from ricordo.models.local_onnx import shipped_counter
 from ricordo.store.backlog import Jobs
 from ricordo.store.search.vectors import COMPACT_BLOCKS
 
@@ -57,6 +58,16 @@ def test_a_save_embeds_its_text_once(engine: Ricordo, asked: Asked) -> None:
     saved = engine.remember("The keys rotate every quarter.")
     assert len(asked.texts) == 1
     assert engine.get(saved.ref).has_embedding
+
+
+@pytest.mark.parametrize("words", [120, 180, 215, 240])
+def test_a_title_takes_no_room_from_the_text_of_a_memory(engine: Ricordo, asked: Asked, words: int) -> None:
+    title = " ".join(f"harbour{n}" for n in range(30))
+    text = " ".join(f"word{chr(97 + n % 26)}" for n in range(words // 2))
+    asked.calls.clear()
+    saved = engine.remember(text, title=title)
+    engine.edit(saved.ref, fields={"title": f"The whole {title}"})
+    assert max(shipped_counter().count_tokens(asked.texts)) <= 254, "the model does not read the end of it"
 
 
 def test_a_memory_is_saved_together_with_its_vector(

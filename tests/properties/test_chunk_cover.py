@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 
 import ricordo.models.base
 from ricordo.ingest.cut.chunk import chunk, line_ranges
-from ricordo.ingest.cut.prefix import prefix_text, prefix_texts
+from ricordo.ingest.cut.prefix import PREFIX_TOKENS, WINDOW_TOKENS, prefix_room, prefix_texts
 from ricordo.store.prepare import embedded_text
 
 STRUCTURES = ("markdown", "rst", "html", "code", "table", "text", "unheard-of")
@@ -58,7 +58,6 @@ COUNTERS = (WordPiece(), Bytes(), None)
     structure=st.sampled_from(STRUCTURES),
     language=st.sampled_from(LANGUAGES),
     counter=st.sampled_from(COUNTERS),
-    max_tokens=st.sampled_from([32, 64, 256]),
     single=st.booleans(),
     title=st.text(st.characters(exclude_categories=["Cs"]), max_size=80),
 )
@@ -67,7 +66,6 @@ def test_passages_cover_the_text_and_fit_the_window(
     structure: str,
     language: str,
     counter: WordPiece | Bytes | None,
-    max_tokens: int,
     single: bool,
     title: str,
 ) -> None:
@@ -76,9 +74,7 @@ def test_passages_cover_the_text_and_fit_the_window(
             text,
             structure=structure,
             language=language,
-            title=title,
             counter=counter,
-            max_tokens=max_tokens,
             single=single,
         )
         return [(passage.start, passage.end, passage.heading) for passage in passages]
@@ -94,16 +90,13 @@ def test_passages_cover_the_text_and_fit_the_window(
     assert text.isspace() or not any(part.isspace() or not part for part in parts)
     assert not any("\n" in heading for _, _, heading in spans)
 
-    passages = chunk(
-        text, structure=structure, language=language, title=title, counter=counter, max_tokens=max_tokens, single=single
-    )
+    passages = chunk(text, structure=structure, language=language, counter=counter, single=single)
     headings = [passage.heading for passage in passages]
-    prefixes = prefix_texts(title, title, "", headings, counter=counter, max_tokens=max_tokens)
-    cut_texts = [text[passage.start : passage.end] for passage in passages]
-    embedded = list(map(embedded_text, prefixes, cut_texts))
-    if not single and counter is not None:
-        fits = counter.count_tokens(embedded)
-        assert all(tokens <= max_tokens - 2 or len(part.strip()) <= 1 for tokens, part in zip(fits, parts, strict=True))
+    room = prefix_room(text, counter) if single and len(passages) == 1 else PREFIX_TOKENS
+    prefixes = prefix_texts(title, title, "", headings, counter=counter, room=room)
+    if counter is not None:
+        fits = counter.count_tokens(list(map(embedded_text, prefixes, parts)))
+        assert all(tokens <= WINDOW_TOKENS or len(part.strip()) <= 1 for tokens, part in zip(fits, parts, strict=True))
 
     ranges = line_ranges(text, passages)
     for (start, end, _), (first, last) in zip(spans, ranges, strict=True):
@@ -115,11 +108,10 @@ def test_passages_cover_the_text_and_fit_the_window(
 @given(
     parts=st.tuples(*[st.text(st.characters(exclude_categories=["Cs"]), max_size=300)] * 4),
     counter=st.sampled_from(COUNTERS),
-    max_tokens=st.sampled_from([16, 64, 256]),
+    room=st.sampled_from([0, 1, 4, 16, PREFIX_TOKENS]),
 )
-def test_a_prefix_fits_its_room(
-    parts: tuple[str, str, str, str], counter: WordPiece | Bytes | None, max_tokens: int
-) -> None:
-    prefix = prefix_text(*parts, counter=counter, max_tokens=max_tokens)
+def test_a_prefix_fits_its_room(parts: tuple[str, str, str, str], counter: WordPiece | Bytes | None, room: int) -> None:
+    *fields, heading = parts
+    [prefix] = prefix_texts(*fields, [heading], counter=counter, room=room)
     if counter is not None:
-        assert counter.count_tokens([prefix])[0] <= min(48, max_tokens // 4)
+        assert counter.count_tokens([prefix])[0] <= room

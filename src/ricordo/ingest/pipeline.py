@@ -15,7 +15,7 @@ from ricordo.config.settings import Config
 from ricordo.errors import Error
 from ricordo.frozen import frozen
 from ricordo.ingest.cut.chunk import chunk, chunk_at, line_ranges
-from ricordo.ingest.cut.prefix import prefix_texts
+from ricordo.ingest.cut.prefix import PREFIX_TOKENS, prefix_room, prefix_texts
 from ricordo.ingest.formats.detect import formats
 from ricordo.models.base import TokenCounter
 from ricordo.secrets.find import secret_counts
@@ -191,10 +191,14 @@ class Pipeline:
         self, draft: Draft, file: FileState | None, stored: _Stored, *, is_clean: bool = False
     ) -> PreparedItem:
         fields, headings = draft.fields, [passage.heading for passage in draft.passages]
+        is_whole = draft.kind in REMEMBERED_KINDS and len(headings) == 1
+        room = prefix_room(draft.content, self.counter) if is_whole else PREFIX_TOKENS
         item = prepare(
             draft,
             self.store.analyzer,
-            prefixes=prefix_texts(fields.title, fields.description, fields.context, headings, counter=self.counter),
+            prefixes=prefix_texts(
+                fields.title, fields.description, fields.context, headings, counter=self.counter, room=room
+            ),
             lines=line_ranges(draft.content, draft.passages, draft.first_line),
             stored_keys=stored.keys.get(draft.ref, set()),
             file=file,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise, zip_longest
 from math import ceil
 
-from ricordo.ingest.cut.prefix import Estimate, prefix_room, prefix_text
+from ricordo.ingest.cut.prefix import PASSAGE_TOKENS, WINDOW_TOKENS, Estimate
 from ricordo.ingest.cut.structure import (
     Outline,
     Section,
@@ -24,14 +24,12 @@ from ricordo.ingest.cut.structure import (
 )
 from ricordo.models.base import TokenCounter
 from ricordo.patterns import late
-from ricordo.store.prepare import embedded_text
 from ricordo.values.items import Passage
 
 Span = tuple[int, int]
 
 TARGET_CHARS = 800
-SPECIAL_TOKENS = 2  # [CLS] and [SEP]: kept free, whether or not a counter counts them
-
+_WHOLE_BELOW_CHARS = 200
 _STRETCH = 1.2  # a block may outgrow the target by this much rather than be cut
 _FULL = 0.5  # a chunk this full does not take in the next section
 _LONGEST_TOKEN = 100  # characters; a text with more characters per token is not counted as a whole
@@ -45,20 +43,13 @@ def chunk(
     *,
     structure: str = "text",
     language: str = "",
-    title: str = "",
-    description: str = "",
-    context: str = "",
     counter: TokenCounter | None,
-    max_tokens: int = 256,
-    whole_below: int = 200,
     single: bool = False,
-    target_chars: int = TARGET_CHARS,
 ) -> tuple[Passage, ...]:
     """The passages of a text, in order and without a gap.
 
-    Each fits ``max_tokens`` together with its prefix, for which ``PREFIX_TOKENS`` are kept free, so that a new title
-    moves no cut. ``single`` asks for one passage if the text fits the window with the prefix that ``title``,
-    ``description`` and ``context`` make. Without a ``counter``, every three bytes count as one token.
+    Each fits the window together with any prefix, so that a new title moves no cut. ``single`` asks for one passage if
+    the text fits the window; its prefix takes what is left. Without a ``counter``, every three bytes count as one token.
 
     >>> chunk("# Guide", structure="markdown", counter=None)
     (Passage(start=0, end=7, heading='Guide'),)
@@ -68,15 +59,14 @@ def chunk(
     outline = _outline(text, structure, language)
     heading = outline.sections[0].heading
     measure = counter or Estimate()
-    window, budget = _room(max_tokens)
-    whole = text.isspace() or (len(text) < whole_below and _fits(measure, text.strip(), budget))
-    if single and not whole and len(text) <= _LONGEST_TOKEN * window:
-        above = prefix_text(title, description, context, heading, counter=measure, max_tokens=max_tokens)
-        whole = _fits(measure, embedded_text(above, text), window)
+    words = text.strip()
+    whole = not words or (len(text) < _WHOLE_BELOW_CHARS and _fits(measure, words, PASSAGE_TOKENS))
+    if single and not whole and len(text) <= _LONGEST_TOKEN * WINDOW_TOKENS:
+        whole = _fits(measure, words, WINDOW_TOKENS)
     if whole:
         return (Passage(0, len(text), heading),)
-    limit = target_chars if counter else min(target_chars, budget * 3)
-    spans = _fit(text, _pack(text, outline, limit), outline, counter=measure, budget=budget)
+    limit = TARGET_CHARS if counter else min(TARGET_CHARS, PASSAGE_TOKENS * 3)
+    spans = _fit(text, _pack(text, outline, limit), outline, counter=measure)
     return _named(spans, outline.sections)
 
 
@@ -87,7 +77,6 @@ def chunk_at(
     structure: str = "text",
     language: str = "",
     counter: TokenCounter | None,
-    max_tokens: int = 256,
 ) -> tuple[Passage, ...]:
     """The passages of a text cut at the given places; a passage that is too large is cut again by its structure.
 
@@ -102,7 +91,7 @@ def chunk_at(
             starts.append(place)
     outline = _outline(text, structure, language)
     spans = list(pairwise([*starts, len(text)])) if text else []
-    spans = _fit(text, spans, outline, counter=counter or Estimate(), budget=_room(max_tokens)[1])
+    spans = _fit(text, spans, outline, counter=counter or Estimate())
     return _named(spans, outline.sections)
 
 
@@ -121,12 +110,6 @@ def line_ranges(text: str, passages: Sequence[Passage], first_line: int = 1) -> 
         ranges.append((line, line + newlines - ends_line))
         line, position = line + newlines, passage.end
     return ranges
-
-
-def _room(max_tokens: int) -> tuple[int, int]:
-    """How many tokens fit a window, and how many of them are left for the passage itself."""
-    window = max(2, max_tokens - SPECIAL_TOKENS)
-    return window, max(1, window - prefix_room(max_tokens) - 3)  # 3: the separator between prefix and passage
 
 
 def _outline(text: str, structure: str, language: str) -> Outline:
@@ -181,25 +164,25 @@ def _without_stubs(text: str, sections: Sequence[Section]) -> list[Section]:
     return joined
 
 
-def _fit(text: str, spans: list[Span], outline: Outline, *, counter: TokenCounter, budget: int) -> list[Span]:
-    """The spans, with those that exceed the budget cut again; each round counts all tokens in one batch."""
+def _fit(text: str, spans: list[Span], outline: Outline, *, counter: TokenCounter) -> list[Span]:
+    """The spans, with those that exceed ``PASSAGE_TOKENS`` cut again; each round counts all tokens in one batch."""
     done: list[Span] = []
     pending = spans
     while pending:
         uncertain: list[tuple[int, int, str]] = []
         for start, end in pending:
             words = text[start:end].strip()
-            if len(words) <= budget and words.isascii():
+            if len(words) <= PASSAGE_TOKENS and words.isascii():
                 done.append((start, end))
             else:
                 uncertain.append((start, end, words))
         pending = []
         counts = counter.count_tokens([words for _, _, words in uncertain]) if uncertain else []
         for (start, end, words), tokens in zip(uncertain, counts, strict=True):
-            if tokens <= budget or len(words) <= 1:
+            if tokens <= PASSAGE_TOKENS or len(words) <= 1:
                 done.append((start, end))
                 continue
-            limit = max(1, min(len(words) - 1, int(len(words) * budget / tokens * 0.95)))
+            limit = max(1, min(len(words) - 1, int(len(words) * PASSAGE_TOKENS / tokens * 0.95)))
             pending += _cut(text, start, end, outline, limit=limit, stretch=1.0)
     done.sort()
     return done

@@ -1,7 +1,7 @@
 """The words that are embedded in front of a passage: the item's title, heading, description and context.
 
 A passage alone often does not say what it is about; the words in front of it do. The prefix takes at most
-``PREFIX_TOKENS`` of the window. Nothing here is shown to people or indexed by word.
+``PREFIX_TOKENS`` of the window, and never the room of the passage. Nothing here is shown to people or indexed by word.
 """
 
 from __future__ import annotations
@@ -14,7 +14,12 @@ from math import ceil
 from ricordo.ingest.cut.structure import CRUMB
 from ricordo.models.base import TokenCounter
 
+WINDOW_TOKENS = 254
+"""Tokens that the shipped model reads, besides [CLS] and [SEP], which it adds."""
 PREFIX_TOKENS = 48
+_SEPARATOR_TOKENS = 3
+PASSAGE_TOKENS = WINDOW_TOKENS - PREFIX_TOKENS - _SEPARATOR_TOKENS
+"""Tokens that a passage may have so that any prefix fits beside it."""
 
 _TITLE_SHARE = 0.5  # of the room, when not everything fits
 _HEADING_SHARE = 0.35
@@ -30,9 +35,12 @@ class Estimate:
         return [ceil(len(text.encode("utf-8", "surrogatepass")) / 3) for text in texts]
 
 
-def prefix_room(max_tokens: int) -> int:
-    """How many tokens of a window a prefix may take."""
-    return min(PREFIX_TOKENS, max_tokens // 4)
+def prefix_room(passage: str, counter: TokenCounter | None) -> int:
+    """Count the tokens that a passage leaves to its prefix: a memory may fill the window alone."""
+    text = passage.strip()
+    if len(text) <= PASSAGE_TOKENS and text.isascii():
+        return PREFIX_TOKENS
+    return max(0, min(PREFIX_TOKENS, WINDOW_TOKENS - _SEPARATOR_TOKENS - _counts([text], counter)[0]))
 
 
 def humanised(title: str) -> str:
@@ -44,23 +52,6 @@ def humanised(title: str) -> str:
     return _UNDERSCORES.sub(" ", _CAMEL.sub(" ", title))
 
 
-def prefix_text(
-    title: str,
-    description: str = "",
-    context: str = "",
-    heading: str = "",
-    *,
-    counter: TokenCounter | None = None,
-    max_tokens: int = 256,
-) -> str:
-    """The prefix of one passage, within its share of a window of ``max_tokens``.
-
-    >>> prefix_text("Guide", "How to start", heading="Guide › Install")
-    'Guide\\nInstall\\nHow to start'
-    """
-    return prefix_texts(title, description, context, [heading], counter=counter, max_tokens=max_tokens)[0]
-
-
 def prefix_texts(
     title: str,
     description: str,
@@ -68,10 +59,13 @@ def prefix_texts(
     headings: Sequence[str],
     *,
     counter: TokenCounter | None = None,
-    max_tokens: int = 256,
+    room: int = PREFIX_TOKENS,
 ) -> list[str]:
-    """The prefixes of an item's passages, one per heading, in few calls to the counter."""
-    room = prefix_room(max_tokens)
+    """The prefixes of an item's passages, one per heading, of ``room`` tokens at most, in few calls to the counter.
+
+    >>> prefix_texts("Guide", "How to start", "", ["Guide › Install"])
+    ['Guide\\nInstall\\nHow to start']
+    """
     distinct = list(dict.fromkeys(headings))
     title, description, context = (" ".join(part.split()) for part in (humanised(title), description, context))
     wholes = {heading: [title, _below(heading, title), description, context] for heading in distinct}
