@@ -73,6 +73,10 @@ class TimedEmbedder:
         return self.inner.fingerprint
 
     @property
+    def is_remote(self) -> bool:
+        return self.inner.is_remote
+
+    @property
     def dimensions(self) -> int:
         return self.inner.dimensions
 

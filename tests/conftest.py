@@ -151,7 +151,7 @@ def meaning(open_engine: Opener) -> Ricordo:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """However slow the machine is: a search waits for the vectors of what was written a moment before."""
-    monkeypatch.setattr("ricordo.engine.context.CATCH_UP_SECONDS", 60.0)
+    monkeypatch.setattr("ricordo.search.pipeline.EMBED_SECONDS", 60.0)
 
 
 def error_of(saved: Saved | Refreshed) -> Mapping[str, str]:

@@ -19,6 +19,8 @@ class FakeEmbedder:
     batches it was asked for. While ``broken`` is set, every call raises ``Unavailable`` with that message.
     """
 
+    is_remote = False
+
     def __init__(
         self,
         dimensions: int = 64,

@@ -20,6 +20,8 @@ from ricordo.values.items import Entry
 class KnownQueries:
     """The shipped model's place, taken by vectors at hand: embedding a question or a new text costs nothing."""
 
+    is_remote = False
+
     def __init__(self, inner: Embedder, collection: Collection) -> None:
         self.inner = inner
         self.known = dict(zip(collection.questions, collection.query_vectors, strict=True))

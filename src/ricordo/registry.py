@@ -80,6 +80,8 @@ def make_embedder(settings: EmbeddingSettings, folder: Path) -> Embedder | None:
             f"the plugin '{name}' did not return an embedder: it lacks {', '.join(missing)}",
             hint="ricordo.models.base.Embedder says what an embedder must have.",
         )
+    if not hasattr(embedder, "is_remote"):
+        embedder.is_remote = True  # who does not say that it runs here may hang
     return cast("Embedder", embedder)
 
 

@@ -24,6 +24,7 @@ class Meanings:
     """An embedder that knows two topics; everything else points its own way."""
 
     fingerprint = "topics/1"
+    is_remote = False
     dimensions = 16
     max_tokens = 256
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -19,18 +20,22 @@ from ricordo.store.search.vectors import COMPACT_BLOCKS
 
 
 class Asked(FakeEmbedder):
-    """An embedder that can be made to hang."""
+    """A service that can be made to hang."""
+
+    is_remote = True
 
     def __init__(self) -> None:
         super().__init__()
         self.hangs = self.refuses = False
         self.release = threading.Event()
+        self.seconds_per_text = 0.0
 
     def embed_documents(self, texts: Sequence[str]) -> Any:
         if self.refuses:
             raise Unavailable("the service is away", hint="Wait.")
         if self.hangs:
             self.release.wait()
+        time.sleep(self.seconds_per_text * len(texts))
         return super().embed_documents(texts)
 
     @property
@@ -117,6 +122,19 @@ def test_a_hanging_embedder_does_not_keep_a_memory_from_being_saved(
     saved = engine.remember("Deploys happen on Mondays.")
     assert saved.status == "created"
     assert engine.embed(status=True).to_dict()["pending"] == 1
+
+
+def test_a_search_waits_for_few_vectors_and_says_that_others_are_missing(
+    engine: Ricordo, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Asked, "is_remote", False)
+    for number in range(16):
+        engine.remember(f"Crate number {number} holds {number * 7} apples.", on_duplicate="save", wait=False)
+    asked.calls.clear()
+    asked.seconds_per_text = 0.1
+    answer = engine.search("who holds apples", track=False)
+    assert 0 < len(asked.texts) < 10
+    assert any("not embedded yet" in note for note in answer.meta.degraded)
 
 
 def test_a_save_an_edit_and_a_correction_say_when_no_vector_could_be_made(engine: Ricordo, asked: Asked) -> None:

@@ -30,6 +30,7 @@ class Bag:
     """A text's vector is the sum of one fixed direction for each of its words."""
 
     fingerprint = "bag/1"
+    is_remote = False
     dimensions = 8
     max_tokens = 256
 

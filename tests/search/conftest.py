@@ -24,6 +24,7 @@ class Compass:
 
     dimensions = 8
     max_tokens = 256
+    is_remote = False
 
     def __init__(self, model: str = "") -> None:
         self.fingerprint = f"compass/{model}"

@@ -32,6 +32,7 @@ class Topics:
     dimensions = 3
     max_tokens = 256
     fingerprint = "topics"
+    is_remote = False
 
     def embed_documents(self, texts: Sequence[str]) -> Any:
         return np.array([self.embed_query(text) for text in texts], np.float32)

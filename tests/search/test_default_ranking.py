@@ -35,6 +35,7 @@ class Directions:
     dimensions = 8
     max_tokens = 256
     fingerprint = "directions/8"
+    is_remote = False
 
     def embed_documents(self, texts: Sequence[str]) -> Any:
         return np.array([self._vector(text) for text in texts], np.float32)
@@ -85,6 +86,7 @@ class Topics:
     dimensions = 8
     max_tokens = 256
     fingerprint = "topics/8"
+    is_remote = False
     topics = ("rain", "museum", "letter", "garden", "engine", "music")
 
     def __init__(self) -> None:

@@ -93,6 +93,7 @@ class Broken:
     """An embedder that cannot be loaded."""
 
     fingerprint = "broken/1"
+    is_remote = False
     dimensions = 384
     max_tokens = 256
 

@@ -20,6 +20,7 @@ embed.BATCH = 8
 
 class Slow:
     fingerprint = "slow/1"
+    is_remote = False
     dimensions = 16
     max_tokens = 256
     def embed_documents(self, texts):

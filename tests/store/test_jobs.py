@@ -40,6 +40,7 @@ class Embedder:
     """Counts how often it is asked, and does first what a test wants done meanwhile."""
 
     fingerprint = "test/1"
+    is_remote = False
     dimensions = 4
     max_tokens = 256
 
@@ -208,6 +209,7 @@ def test_remembering_does_not_wait_for_an_embedder_that_hangs(
         let_go.wait(120)
 
     embedder = Embedder(hang)
+    monkeypatch.setattr(Embedder, "is_remote", True)
     monkeypatch.setattr("ricordo.registry.embedder", lambda config: embedder)
     monkeypatch.setattr("ricordo.memory.remember.VECTOR_SECONDS", 0.1)
     engine = open_engine(vectors=True)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ricordo.ingest.files import FileReader
     from ricordo.ingest.pipeline import Pipeline
     from ricordo.memory.files.mirror import Knowledge
-    from ricordo.models.base import Embedder
+    from ricordo.models.base import Budget, Embedder
     from ricordo.values.reports import EmbedReport
 
 
@@ -100,8 +100,6 @@ class ProjectStores:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Report = TypeVar("Report", AddReport, RefreshReport, SyncReport)
-CATCH_UP_SECONDS = 1.0
-"""How long a search waits for the vectors of texts that were saved just before."""
 MOST_AFTER_SMALL_WRITE = 100
 """If more passages wait for their vectors, saving or changing one item leaves them to the server, or to ``embed``."""
 
@@ -296,8 +294,8 @@ class EngineContext:
                 )  # fmt: skip
         return report
 
-    def catch_up_with(self, store: Store, waiting: int) -> bool:
-        """Before a search answers: make the vectors of the few texts that wait, if that is quick.
+    def catch_up_with(self, store: Store, waiting: int, budget: Budget) -> bool:
+        """Before a search answers: make the vectors of the few texts that wait, as far as they fit the budget.
 
         ``waiting`` texts wait for the model in force; texts that wait for another model wait for this one from now on.
         Returns whether the search may answer otherwise now. A service is not asked, because that may take long.
@@ -310,12 +308,12 @@ class EngineContext:
                 return False
             store.jobs.adopt(backlog)
             adopted = left = store.jobs.waiting(*backlog.fingerprints)
-            if 0 < adopted <= HASTY_BATCH and not getattr(embedder, "is_remote", False):
+            if 0 < adopted <= HASTY_BATCH and not embedder.is_remote:
                 drain(
                     store, self.models.embedder, lambda: None, worker_name(),
-                    backlog=backlog, abroad=self.models.second.embedder, seconds=CATCH_UP_SECONDS,
+                    backlog=backlog, abroad=self.models.second.embedder, budget=budget,
                 )  # fmt: skip
-                wait_for_workers(store, CATCH_UP_SECONDS)  # the thread that was woken by the last write
+                wait_for_workers(store, max(0.0, budget.left))  # the thread that was woken by the last write
                 left = store.jobs.waiting(*backlog.fingerprints)  # whoever made them
             return adopted != waiting or left != adopted
         except Error:
@@ -670,7 +668,8 @@ def embed_waiting_texts(engine: Ricordo, *, at_most: int = WAITING_TEXTS) -> int
     if context.config.embedding.provider == "none" or not context.is_open:
         return 0
     waiting = context.waiting()
-    if 0 < waiting <= at_most and not getattr(context.models.embedder(), "is_remote", False):
+    embedder = context.models.embedder() if 0 < waiting <= at_most else None
+    if embedder is not None and not embedder.is_remote:
         context.embed_taken_in()
         waiting = context.waiting()
     return waiting

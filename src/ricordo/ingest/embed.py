@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.bounded import call_plugin, call_within
 from ricordo.errors import ContractError, Error, Unavailable
-from ricordo.models.base import Embedder, fingerprint_of
+from ricordo.models.base import Budget, Embedder, fingerprint_of
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, Job
 from ricordo.values.reports import EmbedReport, Progress
@@ -56,7 +56,10 @@ def wait_for_workers(store: Store, seconds: float) -> None:
 
 
 class Worker:
-    """Embeds the texts in the backlog of one fingerprint."""
+    """Embeds the texts in the backlog of one fingerprint.
+
+    With a ``budget``, it embeds one text, which may load the model, and then as many as fit the time that is left.
+    """
 
     def __init__(
         self,
@@ -66,14 +69,17 @@ class Worker:
         progress: Callable[[Progress], None] | None = None,
         *,
         seconds: float | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.store = store
         self.embedder = embedder
         self.fingerprint = fingerprint_of(embedder)
         self.owner = owner
         self.progress = progress
-        self.seconds = seconds if getattr(embedder, "is_remote", True) else None
+        self.seconds = seconds if embedder.is_remote else None
         self.batch = BATCH if seconds is None else HASTY_BATCH
+        self.budget = budget
+        self._seconds_per_text: float | None = None
         self.embedded = self.cached = self.failed = 0
         self.stopped = ""
         self._left: int | None = None
@@ -109,6 +115,7 @@ class Worker:
 
     def _run(self, kinds: Sequence[str]) -> None:
         while not self.stopped:
+            started = time.monotonic()
             jobs = next((claimed for kind in kinds or (None,) if (claimed := self._claim(kind)) is not None), None)
             if jobs is None:
                 return
@@ -121,11 +128,30 @@ class Worker:
                 self.failed += len(jobs)
                 if isinstance(error, ContractError):
                     self.stopped = _message(error)
+            self._spend(time.monotonic() - started, len(jobs))
+
+    def _spend(self, seconds: float, texts: int) -> None:
+        """Take a batch off the budget, unless it was the first, and note how long a text takes."""
+        if self.budget is None:
+            return
+        is_first = self._seconds_per_text is None
+        self._seconds_per_text = 0.0 if is_first else seconds / max(texts, 1)
+        self.budget.left -= 0.0 if is_first else seconds
+
+    def _batch_size(self) -> int:
+        """How many texts to embed at once: with a budget, as many as fit it, by how long the last ones took."""
+        if self.budget is None:
+            return self.batch
+        if self.budget.left <= 0:
+            return 0
+        if not self._seconds_per_text:
+            return 1
+        return min(HASTY_BATCH, int(self.budget.left / self._seconds_per_text))
 
     def _claim(self, kind: str | None) -> list[Job] | None:
         """The next texts to embed; None when there are none left, or as many as were asked for are done."""
         with self._lock:
-            size = self.batch if self._left is None else min(self.batch, self._left)
+            size = self._batch_size() if self._left is None else min(self._batch_size(), self._left)
             if size <= 0:
                 return None
             jobs = self.store.jobs.claim(self.fingerprint, self.embedder.dimensions, self.owner, size, kind=kind)
@@ -186,6 +212,7 @@ def drain(
     abroad: Callable[[], Embedder | None] = lambda: None,
     whole: bool = False,
     seconds: float | None = None,
+    budget: Budget | None = None,
     **options: Any,
 ) -> EmbedReport:
     """Embed the backlog with the first embedder; if that cannot be used, the second makes vectors of its own.
@@ -193,14 +220,14 @@ def drain(
     Vectors of the second do not replace those of the first: its texts keep waiting. The second embeds what the first
     left, or with ``whole`` everything that has no vector of the second yet. ``abroad`` embeds what waits for the
     second model of the ``backlog``: texts in other languages. An embedder that takes longer than ``seconds`` for a few
-    texts is given up.
+    texts is given up. What does not fit the ``budget`` keeps waiting.
     """
     waits_for = ""
     try:
         embedder = first()
         if embedder is None:
             return EmbedReport()
-        worker = Worker(store, embedder, owner, progress, seconds=seconds)
+        worker = Worker(store, embedder, owner, progress, seconds=seconds, budget=budget)
         waits_for = worker.fingerprint
         store.jobs.adopt(backlog or Backlog(worker.fingerprint, embedder.dimensions))
         report = worker.drain(**options)
@@ -208,9 +235,9 @@ def drain(
             # The model for other languages is not loaded where nothing waits for it.
             other = abroad()
             try:
-                more = (
-                    Worker(store, other, owner, progress, seconds=seconds).drain(**options) if other else EmbedReport()
-                )
+                more = EmbedReport()
+                if other is not None:
+                    more = Worker(store, other, owner, progress, seconds=seconds, budget=budget).drain(**options)
             except Unavailable as error:
                 more = EmbedReport(stopped=_message(error))
             names = ("embedded", "cached", "failed", "seconds", "stopped")

@@ -407,7 +407,7 @@ class Keeper:
                 return None
             chunk = item.chunks[0]
             text = embedded_text(chunk.prefix, chunk.text)
-            if getattr(embedder, "is_remote", True):
+            if embedder.is_remote:
                 vector = call_within(VECTOR_SECONDS, lambda: embedder.embed_documents([text])[0], "ricordo-vector")
             else:
                 vector = embedder.embed_documents([text])[0]

@@ -23,6 +23,13 @@ CHUNKER_VERSION = 1
 """The version of the rules by which text is cut into passages; other passages have other vectors."""
 
 
+class Budget:
+    """Seconds that may be spent on vectors while somebody waits for something else."""
+
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
+
+
 class Embedder(Protocol):
     """Turns texts into unit vectors of meaning: the closer two texts, the larger their dot product.
 
@@ -37,6 +44,11 @@ class Embedder(Protocol):
     def dimensions(self) -> int: ...
     @property
     def max_tokens(self) -> int: ...
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is a service: each call takes time, and may hang or cost money."""
+        ...
+
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """One row per text, in the order given: float32, shape (texts, dimensions)."""
         ...
@@ -87,8 +99,8 @@ class SecondModel:
 
         return language_of(question)
 
-    def prepare(self, store: Store, language: str) -> None:
-        """Make what a question in this language needs, before it is answered."""
+    def prepare(self, store: Store, language: str, budget: Budget) -> None:
+        """Make vectors that a question in this language needs, before it is answered, as far as they fit the budget."""
 
     def route(self, store: Store, language: str, own: Embedder) -> Route:
         """How a question is embedded; ``own`` is the model that is set."""

@@ -194,7 +194,6 @@ class LocalEmbedder:
 
     unread = UNREAD
     is_remote = False
-    """It computes here, so it is waited for; an embedder that does not say so may hang."""
 
     def __init__(self, folder: Path = SHIPPED, *, threads: int | None = None, cache: Path | None = None) -> None:
         self.tokenizer = shipped_counter() if folder == SHIPPED else WordPieceCounter(folder)

@@ -125,7 +125,7 @@ class QueryVectors:
         return QueryVector(
             fingerprint_of(embedder),
             self._vector_of(embedder, text),
-            tuple(self._vector_of(embedder, q) for q in questions if not getattr(embedder, "is_remote", False)),
+            tuple(self._vector_of(embedder, q) for q in questions if not embedder.is_remote),
             getattr(embedder, "shift", 0.0),
             getattr(embedder, "stretch", 1.0),
         )

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from ricordo.config.settings import Config
 from ricordo.errors import Unavailable
+from ricordo.models.base import Budget
 from ricordo.plugin import search_steps
 from ricordo.search.candidates import Pool
 from ricordo.search.exact import ExactNames, QuestionTime
@@ -55,7 +56,9 @@ if TYPE_CHECKING:
     from ricordo.models.base import Reranker
 
 EMBEDDED_FIRST = 16
-"""If at most this many texts wait for their vectors, they get them before a search answers."""
+"""If at most this many texts wait for their vectors, a search makes some before it answers."""
+EMBED_SECONDS = 0.2
+"""How long a search makes vectors of texts before it answers; what is left waits, and the answer says so."""
 STEPS_THAT_ASK_AGAIN = frozenset({"neighbours", "feedback", "questions"})
 
 
@@ -69,9 +72,9 @@ class Searcher:
         vectors: QueryVectors,
         rerankers: Callable[[str], Reranker],
         *,
-        catch_up: Callable[[Store, int], bool],
+        catch_up: Callable[[Store, int, Budget], bool],
     ) -> None:
-        """``catch_up`` makes the vectors of few texts that wait, and says whether that changes the answer."""
+        """``catch_up`` makes vectors of few texts that wait, and says whether that changes the answer."""
         self.catch_up = catch_up
         self.store = store
         self.config = config
@@ -84,15 +87,17 @@ class Searcher:
         request.check()
         index = self.store.index
         spoken = self._spoken(request)
+        budget = Budget(EMBED_SECONDS)
         if spoken and request.catch_up:
-            self.vectors.second.prepare(self.store, spoken)
+            self.vectors.second.prepare(self.store, spoken, budget)
         with index.snapshot():
             before = index.languages, index.models
             answer, candidates = Search(self, request, spoken).answer()
             if (candidates.languages, candidates.models) != before:  # a server's store did not know of these yet
                 answer, candidates = Search(self, request, self._spoken(request)).answer()
         may_catch_up = candidates.strays or 0 < candidates.waiting <= EMBEDDED_FIRST
-        if request.by_meaning and request.catch_up and may_catch_up and self.catch_up(self.store, candidates.waiting):
+        may_catch_up = may_catch_up and request.by_meaning and request.catch_up
+        if may_catch_up and self.catch_up(self.store, candidates.waiting, budget):
             with index.snapshot():
                 return Search(self, request, spoken).answer()[0]
         return answer

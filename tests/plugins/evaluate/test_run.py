@@ -27,6 +27,7 @@ class LetterEmbedder:
     """Texts with the same letters have the same vector."""
 
     fingerprint = "letters/26"
+    is_remote = False
     dimensions = 26
     max_tokens = 256
 

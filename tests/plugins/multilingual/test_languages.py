@@ -6,9 +6,11 @@ import json
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,9 +21,11 @@ from ricordo.mcp_server.service import TOOLSETS, ToolService
 from ricordo.plugins.multilingual import SPOKEN, embedder
 from ricordo.plugins.multilingual.embedder import MultilingualEmbedder
 from ricordo.plugins.multilingual.second_model import note_of_locale
+from ricordo.search import pipeline
 from ricordo.store.query import Ask, Candidates
 from ricordo.text.languages import LANGUAGES
 from ricordo.values.hits import Answer
+from ricordo.values.items import Entry
 
 TEXTS = {
     "note:/gtd": "Getting things done: write every open task into one inbox, decide the next action, review weekly.",
@@ -34,6 +38,11 @@ TEXTS = {
 
 def best(answer: Answer) -> str:
     return answer.hits[0].ref
+
+
+@pytest.fixture(autouse=True)
+def wait_for_vectors(patient: None) -> None:
+    """A small store has all its vectors before a question is answered, however slow the machine is."""
 
 
 @pytest.fixture
@@ -95,6 +104,31 @@ def test_texts_from_before_get_their_vectors_when_the_extra_is_there(
         assert engine.store.vectors.counts(active)["embedded"] == 3  # the German and the Russian text have others
         assert best(engine.search("who keeps the password of the main server", track=False)) == "note:/safe"
         assert engine.doctor().ok
+
+
+def test_a_question_waits_for_few_vectors_and_says_that_others_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embed_documents = MultilingualEmbedder.embed_documents
+    embedded: list[str] = []
+
+    def embed_slowly(self: MultilingualEmbedder, texts: Sequence[str]) -> Any:
+        embedded.extend(texts)
+        time.sleep(0.05 * len(texts))
+        return embed_documents(self, texts)
+
+    with Ricordo.open(tmp_path / "store.db") as engine:
+        engine.save_many([Entry(f"note:/{n}", f"Crate {n} holds {n * 7} apples.") for n in range(60)])
+        engine.save("note:/bread", TEXTS["note:/bread"])
+        monkeypatch.setattr(MultilingualEmbedder, "embed_documents", embed_slowly)
+        monkeypatch.setattr(pipeline, "EMBED_SECONDS", 0.2)
+        answer = engine.search("Wie lange muss der Teig ruhen, bevor er gebacken wird?", track=False)
+        assert 0 < len(embedded) < 30
+        assert any("passages are not embedded yet" in note for note in answer.meta.degraded)
+        engine.embed()
+        answer = engine.search("Wie lange muss der Teig ruhen, bevor er gebacken wird?", track=False)
+        assert best(answer) == "note:/bread"
+        assert not answer.meta.degraded
 
 
 def test_nothing_fits_what_nobody_wrote_in_any_language(engine: Ricordo) -> None:
@@ -332,7 +366,6 @@ def test_a_foreign_sentence_of_words_that_english_has_is_taken_for_what_it_is(
         assert any("German" in note for note in notes)
 
 
-@pytest.mark.usefixtures("patient")
 def test_a_russian_memory_is_found_by_an_english_question_through_mcp(tmp_path: Path) -> None:
     settings = {"knowledge.enabled": False, "embedding.provider": "local", "mcp.seconds": 120}
     service = ToolService(TOOLSETS, store=str(tmp_path / "store.db"), config=ConfigProvider(settings))

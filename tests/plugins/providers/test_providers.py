@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import socket
 import threading
 from dataclasses import replace
@@ -332,13 +333,20 @@ class TestPlugins:
             "    def __init__(self, settings, folder): self.settings = settings\n"
             "    def embed_documents(self, texts): return np.eye(4, dtype=np.float32)[[0] * len(texts)]\n"
             "    def embed_query(self, text): return np.eye(4, dtype=np.float32)[0]\n"
+            "class Service(Parrot):\n"
+            "    asked = []\n"
+            "    def embed_documents(self, texts): self.asked += texts; return super().embed_documents(texts)\n"
+            "    def embed_query(self, text): self.asked.append(text); return super().embed_query(text)\n"
+            "class Local(Service):\n"
+            "    is_remote, asked = False, []\n"
             "def dead(settings, folder): return object()\n"
         )
         about = tmp_path / "parrot-1.0.dist-info"
         about.mkdir()
         (about / "METADATA").write_text("Metadata-Version: 2.1\nName: parrot\nVersion: 1.0\n")
         (about / "entry_points.txt").write_text(
-            "[ricordo.embedders]\nparrot = parrot:Parrot\ndead-parrot = parrot:dead\nlost = nowhere:Thing\n"
+            "[ricordo.embedders]\nparrot = parrot:Parrot\nservice = parrot:Service\nhere = parrot:Local\n"
+            "dead-parrot = parrot:dead\nlost = nowhere:Thing\n"
         )
         monkeypatch.syspath_prepend(str(tmp_path))
         return tmp_path
@@ -348,6 +356,18 @@ class TestPlugins:
         engine.save("note:/one", "polly wants a cracker")
         assert engine.search("cracker").meta.degraded == ()
         assert engine.store.vectors.active_fingerprint() == "parrot/1/chunker-1"
+
+    @pytest.mark.parametrize(("name", "model"), [("service", "Service"), ("here", "Local")])
+    def test_an_embedder_that_does_not_say_where_it_runs_is_asked_like_a_service(
+        self, plugged: Path, open_engine: Any, name: str, model: str
+    ) -> None:
+        engine = open_engine(vectors=True, **{"embedding.provider": name})
+        engine.save("note:/one", "polly wants a cracker")
+        engine.save("note:/two", "the cage is clean", wait=False)
+        asked = getattr(importlib.import_module("parrot"), model).asked
+        asked.clear()
+        engine.search("Is there rain ahead of us? Also, name a museum nearby.", track=False)
+        assert (len(asked) == 1) is (name == "service"), asked
 
     @pytest.mark.parametrize(
         ("name", "error", "reason"),

@@ -20,6 +20,7 @@ class Letters:
     """A model of vectors: texts with the same letters have the same one."""
 
     fingerprint, dimensions, max_tokens = "letters/26", 26, 256
+    is_remote = False
 
     def embed_documents(self, texts: Any) -> Any:
         counts = [[text.lower().count(chr(97 + at)) for at in range(26)] for text in texts]

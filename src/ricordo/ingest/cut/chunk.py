@@ -49,7 +49,7 @@ def chunk(
     """The passages of a text, in order and without a gap.
 
     Each fits the window together with any prefix, so that a new title moves no cut. ``single`` asks for one passage if
-    the text fits the window; its prefix takes what is left. Without a ``counter``, every three bytes count as one token.
+    the text fits the window; its prefix takes what is left. Without a ``counter``, three bytes count as one token.
 
     >>> chunk("# Guide", structure="markdown", counter=None)
     (Passage(start=0, end=7, heading='Guide'),)

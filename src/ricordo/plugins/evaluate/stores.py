@@ -223,6 +223,10 @@ class RememberingEmbedder:
     def max_tokens(self) -> int:
         return self._inner.max_tokens
 
+    @property
+    def is_remote(self) -> bool:
+        return self._inner.is_remote
+
     def embed_query(self, text: str) -> Vectors:
         return self._inner.embed_query(text)
 

@@ -62,6 +62,7 @@ class MultilingualEmbedder:
 
     languages = frozenset(FOREIGN)
     shift, stretch = SHIFT, STRETCH
+    is_remote = False
 
     @property
     def fingerprint(self) -> str:

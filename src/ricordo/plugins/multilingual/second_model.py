@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from ricordo.engine.context import EngineContext
     from ricordo.engine.models_in_use import ModelsInUse
     from ricordo.engine.ricordo import Ricordo
-    from ricordo.models.base import Embedder
+    from ricordo.models.base import Budget, Embedder
     from ricordo.store.base import Store
 
 MOST_AT_ONCE = 500
-"""A store that lacks at most this many vectors gets them before a question in another language is answered."""
+"""A store that lacks at most this many vectors gets them, once a question in another language is asked."""
 SECONDS_PER_PASSAGE = 0.007
 
 
@@ -97,8 +97,9 @@ class Multilingual(SecondModel):
         except Unavailable:
             return lambda word: False  # embedding the question reports it
 
-    def prepare(self, store: Store, language: str) -> None:
-        """Make the vectors that a question in a language needs, if few are missing; else the answer says how.
+    def prepare(self, store: Store, language: str, budget: Budget) -> None:
+        """Make vectors that a question in a language needs, if few are missing: some now, the others wait; else the
+        answer says how.
 
         So a small store answers a question in any language, and English questions need no second model for that.
         """
@@ -113,7 +114,7 @@ class Multilingual(SecondModel):
             if not 0 < counts["chunks"] - counts["embedded"] <= MOST_AT_ONCE:
                 return
             store.jobs.enqueue_missing(name, second.dimensions, languages=EVERY_LANGUAGE)
-            Worker(store, second, worker_name()).drain()
+            Worker(store, second, worker_name(), budget=budget).drain()
             store.vectors.settle(self._models.backlog())
         except Error:
             return  # the answer goes by words, and by the model that is set

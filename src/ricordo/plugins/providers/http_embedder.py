@@ -183,7 +183,6 @@ class HttpEmbedder:
     """The embedder of a provider, as the settings describe it. Nothing is sent before the first text."""
 
     is_remote = True
-    """So that a search does not ask the service several times: every call takes time and may cost money."""
 
     def __init__(self, settings: EmbeddingSettings, _: Path) -> None:
         name = settings.provider

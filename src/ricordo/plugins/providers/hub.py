@@ -322,6 +322,11 @@ class SentenceModel:
         return replace(state, lacks=lacks or "a download (ricordo models use hub)")
 
     @property
+    def is_remote(self) -> bool:
+        """Whether it is still to be downloaded: no search and no save waits for that."""
+        return not self.files.is_complete
+
+    @property
     def fingerprint(self) -> str:
         card = self.files.card()
         return (
