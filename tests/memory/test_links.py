@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from ricordo import Conflict, Entry, NotFound, Ricordo, UsageError
+from ricordo import ConfigProvider, Conflict, Entry, NotFound, Ricordo, UsageError
 from ricordo.store.sql.links import MOST_NEIGHBOURS
 from ricordo.text.links import targets_in
 from ricordo.values.hits import LINK_TYPES
@@ -18,6 +22,10 @@ from ricordo.values.items import Ref
 def memory(engine: Ricordo) -> Ricordo:
     """An empty store."""
     return engine
+
+
+def open_by_words(place: Path) -> Ricordo:
+    return Ricordo.open(place, config=ConfigProvider({"embedding.provider": "none"}))
 
 
 def names(text: str, ref: str = "disk:/vault/notes/a.md", mime_type: str | None = "text/markdown") -> list[str]:
@@ -455,3 +463,46 @@ def test_a_path_from_the_root_of_a_site_means_the_page_whatever_comes_first(
     for name in late:
         memory.save(f"disk:/site/content/{name}", f"The page {name}.")
     assert [link.target for link in memory.links(source, depth=1).links] == ([f"disk:{meant}"] if meant else [])
+
+
+# -- what replaced an item --------------------------------------------------------------------------------------
+
+ACTS = st.lists(st.tuples(st.sampled_from(["correct", "with", "restore", "rm"]), st.integers(0, 7), st.integers(0, 7)))
+
+
+@settings(max_examples=40)
+@given(acts=ACTS.filter(lambda acts: len(acts) > 2))
+def test_every_answer_names_the_same_replacement(acts: list[tuple[str, int, int]]) -> None:
+    with TemporaryDirectory() as folder, open_by_words(Path(folder) / "store.db") as engine:
+        refs = [engine.remember(f"The lamp {n} is lit.", on_duplicate="save", wait=False).ref for n in range(4)]
+        as_it_was = engine.get(refs[-1]).updated_at.isoformat()
+        for act, one, other in acts:
+            ref = refs[one % len(refs)]
+            with suppress(Conflict, NotFound, UsageError):
+                if act == "correct":
+                    refs.append(engine.correct(ref, f"The lamp is out, says number {len(refs)}.", wait=False).ref)
+                elif act == "with":
+                    engine.correct(ref, replacement=refs[other % len(refs)])
+                elif act == "restore":
+                    engine.restore(ref)
+                else:
+                    engine.rm(ref)
+        hits = {hit.ref: hit for hit in engine.search("lamp", as_of=as_it_was, limit=50, track=False).hits}
+        told = {event.ref: event for event in engine.timeline(limit=500).events}
+        for ref in refs:
+            with suppress(NotFound):
+                item, history = engine.get(ref), engine.history(ref)
+                named = (item.corrected_by, item.superseded_by)
+                assert (history.corrected_by, history.superseded_by) == named
+                assert ref not in hits or (hits[ref].corrected_by, hits[ref].superseded_by) == named
+                assert ref not in told or (told[ref].corrected_by, told[ref].superseded_by) == named
+
+
+def test_a_long_chain_of_corrections_leads_to_its_end(memory: Ricordo) -> None:
+    first = newest = memory.remember("The lamp burns 0 hours.", wait=False).ref
+    as_it_was = memory.get(first).updated_at.isoformat()
+    for hours in range(1, 26):
+        newest = memory.correct(newest, f"The lamp burns {hours} hours.", wait=False).ref
+    assert memory.get(first).corrected_by == newest
+    hits = memory.search("lamp", as_of=as_it_was, track=False).hits
+    assert [(hit.ref, hit.corrected_by) for hit in hits] == [(first, newest)]

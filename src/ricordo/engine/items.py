@@ -44,27 +44,10 @@ if TYPE_CHECKING:
     )
 
 
-_NAMES = {"corrects": "corrected_by", "supersedes": "superseded_by"}
-_LONGEST_CHAIN = 100
-
-
-def replacement(store: Store, n: int, item: Item) -> dict[str, Any]:
-    """``{"corrected_by": ref}`` or ``{"superseded_by": ref}`` for an archived item that was replaced; else nothing.
-
-    If the replacement was replaced, too, the ref is that of the newest; the name says how the first one was replaced.
-    """
-    name, seen = "", {n}
-    while len(seen) < _LONGEST_CHAIN and item.state == "archived":
-        later = [
-            link for link in store.links.of([n]) if link.target == n and link.type in _NAMES and link.source not in seen
-        ]
-        if not later:
-            break
-        name = name or _NAMES[later[-1].type]
-        n = later[-1].source
-        seen.add(n)
-        item = store.items.get_many([n])[n]
-    return {name: str(item.ref)} if name else {}
+def replacement(store: Store, n: int, item: Item) -> dict[str, str]:
+    """``{"corrected_by": ref}`` or ``{"superseded_by": ref}`` for an archived item that was replaced; else nothing."""
+    later = store.links.replacement_of(n) if item.state == "archived" else None
+    return later.as_field() if later is not None else {}
 
 
 MOST_MENTIONING = 10_000

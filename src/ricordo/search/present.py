@@ -16,6 +16,7 @@ from ricordo.patterns import late
 from ricordo.search.ranking import Ranked
 from ricordo.store.query import MOST_PREFIX_TERMS, Ask, Candidates, Passages, PassageText, Shown, WordShare
 from ricordo.store.sql.files import Machines
+from ricordo.store.values import Replacement
 from ricordo.text.alike import likely_words
 from ricordo.text.sentences import sentence_starts
 from ricordo.text.words import Analyzer, fold, runs, runs_of_each, words_in
@@ -345,9 +346,9 @@ class HitReader:
         """What the words of the query added to the passage that matched them best."""
         return () if entry.matched is None else self._read[entry.n].shares.get(entry.matched, ())
 
-    def replaced(self, entry: Ranked) -> tuple[str, str]:
-        """In an answer about the past: how it was replaced since (``corrected_by``), and the ref of the newest one."""
-        return self._read[entry.n].replaced.get(entry.n, ("", ""))
+    def replacement(self, entry: Ranked) -> Replacement | None:
+        """In an answer about the past: what replaced it since."""
+        return self._read[entry.n].replaced.get(entry.n)
 
     def contradicted(self, entry: Ranked) -> tuple[int, str]:
         """The number and the ref of the newest item that contradicts it; 0 and nothing if there is none."""
@@ -428,7 +429,7 @@ def _hit(
     item = reader.item(entry)
     fields = item.fields
     first = evidence[0] if evidence else None
-    how, replaced_by = reader.replaced(entry)
+    later = reader.replacement(entry)
     return Hit(
         ref=str(item.ref),
         id=item.id,
@@ -451,11 +452,10 @@ def _hit(
         evidence=evidence,
         item=replace(item, tier=tier) if full else None,
         explain=entry.explain,
-        corrected_by=replaced_by if how == "corrected_by" else "",
-        superseded_by=replaced_by if how == "superseded_by" else "",
         contradicted_by=reader.contradicted(entry)[1],
         cited=tuple(cited) if isinstance(cited := fields.metadata.get(CITATIONS), list) else (),
         fit=fit,
+        **(later.as_field() if later is not None else {}),
     )
 
 

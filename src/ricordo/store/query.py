@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ricordo.frozen import frozen
-from ricordo.store.values import Scoring
+from ricordo.store.values import Replacement, Scoring
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item
 
@@ -376,7 +376,7 @@ class Passages:
     """By passage, where they were asked for."""
     sessions: Mapping[str, str] = field(default_factory=dict)
     """By thread: the title of the session that shown turns belong to."""
-    replaced: Mapping[int, tuple[str, str]] = field(default_factory=dict)
-    """Of questions about the past: how an item was replaced since (``corrected_by``), and the ref of the newest one."""
+    replaced: Mapping[int, Replacement] = field(default_factory=dict)
+    """Of questions about the past: what replaced an item since."""
     contradicted: Mapping[int, tuple[int, str]] = field(default_factory=dict)
     """The number and the ref of the newest live item that contradicts an item."""

@@ -88,6 +88,21 @@ class StoredLink:
 
 
 @frozen
+class Replacement:
+    """The newest item in the place of an archived one."""
+
+    how: str
+    """How the first in the chain was replaced: ``corrected_by`` or ``superseded_by``."""
+    n: int
+    ref: str
+    state: str
+
+    def as_field(self) -> dict[str, str]:
+        """Return the field that says so in what is shown of the archived item."""
+        return {self.how: self.ref}
+
+
+@frozen
 class PreparedChunk:
     """A chunk ready to be written. ``counts`` is None when the store already holds a chunk with this key."""
 

@@ -383,7 +383,6 @@ def text_hash(item: Item) -> str:
 LOST = 0.5
 """What the score of a memory is multiplied by that cites something that is gone."""
 StoreOf = Callable[[str], Store | None]
-_REPLACES = ("corrects", "supersedes")
 
 
 class CitationCheck:
@@ -497,9 +496,8 @@ class CitationCheck:
         n, item = self._item(citation)
         if item is None or self._store is None:
             return ""
-        links = [link for link in self._store.links.of([n]) if link.target == n and link.type in _REPLACES]
-        later = self._store.items.get_many([link.source for link in links]).values()
-        return next((str(other.ref) for other in later if other.state == "live"), "")
+        later = self._store.links.replacement_of(n)
+        return later.ref if later is not None and later.state == "live" else ""
 
 
 def cited_by(store: Store, item: Item) -> tuple[CitedNow, ...]:

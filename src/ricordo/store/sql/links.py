@@ -13,7 +13,7 @@ from ricordo.frozen import frozen
 from ricordo.store.sql import history
 from ricordo.store.sql.database import Connection, Database, Row, StorePart, in_parts, moment, now_micros
 from ricordo.store.sql.items import content_of, entity_titles, shown_ref
-from ricordo.store.values import PreparedItem, StoredLink
+from ricordo.store.values import PreparedItem, Replacement, StoredLink
 from ricordo.text.links import LinkCandidate, LinkTarget, best_candidate, carries_links, mentioned, names_of, targets_in
 from ricordo.values.items import Fields, Ref
 from ricordo.values.kinds import MENTIONING_KINDS
@@ -228,28 +228,38 @@ def _candidates(connection: Connection, names: Iterable[str]) -> dict[str, list[
     return by_name
 
 
-NAMES = {"corrects": "corrected_by", "supersedes": "superseded_by"}
-"""What a hit says about the item that a link of this type comes from."""
-_LONGEST_CHAIN = 20
+_REPLACED_BY = {"corrects": "corrected_by", "supersedes": "superseded_by"}
+_MAX_REPLACEMENTS = 100
+_NEWEST = (
+    "l.type IN ('corrects', 'supersedes') AND l.source <> l.target AND NOT EXISTS (SELECT 1 FROM links m"
+    " JOIN items s ON s.n = m.source AND s.state <> 'deleted' WHERE m.target = l.target AND m.id > l.id"
+    " AND m.type IN ('corrects', 'supersedes') AND m.source <> m.target)"
+)
+"""Condition: of the links that replace an item, ``l`` is the one that was made last."""
 
 
-def replacements(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[str, str]]:
-    """By item: ``corrected_by`` or ``superseded_by``, and the ref of the newest item in its place."""
-    by_number: dict[int, tuple[str, str]] = {}
-    for start, kind, drive, path in connection.rows_in(
+def replacements(connection: Connection, numbers: Sequence[int]) -> dict[int, Replacement]:
+    """Find what replaced archived items: follow the newest replacement of each to one that was not replaced itself."""
+    chains: dict[int, list[Replacement]] = {}
+    ends: set[int] = set()
+    for start, kind, n, state, drive, path in connection.rows_in(
         "WITH RECURSIVE later(start, n, type, depth) AS (SELECT l.target, l.source, l.type, 1 FROM links l"
-        " JOIN items i ON i.n = l.target WHERE l.target IN (*) AND i.state = 'archived'"
-        " AND l.type IN ('corrects', 'supersedes') UNION ALL"
-        " SELECT later.start, l.source, later.type, later.depth + 1 FROM later JOIN items i ON i.n = later.n"
-        " JOIN links l ON l.target = later.n WHERE i.state = 'archived' AND l.type IN ('corrects', 'supersedes')"
-        f" AND later.depth < {_LONGEST_CHAIN})"
-        " SELECT later.start, later.type, i.drive, i.path FROM later JOIN items i ON i.n = later.n"
+        " JOIN items i ON i.n = l.target AND i.state = 'archived' JOIN items r ON r.n = l.source"
+        f" WHERE l.target IN (*) AND r.state <> 'deleted' AND {_NEWEST} UNION ALL"
+        " SELECT later.start, l.source, later.type, later.depth + 1 FROM later"
+        " JOIN items i ON i.n = later.n AND i.state = 'archived' JOIN links l ON l.target = later.n"
+        f" JOIN items r ON r.n = l.source WHERE r.state <> 'deleted' AND {_NEWEST}"
+        f" AND later.depth < {_MAX_REPLACEMENTS})"
+        " SELECT later.start, later.type, i.n, i.state, i.drive, i.path FROM later JOIN items i ON i.n = later.n"
         " ORDER BY later.depth",
         numbers,
     ):
-        name = by_number[start][0] if start in by_number else NAMES[kind]
-        by_number[start] = (name, str(shown_ref(drive, path, start)))
-    return by_number
+        chain = chains.setdefault(start, [])
+        if n in (start, *(later.n for later in chain)):  # two items that replaced each other
+            ends.add(start)
+        elif start not in ends:
+            chain.append(Replacement(_REPLACED_BY[kind], n, str(shown_ref(drive, path, n)), state))
+    return {start: chain[-1] for start, chain in chains.items() if chain}
 
 
 _BATCH = 200
@@ -375,6 +385,11 @@ class Links(StorePart):
                 for row in connection.rows_in(f"{_LINK} l.{end} IN (*)", numbers)
             }
         return [links[identity] for identity in sorted(links)]
+
+    def replacement_of(self, n: int) -> Replacement | None:
+        """The item that took the place of an archived one; see ``replacements``."""
+        with self._database.read() as connection:
+            return replacements(connection, [n]).get(n)
 
     def neighbours(self, numbers: Sequence[int], depth: int = 2) -> dict[int, int]:
         """Distances to all live items within ``depth`` links, whichever way they point; the given ones have 0."""
