@@ -99,7 +99,8 @@ def test_another_title_is_looked_for_in_the_texts_there_are(mind: Ricordo) -> No
 def test_relinking_finds_the_same_mentions_again(mind: Ricordo) -> None:
     ref = mind.remember("Lunch with Ada Lovelace.").ref
     entity = mind.store.items.require(mind.resolve("entity:/ada-lovelace"))
-    mind.store.links.set_mentions(entity, [])
+    with mind.store.opened.database.write() as connection:
+        connection.run("DELETE FROM links WHERE target=?", (entity,))
     assert count(mind) == 0
     mind.store.links.relink()
     assert count(mind) == 1

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ricordo import Conflict, NotFound, PathConflict, Ricordo, Saved, UsageError
+from ricordo.store.sql.changes import Changes
 
 Opens = Callable[..., Ricordo]
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -355,3 +356,21 @@ def test_merging_from_two_sides_at_once_loses_neither(opens: Opens) -> None:
     content = first.get(ref).content
     assert "Bring cake." in content
     assert "The locks are new." in content
+
+
+def test_superseding_archives_nothing_that_was_changed_since_it_was_compared(
+    opens: Opens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mind, other = opens(), opens()
+    old = mind.remember("We deploy on Fridays.")
+    succeed = Changes.succeed
+
+    def edited_first(self: Changes, *args: Any, **options: Any) -> Saved:
+        monkeypatch.setattr(Changes, "succeed", succeed)
+        other.edit(old.ref, "We bake bread at night.")
+        return succeed(self, *args, **options)
+
+    monkeypatch.setattr(Changes, "succeed", edited_first)
+    saved = mind.remember("We never deploy on Fridays.", on_duplicate="supersede")
+    assert (saved.status, mind.links(saved.ref).links) == ("created", ())
+    assert (mind.get(old.ref).state, mind.get(old.ref).content) == ("live", "We bake bread at night.")

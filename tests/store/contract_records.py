@@ -75,12 +75,11 @@ class RecordsContract(ItemsContract):
         assert store.links.of([a]) == []
 
     def test_mentions_of_an_entity_are_counted(self, store: Store) -> None:
-        entity = self.put(store, "entity:/ada", "A person.", title="Ada")
         a, b = (self.put(store, f"note:/{name}", f"Ada said {name}.") for name in "ab")
-        store.links.set_mentions(entity, [a, b])
-        assert store.items.get(entity).mention_count == 2
-        store.links.set_mentions(entity, [b])
-        assert store.items.get(entity).mention_count == 1
+        for text, names in (("A person.", (a, b)), ("A person of note.", (b,))):
+            store.changes.save([replace(prepared("entity:/ada", text, title="Ada"), named_by=names)])
+            entity = store.items.require(Ref.parse("entity:/ada"))
+            assert store.items.get(entity).mention_count == len(names)
         assert list(store.items.entity_titles()) == [(entity, "Ada")]
 
     def test_use_raises_counts_and_is_logged(self, store: Store) -> None:

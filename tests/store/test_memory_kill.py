@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -115,3 +116,62 @@ def test_processes_remember_while_an_add_is_killed_again_and_again(tmp_path: Pat
         assert max(files_changed, default=0) > 1, "some of the killed processes had added something"
         report = engine.doctor()
         assert report.ok, report
+
+
+_ONE_SAVE = """
+import os, sys
+from contextlib import contextmanager
+from ricordo import ConfigProvider, Ricordo
+from ricordo.store.sqlite.connection import Database
+
+place, last, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+write, commits = Database.write, 0
+
+@contextmanager
+def write_and_die(self, *args, **options):
+    global commits
+    with write(self, *args, **options) as connection:
+        yield connection
+    commits += not self.is_writing()
+    if commits == last:
+        os.kill(os.getpid(), 9)
+
+with Ricordo.open(place, config=ConfigProvider({"embedding.provider": "none"})) as engine:
+    Database.write = write_and_die
+    links = [("supports", "memory:/plan")]
+    if kind == "entity":
+        engine.remember("Builds engines.", kind="entity", title="Charles Babbage", links=links)
+    else:
+        engine.remember("We never deploy on Fridays.", ref="memory:/never", on_duplicate=kind, links=links)
+os._exit(0)
+"""
+_LINKED = {
+    "save": {("supports", "memory:/plan"), ("beside", "memory:/fridays")},
+    "merge": {("supports", "memory:/plan"), ("contradicts", "memory:/fridays")},
+    "supersede": {("supports", "memory:/plan"), ("supersedes", "memory:/fridays")},
+    "entity": {("supports", "memory:/plan"), ("mentions", "note:/tea")},
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a kill")
+@pytest.mark.parametrize("kind", _LINKED)
+def test_a_memory_that_is_there_after_a_kill_has_its_links_and_mentions(tmp_path: Path, kind: str) -> None:
+    ref = "entity:/charles-babbage" if kind == "entity" else "memory:/never"
+    config = ConfigProvider({"embedding.provider": "none"})
+    code, is_there = -signal.SIGKILL, False
+    for commits in range(1, 20):
+        place = tmp_path / f"{commits}.db"
+        with Ricordo.open(place, config=config) as engine:
+            engine.remember("We deploy on Fridays.", ref="memory:/fridays")
+            engine.remember("The plan is in the drawer.", ref="memory:/plan")
+            engine.remember("Tea with Charles Babbage.", ref="note:/tea")
+        arguments = [sys.executable, "-c", _ONE_SAVE, str(place), str(commits), kind]
+        code = subprocess.run(arguments, timeout=300, check=False).returncode
+        assert code in (0, -signal.SIGKILL)
+        with Ricordo.open(place, config=config) as engine:
+            is_there = ref in [str(item.ref) for item in engine.list()]
+            if is_there:
+                assert {(one.type, one.ref) for one in engine.links(ref, depth=1).links} == _LINKED[kind]
+        if code == 0:
+            break
+    assert (code, is_there) == (0, True)

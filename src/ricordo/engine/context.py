@@ -262,7 +262,12 @@ class EngineContext:
     def pipeline_of(self, store: Store) -> Pipeline:
         from ricordo.ingest.pipeline import Pipeline
 
-        return Pipeline(store, self.provider, registry.token_counter(), self.models.chunker)
+        def namers(title: str) -> tuple[int, ...]:
+            from ricordo.memory.links import naming_items
+
+            return naming_items(self.tiers.searcher_of(store), title)
+
+        return Pipeline(store, self.provider, registry.token_counter(), chunker=self.models.chunker, namers=namers)
 
     def files(self, *, follow_links: bool | None = None) -> FileReader:
         """What reads files from disk, within the limits of the settings."""

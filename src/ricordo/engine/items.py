@@ -16,9 +16,9 @@ from ricordo.steps import undoable
 from ricordo.store.base import Store
 from ricordo.store.values import PreparedItem
 from ricordo.values.field_checks import check_validity
-from ricordo.values.hits import Filters, Link, LinkReport
-from ricordo.values.items import CITATIONS, Draft, Entry, Fields, Item, Ref, Saved, checked_fields
-from ricordo.values.kinds import KINDS, MENTIONING_KINDS, ON_CONFLICT, kind_of_drive
+from ricordo.values.hits import Link, LinkReport
+from ricordo.values.items import CITATIONS, Draft, Entry, Fields, Item, Saved, checked_fields
+from ricordo.values.kinds import KINDS, ON_CONFLICT, kind_of_drive
 from ricordo.values.reports import AddReport, Progress
 from ricordo.verbs.declare import verb
 
@@ -50,8 +50,6 @@ def replacement(store: Store, n: int, item: Item) -> dict[str, str]:
     return later.as_field() if later is not None else {}
 
 
-MOST_MENTIONING = 10_000
-"""How many texts that name a new entity are linked to it."""
 _ATTEMPTS = 20
 
 
@@ -124,8 +122,6 @@ class ItemVerbs(OpenEngine):
         saved = self._written([entry], on_conflict, durable=True, wait=wait, allow_secrets=True).items[0]
         if saved.error is not None:
             raise from_dict(saved.error)
-        if kind == "entity" and saved.status != "skipped":
-            self._find_mentions(self._context.store.items.require(resolved))
         return replace(saved, redacted=redacted)
 
     @undoable
@@ -277,31 +273,12 @@ class ItemVerbs(OpenEngine):
         saved = self._context.store.changes.rewrite(
             n, item, durable=True, backlog=self._context.models.backlog(), base=base
         )
-        if item.draft.kind == "entity" and saved.status != "skipped":
-            self._find_mentions(n)
         return self._with_vector(saved, wait=wait)
 
     def _with_vector(self, saved: Saved, *, wait: bool, seconds: float | None = None) -> Saved:
         """Make the vectors of what was just saved; if they could not be made now, the answer says so."""
         report = self._context.embed_after(AddReport((saved,)), wait, seconds=seconds, is_small=True)
         return also_said(saved, *report.notes) if saved.status != "skipped" else saved
-
-    def _find_mentions(self, entity: int) -> None:
-        """Link the texts that name an entity, and no others: they may be older than it, or than its title."""
-        from ricordo.search.request import Request
-        from ricordo.text.links import mentioned
-
-        title = self._context.store.items.get_many([entity])[entity].fields.title
-        phrase = title.replace('"', " ").strip()
-        naming: list[int] = []
-        if phrase:
-            filters = Filters(kinds=tuple(sorted(MENTIONING_KINDS)))
-            request = Request(f'"{phrase}"', limit=MOST_MENTIONING, filters=filters, by="words")
-            for hit in self._context.tiers.own_searcher.search(request).hits:
-                n = self._context.store.items.require(Ref.parse(hit.ref))
-                if mentioned(self._context.store.items.get(n).content, [(entity, title)]):
-                    naming.append(n)
-        self._context.store.links.set_mentions(entity, naming)
 
     @verb(
         "write",

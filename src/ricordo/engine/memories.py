@@ -133,12 +133,9 @@ class MemoryVerbs(ItemVerbs):
         memory = memory_of(text, kind, self._memory_ref(ref, kind), given, allow_secrets=allow_secrets)
         keeper = self._keeper()
         with _said_by(source):
-            saved = keeper.keep(memory, on_duplicate, wait=wait)
-        saved = self._linked(saved, memory.text, targets)
+            saved = keeper.keep(replace(memory, relations=tuple(targets)), on_duplicate, wait=wait)
         if saved.status == "skipped" and (cites or fields.get("metadata")):
             saved = replace(saved, reason=f"{saved.reason}; its metadata and citations stay as they are")
-        if kind == "entity" and saved.status == "created":
-            self._find_mentions(self._saved_number(saved))
         waits = wait and not (keeper.is_embedded or keeper.embedder_is_late)
         saved = self._with_vector(saved, wait=waits, seconds=VECTOR_SECONDS)
         if keeper.problem and saved.status in ("created", "updated", "needs_decision"):
@@ -221,21 +218,6 @@ class MemoryVerbs(ItemVerbs):
 
     def _saved_number(self, saved: Saved) -> int:
         return self._context.store.items.require(Ref.parse(saved.ref))
-
-    def _linked(self, saved: Saved, text: str, targets: Sequence[tuple[str, int]]) -> Saved:
-        """Link what was saved, also if the same text was there already."""
-        from ricordo.text.alike import plain_text
-
-        store = self._context.store
-        if not targets or saved.status not in ("created", "updated", "skipped"):
-            return saved
-        n = self._saved_number(saved)
-        if saved.status == "skipped" and plain_text(store.items.get(n).content) != plain_text(text):
-            return saved  # it was nearly the same, and its links would not be those of this text
-        added = [store.links.add(n, target, type_) for type_, target in targets if target != n]
-        if saved.status == "skipped" and any(added):
-            return replace(saved, reason=f"{saved.reason}; its links were added")
-        return saved
 
     def _keeper(self) -> Keeper:
         from ricordo.memory.remember import Keeper

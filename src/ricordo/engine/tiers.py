@@ -192,7 +192,7 @@ class Tiers:
             return other
 
         is_own = place.store == self._context.location
-        return Tier(place.name, place.store, place.weight, opens=opens, searches=self._searcher_of, is_own=is_own)
+        return Tier(place.name, place.store, place.weight, opens=opens, searches=self.searcher_of, is_own=is_own)
 
     @property
     def own_searcher(self) -> Searcher:
@@ -205,7 +205,7 @@ class Tiers:
         """The same without a look at the knowledge files."""
         return self._new_searcher(self._context.unsynced_store)
 
-    def _searcher_of(self, store: Store) -> Searcher:
+    def searcher_of(self, store: Store) -> Searcher:
         context = self._context
         is_alone = len(places(context.located, context.config)) == 1
         if is_alone and context.is_open and store is context.unsynced_store:

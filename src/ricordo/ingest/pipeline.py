@@ -96,12 +96,16 @@ class Pipeline:
         store: Store,
         config: Callable[[], Config],
         counter: TokenCounter,
+        *,
         chunker: Callable[[], Callable[[str], Sequence[int]] | None],
+        namers: Callable[[str], tuple[int, ...]],
     ) -> None:
+        """``namers`` finds the items that name an entity with a title."""
         self.store = store
         self.config = config
         self.counter = counter
         self.chunker = chunker
+        self.namers = namers
 
     def save_all(
         self, incoming: Iterable[Incoming], *, on_conflict: str, durable: bool, backlog: Backlog | None
@@ -205,7 +209,10 @@ class Pipeline:
         )
         entities = stored.entities if draft.kind in MENTIONING_KINDS else ()
         secrets = {} if is_clean else secret_counts(draft.content)
-        return replace(item, mentions=mentioned(draft.content, entities) if entities else (), secrets=secrets)
+        mentions = mentioned(draft.content, entities) if entities else ()
+        # They may be older than the entity, or than its title.
+        named_by = self.namers(fields.title) if draft.kind == "entity" else None
+        return replace(item, mentions=mentions, secrets=secrets, named_by=named_by)
 
     def _cut(self, ref: Ref, text: str, structure: str, language: str, *, kind: str) -> _Cut:
         """The passages of a text: by its structure, or where a model says if that is set."""

@@ -183,6 +183,13 @@ class DuplicateFinder:
             self._items |= zip(long, whole, strict=True)
         return self._items
 
+    def seen(self, duplicate: Duplicate) -> Item:
+        """The item of a duplicate, as it was compared."""
+        return self._items[self.number(duplicate)]
+
+    def number(self, duplicate: Duplicate) -> int:
+        return next(n for n, item in self._items.items() if str(item.ref) == duplicate.ref)
+
     def identical(self, item: PreparedItem, alike: Sequence[int]) -> Item | None:
         """A live item of the same kind that has the same text, or into which that text was merged, among those that are
         ``alike``. In another series, or at another place of one, the same text is another entry.

@@ -9,12 +9,20 @@ import re
 from dataclasses import replace
 
 from ricordo.errors import Conflict, NotFound, UsageError
+from ricordo.search.pipeline import Searcher
+from ricordo.search.request import Request
 from ricordo.store.base import Store
+from ricordo.store.sql.links import FOUND
 from ricordo.store.values import StoredLink
-from ricordo.values.hits import LINK_TYPES, Answer, Link, LinkReport
-from ricordo.values.items import Item
+from ricordo.text.links import mentioned
+from ricordo.values.hits import LINK_TYPES, Answer, Filters, Link, LinkReport
+from ricordo.values.items import Item, Ref
+from ricordo.values.kinds import MENTIONING_KINDS
 
 DEEPEST = 6
+MAX_NAMING_ITEMS = 10_000
+BY_HAND = ("manual", FOUND)
+"""The origins of links that are in no text."""
 _TYPE = re.compile(r"[a-z][a-z0-9_-]{1,40}")
 
 
@@ -34,13 +42,25 @@ def link(store: Store, source: int, target: int, type_: str) -> Link:
     if source == target:
         raise UsageError("an item cannot be linked to itself", hint="Name two different items.")
     store.links.add(source, target, type_)
-    wanted = ("out", str(store.items.get(target).ref), type_, "manual")
+    wanted = ("out", str(store.items.get(target).ref), type_)
     links = around(store, source, 1).links
-    return next(row for row in links if (row.direction, row.ref, row.type, row.origin) == wanted)
+    return next(row for row in links if (row.direction, row.ref, row.type) == wanted and row.origin in BY_HAND)
+
+
+def naming_items(searcher: Searcher, title: str) -> tuple[int, ...]:
+    """Find the items whose texts name an entity with this title."""
+    phrase = title.replace('"', " ").strip()
+    if not phrase:
+        return ()
+    filters = Filters(kinds=tuple(sorted(MENTIONING_KINDS)))
+    request = Request(f'"{phrase}"', limit=MAX_NAMING_ITEMS, filters=filters, by="words", snippets=False)
+    items = searcher.store.items
+    numbers = items.numbers([Ref.parse(hit.ref) for hit in searcher.search(request).hits]).values()
+    return tuple(n for n in numbers if mentioned(items.get(n).content, [(0, title)]))
 
 
 def unlink(store: Store, source: int, target: int, type_: str | None) -> int:
-    """Remove links that ``link`` made, of one type or of all; returns how many there were."""
+    """Remove links that are not in a text, of one type or of all; returns how many there were."""
     if type_ is not None:
         checked_type(type_)
     removed = store.links.remove(source, target, type_)
@@ -48,7 +68,7 @@ def unlink(store: Store, source: int, target: int, type_: str | None) -> int:
         return removed
     left = [edge for edge in store.links.of([source]) if (edge.source, edge.target) == (source, target)]
     names = f"{store.items.get(source).ref} to {store.items.get(target).ref}"
-    if any(edge.origin != "manual" and type_ in (None, edge.type) for edge in left):
+    if any(edge.origin not in BY_HAND and type_ in (None, edge.type) for edge in left):
         raise Conflict(f"the link from {names} is part of the text", hint="Edit the text to remove it.")
     if left:
         others = ", ".join(sorted({edge.type for edge in left}))

@@ -3,8 +3,8 @@
 1. Check the fields and remove secrets (``memory_of``).
 2. Give it a ref that is free, or take the one that was asked for.
 3. Look for the same text, then for nearly the same and for the contrary; do what the caller asked for in that case.
-4. Write it durably, with links to what it contradicts. If another process took the ref or saved nearly the same
-   meanwhile, begin again at 2.
+4. Write it durably, in one transaction with its links and what it replaces. If another process took the ref, saved
+   nearly the same or changed what is replaced meanwhile, begin again at 2.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from ricordo.bounded import call_within
-from ricordo.errors import ContractError, PathConflict, StaleVersion, Unavailable, UsageError, from_dict
+from ricordo.errors import Conflict, ContractError, PathConflict, StaleVersion, Unavailable, UsageError, from_dict
 from ricordo.frozen import frozen
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.memory.duplicates import MERGED, DuplicateFinder, merged_fields, merged_text
 from ricordo.models.base import Embedder, fingerprint_of
 from ricordo.secrets.private import PRIVATE_MARK
 from ricordo.secrets.redaction import redact_item
-from ricordo.speaking import speaker
+from ricordo.speaking import is_person
 from ricordo.store.backlog import check_vector
 from ricordo.store.base import Store
 from ricordo.store.prepare import embedded_text, text_hash
@@ -35,7 +35,6 @@ from ricordo.text.alike import plain_text
 from ricordo.trust.level import is_outside
 from ricordo.values.field_checks import check_validity
 from ricordo.values.items import Duplicate, Item, Parsed, Ref, Saved, checked_fields
-from ricordo.values.provenance import PERSON
 
 LONGEST = 60
 _READ = 1_000
@@ -102,6 +101,8 @@ class Memory:
     fields: Mapping[str, Any]
     ref: Ref | None = None
     redacted: tuple[str, ...] = ()
+    relations: tuple[tuple[str, int], ...] = ()
+    """Links that are made with it: their types, and the items to which they lead."""
 
     @property
     def name(self) -> str:
@@ -157,6 +158,14 @@ def _is_anothers(existing: Item, memory: Memory) -> bool:
     """Whether somebody else than the user said the whole text first, and what is said now is told as the user's."""
     is_whole = plain_text(existing.content) == plain_text(memory.text)
     return is_whole and is_outside(existing) and memory.fields.get("source") == "user" and not existing.fields.immutable
+
+
+def _with_contradictions(saved: Saved, near: Sequence[Duplicate]) -> Saved:
+    """The answer, which names what the text contradicts."""
+    if not (against := [candidate.ref for candidate in near if candidate.contradiction]):
+        return saved
+    told = f"contradicts {', '.join(against)}"
+    return replace(saved, reason=f"{saved.reason}; {told}" if saved.reason else told)
 
 
 class _Look(NamedTuple):
@@ -239,7 +248,8 @@ class Keeper:
             drive, path = drive_of(memory.kind), f"/{memory.name}"
             ref = Ref(drive, free_name(path, self.store.items.paths_like(drive, path)))
         parsed = Parsed(memory.text, mime_type="text/markdown", structure="markdown")
-        return self.pipeline.prepare(Incoming(ref, parsed, memory.kind, memory.fields))
+        item = self.pipeline.prepare(Incoming(ref, parsed, memory.kind, memory.fields))
+        return replace(item, relations=memory.relations)
 
     def _look(self, memory: Memory, *, is_any: bool, wait: bool) -> _Look:
         """What the decision needs to know, as the store is at one moment."""
@@ -269,64 +279,69 @@ class Keeper:
         is_any = on_duplicate == "save" or bool(is_series)  # in a series, the same may be said again
         item, seen, existing, near = self._look(memory, is_any=is_any, wait=wait)
         if existing is not None:
-            reason = f"the same text is saved as {existing.ref}"
-            if speaker().author == PERSON and _is_anothers(existing, memory):
-                return self._make_users(existing, memory, item)
-            if changes := _new_fields(existing, memory):
-                return self._update_fields(existing, changes)
-            return Saved(
-                str(existing.ref),
-                "skipped",
-                existing.id,
-                existing.version,
-                content_hash=existing.content_hash,
-                reason=reason,
-            )
+            return self._keep_existing(existing, memory, item)
         same = [candidate for candidate in near if not candidate.contradiction and candidate.same >= MERGED]
         if not near or is_any or (on_duplicate == "merge" and (near[0].contradiction or not same)):
+            is_asked = on_duplicate == "save" and is_person() and "proposal" not in item.draft.fields.metadata
+            item = self._related(item, near, beside=is_asked)
             saved = self._create(item, lambda now: self._refuse_latecomer(item, now == seen, is_any=is_any))
-            if on_duplicate == "save" and speaker().author == PERSON and "proposal" not in item.draft.fields.metadata:
-                self._keep_beside(saved, near)
-            return self._link_contradicted(saved, near)
+            return saved if is_asked else _with_contradictions(saved, near)
         best = near[0]
         if on_duplicate == "merge":
             return self._merge(memory, item, same[0])
-        old = self.store.items.require(Ref.parse(best.ref))
+        old = self.finder.number(best)
+        before = self.finder.seen(best)
         if on_duplicate == "supersede":
-            saved = self.store.changes.succeed(old, item, "supersedes", backlog=self.backlog)
+            item = self._related(item, near[1:])
+            try:
+                saved = self.store.changes.succeed(
+                    old, item, "supersedes", backlog=self.backlog, base=(before.version, before.state)
+                )
+            except PathConflict:
+                raise
+            except Conflict as changed:  # what is replaced is not what was compared any more
+                raise StaleVersion(changed.message, hint=changed.hint) from None
             self.is_embedded = item.vector is not None
-            return self._link_contradicted(replace(saved, reason=f"supersedes {best.ref}"), near[1:])
+            return _with_contradictions(replace(saved, reason=f"supersedes {best.ref}"), near[1:])
         reason = f"nearly the same is saved as {best.ref}"
         if best.contradiction:
-            when = self.store.items.get_many([old])[old].updated_at
-            reason = f"this contradicts {best.ref} (of {when:%B %Y}: {best.contradiction})"
+            reason = f"this contradicts {best.ref} (of {before.updated_at:%B %Y}: {best.contradiction})"
         if on_duplicate == "skip":
             return Saved(best.ref, "skipped", reason=reason, candidates=near)
         self._keep_vector(item.vector)
         return Saved(str(item.draft.ref), "needs_decision", reason=reason, candidates=near)
 
-    def _keep_beside(self, saved: Saved, near: Sequence[Duplicate]) -> None:
-        """Remember that a person wants both kept, so that nobody asks again."""
-        n = self.store.items.require(Ref.parse(saved.ref))
-        for candidate in near:
-            self.store.links.add(n, self.store.items.require(Ref.parse(candidate.ref)), BESIDE)
+    def _keep_existing(self, existing: Item, memory: Memory, item: PreparedItem) -> Saved:
+        """What becomes of a text that is stored already: it gets the fields and links that are new."""
+        if is_person() and _is_anothers(existing, memory):
+            return self._make_users(existing, memory, item)
+        if changes := _new_fields(existing, memory):
+            return self._update_fields(existing, memory, changes)
+        reason = f"the same text is saved as {existing.ref}"
+        # Of a text that was merged into a longer one, the links would be about a part of it.
+        is_whole = plain_text(existing.content) == plain_text(memory.text)
+        if memory.relations and is_whole:
+            n = self.store.items.require(existing.ref)
+            reason += "; its links were added" if self.store.links.add_many(n, memory.relations) else ""
+        digest = existing.content_hash
+        return Saved(str(existing.ref), "skipped", existing.id, existing.version, content_hash=digest, reason=reason)
 
-    def _link_contradicted(self, saved: Saved, near: Sequence[Duplicate]) -> Saved:
-        """Link what was saved to what it contradicts, so that searches need not find that out again."""
-        against = [candidate for candidate in near if candidate.contradiction]
-        if not against:
-            return saved
-        n = self.store.items.require(Ref.parse(saved.ref))
-        for candidate in against:
-            self.store.links.add(n, self.store.items.require(Ref.parse(candidate.ref)), "contradicts")
-        told = f"contradicts {', '.join(candidate.ref for candidate in against)}"
-        return replace(saved, reason=f"{saved.reason}; {told}" if saved.reason else told)
+    def _related(self, item: PreparedItem, near: Sequence[Duplicate], *, beside: bool = False) -> PreparedItem:
+        """The item with what it seems to contradict or, where a person wants to keep all of it, with links that say so:
+        then nobody asks again.
+        """
+        if beside:
+            kept = [(BESIDE, self.finder.number(candidate)) for candidate in near]
+            return replace(item, relations=(*item.relations, *kept))
+        against = tuple(self.finder.number(candidate) for candidate in near if candidate.contradiction)
+        return replace(item, contradicts=against)
 
-    def _update_fields(self, existing: Item, changes: Mapping[str, Any]) -> Saved:
+    def _update_fields(self, existing: Item, memory: Memory, changes: Mapping[str, Any]) -> Saved:
         """Update the fields of a text that is stored already; the history keeps the old ones."""
         n = self.store.items.require(existing.ref)
         draft = self.store.items.draft(n, existing.version)
         changed = self.pipeline.prepare_draft(replace(draft, fields=draft.fields.with_changes(changes)))
+        changed = replace(changed, relations=memory.relations)
         saved = self.store.changes.rewrite(n, changed, durable=True, backlog=self.backlog, base=existing.version)
         return replace(saved, reason=f"the same text was saved; changed: {', '.join(changes)}")
 
@@ -342,10 +357,15 @@ class Keeper:
         elif existing.ref.path == f"/{memory.name}":  # the name that the text has by itself
             item = self.pipeline.prepare_draft(replace(item.draft, ref=existing.ref))
         saved = self.store.changes.rewrite(
-            n, replace(item, vouched=True), durable=True, backlog=self.backlog, base=existing.version
+            n,
+            replace(item, vouched=True, relations=memory.relations),
+            durable=True,
+            backlog=self.backlog,
+            base=existing.version,
         )
         if saved.status == "skipped":  # all of it is the same
             self.store.audit.decide(n, "accepted")
+            self.store.links.add_many(n, memory.relations)
         return replace(saved, status="updated", reason="somebody else said the same before; now it is told as yours")
 
     def _refuse_taken(self, ref: Ref) -> None:
@@ -460,6 +480,6 @@ class Keeper:
         if text == old.content and all(getattr(fields, name) == getattr(draft.fields, name) for name in names):
             reason = f"all of it is in {best.ref}"
             return Saved(best.ref, "skipped", old.id, old.version, content_hash=old.content_hash, reason=reason)
-        merged = self.pipeline.prepare_text(replace(draft, fields=fields), text)
+        merged = replace(self.pipeline.prepare_text(replace(draft, fields=fields), text), relations=memory.relations)
         saved = self.store.changes.rewrite(n, merged, durable=True, backlog=self.backlog, base=old.version)
         return replace(saved, reason=f"merged into {best.ref}")

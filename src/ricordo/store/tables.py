@@ -144,7 +144,7 @@ TABLES = {
         "id serial, source int>items,"
         " target int?>items,"  # none while no item answers to the name
         " type text,"
-        " origin text,"  # manual | text
+        " origin text,"  # manual | text | mention | found
         " text text, name text,"  # the target as the source's text has it, and what it would be called
         " created_at int",
         "id",

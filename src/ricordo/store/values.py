@@ -166,3 +166,9 @@ class PreparedItem:
     """Whether it has the user's word although a loader read it: its file is in a folder that the user trusts."""
     vector: MadeVector | None = None
     """The vector of its only chunk, if it was made already."""
+    relations: tuple[tuple[str, int], ...] = ()
+    """Links by hand that are written with it: their types, and the items to which they lead."""
+    contradicts: tuple[int, ...] = ()
+    """Items that it seems to contradict, which nobody confirmed."""
+    named_by: tuple[int, ...] | None = None
+    """Of an entity: the items whose texts name it; None leaves its mentions as they are."""

@@ -292,8 +292,8 @@ class Link(Plain):
 
     A link between two neighbours of the item is a second step, although the item is linked with both its ends.
 
-    ``origin`` is ``manual``, ``text`` or ``mention`` (an entity's title in the text); ``text`` is the target as the
-    source's text has it.
+    ``origin`` is ``manual``, ``text``, ``mention`` (an entity's title in the text) or ``found`` (a contradiction that
+    nobody confirmed); ``text`` is the target as the source's text has it.
     """
 
     source: str

@@ -31,6 +31,7 @@ from ricordo.store.sql import files
 from ricordo.store.sql.database import Connection, micros
 from ricordo.store.sql.database import Row as Columns
 from ricordo.store.sql.item_records import ItemImporter
+from ricordo.store.sql.links import CONTRADICTS, FOUND
 from ricordo.store.sql.proposals import COLUMNS, keep_rules, proposal_rules
 from ricordo.store.tables import column_names
 from ricordo.store.values import Backlog
@@ -271,6 +272,8 @@ class Claims(ItemClaims):
                     yield record
                 else:
                     self.dropped[_CLAIMS[record.type]] += 1
+            elif isinstance(record, Row) and (record.type, record.values.get("type")) == ("link", CONTRADICTS):
+                yield replace(record, values={**record.values, "origin": FOUND})
             elif isinstance(record, ItemRecord):
                 if (harmless := self.harmless(record)) is not None:
                     yield harmless

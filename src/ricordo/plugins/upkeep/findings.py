@@ -22,6 +22,7 @@ from ricordo.secrets.redaction import redact_item
 from ricordo.speaking import as_agent
 from ricordo.store.base import Store
 from ricordo.store.query import Shown
+from ricordo.store.sql.links import CONTRADICTS, FOUND
 from ricordo.store.values import PreparedItem
 from ricordo.text.alike import plain_text
 from ricordo.trust.level import is_vouched
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from ricordo.engine.review import ReviewVerbs
     from ricordo.models.base import Vectors
 
-CONTRADICTS = "contradicts"
 MOST_TEXTS = 100
 """If more texts than this change at once, only the first ones are compared; ``review`` finds the rest."""
 RARE = 40
@@ -154,8 +154,7 @@ def link(store: Store, newer: int, older: int) -> None:
     """Link a memory to one that it contradicts; that both were kept, was said of other texts."""
     for pair in ((newer, older), (older, newer)):
         store.links.remove(*pair, BESIDE)
-    store.links.remove(newer, older, CONTRADICTS)  # one from before an edit says nothing any more
-    store.links.add(newer, older, CONTRADICTS)
+    store.links.add_found(newer, [older])
 
 
 UNUSED_DAYS = 365
@@ -318,6 +317,8 @@ class Look:
                 continue
             if any(edge.created_at >= self._changed_at[n] for n in (older, newer) if n in self._changed_at):
                 continue
+            if edge.origin == FOUND and any(edge.created_at < self.memories[n].updated_at for n in (older, newer)):
+                continue  # it was found of another text
             is_kept = not self._kept.isdisjoint((Pair(older, newer), Pair(newer, older)))
             if (older, newer) not in listed and not is_kept and not is_protected(self.memories[older]):
                 listed.add((older, newer))

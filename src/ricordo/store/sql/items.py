@@ -278,7 +278,8 @@ _ITEM_ROWS = "FROM items i LEFT JOIN usage u ON u.item = i.n"
 ITEM = f"SELECT {_ITEM_COLUMNS} {_ITEM_ROWS}"
 _CONTRADICTION = (
     "SELECT s.n || ' ' || s.drive || ':' || s.path FROM links l JOIN items s ON s.n = l.source AND s.state = 'live'"
-    " WHERE l.target = i.n AND l.type = 'contradicts' AND s.updated_at <= l.created_at AND i.updated_at <= l.created_at"
+    " WHERE l.target = i.n AND l.type = 'contradicts' AND l.origin = 'manual'"
+    " AND s.updated_at <= l.created_at AND i.updated_at <= l.created_at"
     " ORDER BY l.created_at DESC, l.id DESC LIMIT 1"
 )
 _ON_PAGE = (
@@ -529,8 +530,8 @@ class PageRow:
     item: Item
     layout: Layout
     contradiction: tuple[int, str] | None
-    """The number and the ref of the newest live item that contradicts it. If one of the two was changed since they were
-    compared, the link says nothing any more.
+    """The number and the ref of the newest live item of which the user said that it contradicts it. If one of the two
+    was changed since, that says nothing any more.
     """
 
 

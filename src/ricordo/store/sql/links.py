@@ -10,6 +10,7 @@ import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from ricordo.frozen import frozen
+from ricordo.speaking import is_person
 from ricordo.store.sql import history
 from ricordo.store.sql.database import Connection, Database, Row, StorePart, in_parts, moment, now_micros
 from ricordo.store.sql.items import content_of, entity_titles, shown_ref
@@ -38,12 +39,22 @@ class Ends:
     """Whether the item was just made, so that nothing of it is stored yet."""
 
 
+CONTRADICTS = "contradicts"
+FOUND = "found"
+"""The origin of contradictions that nobody confirmed: they wait in ``review``, and change nothing else."""
+
+
 def add(connection: Connection, source: int, target: int, type_: str, *, is_new: bool = False) -> bool:
-    """Link two items by hand; returns whether the link is new, as it is where the caller knows that it ``is_new``."""
+    """Link two items by hand; returns whether the link is new, as it is where the caller knows that it ``is_new``.
+
+    That items contradict each other is confirmed by the user alone.
+    """
+    if type_ == CONTRADICTS and not is_person():
+        return add_found(connection, source, [target])
     connection.run(
         "INSERT INTO links(source, target, type, origin, text, name, created_at)"
-        " VALUES(?,?,?,'manual','','',?) ON CONFLICT DO NOTHING",
-        (source, target, type_, now_micros()),
+        " SELECT ?, n, ?, 'manual', '', '', ? FROM items WHERE n=? ON CONFLICT DO NOTHING",
+        (source, type_, now_micros(), target),
     )
     is_new = is_new or bool(connection.changes())
     if is_new:
@@ -51,14 +62,30 @@ def add(connection: Connection, source: int, target: int, type_: str, *, is_new:
     return is_new
 
 
-def remove(connection: Connection, source: int, target: int, type_: str | None) -> int:
-    """Remove links by hand between two items, of one type or of all; returns how many there were."""
-    removed = connection.rows(
-        "DELETE FROM links WHERE source=? AND target=? AND origin='manual' AND type=coalesce(?, type) RETURNING type",
-        (source, target, type_),
+def add_found(connection: Connection, source: int, targets: Iterable[int]) -> bool:
+    """Note which items another one seems to contradict as they are now; returns whether any of this is new."""
+    now, numbers = now_micros(), [target for target in targets if target != source]
+    connection.run_many(
+        "DELETE FROM links WHERE source=? AND target=? AND origin=?", [(source, n, FOUND) for n in numbers]
     )
-    for (identity,) in removed:
-        history.note_link(connection, source, target, identity, added=False)
+    connection.run_many(
+        "INSERT INTO links(source, target, type, origin, text, name, created_at)"
+        " SELECT ?, n, ?, ?, '', id, ? FROM items WHERE n=? ON CONFLICT DO NOTHING",
+        [(source, CONTRADICTS, FOUND, now, n) for n in numbers],
+    )
+    return bool(numbers)
+
+
+def remove(connection: Connection, source: int, target: int, type_: str | None) -> int:
+    """Remove links between two items that are not in a text, of one type or of all; returns how many there were."""
+    removed = connection.rows(
+        "DELETE FROM links WHERE source=? AND target=? AND origin IN ('manual', ?) AND type=coalesce(?, type)"
+        " RETURNING type, origin",
+        (source, target, FOUND, type_),
+    )
+    for identity, origin in removed:
+        if origin == "manual":
+            history.note_link(connection, source, target, identity, added=False)
     return len(removed)
 
 
@@ -89,12 +116,22 @@ def names(ref: Ref, fields: Fields) -> set[str]:
 
 
 def update_saved(connection: Connection, written: Mapping[int, PreparedItem], new: Collection[int] = ()) -> None:
-    """Bring the links in line with items that were just written, by number; some of them are ``new``."""
+    """Bring the links in line with items that were just written, by number, some of them ``new``, and write those that
+    come with them.
+    """
     ends = {
         n: Ends(names(item.draft.ref, item.draft.fields), item.links, item.mentions, is_new=n in new)
         for n, item in written.items()
     }
     update(connection, ends)
+    for n, item in written.items():
+        for type_, target in item.relations:
+            if target != n:
+                add(connection, n, target, type_)
+        if item.contradicts:
+            add_found(connection, n, item.contradicts)
+        if item.named_by is not None:
+            _set_mentions(connection, n, item.draft.fields.title, item.named_by)
 
 
 def update(connection: Connection, ends: Mapping[int, Ends]) -> None:
@@ -129,14 +166,23 @@ def _write_mentions(connection: Connection, ends: Mapping[int, Ends], numbers: S
 
 
 def write_mentions(connection: Connection, mentions: Iterable[tuple[int, int, str]]) -> None:
-    """Link items with entities they name, ``(item, entity, title)``; an entity that is gone is left out."""
+    """Link items with entities they name, ``(item, entity, title)``; what is gone is left out."""
     now = now_micros()
     connection.run_many(
         "INSERT INTO links(source, target, type, origin, text, name, created_at)"
-        " SELECT ?, n, 'mentions', 'mention', ?, id, ? FROM items WHERE n=? AND state<>'deleted'"
-        " ON CONFLICT DO NOTHING",
-        [(source, title, now, entity) for source, entity, title in mentions],
+        " SELECT s.n, e.n, 'mentions', 'mention', ?, e.id, ? FROM items e JOIN items s ON s.n=?"
+        " WHERE e.n=? AND e.state<>'deleted' ON CONFLICT DO NOTHING",
+        [(title, now, source, entity) for source, entity, title in mentions],
     )
+
+
+def _set_mentions(connection: Connection, entity: int, title: str, sources: Collection[int]) -> None:
+    """Note which items name an entity; those that were noted before and are not among them no longer do."""
+    stored: dict[int, int] = dict(
+        connection.rows("SELECT source, id FROM links WHERE target=? AND origin='mention'", (entity,))
+    )
+    connection.run_many("DELETE FROM links WHERE id=?", [(stored[n],) for n in stored.keys() - set(sources)])
+    write_mentions(connection, [(n, entity, title) for n in sources if n not in stored and n != entity])
 
 
 def _write_names(connection: Connection, ends: Mapping[int, Ends], numbers: Sequence[int]) -> set[str]:
@@ -354,15 +400,15 @@ class Links(StorePart):
         with self._database.write(durable=True) as connection:
             return add(connection, source, target, type)
 
-    def set_mentions(self, entity: int, sources: Sequence[int]) -> None:
-        """Note which items name an entity; those that were noted before and are not among them no longer do."""
-        with self._database.write() as connection:
-            stored: dict[int, int] = dict(
-                connection.rows("SELECT source, id FROM links WHERE target=? AND origin='mention'", (entity,))
-            )
-            connection.run_many("DELETE FROM links WHERE id=?", [(stored[n],) for n in stored.keys() - set(sources)])
-            title = connection.rows("SELECT title FROM items WHERE n=?", (entity,))[0][0]
-            write_mentions(connection, [(n, entity, title) for n in sources if n not in stored])
+    def add_found(self, source: int, targets: Sequence[int]) -> None:
+        """Note which items another one seems to contradict as they are now."""
+        with self._database.write(durable=True) as connection:
+            add_found(connection, source, targets)
+
+    def add_many(self, source: int, relations: Sequence[tuple[str, int]]) -> int:
+        """Link an item to several by hand; returns how many of the links are new."""
+        with self._database.write(durable=True) as connection:
+            return sum(add(connection, source, target, type_) for type_, target in relations if target != source)
 
     def remove(self, source: int, target: int, type: str | None = None) -> int:  # noqa: A002
         with self._database.write(durable=True) as connection:
