@@ -61,8 +61,29 @@ def test_texts_of_far_meanings_are_unrelated_whatever_words_they_share() -> None
     assert compare("The gate is open.", "The gate is not open.", 0.2).relation == UNRELATED
 
 
-def test_of_texts_of_several_sentences_one_that_contradicts_is_found() -> None:
-    found = compare(
-        "Ask Ada for the keys. The office is in Lisbon.", "Bring cake. The office is in Porto now. Ask Bob."
-    )
+def test_of_texts_of_several_sentences_the_first_ones_can_contradict_each_other() -> None:
+    found = compare("The office is in Lisbon. Ask Ada for keys.", "The office is in Porto. Bring cake. Ask Bob.")
     assert (found.relation, found.why) == (OPPOSITE, "another name in the same place")
+    headed = compare("# Places\n\nThe office is in Lisbon. Ask Ada.", "# Places\n\nThe office is in Porto. Ask Bob.")
+    assert headed.relation == OPPOSITE
+    assert not compare("We bake bread. It replaced Ada's cake.", "We sell boats. It replaced Bob's cars.").is_near
+
+
+@pytest.mark.parametrize(
+    "reasons",
+    [
+        (
+            "\n\n**Why:** it broke once.\n**How to apply:** ask.",
+            "\n\n**Why:** a mail was lost.\n**How to apply:** run it.",
+        ),
+        (" **Why:** never again rather than often.", "\n- Why: nobody knew.\n- How to apply: always."),
+        (" - it prevents long nights", " - they replaced the old ones"),
+        ("\nReason: not said.", " Warum: niemand weiß es."),
+    ],
+)
+def test_why_a_text_claims_what_it_claims_does_not_count(reasons: tuple[str, str]) -> None:
+    one, other = reasons
+    for relation, older, newer in CASES:
+        assert compare(older + one, newer + other) == compare(older, newer), relation
+    assert compare(f"Use pnpm.{one}", f"Use pnpm.{other}").relation == SAME
+    assert compare("Use background: red.", "Use background: green.").relation != SAME

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -356,6 +357,13 @@ def test_merging_from_two_sides_at_once_loses_neither(opens: Opens) -> None:
     content = first.get(ref).content
     assert "Bring cake." in content
     assert "The locks are new." in content
+
+
+def test_different_facts_in_one_frame_are_all_saved(meaning: Ricordo) -> None:
+    texts = (Path(__file__).with_name("framed_memories.md")).read_text("utf-8").split("\n---\n")
+    assert len(texts) == 34
+    held_up = [text for text in texts if meaning.remember(text.strip()).status != "created"]
+    assert held_up == []
 
 
 def test_superseding_archives_nothing_that_was_changed_since_it_was_compared(

@@ -5,8 +5,11 @@ A linear classifier decides, over how near the meanings of the two are and over 
 each other's, what is left over on each side and where, values, denials, what is ruled out (``statements``). Texts of
 near meanings are read by a model that sees both together (``models.pairs``), and what it says counts with the rest.
 ``compare.tsv`` holds the weights, which ``tools/train_compare.py`` writes: for words alone, where there is no cosine of
-the model in the package; for words and meaning; and for these and what was read. Long texts are compared sentence by
-sentence.
+the model in the package; for words and meaning; and for these and what was read.
+
+Why a text claims what it claims does not count, and of texts of several sentences the first ones alone can contradict
+each other: the classifier learned from single sentences, and reasons are told in the same words of everything. Long texts
+are the same if each sentence of one says the same as one of the other.
 """
 
 from __future__ import annotations
@@ -23,8 +26,10 @@ from ricordo.memory.statements import (
     MOST_STATEMENTS,
     Statement,
     Token,
+    first_sentence,
     sentences,
     statement,
+    without_reasons,
     word_lists,
 )
 from ricordo.models.pairs import reading
@@ -42,11 +47,9 @@ SHARED = 0.34
 share less of the words of the longer one.
 """
 MOST_JOINED = 3
-"""A text of so many sentences is compared as one statement; of longer ones, each statement with each."""
+"""A text of so many sentences can say the same as another as a whole; longer ones, sentence by sentence."""
 NEARLY_ALL = 0.8
-"""Long texts that share so much of their sentences are nearly the same."""
-HALF = 0.5
-"""Short texts that share so much of their sentences are nearly the same."""
+"""Texts that share so much of their sentences are nearly the same."""
 HOLDS = 0.9
 """How likely a text says the same as one that has all of its sentences and others."""
 _WEIGHTS = Path(__file__).with_name("compare.tsv")
@@ -91,6 +94,7 @@ def compare(older: str, newer: str, cosine: float | None = None, *, read: Sequen
         return IDENTICAL
     if cosine is not None and cosine < RELATED:
         return FAR
+    older, newer = without_reasons(older), without_reasons(newer)
     some, others = dict.fromkeys(sentences(older)), dict.fromkeys(sentences(newer))
     if not some or not others:
         return FAR
@@ -98,21 +102,25 @@ def compare(older: str, newer: str, cosine: float | None = None, *, read: Sequen
     theirs = [statement(part) for part in others if part not in some]
     if not mine or not theirs:  # one holds the other
         return Likeness(PARALLEL if theirs else SAME, HOLDS, is_near=True)
+    if len(some) == len(others) == 1:
+        return _judged(joined(older), joined(newer), cosine, read)
     shared = 1 - max(len(mine) / len(some), len(theirs) / len(others))
+    first = FAR
+    if max(len(mine), len(theirs)) <= MOST_STATEMENTS:
+        first = _judged(statement(first_sentence(older)), statement(first_sentence(newer)), None)
+    if first.relation == OPPOSITE:
+        return first
     if max(len(some), len(others)) > MOST_JOINED:
-        found = _of_long(mine, theirs, shared)
-    elif shared:
-        found = Likeness(PARALLEL, shared, is_near=shared >= HALF)
-    else:
-        found = _judged(joined(older), joined(newer), cosine, read)
-    if found.relation == OPPOSITE or len(some) == len(others) == 1 or max(len(mine), len(theirs)) > MOST_STATEMENTS:
-        return found
-    pairs = (_judged(one, other, None) for one in mine for other in theirs)
-    return next((pair for pair in pairs if pair.relation == OPPOSITE), found)
+        return _of_long(mine, theirs, shared)
+    whole = FAR if shared else _judged(joined(older), joined(newer), cosine, read)
+    is_near = first.is_near or whole.relation == SAME or shared >= NEARLY_ALL
+    relation = SAME if whole.relation == SAME else PARALLEL if is_near else UNRELATED
+    return Likeness(relation, max(first.same, whole.same, shared), is_near=is_near)
 
 
 def compare_closely(older: str, newer: str, cosine: float | None, least: float) -> Likeness:
     """The same; texts whose meanings are at least so near are read together."""
+    older, newer = without_reasons(older), without_reasons(newer)
     read = reading(older, newer) if cosine is not None and cosine >= least else None
     return compare(older, newer, cosine, read=read)
 

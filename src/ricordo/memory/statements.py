@@ -53,6 +53,19 @@ _REPLACED = late(
     r"\b(?:replaces?|replaced|dropped|ditched|left|abandoned|drop)\s+(?P<rest>[^\W\d][\w.+#-]*)(?=\s+(?:with|by|for|as)\b|$)",
     re.IGNORECASE,
 )
+_REASONS = late(
+    r"(?:^[ \t>*+-]*|(?<=[.!?])\s+|\s(?=[*_]{2}))[*_]{0,2}"
+    r"(?:why|how to apply|reasons?|rationale|warum|pourquoi|por qué|perché)[*_]{0,2}\s?:[*_]{0,2}(?:\s|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Where a text begins to say why, as agents write it: ``**Why:** …``, ``How to apply: …``."""
+_BECAUSE = late(
+    r"(?:\s[-–—]{1,2}\s|—)(?=(?:it|they|this|that|these|those|which|because|since|as|so|otherwise|to|prevents?|avoids?|"
+    r"keeps?|saves?|es|sie|das|weil|da|damit|sonst|ça|cela|car|pour|porque|para|così)\b)",
+    re.IGNORECASE,
+)
+"""A dash behind which a sentence says why."""
+_HEADINGS = late(r"\A(?:\s*#[^\n]*\n)+")
 _UNSPACED = late("[\u3040-\u30ff\u4e00-\u9fff]")
 
 Value = tuple[str, float]
@@ -232,9 +245,27 @@ def statements(text: str) -> tuple[Statement, ...]:
     return tuple(statement(part) for part in sentences(text[:MOST_CHARACTERS]))[:MOST_STATEMENTS]
 
 
+def without_reasons(text: str) -> str:
+    """What a text claims, without why it does, and what follows; the whole text, if nothing stands before.
+
+    >>> without_reasons("Use pnpm - it prevents phantom packages."), without_reasons("Use pnpm.\\n\\n**Why:** speed.")
+    ('Use pnpm', 'Use pnpm.')
+    """
+    reasons = _REASONS.search(text)
+    if reasons is not None and text[: reasons.start()].strip(_EDGES):
+        text = text[: reasons.start()]
+    kept = [part for line in text.splitlines() if (part := _BECAUSE.split(line)[0]).strip(_EDGES)]
+    return "\n".join(kept) or text
+
+
 def sentences(text: str) -> list[str]:
     """The sentences of a text, and the lines of a list, without what stands at their edges."""
     return [part for part in (part.strip(_EDGES) for part in _ENDS.split(text)) if part]
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a text below its headings."""
+    return next(iter(sentences(_HEADINGS.sub("", text)) or sentences(text)), "")
 
 
 @lru_cache(2048)
