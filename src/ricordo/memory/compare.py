@@ -7,9 +7,9 @@ near meanings are read by a model that sees both together (``models.pairs``), an
 ``compare.tsv`` holds the weights, which ``tools/train_compare.py`` writes: for words alone, where there is no cosine of
 the model in the package; for words and meaning; and for these and what was read.
 
-Why a text claims what it claims does not count, and of texts of several sentences the first ones alone can contradict
-each other: the classifier learned from single sentences, and reasons are told in the same words of everything. Long texts
-are the same if each sentence of one says the same as one of the other.
+The reasons that a text gives do not count, and of texts of several sentences the first ones alone can contradict
+each other: the classifier learned from single sentences, and reasons are given in the same words for everything. Long
+texts are the same if each sentence of one says the same as one of the other.
 """
 
 from __future__ import annotations

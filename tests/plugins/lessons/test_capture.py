@@ -124,6 +124,30 @@ def test_a_session_of_another_project_teaches_this_one_only_what_is_about_the_us
         assert {one.scope for one in engine.review().proposals} == {"user", "project"}
 
 
+@pytest.mark.parametrize(
+    ("scope", "said"),
+    [
+        ("project", "Always use i18n keys for texts, never plain strings."),
+        ("project", "Never drop indexes without asking Ada."),
+        ("project", "Immer nur mit pnpm installieren, nie mit npm."),
+        ("project", "Meinungen zu Tests stehen immer im Wiki, nie im Code."),
+        ("project", "Nunca usa mixins en este proyecto, siempre funciones."),
+        ("project", "Utilisez toujours pnpm, jamais npm."),
+        ("project", "我们的项目总是用 pnpm，不要用 npm."),
+        ("user", "Always answer my questions in German."),
+        ("user", "Antworte mir immer auf Deutsch."),
+        ("user", "Respóndeme siempre en español, mi idioma."),
+        ("user", "我喜欢简短的回答，不要长篇大论。"),
+    ],
+)
+def test_a_rule_is_for_every_project_only_if_whole_words_say_that_it_is_about_the_user(
+    open_engine: Opener, talk: Talk, scope: str, said: str
+) -> None:
+    engine = open_engine()
+    assert taught(engine, talk(said)) == [said]
+    assert [one.scope for one in engine.review().proposals] == [scope]
+
+
 def test_what_is_accepted_by_itself_is_marked_and_no_persons_word(open_engine: Opener, talk: Talk) -> None:
     engine = open_engine(**{"memory.capture": "accept"})
     report = engine.sessions_add(str(talk(LINT).write()))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 
 from ricordo.patterns import late
 from ricordo.plugins.lessons.messages import Sentence
+from ricordo.text.languages import language_of
 
 FEWEST_WORDS, FEWEST_SIGNS = 3, 6
 """A sentence with fewer words says nothing by itself; where words are not separated, its signs count."""
@@ -51,14 +53,30 @@ _REQUEST = late(
     re.IGNORECASE,
 )
 """Where a question or a request begins in a sentence; what comes before it may be worth keeping."""
-_ABOUT_USER = late(
-    r"\b(?:i|i['’]m|i['’]d|i['’]ve|my|me|mine|ich|mir|mich|mein\w*|moi|mon|ma|mes|je|j['’]|yo|mi|mis|eu|meu|minha)\b"
-    r"|我|私"
-    r"|^(?:please )?(?:always |never )?(?:answer|reply|respond|explain|give me|show|tell|ask|confirm|summari[sz]e"
+_OWN_WORDS = {
+    "en": "i|my|me|mine",
+    "de": "ich|mir|mich|mein(?:e[mnrs]?)?",
+    "fr": "je|j(?=['’])|moi|mon|ma|mes",
+    "es": "yo|m[ií]|mis",
+    "pt": "eu|meus?|minhas?",
+    "it": "io|mio|mia|miei|mie|mi",
+    "nl": "ik|mij|mijn",
+    "pl": "ja|mi|mnie|mój|moja|moje",
+    "ru": "я|мне|меня|мой|моя|мои",
+    "zh": "我(?!们)",
+    "ja": "私(?!たち|達)",
+}
+"""Words by which users speak of themselves; in other languages some of them are articles or parts of another word."""
+_UNTOLD = ("en", "de", "fr", "es", "pt", "zh", "ja")
+"""The languages whose words count where the language of a sentence cannot be told."""
+_ADDRESSED = late(
+    r"^(?:please )?(?:always |never )?(?:answer|reply|respond|explain|give me|show|tell|ask|confirm|summari[sz]e"
     r"|keep (?:answers|replies))\b"
-    r"|\b(?:antworte|duz\w*|réponds|tutoie\w*|responde|háblame|responda)\b",
+    r"|\b(?:antworte|duz\w*|réponds|tutoie\w*|respond[ea]|respóndeme|háblame|rispondi\w*)\b",
     re.IGNORECASE,
 )
+"""How users say the way in which they want to be spoken to."""
+_OPENING = late(r".{0,12}\w*", re.DOTALL)
 
 
 def parts(sentence: Sentence) -> list[Sentence]:
@@ -86,9 +104,18 @@ def asks_to_keep(sentence: Sentence) -> bool:
 
 
 def scope_of(sentence: Sentence, kind: str) -> str:
-    """Whether it is about the user or the project."""
-    opening = sentence.bare if kind == "preference" else sentence.bare[:12]
-    return "user" if _ABOUT_USER.search(opening) else "project"
+    """Whether it is about the user or the project: what stands in its first words; of a preference, in any."""
+    opening = _OPENING.match(sentence.bare)
+    said = sentence.bare if kind == "preference" or opening is None else opening.group()
+    is_about_user = _ADDRESSED.search(said) or _own_words(language_of(sentence.message or sentence.bare)).search(said)
+    return "user" if is_about_user else "project"
+
+
+@cache
+def _own_words(language: str) -> re.Pattern[str]:
+    """Finds a word by which users of a language speak of themselves."""
+    sets = [_OWN_WORDS[code] for code in ((language,) if language in _OWN_WORDS else _UNTOLD)]
+    return re.compile("|".join(words if words[0] > "\u3000" else rf"\b(?:{words})\b" for words in sets), re.IGNORECASE)
 
 
 def proposed_text(sentence: Sentence) -> str:
