@@ -98,6 +98,47 @@ def test_a_session_in_which_the_question_was_asked_is_shown_by_the_reply(meaning
     assert hit.ref == "session:/baking/2"
 
 
+CERTIFICATE = (
+    "In the developer portal: ask Ada for the second factor, renew it there, and put it into CI as MOBILE_CERT."
+)
+
+
+@pytest.mark.parametrize("vectors", [False, True])
+def test_the_answer_of_a_session_is_shown_and_not_what_follows_its_list_of_requests(
+    open_engine: Any, tmp_path: Path, *, vectors: bool
+) -> None:
+    said = [
+        ("user", "List the open pull requests of the mobile app."),
+        ("assistant", "There are four open pull requests of the mobile app, one of them about its certificate."),
+        ("user", "Thanks. Now fix the flaky login test."),
+        ("assistant", "The login test waits for the token now."),
+        ("user", "How do we renew the signing certificate of the mobile app?"),
+        ("assistant", CERTIFICATE),
+    ]
+    engine = open_engine(vectors=vectors)
+    engine.sessions_add(talk(tmp_path, "mobile", *said))
+    for asked in ("how do we renew the signing certificate of the mobile app", "renew certificate mobile app"):
+        assert engine.search(asked, track=False).hits[0].ref == "session:/mobile/6"
+
+
+@pytest.mark.parametrize("vectors", [False, True])
+def test_a_message_that_lists_requests_has_its_answer_later(open_engine: Any, tmp_path: Path, *, vectors: bool) -> None:
+    said = [
+        ("user", "Three things:\n- fix the login test\n- how do we renew the signing certificate of the mobile app?"
+         "\n- list the open pull requests of the mobile app"),
+        ("assistant", "I start with the first one."),
+        ("assistant", "The login test waits for the token now."),
+        ("assistant", f"The signing certificate of the mobile app: {CERTIFICATE}"),
+        ("assistant", "There are four open pull requests of the mobile app."),
+    ]  # fmt: skip
+    engine = open_engine(vectors=vectors)
+    engine.sessions_add(talk(tmp_path, "mobile", *said))
+    (hit,) = engine.search("how do we renew the signing certificate of the mobile app", track=False).hits
+    assert hit.ref == "session:/mobile/4"
+    engine.sessions_add(talk(tmp_path, "rules", ("user", "- we sign on Mondays\n- we never sign on a phone")))
+    assert engine.search("on which day do we sign", track=False).hits[0].ref == "session:/rules/1", "a list may tell"
+
+
 RULING = "Invoices are kept for seven years."
 
 

@@ -40,6 +40,7 @@ REPLY = 2
 """So many turns after one that asks its answer may come, and its echo after one that rules."""
 ECHOED = 0.5
 """An agent's turn that has this share of the words of what the person ruled says it again."""
+_LIST_ITEM = late(r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]+\S", re.MULTILINE)
 _OF_SESSIONS = f"{SESSION}:/"
 _COMMITS = "git"
 _REASONS = late(
@@ -197,21 +198,26 @@ class RecordsLast(PluginStep):
             return set(search.analyzer.content_counts(text))
 
         metadata, text = search.reader.item(entry).fields.metadata, search.reader.best_text(entry)
-        if is_list_of_requests(entry.member.ref):
-            text = about(text, asked, words_of)
-        words, role = words_of(text), metadata.get("role", "user")
+        role = metadata.get("role", "user")
         persons = role == "user"
+        is_list = is_list_of_requests(entry.member.ref) or (persons and len(_LIST_ITEM.findall(text)) > 1)
+        if is_list:
+            text = about(text, asked, words_of)
+        words = words_of(text)
         if (
             role == "system"
             or is_own_tool(str(metadata.get("tool") or ""))
             or repeats(words, asked, is_persons=persons)
             or (role == "assistant" and knows_nothing(text))
         ):
-            return _Turn(replace(entry, repeats=True) if self.later.sessions else entry, only_asks=True)
+            return _Turn(
+                replace(entry, repeats=True) if self.later.sessions else entry, only_asks=True, is_list=is_list
+            )
         if is_list_of_requests(entry.member.ref):
-            return _Turn(entry, only_asks=not states(text))
+            return _Turn(entry, only_asks=not states(text), is_list=True)
         is_asking = persons and only_asks(text, words, asked)
-        return _Turn(entry, only_asks=is_asking, is_persons=persons, words=words if role != "tool" else set())
+        said = words if role != "tool" else set()
+        return _Turn(entry, only_asks=is_asking, is_list=is_list, is_persons=persons, words=said)
 
     def merged(self, hits: Sequence[Hit]) -> Sequence[Hit]:
         """What comes later stays below the sources that fit of every tier, as it does in each."""
@@ -253,6 +259,8 @@ class _Turn:
 
     entry: Ranked
     only_asks: bool = False
+    is_list: bool = False
+    """Whether it is a list of requests: what comes right after it need not be about the one that was found."""
     is_persons: bool = False
     words: AbstractSet[str] = frozenset()
     """Those of what was said; none of a tool's output."""
@@ -261,22 +269,26 @@ class _Turn:
 def _one_each(turns: Sequence[_Turn], asked: AbstractSet[str]) -> tuple[list[Ranked], list[Ranked]]:
     """The best turn of each session that tells something; of sessions in which none does, the best that asks.
 
-    Where a turn that asks is nearest, what was said right after it answers it, whatever words it uses. Where the agent
+    Where a turn that asks is nearest, what was said right after it answers it, whatever words it uses; a list of
+    requests is not answered by what comes right after it. Where the agent
     says again what the person ruled right before, it is the person who said it; and a turn comes before the list of
     requests that names it.
     """
     tell: dict[str, Ranked] = {}
     ask: dict[str, Ranked] = {}
+    asking: dict[str, int] = {}
     replies: dict[str, tuple[int, Ranked]] = {}
     for turn in turns:
         entry, name = turn.entry, session_of(turn.entry.member.ref)
         if turn.only_asks:
             if name not in tell:
                 ask.setdefault(name, entry)
+                if not turn.is_list:
+                    asking.setdefault(name, turn_number(entry.member.ref))
             continue
         tell.setdefault(name, entry)
-        if name in ask:
-            after = turn_number(entry.member.ref) - turn_number(ask[name].member.ref)
+        if name in asking:
+            after = turn_number(entry.member.ref) - asking[name]
             if 0 < after <= REPLY and after < replies.get(name, (REPLY + 1, entry))[0]:
                 replies[name] = (after, entry)
     tell |= {name: entry for name, (_, entry) in replies.items()}
