@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from ricordo.errors import StoreError
+from ricordo.plugins.transfer.imports import Importer
+
 FOREIGN = Path(__file__).parents[2] / "fixtures" / "foreign"
 
 
@@ -89,3 +92,33 @@ def test_a_reader_that_goes_away_ends_an_export_quietly(notes: Any) -> None:
         errors = process.stderr.read()
         assert process.wait(60) == 0
     assert b"Traceback" not in errors
+
+
+def test_a_store_is_migrated_into_one_that_was_searched_before(notes: Any) -> None:
+    notes.run("--store", "own.db", "remember", "The boat is blue.", "--no-wait")
+    notes.run("--store", "own.db", "search", "boat")
+    notes.run("--store", "copy.db", "init")
+    notes.run("--store", "copy.db", "search", "boat")
+    shown = notes.json("migrate", "own.db", "copy.db")
+    assert (shown["items"], shown["records"]["query"]) == (1, 1)
+    notes.run("--store", "copy.db", "search", "keys")
+    assert notes.json("migrate", "own.db", "copy.db")["written"] == 0
+    lines = notes.run("--store", "copy.db", "export").stdout_bytes.splitlines()
+    asked = [line["text"] for line in map(json.loads, lines) if line["record"] == "query"]
+    assert sorted(asked) == ["boat", "boat", "keys"]
+
+
+def test_a_copy_that_lacks_a_link_or_an_entry_of_a_log_is_no_copy(
+    open_engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = open_engine()
+    first, second = engine.remember("The boat is blue."), engine.remember("The keys hang in the hall.")
+    engine.link(first.ref, second.ref)
+    engine.search("boat")
+    others = Importer.others
+    for kind in ("link", "query"):
+        monkeypatch.setattr(
+            Importer, "others", lambda self, rows, kind=kind: others(self, [r for r in rows if r.type != kind])
+        )
+        with pytest.raises(StoreError, match=f"1 missing of type {kind}"):
+            engine.migrate(tmp_path / f"without-{kind}.db")

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 from ricordo import registry
 from ricordo.config.loading import locate_store
@@ -18,7 +19,7 @@ from ricordo.exchange.records import ItemRecord
 from ricordo.permissions import refuse_agents
 from ricordo.plugin import ask
 from ricordo.plugins.transfer import export
-from ricordo.plugins.transfer.export_file import batches, take_header, type_of
+from ricordo.plugins.transfer.export_file import ROWS, Row, batches, take_header, type_of
 from ricordo.plugins.transfer.imports import Importer
 from ricordo.plugins.transfer.values import MigrateReport
 from ricordo.store.base import Store
@@ -122,26 +123,57 @@ def _copy_vectors(source: Store, target: Store, model: Backlog | None) -> int:
 
 
 def _compare(source: Store, target: Store, progress: OnProgress) -> Counter[str]:
-    """Count every kind of record in both stores, and compare each item, version by version."""
+    """Check that the target holds what the source does: the same items, links and verdicts, and every other record.
+
+    Somebody may have searched the target already, so its logs may have entries of their own. Returns how many records
+    of each kind were copied.
+    """
     sides = []
     for store in (source, target):
         try:
-            sides.append(_summed(store, progress))
+            sides.append(_contents(store, progress))
         except Unavailable:  # a connection broke, and with it the snapshot that was read; once more, without a report
-            sides.append(_summed(store, None))
-    (mine, own), (theirs, copied) = sides
-    if mine != theirs or own != copied:
-        off = ", ".join(f"{name}: {mine[name]} and {theirs[name]}" for name in sorted(mine | theirs))
+            sides.append(_contents(store, None))
+    mine, theirs = sides
+    lost = Counter(kind for kind, _ in (mine.records - theirs.records).elements())
+    off = {name: theirs.counts[name] for name in _EQUAL if mine.counts[name] != theirs.counts[name]}
+    if mine.items != theirs.items or lost or off:
+        missing = [f"{count:,} missing of type {kind}" for kind, count in sorted(lost.items())]
+        differing = [f"{name}: {mine.counts[name]:,} and {count:,}" for name, count in off.items()]
+        hashes = [] if mine.items == theirs.items else ["items differ"]
         raise StoreError(
-            f"the copy is not what was copied ({off}, hashes {'equal' if own == copied else 'differ'})",
+            f"the copy is not what was copied ({', '.join([*hashes, *missing, *differing])})",
             hint="Was the source changed meanwhile? Run it again; the source was not touched.",
         )
-    return mine
+    return mine.counts
 
 
-def _summed(store: Store, progress: OnProgress) -> tuple[Counter[str], str]:
-    """How many records of each kind a store holds, and a hash of the ids, states and version hashes of its items."""
+_EQUAL = ("item", "link", "feedback")
+"""The kinds of records of which the target has no others."""
+_KNOWN_BY = {
+    "link": ("source", "target", "type", "origin"),
+    "learned": ("profile",),
+    "root": ("path",),
+    "freeze": (),
+    "proposal": ("session", "turn", "text"),
+    "proposal_rule": ("name",),
+}
+"""What tells a record from others of its kind, where that is no log."""
+
+
+class _Contents(NamedTuple):
+    """The contents of a store, to compare with those of another one."""
+
+    counts: Counter[str]
+    items: str
+    """A hash of the ids, states and version hashes of its items."""
+    records: Counter[tuple[str, bytes]]
+    """The other records, by kind and a hash of what tells them apart."""
+
+
+def _contents(store: Store, progress: OnProgress) -> _Contents:
     digest = hashlib.sha256()
+    others: Counter[tuple[str, bytes]] = Counter()
     with closing(export.records(store.opened)) as records:
         header = take_header(records)
         total = sum(header.counts.values())
@@ -152,6 +184,10 @@ def _summed(store: Store, progress: OnProgress) -> tuple[Counter[str], str]:
                 versions = [(version.number, version.hash) for version in record.versions]
                 identity = [record.id, str(record.ref), record.state, record.version, versions]
                 digest.update(json.dumps(identity).encode())
+            elif isinstance(record, Row):
+                names = _KNOWN_BY.get(record.type, ROWS[record.type].known_by)
+                key = json.dumps([record.values[name] for name in names if name in record.values], default=str)
+                others[record.type, hashlib.blake2b(key.encode(), digest_size=12).digest()] += 1
             if progress is not None and done % _TOLD_EVERY == 0:
                 progress(Progress(done, total, "", "comparing"))
-    return counts, digest.hexdigest()
+    return _Contents(counts, digest.hexdigest(), others)
