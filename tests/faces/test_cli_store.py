@@ -63,6 +63,46 @@ def test_init_makes_a_project_whose_store_is_used_below_it(house: Any, monkeypat
     assert house.json("init", "nowhere", code=3)["code"] == "not_found"
 
 
+def test_a_project_in_one_that_is_bound_to_another_store_has_its_own(
+    house: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bound = house.json("--store", "team.db", "init")
+    assert (bound["store"], house.json("init")["store"]) == (str(house.folder / "team.db"),) * 2
+    assert not (house.folder / ".ricordo" / "ricordo.db").exists(), "a second run makes no store that is not used"
+    inner = house.folder / "inner"
+    (inner / "deep").mkdir(parents=True)
+    monkeypatch.chdir(inner)
+    made = house.json("init")
+    assert (made["store"], "used" in made) == (str(inner / ".ricordo" / "ricordo.db"), False)
+    monkeypatch.chdir(inner / "deep")
+    house.run("remember", "The safe code is in the drawer.", "--no-wait")
+    assert house.json("status")["store"] == made["store"]
+    assert "drawer" not in house.run("--store", str(house.folder / "team.db"), "export").stdout
+    house.run("config", "set", "store.location", "elsewhere.db", "--project")
+    assert house.json("config", "path")["store"] == str(inner / "deep" / "elsewhere.db")
+    monkeypatch.chdir(house.folder)
+    assert house.json("config", "path")["store"] == bound["store"]
+
+
+def test_a_project_in_one_whose_tiers_are_set_has_its_own(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.run("init")
+    house.run("config", "set", "tiers.project", "shared.db", "--project")
+    (house.folder / "inner").mkdir()
+    monkeypatch.chdir(house.folder / "inner")
+    made = house.json("init")
+    house.run("remember", "The safe code is in the drawer.", "--no-wait")
+    assert house.json("status")["store"] == made["store"] == str(house.folder / "inner" / ".ricordo" / "ricordo.db")
+    assert house.json("--tier", "project", "status")["store"] == made["store"]
+
+
+def test_init_says_which_store_commands_use(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RICORDO_TIERS_PROJECT", str(house.folder / "other.db"))
+    said = house.run("init").stdout
+    assert f"commands in this folder use {house.folder / 'other.db'}: RICORDO_TIERS_PROJECT names that one" in said
+    house.run("remember", "The safe code is in the drawer.", "--no-wait")
+    assert house.json("init")["used"] == house.json("status")["store"] == str(house.folder / "other.db")
+
+
 def test_an_encrypted_project_that_cannot_be_made_leaves_nothing_that_would_get_a_plain_store(
     house: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

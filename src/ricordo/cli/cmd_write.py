@@ -34,8 +34,9 @@ def init(call: Call, folder: Path | None, **options: Any) -> int:
     uses that one. Running it again changes nothing. In a git repository, it asks on a
     terminal whether the commits shall be found, too (add . --history).
     """
-    from ricordo.config.files import PROJECT_FOLDER, nearest_project
-    from ricordo.config.loading import init_project, set_value
+    from ricordo.config.files import CONFIG_NAME, PROJECT_FOLDER, nearest_project
+    from ricordo.config.loading import init_project, load_config, set_value
+    from ricordo.config.places import locate
     from ricordo.permissions import refuse_agents
     from ricordo.speaking import speaking
 
@@ -48,8 +49,11 @@ def init(call: Call, folder: Path | None, **options: Any) -> int:
     with ExitStack() as failing:
         if is_new:  # an empty project's folder would get a plain store from whatever is saved next
             failing.callback(rmtree, place, ignore_errors=True)
-        properties = ask("before_store_is_made", named or str(place), place.parent, options)
-        call.store = named or str(place)
+        settings = load_config(start=place.parent)
+        is_bound = settings.source("store.location") == f"project:{place / CONFIG_NAME}"
+        wanted = named or (settings.store.location if is_bound else None) or str(place)
+        properties = ask("before_store_is_made", wanted, place.parent, options)
+        call.store = wanted
         with call.engine(create=True) as engine:
             failing.pop_all()
             if named:  # the project's commands use it from now on, and not a file in the project's folder
@@ -58,13 +62,23 @@ def init(call: Call, folder: Path | None, **options: Any) -> int:
             if _wants_history(call, place.parent):
                 engine.add(place.parent, history=True, wait=False)
 
+    settings = load_config(start=place.parent)
+    used = locate(None, settings, place.parent)
+    is_used = used.location.name == location
+    said = f"the store of this project is {location}"
+    if not is_used:
+        sources = (used.location.origin, settings.source(f"tiers.{used.tier}"))
+        by = next((name for source in sources if (name := source.partition(":")[2])), "a setting")
+        said = f"{location} is made, but commands in this folder use {used.location.name}: {by} names that one"
+
     def draw(screen: Screen) -> None:
-        screen.line(", ".join((f"the store of this project is {location}", *filter(None, properties))))
+        screen.line(", ".join((said, *filter(None, properties))))
         screen.note("next: ricordo add PATH")
         for note in notes:
             screen.note(note)
 
-    return call.answer({"store": location, "folder": str(place)}, draw)
+    answer = {"store": location, "folder": str(place)}
+    return call.answer(answer if is_used else answer | {"used": used.location.name}, draw)
 
 
 def _wants_history(call: Call, folder: Path) -> bool:

@@ -356,7 +356,7 @@ def _file_of(scope: str, env: Environment, start: Path) -> Path:
         return user_file(env)
     if scope != "project":
         raise UsageError(f"there is no scope '{scope}'", hint="A setting is written for: user, project.")
-    folder = nearest_project(start, CONFIG_NAME) or nearest_project(start)
+    folder = nearest_project(start)
     if folder is None:
         raise NotFound(f"no project around {start}", hint="Run ‹:init› in the project's folder first.")
     return folder / CONFIG_NAME
@@ -397,12 +397,13 @@ def locate_store(
 ) -> StoreLocation:
     """The store of this call: the flag, the settings, the nearest project upwards, else the user's own.
 
-    A location in the user's file says where the user's own store is, so the project's comes before it.
+    A location in the user's file says where the user's own store is, so the project's comes before it. One in a
+    project's file is that project's, not that of a project in it.
     """
     if flag is not None:
         return _location(str(flag), start, "flag")
     address, source = config.store.location, config.source("store.location")
-    if address is not None and not source.startswith("user:"):
+    if address is not None and not source.startswith("user:") and not is_of_outer_project(source, start):
         return _location(address, start, source)
     project = nearest_project(start)
     if project is not None:
@@ -410,6 +411,12 @@ def locate_store(
     if address is not None:
         return _location(address, start, source)
     return StoreLocation(data_home(os.environ if env is None else env) / STORE_NAME, "default")
+
+
+def is_of_outer_project(source: str, start: Path) -> bool:
+    """Whether a setting comes from a project around the nearest one, which has a store of its own."""
+    kind, _, file = source.partition(":")
+    return kind == "project" and Path(file).parent != nearest_project(start)
 
 
 def _location(location: str, start: Path, origin: str) -> StoreLocation:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ricordo.config.files import PROJECT_FOLDER, data_home, nearest_project
-from ricordo.config.loading import STORE_NAME, Config, StoreLocation, locate_store
+from ricordo.config.loading import STORE_NAME, Config, StoreLocation, is_of_outer_project, locate_store
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.values.store_addresses import shown
@@ -54,10 +54,10 @@ def locate(flag: str | None, config: Config, start: Path, tier: str | None = Non
     """
     location = locate_store(flag, config, start)
     name = _tier_of(location, config)
-    store = configured(config).get(name)
+    store, source = configured(config).get(name), config.source(f"tiers.{name}")
     # A setting of the tier comes before a store that no flag and no project's own file named.
-    by_user = config.source(f"tiers.{name}").startswith("user:")
-    if store is not None and (location.origin == "default" or (location.origin == "project" and not by_user)):
+    is_nearer = location.origin == "project" and (source.startswith("user:") or is_of_outer_project(source, start))
+    if store is not None and location.origin in ("default", "project") and not is_nearer:
         location = _set_store(name, store, config, start)
     if tier is not None and tier != name:
         location = _store_of(tier, config, start)
@@ -177,7 +177,8 @@ def _store_of(tier: str, config: Config, start: Path) -> StoreLocation:
     if tier not in TIERS:
         raise UsageError(f"there is no tier '{tier}'", hint=f"One of: {', '.join(TIERS)}.")
     store = configured(config).get(tier)
-    if store is not None:
+    is_outer = tier == "project" and is_of_outer_project(config.source("tiers.project"), start)
+    if store is not None and not is_outer:
         return _set_store(tier, store, config, start)
     project = nearest_project(start)
     if tier == "project" and project is not None:
