@@ -126,7 +126,7 @@ def test_the_terminal_names_this_machine_and_says_what_is_on_others(
     house.write("notes/a.md", "a zebra")
     monkeypatch.setenv("RICORDO_STORE", str(house.folder / "shared.db"))
     house.run("add", "notes")
-    house.run("roots", "list", "--machine-name", "laptop")
+    assert house.run("roots", "name", "laptop").stdout == "machine: laptop\n"
     monkeypatch.setenv("RICORDO_DATA_HOME", str(house.folder / "another home"))
     assert "on laptop" in house.run("search", "zebra").stdout
     assert "on laptop" in house.run("list").stdout

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import ConfigProvider, NotFound, Ricordo, Unavailable
+from ricordo.config.files import standing_in
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
 PLAIN = {"embedding.provider": "none"}
@@ -91,6 +92,26 @@ def test_removing_a_folder_leaves_it_too(engine: Ricordo, notes: Path) -> None:
     assert engine.roots() == ()
     engine.refresh(all=True)
     assert engine.count() == 0
+
+
+def test_names_of_files_are_meant_as_seen_from_the_callers_folder(
+    engine: Ricordo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        (folder / "docs").mkdir(parents=True)
+        (folder / "docs" / "a.md").write_text(f"the plan of {folder.name}")
+    monkeypatch.chdir(here)
+    with standing_in(there):  # as a server does the work of a caller
+        for source in ("docs/a.md", "docs/*.md", "docs/**/*.md", "docs"):
+            added = {item.ref for item in engine.add(source, on_conflict="overwrite").items}
+            assert added == {f"disk:{there}/docs/a.md"}, source
+        [missing] = engine.add("docs/b.md").items
+        assert missing.error is not None
+        assert f"Did you mean docs/a.md? It was looked for in {there}." in missing.error["hint"]
+        assert engine.forget_root("docs").path == str(there / "docs")
+        engine.backup("copy.db")
+    assert (there / "copy.db").exists()
 
 
 def test_relocate_moves_refs_with_their_history_and_fields(engine: Ricordo, notes: Path, tmp_path: Path) -> None:

@@ -273,10 +273,11 @@ class TestExpand:
         (tmp_path / "docs/.gitignore").write_text("skip/\n")
         (tmp_path / "docs/deep/loop").symlink_to(tmp_path)
         monkeypatch.chdir(tmp_path)
-        assert expand("docs/*.md") == [Path("docs/a.md"), Path("docs/b.md")]
-        assert expand("docs/**/*.md") == [Path("docs/a.md"), Path("docs/b.md"), Path("docs/deep/d.md")]
+        docs = tmp_path / "docs"
+        assert expand("docs/*.md") == [docs / "a.md", docs / "b.md"]
+        assert expand("docs/**/*.md") == [docs / "a.md", docs / "b.md", docs / "deep/d.md"]
         assert expand(str(tmp_path / "docs/**/d.*")) == [tmp_path / "docs/deep/d.md"]
-        assert expand("docs/**") == [Path("docs") / name for name in ("a.md", "b.md", "c.txt", "deep/d.md")]
+        assert expand("docs/**") == [docs / name for name in ("a.md", "b.md", "c.txt", "deep/d.md")]
 
     def test_what_matches_nothing_is_empty(self, tmp_path: Path) -> None:
         assert expand(str(tmp_path / "*.md")) == []

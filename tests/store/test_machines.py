@@ -321,9 +321,9 @@ def test_a_machine_is_named_and_others_see_the_name(team: tuple[Machine, Machine
         (laptop.place / "a.md").write_text("a zebra")
         engine.add(laptop.place)
         assert "machines" not in engine.status(), "it is the only one"
-        engine.roots(machine_name="travel laptop")
+        engine.name_machine("travel laptop")
         with pytest.raises(UsageError, match="cannot be the name"):
-            engine.roots(machine_name="a#b")
+            engine.name_machine("a#b")
     with desk.at_work() as engine:
         named = {one["name"]: one["files"] for one in engine.status()["machines"]}
         assert named == {"desk": 0, "travel laptop": 1}

@@ -15,6 +15,7 @@ from ricordo.engine.items import ItemVerbs
 from ricordo.engine.tiers import follows
 from ricordo.errors import Error, Forbidden, PathConflict, UsageError, from_dict
 from ricordo.permissions import is_agent, refuse_replacing
+from ricordo.sources.disk import absolute
 from ricordo.store.base import Store
 from ricordo.values.hits import Filters
 from ricordo.values.items import Saved, first_words
@@ -81,7 +82,7 @@ class CopyVerbs(ItemVerbs):
         """Copy the store, as it is now, to a file; others may write meanwhile."""
         from ricordo.values.reports import BackupReport
 
-        path = Path(target).expanduser().absolute()
+        path = Path(absolute(Path(target).expanduser()))
         refuse_replacing(path, force=force)
         self._context.flush_use()
         started = time.monotonic()

@@ -21,7 +21,7 @@ from ricordo.errors import Error, NotFound, Unavailable, UsageError
 from ricordo.permissions import refuse_agents, refuse_files, refuse_secrets
 from ricordo.plugin import ask
 from ricordo.secrets.private import without_private
-from ricordo.sources.disk import disk_ref, ref_path
+from ricordo.sources.disk import absolute, disk_ref, ref_path
 from ricordo.values.items import DISK, UNKNOWN_MACHINE, Ref
 from ricordo.values.kinds import KINDS, ON_CONFLICT
 from ricordo.values.reports import AddReport, KnownMachine, Progress, Refreshed, RefreshReport, Root
@@ -104,26 +104,10 @@ class RootVerbs(OpenEngine):
         answers="roots",
         examples=("ricordo roots list",),
     )
-    def roots(
-        self,
-        *,
-        machine_name: Annotated[
-            str,
-            Say(
-                "Give this machine another name, which others show beside its files.",
-                longest=NAME_TEXT,
-                shown="NAME",
-                not_on={"http": "the user names a machine", "mcp": "the user names a machine"},
-            ),
-        ]
-        | None = None,
-    ) -> tuple[Root, ...]:
+    def roots(self) -> tuple[Root, ...]:
         """The folders that were added, and how many items each has. Files and folders belong to the machine on which
         they were added: others show them, and never change them; ``status`` lists the machines.
         """
-        if machine_name is not None:
-            name_machine(machine_name)
-            self._context.store.machines.note_this()
         store, refs = self._context.store, self._context.file_refs
         found = store.files.all_roots()
         names = store.machines.names() if any(machine != refs.here for machine, *_ in found) else {}
@@ -138,6 +122,21 @@ class RootVerbs(OpenEngine):
         return tuple(shown(*one) for one in found)
 
     @verb(
+        "admin",
+        "add",
+        "Give this machine another name.",
+        path="roots name",
+        answers="machine",
+        examples=("ricordo roots name laptop",),
+        not_on={"http": "the user names a machine", "mcp": "the user names a machine"},
+    )
+    def name_machine(self, name: Annotated[str, Say("Its new name.", longest=NAME_TEXT)]) -> str:
+        """Others that have this store show it beside the files of this machine."""
+        machine = name_machine(name)
+        self._context.store.machines.note_this()
+        return machine.name
+
+    @verb(
         "files", "add", "Leave a folder, and keep its items.", path="roots rm", examples=("ricordo roots rm ~/notes",)
     )
     def forget_root(self, path: Annotated[str | Path, Say("The folder.", longest=REF_TEXT, shown="FOLDER")]) -> Root:
@@ -148,7 +147,7 @@ class RootVerbs(OpenEngine):
 
     def _added(self, path: str | Path) -> Root:
         """The folder of this machine that was added."""
-        wanted = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - resolve() would follow links
+        wanted = absolute(Path(os.path.expanduser(path)))  # noqa: PTH111
         known = {root.path: root for root in self.roots() if not root.machine}
         if wanted not in known:
             listed = ", ".join(known) or "none"

@@ -15,6 +15,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from ricordo.config.files import current_folder
 from ricordo.errors import Error, NotFound, PathConflict, Unavailable, Unreadable, UsageError
 from ricordo.ingest.files import (
     FileReader,
@@ -267,7 +268,7 @@ class Adding:
             near = " or ".join(near_paths(source))
             hint = f"Did you mean {near}?" if near else "Check the spelling, or quote the name."
             if not Path(source).is_absolute() and not source.startswith(("~", "disk:/")):
-                hint = f"{hint} It was looked for in {Path.cwd()}."
+                hint = f"{hint} It was looked for in {current_folder()}."
             self.fail(source, NotFound(f"there is no file or folder {source}", hint=hint))
         return paths
 

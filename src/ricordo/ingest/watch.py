@@ -14,7 +14,7 @@ from pathlib import Path
 from ricordo.errors import NotFound, Unavailable
 from ricordo.ingest.refresh import Refresher
 from ricordo.nofollow import real_path
-from ricordo.sources.disk import IGNORE_FILES, absolute, expand
+from ricordo.sources.disk import IGNORE_FILES, expand
 from ricordo.store.base import Store
 from ricordo.values.reports import RefreshReport, WatchEvent
 
@@ -129,7 +129,7 @@ class Watcher:
         for name in map(str, names):
             if not (found := expand(name, self.store.machines.refs())):
                 raise NotFound(f"there is no file or folder {name}", hint="Check the spelling.")
-            paths += [Path(absolute(path)) for path in found]
+            paths += found
         folders = [path for path in paths if path.is_dir()]
         files = [path for path in paths if path not in folders]
         for folder in folders:

@@ -228,12 +228,12 @@ def walk(
 
 
 def expand(source: str, refs: FileRefs = PLAIN) -> list[Path]:
-    """The paths that a source names: the path itself if it exists, else all that match it as a glob.
+    """The absolute paths that a source names: the path itself if it exists, else all that match it as a glob.
 
-    ``disk:/path`` names that path. Globs are for shells that do not expand ``docs/**/*.md`` themselves; ``**`` respects
-    ignore files and does not follow loops.
+    A relative one is meant as seen from the caller's folder. ``disk:/path`` names that path. Globs are for shells that
+    do not expand ``docs/**/*.md`` themselves; ``**`` respects ignore files and does not follow loops.
     """
-    path = Path(os.path.expanduser(source))  # noqa: PTH111 - Path's own fails for a name such as ~$draft.docx
+    path = Path(_absolute_name(source))
     if os.path.lexists(path):
         return [path]
     if source.startswith("disk:/"):
@@ -247,15 +247,14 @@ def expand(source: str, refs: FileRefs = PLAIN) -> list[Path]:
     fixed = next(place for place, part in enumerate(path.parts) if _GLOB_SIGNS & set(part))
     base, pattern = Path(*path.parts[:fixed]), "/".join(path.parts[fixed:])
     entries = walk(base, max_bytes=2**62, globs=[f"/{pattern}"])
-    found = [entry.path for entry in entries if isinstance(entry, FoundFile)]
-    return found if path.is_absolute() else [base / one.relative_to(absolute(base)) for one in found]
+    return [entry.path for entry in entries if isinstance(entry, FoundFile)]
 
 
 def near_paths(name: str) -> list[str]:
     """Names of files and folders that are spelled much like one that does not exist, in the last folder that does."""
     from difflib import get_close_matches
 
-    path = Path(os.path.expanduser(name))  # noqa: PTH111 - as in ``expand``
+    path = Path(_absolute_name(name))
     tops = ((place, os.path.join(*path.parts[: place + 1])) for place in range(len(path.parts)))  # noqa: PTH118
     missing = next((place for place, top in tops if not os.path.exists(top)), None)  # noqa: PTH110 - bears any text
     if missing is None:
@@ -265,7 +264,9 @@ def near_paths(name: str) -> list[str]:
         beside = [entry.name for entry in folder.iterdir()]
     except OSError:
         return []
-    return [str(folder / near) for near in get_close_matches(path.parts[missing], beside, 3, 0.7)]
+    found = [folder / near for near in get_close_matches(path.parts[missing], beside, 3, 0.7)]
+    here = current_folder().absolute()
+    return [str(near.relative_to(here) if near.is_relative_to(here) else near) for near in found]
 
 
 def under_glob(path: str) -> tuple[str, Callable[[str], bool]] | None:
@@ -459,6 +460,11 @@ def absolute(path: PurePath) -> str:
     """The absolute path; symbolic links in it are not resolved."""
     whole = path if path.is_absolute() else current_folder() / path
     return os.path.abspath(whole)  # noqa: PTH100 - resolve() would follow links, and a ref keeps the name given
+
+
+def _absolute_name(name: str) -> str:
+    """The absolute path of what a user typed."""
+    return absolute(Path(os.path.expanduser(name)))  # noqa: PTH111 - Path's own fails for a name such as ~$draft.docx
 
 
 def _is_within(path: str, folder: str) -> bool:
