@@ -85,11 +85,40 @@ def test_a_migration_that_is_killed_in_the_middle_is_done_again(tmp_path: Path) 
     check(store)
 
 
+def test_what_a_folder_holds_and_contradictions_of_0_2_are_brought_up_to_date(tmp_path: Path) -> None:
+    store = unpacked(STORES[0].with_name("schema-12.db.gz"), tmp_path)
+    store.chmod(0o600)
+    raw = apsw.Connection(str(store))
+    described = '{"globs": ["*.md"], "about": "minutes of the board"}'
+    raw.executemany(
+        "INSERT INTO roots(machine, path, globs, added_at) VALUES(?, ?, ?, 1)",
+        [("elsewhere", "/board", described), ("elsewhere", "/plain", '["*.txt"]'), ("elsewhere", "/all", "[]")],
+    )
+    live = [n for (n,) in raw.execute("SELECT n FROM items WHERE path IN ('/a', '/b') ORDER BY path")]
+    raw.execute(
+        "INSERT INTO links(source, target, type, origin, text, name, created_at)"
+        " VALUES(?, ?, 'contradicts', 'manual', '', '', ?)",
+        (live[1], live[0], 1 << 52),
+    )
+    raw.close()
+    with Ricordo.open(store, config=NO_VECTORS) as engine:
+        roots = {root.path: (root.globs, root.about) for root in engine.roots() if root.machine}
+        assert roots == {
+            "/all": ((), ""), "/board": (("*.md",), "minutes of the board"), "/plain": (("*.txt",), ""),
+        }  # fmt: skip
+        engine.restore("note:/b")
+        refs = [str(item.ref) for item in engine.list()]
+        found = [link for ref in refs for link in engine.links(ref, depth=1).links if link.type == "contradicts"]
+        assert {link.origin for link in found} == {"found"}
+        assert not any(hit.contradicted_by for hit in engine.search("zebra", track=False).hits)
+        assert engine.doctor().ok
+
+
 def test_a_store_of_a_schema_that_was_never_released_is_refused(tmp_path: Path) -> None:
     store = tmp_path / "store.db"
     Ricordo.open(store, config=NO_VECTORS).close()
     raw = apsw.Connection(str(store))
-    raw.pragma("user_version", SCHEMA_VERSION - 1)
+    raw.pragma("user_version", RELEASED + 1)
     raw.close()
     with pytest.raises(StoreError, match="no released Ricordo wrote"):
         Ricordo.open(store, config=NO_VECTORS)

@@ -96,7 +96,8 @@ TABLES = {
             "chunks_language": "language where language <> ''",
         },
     ),
-    "roots": Table("machine text, path text, globs json, added_at int", "machine, path"),
+    # ``about`` is what the user said the folder holds.
+    "roots": Table("machine text, path text, globs json, added_at int, about text = ''", "machine, path"),
     "segments": Table(
         "id serial,"
         " state int,"  # 0 being built by a merge, 1 in use, 2 replaced and to be cleared

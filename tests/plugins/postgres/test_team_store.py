@@ -25,7 +25,7 @@ from tests.plugins.postgres.team_searches import SEARCHES, TRIPS, fill, trips_of
 from tests.store.contract_fixtures import prepared
 
 from ricordo import ConfigProvider, Entry, Ricordo
-from ricordo.errors import Forbidden, ReadOnlyStore, Unavailable, UsageError
+from ricordo.errors import Forbidden, ReadOnlyStore, StoreError, Unavailable, UsageError
 from ricordo.plugins.postgres.address import parse
 from ricordo.plugins.postgres.connection import Connection
 from ricordo.plugins.postgres.schema import SCHEMA_VERSION, migrate
@@ -404,6 +404,29 @@ def test_a_store_of_an_earlier_schema_is_brought_up_to_date(earlier: str) -> Non
         assert engine.doctor().ok
 
 
+def test_a_store_of_0_2_is_brought_up_to_date_by_its_owner_alone(team: str) -> None:
+    schema = parse(team).schema
+    reader = f"reader_{uuid.uuid4().hex[:8]}"
+    with Ricordo.open(team) as engine:
+        engine.team_init()
+        invited = engine.team_invite(reader, role="reader").command.split("--store ")[1].split()[0].strip("'")
+        refs = [engine.remember(f"The lamp {n} is lit.", on_duplicate="save", wait=False).ref for n in range(2)]
+        engine.link(refs[1], refs[0], "contradicts")
+    with psycopg.connect(postgres_server.address(), autocommit=True) as raw:
+        raw.execute(f"SET search_path = {schema}")
+        raw.execute("ALTER TABLE roots DROP COLUMN about; UPDATE schema_version SET number = 12")
+        described = '{"globs": ["*.md"], "about": "minutes of the board"}'
+        raw.execute("INSERT INTO roots VALUES('elsewhere', '/board', %s, 1)", (described,))
+    with pytest.raises(StoreError, match="only its owner"):
+        Ricordo.open(invited)
+    with Ricordo.open(team) as engine:
+        assert [(root.globs, root.about) for root in engine.roots()] == [(("*.md",), "minutes of the board")]
+        assert not any(hit.contradicted_by for hit in engine.search("lamp", track=False).hits)
+        assert [one.refs for one in engine.review(kinds=("contradictions",)).findings] == [tuple(refs)]
+    with Ricordo.open(invited) as engine:
+        assert len(engine.list()) == 2
+
+
 @pytest.mark.parametrize("earlier", [11], indirect=True)
 def test_workspaces_of_an_earlier_schema_move_into_schemas_with_all_that_they_hold(earlier: str) -> None:
     """They shared tables: one without a team, one with a team, and one whose name no schema can have."""
@@ -451,8 +474,8 @@ def test_workspaces_of_an_earlier_schema_move_into_schemas_with_all_that_they_ho
         assert fresh is not None
         assert last is not None
         assert fresh[0] > last[0], "no number is used twice"
-        assert raw.execute("SELECT * FROM ricordo_before_12.of_others").fetchall() == [(1,)]
-        assert raw.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'ricordo_before_12'").fetchone() == (0,)
+        assert raw.execute("SELECT * FROM ricordo_before_13.of_others").fetchall() == [(1,)]
+        assert raw.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'ricordo_before_13'").fetchone() == (0,)
         row = raw.execute("SELECT rolcreaterole FROM pg_roles WHERE rolname = %s", (owner,)).fetchone()
         assert row == (False,)
         with Ricordo.open(_as_role(earlier, reader) + "?workspace=red") as engine:

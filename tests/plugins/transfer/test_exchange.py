@@ -488,3 +488,17 @@ def test_exports_of_earlier_versions_come_in_with_everything(open_engine: Opener
     assert engine.doctor().ok
     assert taken(engine, data)["created"] == 0, "a second time, nothing is new"
     assert exported(engine) == exported(engine)
+
+
+def test_what_a_folder_holds_comes_with_an_export(open_engine: Any, tmp_path: Path) -> None:
+    engine, other = open_engine(), open_engine("other")
+    for name in ("board", "plain"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.md").write_text(f"the minutes of {name}")
+        engine.add(tmp_path / name, globs=["*.md"])
+    engine.describe_root(tmp_path / "board", "minutes of the board")
+    engine.export(tmp_path / "all.jsonl")
+    import_trusted(other, tmp_path / "all.jsonl")
+    assert [(root.path, root.globs, root.about) for root in other.roots()] == [
+        (str(tmp_path / "board"), ("*.md",), "minutes of the board"), (str(tmp_path / "plain"), ("*.md",), ""),
+    ]  # fmt: skip

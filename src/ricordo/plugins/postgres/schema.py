@@ -19,12 +19,13 @@ from psycopg.types.json import Jsonb
 
 from ricordo.errors import Forbidden, NewerSchema, NoStore, StoreError
 from ricordo.store.base import UNBUILT
+from ricordo.store.sql.links import UNCONFIRMED_LINKS
 from ricordo.store.tables import TABLES, Table, columns_of, index_statement, target_of, when_gone
 
-SCHEMA_VERSION = 12
-RELEASED, BEFORE_BLOCKS, SHARED = 1, 10, 11
-"""The schema of version 0.1.0, the last one whose vectors were of pgvector's type, and the last one whose tables
-several workspaces shared.
+SCHEMA_VERSION = 13
+RELEASED, BEFORE_BLOCKS, SHARED, BEFORE_FOUND = 1, 10, 11, 12
+"""The schema of version 0.1.0, the last one whose vectors were of pgvector's type, the last one whose tables several
+workspaces shared, and that of version 0.2.0.
 """
 OLDEST_SERVER = 16
 TURN = "write_turn"
@@ -128,10 +129,15 @@ def migrate(connection: Any, schema: str, shown: str, *, create: bool, moved: Ca
                 f"the store {shown} has schema {found}, this Ricordo knows up to {SCHEMA_VERSION}",
                 hint="Upgrade Ricordo (pip install -U ricordo); the store was not touched.",
             )
-        if found not in (None, RELEASED, BEFORE_BLOCKS, SHARED):
+        if found not in (None, RELEASED, BEFORE_BLOCKS, SHARED, BEFORE_FOUND):
             raise StoreError(
                 f"the store {shown} has schema {found}, which no released Ricordo wrote",
                 hint="Export it with the program that made it, and import that here.",
+            )
+        if found is not None and not _may_upgrade(connection, schema):
+            raise StoreError(
+                f"the store {shown} has schema {found}, and only its owner can bring it up to date",
+                hint="Let its owner open it once with this Ricordo; until then, use the version from before.",
             )
         if found is None and not create:
             raise NoStore(f"there is no store at {shown}", hint="Run ‹:init› with the same ‹store› first.")
@@ -144,8 +150,15 @@ def migrate(connection: Any, schema: str, shown: str, *, create: bool, moved: Ca
                 _finish_tables(connection)
             else:
                 connection.execute(f'LOCK TABLE "{schema}".schema_version')
-                if _version(connection, schema) == found:
+                if _version(connection, schema) == found == BEFORE_FOUND:
+                    _from_0_2(connection, schema)
+                elif _version(connection, schema) == found:
                     _upgrade(connection, schema, found, moved)
+
+
+def _may_upgrade(connection: Any, schema: str) -> bool:
+    sql = "SELECT pg_has_role(nspowner, 'USAGE') FROM pg_namespace WHERE nspname = %s"
+    return bool(connection.execute(sql, (schema,)).fetchone()[0])
 
 
 def _version(connection: Any, schema: str) -> int | None:
@@ -154,6 +167,23 @@ def _version(connection: Any, schema: str) -> int | None:
         return None
     row = connection.execute(f'SELECT number FROM "{schema}".schema_version').fetchone()
     return int(row[0]) if row else 0
+
+
+def _from_0_2(connection: Any, schema: str) -> None:
+    """Give what a folder holds a column; contradictions that nobody confirmed wait in ``review`` again."""
+    connection.execute(f'SET LOCAL search_path = "{schema}"')
+    connection.execute("""ALTER TABLE roots ADD COLUMN about text COLLATE "C" NOT NULL DEFAULT ''""")
+    _convert_rows(connection)
+    connection.execute("UPDATE schema_version SET number = %s", (SCHEMA_VERSION,))
+
+
+def _convert_rows(connection: Any) -> None:
+    """Write rows of 0.2.0 as they are written now."""
+    connection.execute(
+        "UPDATE roots SET about = coalesce(globs::jsonb ->> 'about', ''), globs = (globs::jsonb -> 'globs')::text"
+        " WHERE globs LIKE '{%'"
+    )
+    connection.execute(UNCONFIRMED_LINKS)
 
 
 # From earlier schemas, whose tables several workspaces shared.
@@ -241,6 +271,7 @@ def _move(connection: Any, between: tuple[str, str], number: int, found: int) ->
         connection.execute(
             "UPDATE items SET vouched = version WHERE loading = 'always' OR fields::jsonb ->> 'source' = 'user'"
         )
+    _convert_rows(connection)
     if "vectors" in _DERIVED[found]:
         _convert_vectors(connection, old, number)
         connection.execute("DELETE FROM meta WHERE name LIKE 'vector_depth_%%'")

@@ -145,9 +145,9 @@ ROWS: Mapping[str, Rows] = {
     ),
     "root": Rows(  # a folder that was added; the name of its machine, ``#``, and its id
         "roots",
-        {"path": str, "globs": tuple[str, ...], "added_at": datetime, "machine": str},
+        {"path": str, "globs": tuple[str, ...], "about": str, "added_at": datetime, "machine": str},
         "t.path, t.machine",
-        defaults={"machine": ""},
+        defaults={"machine": "", "about": ""},
     ),
     "freeze": Rows(
         "meta", {"frozen": bool}, "t.name", "t.name = 'learning_frozen'", from_column={"frozen": "t.value"}

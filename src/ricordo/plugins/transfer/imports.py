@@ -185,8 +185,8 @@ class Importer(ItemImporter):
             name, _, machine = record["machine"].rpartition("#")
             home, globs = machine or files.refs_of(connection).home, json.dumps(list(record["globs"]))
             connection.run(
-                "INSERT INTO roots(machine, path, globs, added_at) VALUES(?,?,?,?) ON CONFLICT DO NOTHING",
-                (home, record["path"], globs, micros(record["added_at"])),
+                "INSERT INTO roots(machine, path, globs, about, added_at) VALUES(?,?,?,?,?) ON CONFLICT DO NOTHING",
+                (home, record["path"], globs, record["about"], micros(record["added_at"])),
             )
             written += connection.changes()
             if machine and name:

@@ -124,16 +124,18 @@ class Files(StorePart):
         here = this_machine().id
         known = {root: row for machine, root, *row in self.all_roots() if machine == here}
         before = known.get(path)
-        row = [tuple(globs), about if about is not None or before is None else before[1]]
-        if row == before:
+        known_about = before[1] if before is not None else ""
+        if before == [tuple(globs), known_about if about is None else about]:
             return
         with self._database.write() as connection:
             connection.run(
-                "INSERT INTO roots(machine, path, globs, added_at) VALUES(?, ?, '', ?) ON CONFLICT DO NOTHING",
+                "INSERT INTO roots(machine, path, globs, added_at) VALUES(?, ?, '[]', ?) ON CONFLICT DO NOTHING",
                 (here, path, now_micros()),
             )
-            kept = json.dumps({"globs": list(globs), "about": row[1]} if row[1] else list(globs))
-            connection.run("UPDATE roots SET globs=? WHERE machine=? AND path=?", (kept, here, path))
+            connection.run(
+                "UPDATE roots SET globs=?, about=? WHERE machine=? AND path=?",
+                (json.dumps(list(globs)), about if about is not None else known_about, here, path),
+            )
 
     def roots(self) -> list[tuple[str, tuple[str, ...]]]:
         here = this_machine().id
@@ -148,8 +150,8 @@ class Files(StorePart):
     def all_roots(self) -> list[tuple[str, str, tuple[str, ...], str]]:
         """The folders that were added on any machine: the machine's id, the path, the globs, and what it holds."""
         with self._database.read() as connection:
-            rows = connection.rows("SELECT machine, path, globs FROM roots ORDER BY machine, path")
-        return [(machine, path, *_of_root(kept)) for machine, path, kept in rows]
+            rows = connection.rows("SELECT machine, path, globs, about FROM roots ORDER BY machine, path")
+        return [(machine, path, tuple(json_or(globs, [])), about) for machine, path, globs, about in rows]
 
     def forget_root(self, path: str) -> bool:
         """Look for no more new files in a folder of this machine; returns whether it was one of those looked in."""
@@ -168,12 +170,6 @@ class Files(StorePart):
             connection.run("DELETE FROM roots WHERE machine=?", (machine,))
             if machine and connection.meta(HOME_MACHINE) == machine:
                 connection.set_meta(HOME_MACHINE, here)
-
-
-def _of_root(kept: str) -> tuple[tuple[str, ...], str]:
-    """The globs of a folder and what it holds; where that was never said, the globs are kept alone."""
-    plain = json_or(kept, [])
-    return (tuple(plain["globs"]), str(plain["about"])) if isinstance(plain, dict) else (tuple(plain), "")
 
 
 def _state(mtime: int | None, size: int, digest: str | None, fields: str | None) -> FileState | None:

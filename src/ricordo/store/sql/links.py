@@ -44,6 +44,13 @@ FOUND = "found"
 """The origin of contradictions that nobody confirmed: they wait in ``review``, and change nothing else."""
 
 
+UNCONFIRMED_LINKS = (
+    "UPDATE links SET origin = 'found', name = (SELECT i.id FROM items i WHERE i.n = links.target)"
+    " WHERE origin = 'manual' AND type = 'contradicts'"
+)
+"""Contradictions that were noted by comparing could not be told from those that the user confirmed."""
+
+
 def add(connection: Connection, source: int, target: int, type_: str, *, is_new: bool = False) -> bool:
     """Link two items by hand; returns whether the link is new, as it is where the caller knows that it ``is_new``.
 

@@ -22,6 +22,7 @@ from ricordo.store.base import OpenStore, SharedTransfer, Store
 from ricordo.store.sql.damage import find_damage
 from ricordo.store.sql.database import marks
 from ricordo.store.sql.files import HOME_MACHINE
+from ricordo.store.sql.links import UNCONFIRMED_LINKS
 from ricordo.store.sqlite.checks import broken_json, misnamed_columns, odd_tables, said_of_columns
 from ricordo.store.sqlite.connection import APPLICATION_ID, Connection, Database
 from ricordo.store.tables import TABLES, Table, sqlite_statements
@@ -183,9 +184,9 @@ def _temporary_folder() -> Path:
     return Path()
 
 
-SCHEMA_VERSION = 12
-RELEASED = 6
-"""The schema of version 0.1.0; those in between were never released."""
+SCHEMA_VERSION = 13
+RELEASED, BEFORE_FOUND = 6, 12
+"""The schemas of versions 0.1.0 and 0.2.0; those in between were never released."""
 _SINCE_RELEASE = """
 ALTER TABLE versions ADD COLUMN provenance TEXT NOT NULL DEFAULT '';
 ALTER TABLE items ADD COLUMN provenance TEXT NOT NULL DEFAULT '';
@@ -211,7 +212,7 @@ _NEW_TABLES = (
     "vocabulary",
 )
 _COPY_ROWS = """
-INSERT INTO roots SELECT '', path, globs, added_at FROM roots_before;
+INSERT INTO roots SELECT '', path, globs, added_at, '' FROM roots_before;
 INSERT INTO vocabulary SELECT word, term FROM vocabulary_before;
 DROP TABLE roots_before;
 DROP TABLE vocabulary_before;
@@ -241,9 +242,24 @@ def _upgrade(connection: Connection) -> None:
     connection.run(_COPY_ROWS)
     connection.set_meta(HOME_MACHINE, this_machine().id)
     connection.run("UPDATE roots SET machine=?", (this_machine().id,))
+    connection.run(UNCONFIRMED_LINKS)
 
 
-STEPS = {0: _make, RELEASED: _upgrade}
+_ROOTS_IN_COLUMNS = """
+ALTER TABLE roots ADD COLUMN about TEXT NOT NULL DEFAULT '';
+UPDATE roots SET about = coalesce(json_extract(globs, '$.about'), ''), globs = json_extract(globs, '$.globs')
+ WHERE CASE WHEN json_valid(globs) THEN json_type(globs) = 'object' ELSE 0 END;
+CREATE INDEX IF NOT EXISTS vector_blocks_fingerprint ON vector_blocks(fingerprint);
+"""
+
+
+def _from_0_2(connection: Connection) -> None:
+    """From the tables of 0.2.0: what a folder holds gets a column, and contradictions wait in ``review`` again."""
+    connection.run(_ROOTS_IN_COLUMNS)
+    connection.run(UNCONFIRMED_LINKS)
+
+
+STEPS = {0: _make, RELEASED: _upgrade, BEFORE_FOUND: _from_0_2}
 """By the schema that is found."""
 
 
