@@ -68,6 +68,9 @@ class TestIgnoreFiles:
             "foo/bar\n\\#odd.md\ndeep/**/three.c\n*.o\n!keep/*.o\nq[0-9].md\nsp\\ ace\n"
         )
         (tmp_path / "a/.gitignore").write_text("*\n!b.txt\n!.gitignore\n")
+        write(tmp_path, "keys/x/api/prod.pem", "keys/api/prod.pem", "keys/api/prod.md", "keys/x/tmp/gen/a.md")
+        write(tmp_path, "keys/gen/b.md", "keys/y/c.md", "keys/y/deep/c.md", "keys/z/d.md", "keys/e.md")
+        (tmp_path / "keys/.gitignore").write_text("**/api/*.pem\n**/tmp/gen/\n**/gen\n/**/y/c.md\nz/**\n**/e.md\n")
         git = ["git", "-c", "init.defaultBranch=main", "-C", str(tmp_path)]
         subprocess.run([*git, "init", "-q"], check=True)
         listing = subprocess.run(

