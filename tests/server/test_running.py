@@ -11,8 +11,12 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
+import threading
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -184,11 +188,63 @@ def test_workers_answer_for_whoever_asks_and_the_server_does_without_them(
     assert site.serving.workers is None
 
 
+def test_no_request_fails_when_a_worker_is_ended_while_several_wait_for_it(
+    quiet: None, new_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, sent = new_site(), []
+    site.client.post("/api/v1/remember", json={"text": "The ferry leaves at nine."})
+    answer = Workers.answer
+
+    def noted(self: Workers, *given: Any) -> Any:
+        try:
+            return answer(self, *given)
+        finally:
+            sent.append(given)
+
+    monkeypatch.setattr(Workers, "answer", noted)
+    before = set(multiprocessing.active_children())
+    site.serving.workers = Workers(1, site.engine.location)
+    with ThreadPoolExecutor(4) as crowd:
+        asked = [crowd.submit(site.client.get, "/api/v1/search", params={"q": "ferry"}) for _ in range(4)]
+        deadline = time.monotonic() + 100
+        while len(sent) < 4 and time.monotonic() < deadline:  # while the worker still loads what it needs
+            time.sleep(0.001)
+        for process in set(multiprocessing.active_children()) - before:
+            process.kill()
+        assert [one.result().status_code for one in asked] == [200] * 4
+    assert site.serving.workers is None
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
     served, end = listen(tmp_path_factory.mktemp("mcp"))
     yield served
     end()
+
+
+@pytest.mark.parametrize("path", ["upload", "import"])
+def test_others_are_answered_while_files_that_were_sent_are_written(
+    site: Listening, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    import httpx
+
+    writes, answered = threading.Event(), threading.Event()
+    make = tempfile.mkdtemp
+
+    def slow_disk(*args: Any, **options: Any) -> str:
+        writes.set()
+        assert answered.wait(60), "the server answers nobody else while it writes"
+        return make(*args, **options)
+
+    monkeypatch.setattr(tempfile, "mkdtemp", slow_disk)
+    headers = {"Authorization": f"Bearer {LOCAL}"}
+    files = [("files" if path == "upload" else "file", ("plan.md", b"# The plan", "text/plain"))]
+    with httpx.Client(base_url=site.address, headers=headers, timeout=100) as client, ThreadPoolExecutor(1) as other:
+        sent = other.submit(client.post, f"/api/v1/{path}", files=files)
+        assert writes.wait(60)
+        assert client.get("/api/v1/status", timeout=30).status_code == 200
+        answered.set()
+        assert sent.result().status_code in (200, 202)
 
 
 def test_agents_speak_mcp_with_the_same_server(site: Listening) -> None:

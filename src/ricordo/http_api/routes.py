@@ -4,6 +4,7 @@ hooks showed; three of learning and the doctor that are called otherwise than th
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -101,14 +102,8 @@ async def uploaded(here: Serving, files: list[UploadFile], folder: str) -> tuple
     folder. Only the last part of a name is used.
     """
     names = told_apart([safe_name(file.filename or "") for file in files])
-    place = Path(tempfile.mkdtemp(prefix="ricordo-upload-"))
     base = "/".join(["uploads", *(safe_name(part) for part in PurePath(folder).parts if part.strip("/\\. "))])
-    with ExitStack() as undo:  # if a file cannot be written, there will be no work that removes the folder
-        undo.callback(shutil.rmtree, place, ignore_errors=True)
-        for at, file in enumerate(files):
-            (place / str(at)).mkdir()
-            (place / str(at) / names[at]).write_bytes(await file.read())
-        undo.pop_all()
+    place = await write_files("ricordo-upload-", files, names)
 
     def work(engine: Ricordo, tell: Tells) -> AddReport:
         from ricordo.values.reports import AddReport, Progress
@@ -130,6 +125,23 @@ async def uploaded(here: Serving, files: list[UploadFile], folder: str) -> tuple
         return AddReport(tuple(done), tuple(dict.fromkeys(notes)))
 
     return work, ", ".join(names), partial(shutil.rmtree, place, ignore_errors=True)
+
+
+async def write_files(prefix: str, files: Sequence[UploadFile], names: Sequence[str]) -> Path:
+    """Write files that were sent to a new temporary folder, each to ``NUMBER/NAME``, while others are answered."""
+
+    def write() -> Path:
+        place = Path(tempfile.mkdtemp(prefix=prefix))
+        with ExitStack() as undo:  # if a file cannot be written, there will be no work that removes the folder
+            undo.callback(shutil.rmtree, place, ignore_errors=True)
+            for at, (file, name) in enumerate(zip(files, names, strict=True)):
+                (place / str(at)).mkdir()
+                with (place / str(at) / name).open("wb") as out:
+                    shutil.copyfileobj(file.file, out)
+            undo.pop_all()
+        return place
+
+    return await asyncio.to_thread(write)
 
 
 def told_apart(names: Sequence[str]) -> list[str]:

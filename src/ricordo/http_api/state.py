@@ -86,15 +86,17 @@ class Serving:
 
     async def by_worker(self, path: str, given: Mapping[str, Any]) -> Response | None:
         """What a verb answers in another process; None where no worker answers it."""
-        if self.workers is None or path not in SHARED_OUT:
+        workers = self.workers
+        if workers is None or path not in SHARED_OUT:
             return None
         try:
             async with asyncio.timeout(CALL_SECONDS):
-                body = await asyncio.wrap_future(self.workers.answer(path, given))
-        except BrokenProcessPool:
-            log.warning("a worker was ended; from now on the server answers by itself")
-            self.workers.close()
-            self.workers = None
+                body = await asyncio.wrap_future(workers.answer(path, given))
+        except BrokenProcessPool:  # all requests that are with the workers come here
+            if self.workers is workers:
+                self.workers = None
+                log.warning("a worker was ended; from now on the server answers by itself")
+                workers.close()
             return None
         return Response(body, media_type="application/json")
 

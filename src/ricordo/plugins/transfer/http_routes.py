@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from contextlib import ExitStack
 from functools import partial
@@ -14,7 +15,7 @@ from starlette.background import BackgroundTask
 
 from ricordo.http_api import shapes
 from ricordo.http_api.api import WaitParameter, begins, given_by, parameters_of, reads, router
-from ricordo.http_api.routes import file_answer
+from ricordo.http_api.routes import file_answer, write_files
 from ricordo.http_api.state import Here
 from ricordo.verbs.index import verb_named
 from ricordo.verbs.rows import call
@@ -52,14 +53,13 @@ async def import_(here: Here, asked: IMPORT_FORM, wait: WaitParameter = 0) -> Re
     """Take in what export wrote, or a file that another program wrote."""
     given = given_by(IMPORT, asked)
     file: UploadFile = given["source"]
-    with tempfile.NamedTemporaryFile(prefix="ricordo-import-", delete=False) as copy:
-        copy.write(await file.read())
+    place = await write_files("ricordo-import-", [file], ["sent.jsonl"])
+    clear = partial(shutil.rmtree, place, ignore_errors=True)
 
     def work(engine: Ricordo, tell: Tells) -> Any:
         try:
-            return call(engine, IMPORT, given | {"source": copy.name, "wait": False, "progress": tell})
+            return call(engine, IMPORT, given | {"source": place / "0" / "sent.jsonl", "wait": False, "progress": tell})
         finally:
-            Path(copy.name).unlink(missing_ok=True)
+            clear()
 
-    clear = partial(Path(copy.name).unlink, missing_ok=True)
     return await here.begin("import", work, about=file.filename or "", wait=wait, clear=clear)
