@@ -23,8 +23,8 @@ A setting has the value that the first of these gives:
 
 1. a command-line flag, or an argument of the Python call;
 2. an environment variable `RICORDO_<SECTION>_<NAME>` (an empty one counts as unset);
-3. the project's file: the nearest `.ricordo/config.toml`, in the current folder or one above it; the store that it names is not
-   that of a project further in, which has a `.ricordo` of its own;
+3. the project's file: the nearest `.ricordo/config.toml`, in the current folder or one above it; the store that it
+   names is not that of a project further in, which has a `.ricordo` of its own;
 4. your own file: `config.toml` in the platform's configuration folder (`~/.config/ricordo` on Linux);
 5. the default.
 

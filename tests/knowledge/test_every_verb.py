@@ -60,7 +60,7 @@ ASKS_NO_ITEMS = {
 """They use an answer, the settings, the server or the name alone; an id is looked up, and that is tested below."""
 WRITING = {
     "add", "correct", "deps_add", "describe_root", "edit", "embed", "feedback", "forget", "forget_root", "import_",
-    "link", "mv", "refresh", "relocate", "remember", "restore", "rm", "save", "save_many",
+    "link", "mv", "name_machine", "refresh", "relocate", "remember", "restore", "rm", "save", "save_many",
     "sync_folder_accept", "sync_folder_add", "sync_folder_now",
     "sync_folder_rm", "migrate", "promote",
     "sessions_add", "skills_add", "sync", "tag", "trust", "undo", "unlink", "use_model", "watch",

@@ -111,7 +111,7 @@ def test_passages_cover_the_text_and_fit_the_window(
     room=st.sampled_from([0, 1, 4, 16, PREFIX_TOKENS]),
 )
 def test_a_prefix_fits_its_room(parts: tuple[str, str, str, str], counter: WordPiece | Bytes | None, room: int) -> None:
-    *fields, heading = parts
-    [prefix] = prefix_texts(*fields, [heading], counter=counter, room=room)
+    title, description, context, heading = parts
+    [prefix] = prefix_texts(title, description, context, [heading], counter=counter, room=room)
     if counter is not None:
         assert counter.count_tokens([prefix])[0] <= room

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     )
 
 
-def replacement(store: Store, n: int, item: Item) -> dict[str, str]:
+def replacement(store: Store, n: int, item: Item) -> dict[str, Any]:
     """``{"corrected_by": ref}`` or ``{"superseded_by": ref}`` for an archived item that was replaced; else nothing."""
     later = store.links.replacement_of(n) if item.state == "archived" else None
     return later.as_field() if later is not None else {}

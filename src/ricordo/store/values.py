@@ -97,7 +97,7 @@ class Replacement:
     ref: str
     state: str
 
-    def as_field(self) -> dict[str, str]:
+    def as_field(self) -> dict[str, Any]:
         """Return the field that says so in what is shown of the archived item."""
         return {self.how: self.ref}
 

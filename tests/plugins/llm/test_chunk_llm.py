@@ -77,11 +77,18 @@ def test_ranges_that_are_no_orderly_cover_are_refused(ranges: Ranges) -> None:
         cut_places(Says(proposal(ranges)), TEXT)
 
 
+class OneForAll:
+    """A tokenizer for which every text is one token."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [1] * len(texts)
+
+
 def test_ranges_that_cover_the_lines_are_taken_as_they_are() -> None:
     places = cut_places(Says(proposal([(1, 10), (11, 12), (13, 30)])), TEXT)
     lines = TEXT.splitlines(keepends=True)
     assert places == [0, len("".join(lines[:10])), len("".join(lines[:12]))]
-    passages = chunk_at(TEXT, places, counter=None, max_tokens=4096)
+    passages = chunk_at(TEXT, places, counter=OneForAll())
     assert [TEXT[one.start : one.end].count("\n") for one in passages] == [10, 2, 18]
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from tests.conftest import import_trusted
@@ -70,7 +71,7 @@ def test_a_contradiction_cannot_be_merged_so_both_are_kept_and_wait_in_review(mi
 @pytest.mark.parametrize("author", ["user", "agent"])
 @pytest.mark.parametrize("how", ["save", "merge"])
 def test_a_contradiction_that_nobody_confirmed_changes_no_order_and_is_not_sent(
-    mind: Ricordo, author: str, how: str
+    mind: Ricordo, author: str, how: Literal["save", "merge"]
 ) -> None:
     old = mind.remember(FRIDAYS, loading="always")
     with as_agent("claude-code") if author == "agent" else nullcontext():
